@@ -1,0 +1,45 @@
+// Package bins looks up what is known of cards: brand, type, funding, issuer,
+// country, product, authentication, interchange caps and feature flags, for 1 to
+// 50 cards in a request (interface, endpoint 1).
+//
+//	client, err := bins.NewClient("https://bin.example.com", bins.StaticToken(apiKey))
+//	…
+//	resp, err := client.Lookup(ctx, &bins.LookupRequest{Cards: bins.Cards("45717360", "411111")})
+//	…
+//	for _, result := range resp.Cards {
+//		card, err := result.Card()
+//		if err != nil {
+//			continue // this card is unknown; the others may be known
+//		}
+//		fmt.Println(result.BIN, card.CardBrand, card.Country.Alpha2, card.Prepaid.Or(false))
+//	}
+//
+// # Card identifiers
+//
+// The format of a card identifier is not documented, so that a BIN, a card
+// number or a token travels as it is. An [Identifier] masks itself wherever it is
+// printed.
+//
+// # Null is not false
+//
+// The service may leave any member null or out. Strings then read "", nested
+// objects are empty, and booleans and integers are [Optional]: their reader says
+// what "not stated" means for him.
+//
+// # Errors
+//
+// Every failed call returns an [*Error]; errors.Is tells conditions apart, such
+// as [ErrRateLimited]. An item that the service could not answer is no failed
+// call: [Result.Card] returns its [*ItemError].
+//
+// # Retries
+//
+// A lookup only reads. It is repeated up to 3 times, after a random wait, when
+// no connection could be made or it broke, and after 429, 502, 503 and 504; up
+// to twice after a timeout, 408 and 500; once after 401 with another token, 421,
+// 425 and an answer that is not the documented JSON. It is not repeated after any
+// other status, a certificate that cannot be trusted, an unknown host name, or
+// an HTML page. The wait never outlasts the deadline, and all repetitions of a
+// client draw on one budget, so that an outage is not answered with a multiple
+// of the load.
+package bins

@@ -1,0 +1,41 @@
+// Package mask holds the one form in which card identifiers are printed.
+package mask
+
+import (
+	"regexp"
+	"strings"
+)
+
+const (
+	shown    = 6  // leading digits that may always be seen
+	trailing = 4  // trailing digits of a card number that may be seen
+	panMin   = 12 // digits that make a card number
+	binMax   = 8  // digits of the longest BIN in use
+)
+
+// Identifier masks a card identifier: a BIN stays as it is, a longer run of
+// digits keeps its first six, and its last four from twelve digits on; anything
+// else may be a token and is hidden whole.
+func Identifier(id string) string {
+	switch {
+	case id == "":
+		return ""
+	case strings.Trim(id, "0123456789") != "":
+		return "****"
+	case len(id) <= binMax:
+		return id
+	case len(id) < panMin:
+		return id[:shown] + strings.Repeat("*", len(id)-shown)
+	}
+	return id[:shown] + strings.Repeat("*", len(id)-shown-trailing) + id[len(id)-trailing:]
+}
+
+// cardNumber matches runs of twelve digits and more, also in groups.
+var cardNumber = regexp.MustCompile(`[0-9](?:[ -]?[0-9]){11,}`)
+
+// Text masks the card numbers inside a text.
+func Text(s string) string {
+	return cardNumber.ReplaceAllStringFunc(s, func(run string) string {
+		return Identifier(strings.NewReplacer(" ", "", "-", "").Replace(run))
+	})
+}

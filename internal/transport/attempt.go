@@ -1,0 +1,241 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// An attempt is one request and how it ended.
+type attempt struct {
+	point    point
+	sent     bool // handed to the network
+	evidence Evidence
+	header   http.Header
+	token    string
+	body     []byte
+	stream   io.ReadCloser
+	length   int64
+	err      error // the cause, where the point needs one
+}
+
+const (
+	maxErrorBody     = 64 << 10
+	errorBodyTimeout = 5 * time.Second
+)
+
+// RoundTrip makes one attempt. It has no CloseIdleConnections beside it, so
+// that go-retryablehttp cannot flush the connections of other calls.
+func (r *run) RoundTrip(req *http.Request) (*http.Response, error) {
+	a := &attempt{}
+	r.last, r.waiting = a, false
+	out, err := r.prepare(req, a)
+	if err != nil {
+		if req.Body != nil {
+			req.Body.Close()
+		}
+		return nil, err
+	}
+	a.sent = true
+	r.attempts++
+
+	ctx, cancel := context.WithCancelCause(req.Context())
+	expire := func() { cancel(ErrTimeout) }
+	timer := newTimer(r.settings.AttemptTimeout, expire)
+	var w witness
+	began := time.Now()
+	resp, err := r.client.network.RoundTrip(out.WithContext(w.watch(ctx)))
+	if err == nil {
+		err = a.receive(ctx, r, resp, timer, cancel)
+	}
+	a.evidence = w.report()
+	a.evidence.Began, a.evidence.Ended = began, time.Now()
+	if err != nil {
+		a.err = err
+		switch {
+		case req.Context().Err() != nil:
+			a.point = callerEnded
+		case context.Cause(ctx) == ErrTimeout:
+			a.point = attemptTimedOut
+		default:
+			a.point = failurePoint(err, &a.evidence, w.flooded())
+		}
+	} else {
+		a.evidence.StatusCode = resp.StatusCode
+	}
+	r.log.attempt(r.attempts, a)
+	if a.stream == nil {
+		timer.Stop()
+		cancel(nil)
+	}
+	return resp, err
+}
+
+// prepare waits for leave to send and completes the request. What stops here
+// was not sent.
+func (r *run) prepare(req *http.Request, a *attempt) (*http.Request, error) {
+	ctx := req.Context()
+	stop := func(p point, err error) error {
+		a.point, a.err = p, err
+		if ctx.Err() != nil {
+			a.point = callerEnded
+		}
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, stop(callerEnded, err)
+	}
+	if err := r.client.gate.pass(ctx, r.settings.Limiter); err != nil {
+		return nil, stop(limiterRefused, err)
+	}
+	out := new(http.Request)
+	*out = *req
+	// Without GetBody neither net/http nor a redirect sends a body again.
+	out.GetBody = nil
+	out.Header = make(http.Header, 8)
+	for _, h := range r.settings.headers {
+		out.Header[h.name] = []string{h.value()}
+	}
+	out.Header["User-Agent"] = []string{r.settings.userAgent()}
+	if r.call.Headers != nil {
+		r.call.Headers(out.Header)
+	}
+	if r.settings.Token != nil {
+		if a.token = r.renewed; a.token == "" {
+			token, err := askToken(ctx, r.settings.Token)
+			if err != nil {
+				return nil, stop(credentialFailed, err)
+			}
+			a.token = token
+		}
+		out.Header["Authorization"] = []string{"Bearer " + a.token}
+	}
+	return out, nil
+}
+
+// receive takes in what the attempt was for. It leaves resp with a body that
+// needs no reading, or with the stream. Its error means that no answer came.
+func (a *attempt) receive(ctx context.Context, r *run, resp *http.Response, timer *time.Timer, cancel context.CancelCauseFunc) error {
+	if resp.Body == nil {
+		resp.Body = http.NoBody
+	}
+	body := resp.Body
+	a.header, a.point, a.length = resp.Header, statusPoint(resp.StatusCode), resp.ContentLength
+	if a.header == nil {
+		a.header = http.Header{}
+	}
+	if r.call.Stream && resp.StatusCode == http.StatusOK {
+		if a.point = streamPoint(a.header); a.point == success {
+			timer.Stop()
+			a.stream = newStream(ctx, body, cancel, r.settings)
+			resp.Body = a.stream
+			return nil
+		}
+	}
+	defer body.Close()
+	resp.Body = http.NoBody
+	switch {
+	case resp.StatusCode < 200:
+		// The body of a protocol switch never ends.
+	case a.point != success || r.call.Stream:
+		timer.Reset(shorter(errorBodyTimeout, r.settings.AttemptTimeout))
+		a.body, _ = readBounded(body, maxErrorBody, -1)
+		if a.point == success {
+			a.point = statusUnusable
+		}
+	default:
+		a.accept(ctx, body, r)
+	}
+	return nil
+}
+
+// accept reads and checks the body of a success.
+func (a *attempt) accept(ctx context.Context, body io.Reader, r *run) {
+	var err error
+	a.body, err = readBounded(body, r.settings.MaxResponseBytes, a.length)
+	switch {
+	case isHTML(a.header, a.body):
+		a.point = answerIsHTML
+	case errors.Is(err, ErrResponseTooLarge):
+		a.point = answerTooLarge
+	case err != nil:
+		a.point, a.err = answerCutOff, err
+		if ctx.Err() != nil && context.Cause(ctx) != ErrTimeout && !r.call.Write {
+			a.point = callerEnded
+		}
+	case r.call.Decode == nil:
+	case isEncoded(a.header):
+		a.point = answerEncoded
+	default:
+		if err := r.call.Decode(a.body); err != nil {
+			a.point, a.err = answerMalformed, err
+		}
+	}
+}
+
+// outcome is what became of a write by this attempt alone.
+func (a *attempt) outcome() Outcome {
+	switch {
+	case !a.sent:
+		return OutcomeNotSent
+	case a.evidence.StatusCode == 0 && a.evidence.unsent():
+		return OutcomeNotSent
+	}
+	return matrix[a.point].outcome
+}
+
+// readBounded reads at most limit bytes, and fails beyond; limit 0 is none.
+func readBounded(body io.Reader, limit, length int64) ([]byte, error) {
+	if limit > 0 {
+		body = io.LimitReader(body, limit+1)
+	}
+	var buffer bytes.Buffer
+	if length > 0 && (limit == 0 || length <= limit) {
+		// The announced length is the other side's word, so it is believed in part.
+		buffer.Grow(int(min(length, 1<<20)) + bytes.MinRead)
+	}
+	_, err := buffer.ReadFrom(body)
+	data := buffer.Bytes()
+	if limit > 0 && int64(len(data)) > limit {
+		return data[:limit], ErrResponseTooLarge
+	}
+	return data, err
+}
+
+// isHTML recognises a page where data was due: a login, a block or an error
+// page of something in between, whatever its status says.
+func isHTML(h http.Header, body []byte) bool {
+	mediaType, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
+	return mediaType == "text/html" || mediaType == "application/xhtml+xml" ||
+		strings.HasPrefix(http.DetectContentType(body), "text/html")
+}
+
+func isEncoded(h http.Header) bool {
+	encoding := h.Get("Content-Encoding")
+	return encoding != "" && !strings.EqualFold(encoding, "identity")
+}
+
+func streamPoint(h http.Header) point {
+	switch {
+	case isHTML(h, nil):
+		return answerIsHTML
+	case isEncoded(h):
+		return answerEncoded
+	}
+	return success
+}
+
+// newTimer is time.AfterFunc, stopped from the start when d is zero.
+func newTimer(d time.Duration, f func()) *time.Timer {
+	if d > 0 {
+		return time.AfterFunc(d, f)
+	}
+	timer := time.AfterFunc(time.Hour, f)
+	timer.Stop()
+	return timer
+}

@@ -1,0 +1,167 @@
+package transport
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+)
+
+// A Service is what a package fixes for all its clients.
+type Service struct {
+	Name        string // of the package
+	Defaults    Settings
+	Network     Network
+	CallTimeout time.Duration // of a call whose context has no deadline; 0: none
+}
+
+// A Client is safe for concurrent use; nothing in it changes but the pause, the
+// retry budget and the shared token renewal.
+type Client struct {
+	service  Service
+	base     string
+	network  http.RoundTripper
+	settings *Settings
+	gate     gate
+	budget   *budget
+	renew    renew
+}
+
+// New makes a client without touching the network.
+func New(service Service, baseURL string, opts []Option) (*Client, error) {
+	settings, err := service.Defaults.with(opts, false)
+	if err != nil {
+		return nil, err
+	}
+	base, err := parseBase(baseURL, settings.InsecureHTTP)
+	if err != nil {
+		return nil, err
+	}
+	if err := settings.checkAuthorization(); err != nil {
+		return nil, err
+	}
+	c := &Client{service: service, base: base, settings: settings, budget: newBudget(), renew: newRenew()}
+	switch hc := settings.HTTPClient; {
+	case hc == nil:
+		c.network = newTransport(service.Network)
+	case hc.Transport == nil:
+		c.network = http.DefaultTransport
+	default:
+		c.network = hc.Transport
+	}
+	if hc := settings.HTTPClient; hc != nil && hc.Timeout > 0 {
+		settings.AttemptTimeout = shorter(settings.AttemptTimeout, hc.Timeout)
+	}
+	return c, nil
+}
+
+// shorter compares two timeouts of which zero is none.
+func shorter(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+func (s *Settings) checkAuthorization() error {
+	sent := slices.ContainsFunc(s.headers, func(h header) bool { return h.name == "Authorization" })
+	if sent && s.Token != nil {
+		return Invalid("both a token source and an Authorization header are given")
+	}
+	return nil
+}
+
+// A Call is one operation, as its service describes it.
+type Call struct {
+	Operation string            // for errors and logs: "lookup"
+	Method    string            //
+	Route     string            // the path's template, for logs
+	Path      string            // the escaped path, below the base address
+	Headers   func(http.Header) // sets the call's own headers
+	Body      []byte            // nil: none; never changed after the call began
+	Write     bool              // processed twice, it does harm
+	Stream    bool              // hand the body of a 200 over unread
+
+	// Decode reads the body of a success. Its error makes the answer malformed.
+	Decode func(body []byte) error
+}
+
+// A Result is what became of a call. Failure is nil exactly when it succeeded;
+// a write succeeds by its status, whatever happened to the answer's body.
+type Result struct {
+	Failure    *Failure
+	Outcome    Outcome
+	Evidence   Evidence
+	StatusCode int
+	Header     http.Header
+	RequestID  string
+	Attempts   int
+	Body       []byte
+	BodyErr    error
+	Stream     io.ReadCloser
+	Length     int64 // of Stream; -1: not announced
+}
+
+// Do performs a call with its attempts, and ends by the context's deadline.
+func (c *Client) Do(ctx context.Context, call *Call, opts []Option) Result {
+	if ctx == nil {
+		return refused(call, Invalid("the context is nil"))
+	}
+	settings, err := c.settings.with(opts, true)
+	if err == nil && settings != c.settings {
+		err = settings.checkAuthorization()
+	}
+	if err != nil {
+		return refused(call, err)
+	}
+	if _, bounded := ctx.Deadline(); !bounded && c.service.CallTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.service.CallTimeout)
+		defer cancel()
+	}
+	r := &run{client: c, call: call, settings: settings, began: time.Now()}
+	r.log = newCallLog(ctx, settings.Logger, c.service.Name, call)
+	var body any
+	if call.Body != nil {
+		body = call.Body
+	}
+	req, err := retryablehttp.NewRequestWithContext(ctx, call.Method, c.base+call.Path, body)
+	if err != nil {
+		return refused(call, Invalid("the request cannot be built"))
+	}
+	// The literal serves one call: its policies need the call's state, which
+	// go-retryablehttp does not hand them.
+	loop := retryablehttp.Client{
+		HTTPClient:   &http.Client{Transport: r, CheckRedirect: r.redirect},
+		RetryMax:     settings.MaxRetries,
+		CheckRetry:   r.next,
+		Backoff:      func(time.Duration, time.Duration, int, *http.Response) time.Duration { return r.wait },
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}
+	// What the loop returns is already in the run, together with what it drops.
+	_, _ = loop.Do(req)
+	return r.result(ctx)
+}
+
+// refused is the result of a call that ended before its first attempt.
+func refused(call *Call, err error) Result {
+	return Result{
+		Outcome: OutcomeNotSent,
+		Failure: &Failure{Operation: call.Operation, Err: err},
+	}
+}
+
+// requestID takes the first of the headers in common use; the service documents
+// none.
+func requestID(h http.Header) string {
+	for _, name := range [...]string{"X-Request-Id", "X-Correlation-Id", "Request-Id"} {
+		if id := strings.TrimSpace(h.Get(name)); id != "" {
+			return id
+		}
+	}
+	return ""
+}

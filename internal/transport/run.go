@@ -1,0 +1,221 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"syscall"
+	"time"
+)
+
+// A run is the state of one call across its attempts.
+type run struct {
+	client   *Client
+	call     *Call
+	settings *Settings
+	log      callLog
+	began    time.Time
+
+	attempts int // handed to the network
+	retries  int
+	repeats  [points]uint8
+	cost     int           // of the last retry
+	wait     time.Duration // before the next attempt
+	waiting  bool          // there was to be a next attempt
+	renewed  string        // the token that replaces a refused one
+	last     *attempt
+	doubt    *attempt // a write that may have been processed before it was repeated
+}
+
+const maxRedirects = 5
+
+// redirect follows nothing but a GET within its origin. Each hop is an attempt
+// of its own, with headers of its own.
+func (r *run) redirect(next *http.Request, via []*http.Request) error {
+	from := via[0].URL
+	if r.call.Method != http.MethodGet || next.URL.Scheme != from.Scheme || next.URL.Host != from.Host ||
+		next.URL.User != nil || len(via) > maxRedirects {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// next is called after each attempt and decides whether there is another.
+func (r *run) next(ctx context.Context, _ *http.Response, _ error) (bool, error) {
+	a := r.last
+	if a == nil {
+		return false, nil
+	}
+	retryAfter := a.retryAfter()
+	if retryAfter > 0 && (a.point == rateLimited || a.point == serverUnavailable) {
+		r.client.gate.pause(min(retryAfter, maxRetryAfter))
+	}
+	if a.point == success {
+		r.earn()
+		return false, nil
+	}
+	if !r.mayRepeat(a) || retryAfter > maxRetryAfter {
+		return false, nil
+	}
+	if ctx.Err() != nil {
+		r.waiting = true
+		return false, nil
+	}
+	r.wait = obey(r.settings.backoff(r.retries, a.point == rateLimited), retryAfter)
+	if a.point == unauthorized {
+		if !r.renewToken(ctx, a) {
+			return false, nil
+		}
+		r.wait = 0
+	}
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= r.wait {
+		return false, nil
+	}
+	r.cost = costRetry
+	if a.point == attemptTimedOut {
+		r.cost = costTimeout
+	}
+	if !r.client.budget.take(r.cost) {
+		r.log.budgetSpent()
+		return false, nil
+	}
+	if a.outcome() == OutcomeUnknown {
+		r.doubt = a
+	}
+	r.repeats[a.point]++
+	r.retries++
+	r.waiting = true
+	r.log.retry(r.attempts, a, r.wait)
+	return true, nil
+}
+
+func (r *run) mayRepeat(a *attempt) bool {
+	row := matrix[a.point]
+	allowed := row.reads
+	if r.call.Write && !(r.settings.RepeatUnknown && a.outcome() == OutcomeUnknown) {
+		allowed = row.writes
+		if a.outcome() == OutcomeUnknown {
+			allowed = 0
+		}
+	}
+	return r.retries < r.settings.MaxRetries && r.repeats[a.point] < allowed
+}
+
+// renewToken asks for another token. There is no point in sending the one that
+// was just refused.
+func (r *run) renewToken(ctx context.Context, a *attempt) bool {
+	source := r.settings.Token
+	if _, static := source.(staticToken); static || source == nil {
+		return false
+	}
+	token, err := r.client.renew(ctx, source, a.token)
+	if err != nil {
+		a.err = err
+		return false
+	}
+	r.renewed = token
+	return token != a.token
+}
+
+func (r *run) earn() {
+	if r.retries == 0 {
+		r.client.budget.give(earnedByCall)
+	} else {
+		r.client.budget.give(r.cost)
+	}
+}
+
+func (a *attempt) retryAfter() time.Duration {
+	if a.evidence.StatusCode < 300 {
+		return 0
+	}
+	return parseRetryAfter(a.header)
+}
+
+// result reads the run once its loop has ended.
+func (r *run) result(ctx context.Context) Result {
+	a := r.last
+	if a == nil {
+		return refused(r.call, Invalid("the request cannot be sent"))
+	}
+	res := Result{
+		Outcome:    a.outcome(),
+		Evidence:   a.evidence,
+		StatusCode: a.evidence.StatusCode,
+		Header:     a.header,
+		RequestID:  requestID(a.header),
+		Attempts:   r.attempts,
+		Body:       a.body,
+		Stream:     a.stream,
+		Length:     a.length,
+	}
+	if r.doubt != nil && res.Outcome != OutcomeAccepted {
+		res.Outcome, res.Evidence = OutcomeUnknown, r.doubt.evidence
+	}
+	switch {
+	case a.point == success:
+	case r.call.Write && res.Outcome == OutcomeAccepted:
+		res.BodyErr = a.reason()
+	default:
+		res.Failure = r.failure(ctx, a)
+	}
+	r.log.done(&res, a, time.Since(r.began))
+	return res
+}
+
+func (r *run) failure(ctx context.Context, a *attempt) *Failure {
+	f := &Failure{
+		Operation:  r.call.Operation,
+		StatusCode: a.evidence.StatusCode,
+		RequestID:  requestID(a.header),
+		RetryAfter: a.retryAfter(),
+		Attempts:   r.attempts,
+		Body:       a.body,
+		Err:        a.reason(),
+	}
+	if f.StatusCode >= 300 {
+		decodeErrorBody(f)
+	}
+	if ended := ctx.Err(); ended != nil && (r.waiting || a.point == callerEnded) {
+		f.Err = endedBy(ctx, ended, f.Err)
+	}
+	return f
+}
+
+// reason is why the attempt failed, in safe words and with the errors behind
+// them.
+func (a *attempt) reason() error {
+	row := matrix[a.point]
+	words, is := row.words, []error{}
+	var own *reason
+	if errors.As(a.err, &own) {
+		words = own.words
+	} else if errno, ok := errors.AsType[syscall.Errno](a.err); ok {
+		words += ": " + errno.Error()
+	}
+	if a.evidence.StatusCode >= 300 && row.kind != ErrBadResponse {
+		if kind := statusKind(a.evidence.StatusCode); kind != nil {
+			is = append(is, kind)
+		}
+	} else if row.kind != nil {
+		is = append(is, row.kind)
+	}
+	if a.err != nil {
+		is = append(is, a.err)
+	}
+	return &reason{words: words, is: is}
+}
+
+// endedBy says that the caller's context ended the call, and keeps what the
+// last attempt had come to.
+func endedBy(ctx context.Context, ended, last error) error {
+	words := "the deadline passed"
+	if errors.Is(ended, context.Canceled) {
+		words = "canceled by the caller"
+	}
+	is := []error{ended}
+	if cause := context.Cause(ctx); cause != nil && cause != ended {
+		is = append(is, cause)
+	}
+	return &reason{words: words, is: append(is, last)}
+}

@@ -1,0 +1,71 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+)
+
+// A stream is the body of an answer, read at the caller's pace. Only the wait
+// for the other side is timed: a slow reader is no stalled service.
+type stream struct {
+	ctx    context.Context
+	body   io.ReadCloser
+	cancel context.CancelCauseFunc
+	idle   time.Duration
+	timer  *time.Timer
+	limit  int64 // 0: none
+	read   int64
+	err    error
+}
+
+func newStream(ctx context.Context, body io.ReadCloser, cancel context.CancelCauseFunc, s *Settings) *stream {
+	return &stream{
+		ctx: ctx, body: body, cancel: cancel, idle: s.AttemptTimeout, limit: s.MaxResponseBytes,
+		timer: newTimer(0, func() { cancel(ErrTimeout) }),
+	}
+}
+
+func (s *stream) Read(p []byte) (int, error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	if s.idle > 0 {
+		s.timer.Reset(s.idle)
+	}
+	n, err := s.body.Read(p)
+	s.timer.Stop()
+	s.read += int64(n)
+	switch {
+	case s.limit > 0 && s.read > s.limit:
+		n -= int(s.read - s.limit)
+		s.err = &reason{words: matrix[answerTooLarge].words, is: []error{ErrResponseTooLarge}}
+	case err == io.EOF:
+		s.err = io.EOF
+	case err != nil:
+		s.err = s.explain(err)
+	}
+	return n, s.err
+}
+
+func (s *stream) explain(err error) error {
+	switch cause := context.Cause(s.ctx); {
+	case cause == ErrTimeout:
+		return &reason{words: "the answer stalled", is: []error{ErrTimeout, err}}
+	case s.ctx.Err() != nil:
+		return endedBy(s.ctx, s.ctx.Err(), err)
+	case errors.Is(err, io.EOF):
+		err = io.ErrUnexpectedEOF
+	}
+	return &reason{words: matrix[answerCutOff].words, is: []error{ErrBadResponse, err}}
+}
+
+// Close ends the request if it is still running. Reading what is left only to
+// keep the connection would cost more than a new one.
+func (s *stream) Close() error {
+	s.timer.Stop()
+	err := s.body.Close()
+	s.cancel(nil)
+	return err
+}
