@@ -1,0 +1,87 @@
+package memnet
+
+import (
+	"errors"
+	"io"
+	"net"
+	"time"
+)
+
+// A Conn is one end of a connection. Its methods may be called concurrently;
+// concurrent writes may interleave.
+type Conn struct {
+	in, out       *pipe
+	local, remote addr
+}
+
+var _ net.Conn = (*Conn)(nil)
+
+func connect() (client, server *Conn) {
+	up, down := newPipe(), newPipe()
+	client = &Conn{in: down, out: up, local: clientAddr, remote: serverAddr}
+	server = &Conn{in: up, out: down, local: serverAddr, remote: clientAddr}
+	return client, server
+}
+
+// Read implements [net.Conn].
+func (c *Conn) Read(b []byte) (int, error) {
+	n, err := c.in.read(b)
+	return n, c.opError("read", err)
+}
+
+// Write implements [net.Conn]. It blocks while the peer leaves a full buffer
+// unread.
+func (c *Conn) Write(b []byte) (int, error) {
+	n, err := c.out.write(b)
+	return n, c.opError("write", err)
+}
+
+// BytesWritten reports how many bytes writes have handed over so far.
+func (c *Conn) BytesWritten() int64 {
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	return c.out.written
+}
+
+// Close ends the connection in order: the peer reads what is buffered and then
+// the end of the stream, and its writes fail.
+func (c *Conn) Close() error {
+	c.in.closeReader()
+	c.out.closeWriter()
+	return nil
+}
+
+// Reset breaks the connection: unread data is lost, and both ends see
+// ECONNRESET.
+func (c *Conn) Reset() {
+	c.in.cut()
+	c.out.cut()
+}
+
+// LocalAddr implements [net.Conn].
+func (c *Conn) LocalAddr() net.Addr { return c.local }
+
+// RemoteAddr implements [net.Conn].
+func (c *Conn) RemoteAddr() net.Addr { return c.remote }
+
+// SetDeadline implements [net.Conn].
+func (c *Conn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+// SetReadDeadline implements [net.Conn].
+func (c *Conn) SetReadDeadline(t time.Time) error {
+	return c.opError("set", c.in.setReadDeadline(t))
+}
+
+// SetWriteDeadline implements [net.Conn].
+func (c *Conn) SetWriteDeadline(t time.Time) error {
+	return c.opError("set", c.out.setWriteDeadline(t))
+}
+
+func (c *Conn) opError(op string, err error) error {
+	if err == nil || err == io.EOF {
+		return err
+	}
+	return &net.OpError{Op: op, Net: network, Source: c.local, Addr: c.remote, Err: err}
+}

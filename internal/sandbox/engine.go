@@ -1,0 +1,189 @@
+package sandbox
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// An Area is one of the three parts of the service.
+type Area string
+
+// The areas.
+const (
+	Bins    Area = "bins"
+	Refunds Area = "refunds"
+	Updater Area = "updater"
+)
+
+const (
+	maxBody       = 1 << 20
+	defaultRetain = 10_000
+)
+
+// An Engine is the state of one sandbox. It is an [http.Handler] that tells the
+// areas apart by path. Its methods may be called concurrently.
+type Engine struct {
+	mu      sync.Mutex
+	retain  int
+	scripts map[Area][]Fault
+	arrived map[Area]*ring[*Request]
+	results map[string]result
+	longest int
+	refunds ring[Refund]
+	receipt answer
+	jobs    map[string]job
+}
+
+// New returns an engine with the built-in data set and no faults.
+func New() *Engine {
+	e := &Engine{retain: defaultRetain}
+	e.Reset()
+	return e
+}
+
+// Reset puts e back to the state of [New], except for [Engine.Retain].
+func (e *Engine) Reset() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.scripts = make(map[Area][]Fault)
+	e.arrived = make(map[Area]*ring[*Request])
+	e.results, e.longest = builtinResults()
+	e.refunds = ring[Refund]{}
+	e.receipt = defaultReceipt()
+	e.jobs = map[string]job{defaultJobID: newJob(defaultJob())}
+}
+
+// Script appends faults to the script of area. Each request of that area takes
+// one, in order of arrival; after the last, service is ordinary again.
+func (e *Engine) Script(area Area, faults ...Fault) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, f := range faults {
+		e.scripts[area] = append(e.scripts[area], f.clone())
+	}
+}
+
+// Pending reports how many faults of area's script no request has taken yet.
+func (e *Engine) Pending(area Area) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.scripts[area])
+}
+
+// ServeHTTP serves all three areas.
+func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var area Area
+	switch segments(r)[0] {
+	case "bins":
+		area = Bins
+	case "v1":
+		area = Refunds
+	case "updater":
+		area = Updater
+	}
+	e.serve(w, r, area, e.nextFault)
+}
+
+func (e *Engine) serve(w http.ResponseWriter, r *http.Request, area Area, next func(Area) Fault) {
+	req := e.arrive(area, r, next)
+	fault := req.Fault
+	if fault.DropBefore || fault.Refuse {
+		cut(w)
+		return
+	}
+	body, err := readBody(r)
+	if err != nil && !errors.Is(err, errTooLarge) {
+		cut(w)
+		return
+	}
+	e.mu.Lock()
+	req.Body = body
+	e.mu.Unlock()
+
+	var a answer
+	switch {
+	case err != nil:
+		a = failure(http.StatusRequestEntityTooLarge, "too_large", err.Error())
+	case fault.processes():
+		a = e.answer(area, r, body)
+	}
+	if !pause(r.Context(), fault.HeaderDelay) || fault.DropAfter {
+		cut(w)
+		return
+	}
+	fault.shape(&a)
+	a.write(w, r, fault, func(status int) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		req.Status = status
+	})
+}
+
+// arrive takes the fault and records the request in one step, so that the
+// script and the record agree on the order of arrival.
+func (e *Engine) arrive(area Area, r *http.Request, next func(Area) Fault) *Request {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	req := &Request{
+		Time:   time.Now(),
+		Area:   area,
+		Method: r.Method,
+		Path:   r.URL.EscapedPath(),
+		Header: redact(r.Header),
+		Fault:  next(area),
+	}
+	if e.arrived[area] == nil {
+		e.arrived[area] = &ring[*Request]{}
+	}
+	e.arrived[area].add(req, e.retain)
+	return req
+}
+
+func (e *Engine) nextFault(area Area) Fault {
+	script := e.scripts[area]
+	if len(script) == 0 {
+		return Fault{}
+	}
+	e.scripts[area] = script[1:]
+	return script[0]
+}
+
+func (e *Engine) answer(area Area, r *http.Request, body []byte) answer {
+	path := segments(r)
+	switch {
+	case area == Bins && len(path) == 2 && path[0] == "bins" && path[1] == "multiple":
+		return e.lookup(r, body)
+	case area == Refunds && len(path) == 3 && path[0] == "v1" && path[2] == "refunds":
+		return e.refund(r, path[1], body)
+	case area == Updater && len(path) == 5 && path[0] == "updater" && path[1] == "inquiries" &&
+		path[2] == "jobs" && path[4] == "download":
+		return e.download(r, path[3])
+	}
+	return failure(http.StatusNotFound, "not_found", "no such endpoint")
+}
+
+// An escaped slash is part of an identifier, so the path is split before its
+// segments are unescaped.
+func segments(r *http.Request) []string {
+	return strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
+}
+
+var errTooLarge = errors.New("the request body is too large")
+
+// readBody reads to the end even above the limit: a caller still writing would
+// see a broken connection instead of the answer.
+func readBody(r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+	if err != nil {
+		return nil, err
+	}
+	rest, err := io.Copy(io.Discard, r.Body)
+	if err == nil && rest > 0 {
+		err = errTooLarge
+	}
+	return body, err
+}

@@ -1,0 +1,81 @@
+package sandbox
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// A Fault says what befalls one request. The zero value is ordinary service.
+// Fields combine.
+type Fault struct {
+	// Status replaces the ordinary status. At 300 and above the request is not
+	// processed, unless Process is set, and the body is an error object. Below
+	// 300 a download ignores Range.
+	Status int
+	// RetryAfter adds a Retry-After header in seconds, rounded up.
+	RetryAfter time.Duration
+	// Body replaces the ordinary body.
+	Body string
+	// NoBody answers without any body.
+	NoBody bool
+	// ContentType replaces the ordinary Content-Type.
+	ContentType string
+	// Header is added to the answer's header, for example a Location.
+	Header http.Header
+	// Process processes the request, so that a refund is recorded, although
+	// Status says otherwise.
+	Process bool
+	// Refuse refuses the connection before any byte of the request leaves, so
+	// that nothing is recorded. On a TCP address, where the connection is made
+	// by then, it is DropBefore.
+	Refuse bool
+	// DropBefore resets the connection without reading the request's body.
+	DropBefore bool
+	// DropAfter processes the request and resets the connection instead of
+	// answering.
+	DropAfter bool
+	// HeaderDelay passes after processing and before the answer's header.
+	HeaderDelay time.Duration
+	// BodyDelay passes in the middle of the answer's body.
+	BodyDelay time.Duration
+	// Truncate ends the connection after so many bytes of a longer body, of
+	// which Content-Length announces the whole. A negative value sends the
+	// header only.
+	Truncate int
+}
+
+func (f Fault) clone() Fault {
+	f.Header = f.Header.Clone()
+	return f
+}
+
+func (f Fault) processes() bool {
+	return f.Status < 300 || f.Process || f.DropAfter
+}
+
+func (f Fault) shape(a *answer) {
+	switch {
+	case f.Status >= 300:
+		*a = failure(f.Status, "scripted", cmp.Or(http.StatusText(f.Status), "scripted status"))
+	case f.Status != 0:
+		a.status = f.Status
+	}
+	if f.Body != "" || f.NoBody {
+		a.body, a.content = []byte(f.Body), nil
+		if f.NoBody {
+			a.body, a.contentType = nil, ""
+		}
+	}
+	a.contentType = cmp.Or(f.ContentType, a.contentType)
+	if a.header == nil {
+		a.header = make(http.Header)
+	}
+	maps.Copy(a.header, f.Header)
+	if f.RetryAfter > 0 {
+		seconds := (f.RetryAfter + time.Second - 1) / time.Second
+		a.header.Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
+	}
+}

@@ -1,0 +1,97 @@
+package sandbox
+
+import (
+	"bytes"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Request is what arrived.
+type Request struct {
+	Time   time.Time
+	Area   Area
+	Method string
+	// Path is escaped, as it came.
+	Path string
+	// Header has the credential in Authorization replaced by stars.
+	Header http.Header
+	// Body is empty when the fault is DropBefore, and ends at 1 MiB.
+	Body []byte
+	// Status is the status answered, 0 while there is none.
+	Status int
+	// Fault is what befell the request.
+	Fault Fault
+}
+
+// Requests returns copies of the latest requests of area in order of arrival.
+// The area "" has those whose path belongs to none.
+func (e *Engine) Requests(area Area) []Request {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	r := e.arrived[area]
+	if r == nil {
+		return nil
+	}
+	var all []Request
+	for _, req := range r.all() {
+		c := *req
+		c.Header, c.Body, c.Fault = c.Header.Clone(), bytes.Clone(c.Body), c.Fault.clone()
+		all = append(all, c)
+	}
+	return all
+}
+
+// RequestCount reports how many requests of area arrived, including those that
+// [Engine.Requests] no longer has.
+func (e *Engine) RequestCount(area Area) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r := e.arrived[area]; r != nil {
+		return r.total
+	}
+	return 0
+}
+
+// Retain sets how many requests per area and how many refunds e keeps, so that
+// a long run holds bounded memory. The default is 10,000. Set it before the
+// first request.
+func (e *Engine) Retain(n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.retain = max(n, 1)
+}
+
+func redact(h http.Header) http.Header {
+	h = h.Clone()
+	for i, v := range h["Authorization"] {
+		scheme, _, found := strings.Cut(v, " ")
+		if !found {
+			scheme = ""
+		}
+		h["Authorization"][i] = strings.TrimSpace(scheme + " ***")
+	}
+	return h
+}
+
+// A ring keeps the latest values added to it.
+type ring[T any] struct {
+	values []T
+	oldest int
+	total  int
+}
+
+func (r *ring[T]) add(v T, limit int) {
+	r.total++
+	if len(r.values) < limit {
+		r.values = append(r.values, v)
+		return
+	}
+	r.values[r.oldest] = v
+	r.oldest = (r.oldest + 1) % len(r.values)
+}
+
+func (r *ring[T]) all() []T {
+	return slices.Concat(r.values[r.oldest:], r.values[:r.oldest])
+}

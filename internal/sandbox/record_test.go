@@ -1,0 +1,108 @@
+package sandbox
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestRecord(t *testing.T) {
+	before := time.Now()
+	e := New()
+	d := memoryDoor(t, e, Refunds)
+	e.Script(Refunds, Fault{Status: 429, Header: http.Header{"X": {"y"}}})
+	req := newRequest(t, http.MethodPost, d.base+"/v1/a%2Fb/refunds", `{"refund_id":"r"}`)
+	d.do(req)
+	got := e.Requests(Refunds)
+	if len(got) != 1 {
+		t.Fatalf("%d requests recorded", len(got))
+	}
+	r := got[0]
+	if r.Area != Refunds || r.Method != "POST" || r.Path != "/v1/a%2Fb/refunds" || string(r.Body) != `{"refund_id":"r"}` ||
+		r.Status != 429 || r.Fault.Status != 429 || r.Time.Before(before) {
+		t.Errorf("recorded %+v", r)
+	}
+	r.Header.Set("X-Merchant-Id", "changed")
+	r.Fault.Header.Set("X", "changed")
+	r.Body[0] = 'x'
+	if again := e.Requests(Refunds)[0]; again.Header.Get("X-Merchant-Id") != "m-1" || again.Body[0] != '{' || again.Fault.Header.Get("X") != "y" {
+		t.Error("the record changed with the copy")
+	}
+}
+
+func TestRedaction(t *testing.T) {
+	for value, want := range map[string]string{
+		"Bearer secret-key":   "Bearer ***",
+		"Bearer secret extra": "Bearer ***",
+		"secret-key":          "***",
+	} {
+		h := http.Header{"Authorization": {value}}
+		if got := redact(h).Get("Authorization"); got != want {
+			t.Errorf("%q is recorded as %q, want %q", value, got, want)
+		}
+		if h.Get("Authorization") != value {
+			t.Error("the request itself was changed")
+		}
+	}
+	e := New()
+	memoryDoor(t, e, Bins).lookup(t, `{"cards":[{"card":"411111"}]}`)
+	if got := e.Requests(Bins)[0].Header.Get("Authorization"); got != "Bearer ***" {
+		t.Errorf("recorded credential %q", got)
+	}
+}
+
+func TestRetain(t *testing.T) {
+	e := New()
+	e.Retain(3)
+	d := memoryDoor(t, e, Refunds)
+	for i := range 8 {
+		d.refund(t, fmt.Sprintf(`{"refund_id":"%d"}`, i))
+	}
+	var reqs, ids string
+	for _, r := range e.Requests(Refunds) {
+		reqs += string(r.Body)
+	}
+	for _, r := range e.Refunds() {
+		ids += r.RefundID
+	}
+	if reqs != `{"refund_id":"5"}{"refund_id":"6"}{"refund_id":"7"}` || ids != "567" {
+		t.Errorf("kept %s and %s, want the latest three in order", reqs, ids)
+	}
+	if e.RequestCount(Refunds) != 8 || e.RefundCount() != 8 {
+		t.Errorf("counted %d requests and %d refunds, want 8", e.RequestCount(Refunds), e.RefundCount())
+	}
+	if e.Requests(Bins) != nil || e.RequestCount(Bins) != 0 {
+		t.Error("records in an area without requests")
+	}
+}
+
+func TestConcurrentUse(t *testing.T) {
+	e := New()
+	d := memoryDoor(t, e, Refunds)
+	const callers, each = 8, 20
+	for range callers * each / 2 {
+		e.Script(Refunds, Fault{Refuse: true})
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	failed := 0
+	for range callers {
+		wg.Go(func() {
+			for range each {
+				if r := d.refund(t, `{}`); r.err != nil {
+					mu.Lock()
+					failed++
+					mu.Unlock()
+				}
+				e.Requests(Refunds)
+				e.Refunds()
+			}
+		})
+	}
+	wg.Wait()
+	if failed != callers*each/2 || e.RefundCount() != callers*each/2 {
+		t.Errorf("%d refused and %d recorded, want %d of each", failed, e.RefundCount(), callers*each/2)
+	}
+}

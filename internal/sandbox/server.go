@@ -1,0 +1,152 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/carddata/carddata-go/internal/memnet"
+)
+
+// A Server serves one area in memory. Inside a testing/synctest bubble it has
+// to be started there.
+type Server struct {
+	transport *http.Transport
+	running   *running
+}
+
+// Start serves area in memory until Close.
+func (e *Engine) Start(area Area) *Server {
+	l := memnet.Listen()
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		if e.takeRefusal(area) {
+			return nil, memnet.ErrRefused
+		}
+		return l.Dial(ctx)
+	}
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		e.serve(w, r, area, e.nextButRefusals)
+	}
+	return &Server{
+		transport: &http.Transport{
+			DialContext:       dial,
+			DialTLSContext:    dial,
+			DisableKeepAlives: true, // a dial for each request, so that each can be refused
+		},
+		running: run(l, http.HandlerFunc(handler)),
+	}
+}
+
+// Transport returns a transport that reaches the server under every http and
+// https URL. It speaks no TLS, and makes one connection per request.
+func (s *Server) Transport() http.RoundTripper { return s.transport }
+
+// Close ends all connections and waits for their goroutines.
+func (s *Server) Close() {
+	s.running.close()
+	s.transport.CloseIdleConnections()
+}
+
+func (e *Engine) takeRefusal(area Area) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	script := e.scripts[area]
+	if len(script) == 0 || !script[0].Refuse {
+		return false
+	}
+	e.scripts[area] = script[1:]
+	return true
+}
+
+// nextButRefusals leaves refusals to the dials: with concurrent requests one
+// may reach the head of the script while a connection is already made.
+func (e *Engine) nextButRefusals(area Area) Fault {
+	script := e.scripts[area]
+	for i, f := range script {
+		if !f.Refuse {
+			copy(script[1:i+1], script[:i])
+			e.scripts[area] = script[1:]
+			return f
+		}
+	}
+	return Fault{}
+}
+
+// A TCPServer serves all three areas on a loopback address.
+type TCPServer struct {
+	listener net.Listener
+	running  *running
+}
+
+// ListenTCP serves all three areas on addr, which is host:port with a loopback
+// IP address or localhost as its host, until Close. Port 0 picks a free one.
+func (e *Engine) ListenTCP(addr string) (*TCPServer, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	if host == "localhost" {
+		host = "127.0.0.1"
+	}
+	if ip, err := netip.ParseAddr(host); err != nil || !ip.IsLoopback() {
+		return nil, fmt.Errorf("sandbox: %q is not a loopback address", addr)
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	return &TCPServer{l, run(l, e)}, nil
+}
+
+// Addr returns the address that s listens on.
+func (s *TCPServer) Addr() net.Addr { return s.listener.Addr() }
+
+// URL returns the base URL of all three areas.
+func (s *TCPServer) URL() string { return "http://" + s.listener.Addr().String() }
+
+// Close ends all connections and waits for their goroutines.
+func (s *TCPServer) Close() { s.running.close() }
+
+// running is an http.Server that can be waited for.
+type running struct {
+	server   http.Server
+	listener net.Listener
+	stopped  chan struct{}
+	conns    sync.WaitGroup
+}
+
+func run(l net.Listener, h http.Handler) *running {
+	r := &running{listener: l, stopped: make(chan struct{})}
+	r.server = http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: time.Minute,
+		ErrorLog:          log.New(io.Discard, "", 0),
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				r.conns.Add(1)
+			case http.StateClosed, http.StateHijacked:
+				r.conns.Done()
+			}
+		},
+	}
+	go func() {
+		defer close(r.stopped)
+		r.server.Serve(l)
+	}()
+	return r
+}
+
+// Only after Serve has returned does Close know every connection.
+func (r *running) close() {
+	r.listener.Close()
+	<-r.stopped
+	r.server.Close()
+	r.conns.Wait()
+}

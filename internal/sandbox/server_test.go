@@ -1,0 +1,130 @@
+package sandbox
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/carddata/carddata-go/internal/memnet"
+)
+
+func TestListenTCPWantsLoopback(t *testing.T) {
+	e := New()
+	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0", "example.com:0", "127.0.0.1", "localhost:-1"} {
+		if s, err := e.ListenTCP(addr); err == nil {
+			s.Close()
+			t.Errorf("%q was accepted", addr)
+		}
+	}
+	s, err := e.ListenTCP("localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if ip := s.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() || s.URL() != "http://"+s.Addr().String() {
+		t.Errorf("listening on %v, URL %s", s.Addr(), s.URL())
+	}
+}
+
+func TestKeepAliveOverTCP(t *testing.T) {
+	e := New()
+	s, err := e.ListenTCP("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	tr := &http.Transport{}
+	defer tr.CloseIdleConnections()
+	d := door{s.URL(), &http.Client{Transport: tr}, nil}
+	for range 3 {
+		if r := d.refund(t, `{}`); r.status != 200 {
+			t.Errorf("got %+v", r)
+		}
+	}
+}
+
+func TestCloseTwiceAndUnderLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := New()
+		s := e.Start(Updater)
+		client := &http.Client{Transport: s.Transport()}
+		e.SetJob("42", Job{Body: make([]byte, 1<<20)})
+		resp, err := client.Do(newRequest(t, http.MethodGet, "http://host"+downloadPath, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		s.Close()
+		s.Close()
+		if _, err := io.Copy(io.Discard, resp.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("got %v, want a body cut by Close", err)
+		}
+		resp.Body.Close()
+	})
+}
+
+func TestCloseWaitsForHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := memnet.Listen()
+		finished := false
+		r := run(l, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+			time.Sleep(time.Minute)
+			finished = true
+		}))
+		conn, err := l.Dial(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		io.WriteString(conn, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+		synctest.Wait()
+		r.close()
+		if !finished {
+			t.Error("a handler outlived Close")
+		}
+	})
+}
+
+func TestBrokenRequestBody(t *testing.T) {
+	e := New()
+	d := memoryDoor(t, e, Refunds)
+	broken := errors.New("broken")
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.base+refundPath, io.MultiReader(strings.NewReader(`{}`), failing{broken}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := d.do(req); !errors.Is(r.err, broken) {
+		t.Errorf("got %+v, want the body's error", r)
+	}
+	d.close()
+	if e.RefundCount() != 0 {
+		t.Error("half a refund was recorded")
+	}
+	for _, r := range e.Requests(Refunds) {
+		if r.Status != 0 {
+			t.Errorf("half a request was answered with %d", r.Status)
+		}
+	}
+}
+
+func TestCutWithoutConnection(t *testing.T) {
+	defer func() {
+		if r := recover(); r != http.ErrAbortHandler {
+			t.Errorf("recovered %v, want http.ErrAbortHandler", r)
+		}
+	}()
+	e := New()
+	e.Script(Refunds, Fault{DropBefore: true})
+	e.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, refundPath, nil))
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
