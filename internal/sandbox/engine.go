@@ -30,7 +30,7 @@ type Engine struct {
 	mu      sync.Mutex
 	retain  int
 	scripts map[Area][]Fault
-	arrived map[Area]*ring[*Request]
+	arrived map[Area]*ring[*Record]
 	results map[string]result
 	longest int
 	refunds ring[Refund]
@@ -50,7 +50,7 @@ func (e *Engine) Reset() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.scripts = make(map[Area][]Fault)
-	e.arrived = make(map[Area]*ring[*Request])
+	e.arrived = make(map[Area]*ring[*Record])
 	e.results, e.longest = builtinResults()
 	e.refunds = ring[Refund]{}
 	e.receipt = defaultReceipt()
@@ -125,19 +125,21 @@ func (e *Engine) serve(w http.ResponseWriter, r *http.Request, area Area, next f
 
 // arrive takes the fault and records the request in one step, so that the
 // script and the record agree on the order of arrival.
-func (e *Engine) arrive(area Area, r *http.Request, next func(Area) Fault) *Request {
+func (e *Engine) arrive(area Area, r *http.Request, next func(Area) Fault) *Record {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	req := &Request{
-		Time:   time.Now(),
-		Area:   area,
-		Method: r.Method,
-		Path:   r.URL.EscapedPath(),
-		Header: redact(r.Header),
-		Fault:  next(area),
+	req := &Record{
+		Request: Request{
+			Time:   time.Now(),
+			Method: r.Method,
+			Path:   r.URL.EscapedPath(),
+			Header: redact(r.Header),
+		},
+		Area:  area,
+		Fault: next(area),
 	}
 	if e.arrived[area] == nil {
-		e.arrived[area] = &ring[*Request]{}
+		e.arrived[area] = &ring[*Record]{}
 	}
 	e.arrived[area].add(req, e.retain)
 	return req

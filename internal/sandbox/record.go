@@ -11,7 +11,6 @@ import (
 // A Request is what arrived.
 type Request struct {
 	Time   time.Time
-	Area   Area
 	Method string
 	// Path is escaped, as it came.
 	Path string
@@ -21,20 +20,25 @@ type Request struct {
 	Body []byte
 	// Status is the status answered, 0 while there is none.
 	Status int
-	// Fault is what befell the request.
+}
+
+// A Record is a request and what befell it.
+type Record struct {
+	Request
+	Area  Area
 	Fault Fault
 }
 
 // Requests returns copies of the latest requests of area in order of arrival.
 // The area "" has those whose path belongs to none.
-func (e *Engine) Requests(area Area) []Request {
+func (e *Engine) Requests(area Area) []Record {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r := e.arrived[area]
 	if r == nil {
 		return nil
 	}
-	var all []Request
+	var all []Record
 	for _, req := range r.all() {
 		c := *req
 		c.Header, c.Body, c.Fault = c.Header.Clone(), bytes.Clone(c.Body), c.Fault.clone()

@@ -1,0 +1,68 @@
+package sandbox
+
+import (
+	"net/http"
+	"sync"
+)
+
+// TB is the part of testing.TB that a fake needs. The fakes do not import
+// testing, which would add its flags to programs that use them.
+type TB interface {
+	Helper()
+	Cleanup(func())
+	Fatalf(format string, args ...any)
+}
+
+// A Fake is what the public fakes of the three areas have in common: one area
+// in memory for the length of a test.
+type Fake struct {
+	*Engine
+	tb     TB
+	area   Area
+	server *Server
+	tcp    func() *TCPServer
+}
+
+// NewFake starts a fake that ends with the test.
+func NewFake(tb TB, area Area) *Fake {
+	tb.Helper()
+	f := &Fake{Engine: New(), tb: tb, area: area}
+	f.server = f.Start(area)
+	tb.Cleanup(f.server.Close)
+	f.tcp = sync.OnceValue(func() *TCPServer {
+		server, err := f.ListenTCP("127.0.0.1:0")
+		if err != nil {
+			tb.Fatalf("%v", err)
+		}
+		tb.Cleanup(server.Close)
+		return server
+	})
+	return f
+}
+
+// BaseURL is an address for clients that go through HTTPClient.
+const BaseURL = "https://sandbox.invalid"
+
+// HTTPClient returns a client that reaches the fake in memory.
+func (f *Fake) HTTPClient() *http.Client { return &http.Client{Transport: f.server.Transport()} }
+
+// URL returns a loopback address at which the fake can be reached too. The
+// first call opens it.
+func (f *Fake) URL() string { return f.tcp().URL() }
+
+// Script adds faults to the fake's area.
+func (f *Fake) Script(faults ...Fault) { f.Engine.Script(f.area, faults...) }
+
+// Pending counts the faults that no request has taken yet.
+func (f *Fake) Pending() int { return f.Engine.Pending(f.area) }
+
+// Requests returns the requests that arrived.
+func (f *Fake) Requests() []Record { return f.Engine.Requests(f.area) }
+
+// Must fails the test on an error of its set-up.
+func (f *Fake) Must(err error) {
+	f.tb.Helper()
+	if err != nil {
+		f.tb.Fatalf("%v", err)
+	}
+}

@@ -1,0 +1,25 @@
+// Package updatertest fakes the account updater download for tests of code that
+// uses package updater: in process, deterministic, over real HTTP in memory.
+//
+//	func TestNightlyDownload(t *testing.T) {
+//		fake := updatertest.NewServer(t)
+//		fake.SetJob("7", "text/csv", []byte("…"))
+//		fake.Script(updatertest.Fault{Truncate: 100}) // the first download breaks
+//		job := NewJob(fake.Client())
+//		…
+//	}
+//
+// # Documented by the service
+//
+// Method, path, bearer credential and x-merchant-id of the request; the error
+// object.
+//
+// # The fake's own choice
+//
+// The service's documentation leaves these open, and the real one may differ:
+//
+//   - Job 42 exists, and is a CSV file of invented columns.
+//   - Status 200 for a result, with Content-Length, a strong ETag and support for
+//     ranges; 401 without credential or merchant id, 404 for an unknown job, with
+//     the code job_not_found; all values in the error object.
+package updatertest
