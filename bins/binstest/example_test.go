@@ -1,0 +1,40 @@
+package binstest_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/bins/binstest"
+	"github.com/carddata/carddata-go/internal/exampletest"
+)
+
+func ExampleServer() {
+	var t exampletest.T // in a test, its own t
+	defer t.End()
+
+	fake := binstest.NewServer(&t)
+	fake.SetResult("400000", bins.Result{BIN: "400000", Error: "blocked"})
+
+	client := fake.Client() // or your service, made with fake.HTTPClient() or fake.URL()
+	resp, err := client.Lookup(context.Background(), &bins.LookupRequest{Cards: bins.Cards("45717360", "400000", "999999")})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, result := range resp.Cards {
+		if card, err := result.Card(); err != nil {
+			fmt.Println(result.BIN, result.Error)
+		} else {
+			fmt.Println(result.BIN, card.CardBrand, card.Country.Alpha2)
+		}
+	}
+	for _, request := range fake.Requests() {
+		fmt.Println(request.Method, request.Path, request.Status)
+	}
+	// Output:
+	// 45717360 VISA DK
+	// 400000 blocked
+	// 999999 unknown bin
+	// POST /bins/multiple 200
+}

@@ -1,0 +1,93 @@
+package refundstest_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/carddata/carddata-go/refunds"
+	"github.com/carddata/carddata-go/refunds/refundstest"
+)
+
+// TestOutcomeAgreesWithTheRecord holds each fault's outcome against what the
+// fake recorded.
+func TestOutcomeAgreesWithTheRecord(t *testing.T) {
+	tests := []struct {
+		name     string
+		fault    refundstest.Fault
+		want     error
+		recorded int
+	}{
+		{"ordinary", refundstest.Fault{}, nil, 1},
+		{"drop before", refundstest.Fault{DropBefore: true}, refunds.ErrOutcomeUnknown, 0},
+		{"drop after", refundstest.Fault{DropAfter: true}, refunds.ErrOutcomeUnknown, 1},
+		{"503", refundstest.Fault{Status: 503}, refunds.ErrOutcomeUnknown, 0},
+		{"503, recorded", refundstest.Fault{Status: 503, Process: true}, refunds.ErrOutcomeUnknown, 1},
+		{"422", refundstest.Fault{Status: 422}, refunds.ErrRejected, 0},
+		{"truncated answer", refundstest.Fault{Truncate: 1}, nil, 1},
+		{"malformed answer", refundstest.Fault{Body: "{"}, nil, 1},
+		{"HTML answer", refundstest.Fault{ContentType: "text/html", Body: "<html>"}, refunds.ErrOutcomeUnknown, 1},
+		{"refused once", refundstest.Fault{Refuse: true}, nil, 1},
+		{"429 once", refundstest.Fault{Status: 429}, nil, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			fake := refundstest.NewServer(t)
+			fake.Script(tt.fault)
+			_, err := fake.Client(refunds.WithRetryWait(0, 0)).Submit(t.Context(), "acct", &refunds.Refund{RefundID: "rf_1"})
+			if !errors.Is(err, tt.want) || (tt.want == nil) != (err == nil) {
+				t.Errorf("error = %v, want %v", err, tt.want)
+			}
+			if n := len(fake.Recorded()); n != tt.recorded {
+				t.Errorf("recorded %d times, want %d", n, tt.recorded)
+			}
+			if fake.Pending() != 0 {
+				t.Error("the fault was not met")
+			}
+		})
+	}
+}
+
+func TestRefusedThroughout(t *testing.T) {
+	fake := refundstest.NewServer(t)
+	fake.Script(refundstest.Fault{Refuse: true}, refundstest.Fault{Refuse: true}, refundstest.Fault{Refuse: true})
+	_, err := fake.Client(refunds.WithRetryWait(0, 0)).Submit(t.Context(), "acct", &refunds.Refund{RefundID: "rf_1"})
+	if !errors.Is(err, refunds.ErrNotSent) || len(fake.Requests()) != 0 {
+		t.Errorf("error = %v after %d requests", err, len(fake.Requests()))
+	}
+}
+
+func TestSetResponse(t *testing.T) {
+	fake := refundstest.NewServer(t)
+	fake.SetResponse(202, "text/plain", "queued")
+	receipt, err := fake.Client().Submit(t.Context(), "a/b", &refunds.Refund{RefundID: "rf_1"})
+	if err != nil || receipt.StatusCode != 202 || string(receipt.Body) != "queued" || receipt.ContentType != "text/plain" {
+		t.Errorf("receipt = %#v, %v", receipt, err)
+	}
+	if account := fake.Recorded()[0].AccountID; account != "a/b" {
+		t.Errorf("account = %q", account)
+	}
+}
+
+func TestRecordedKeepsNumbersExact(t *testing.T) {
+	fake := refundstest.NewServer(t)
+	refund := &refunds.Refund{RefundID: "rf_1"}
+	refund.AdditionalData.Metadata = map[string]any{"n": json.Number("12345678901234567890")}
+	if _, err := fake.Client().Submit(t.Context(), "acct", refund); err != nil {
+		t.Fatal(err)
+	}
+	if got := fake.Recorded()[0].Refund.AdditionalData.Metadata["n"]; got != json.Number("12345678901234567890") {
+		t.Errorf("n = %v", got)
+	}
+}
+
+func TestURL(t *testing.T) {
+	fake := refundstest.NewServer(t)
+	client, err := refunds.NewClient(fake.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Submit(t.Context(), "acct", &refunds.Refund{RefundID: "rf_1"}); err != nil || len(fake.Recorded()) != 1 {
+		t.Errorf("error = %v, recorded %d", err, len(fake.Recorded()))
+	}
+}
