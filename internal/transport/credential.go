@@ -92,9 +92,10 @@ func askToken(ctx context.Context, source TokenSource) (string, error) {
 type renew func(ctx context.Context, source TokenSource, refused string) (string, error)
 
 type flight struct {
-	done  chan struct{}
-	token string
-	err   error
+	done      chan struct{}
+	abandoned bool // the asking caller ended without an answer of the source
+	token     string
+	err       error
 }
 
 // newRenew keeps the tokens in a closure, out of the reach of fmt.
@@ -111,38 +112,41 @@ func newRenew() renew {
 		if f = flights[refused]; f != nil {
 			return f, false
 		}
-		f = &flight{done: make(chan struct{}), err: &reason{words: "the token source failed", is: []error{ErrCredential}}}
+		f = &flight{done: make(chan struct{}), abandoned: true}
 		flights[refused] = f
 		return f, true
 	}
-	end := func(refused string, f *flight, token string, err error) {
+	// lead asks the source. An answer that brought nothing new serves only those
+	// who wait for it now.
+	lead := func(ctx context.Context, source TokenSource, refused string, f *flight) (string, error) {
+		defer func() {
+			mu.Lock()
+			defer mu.Unlock()
+			if f.abandoned || f.err != nil || f.token == refused {
+				delete(flights, refused)
+			}
+			close(f.done)
+		}()
+		token, err := askToken(ctx, source)
 		mu.Lock()
 		defer mu.Unlock()
-		f.token, f.err = token, err
-		// A refresh that failed, or changed nothing, answers only those who wait for it now.
-		if err != nil || token == refused {
-			delete(flights, refused)
-		}
+		f.token, f.err, f.abandoned = token, err, err != nil && ctx.Err() != nil
+		return token, err
 	}
 	return func(ctx context.Context, source TokenSource, refused string) (string, error) {
 		for {
 			f, leads := begin(refused)
 			if leads {
-				defer close(f.done)
-				token, err := askToken(ctx, source)
-				end(refused, f, token, err)
-				return token, err
+				return lead(ctx, source, refused, f)
 			}
 			select {
 			case <-f.done:
 			case <-ctx.Done():
 				return "", ctx.Err()
 			}
-			if f.err == nil {
-				return f.token, nil
+			if !f.abandoned {
+				return f.token, f.err
 			}
-			// Whoever asked may have failed for reasons of its own, such as its
-			// deadline, so the next caller asks again.
 		}
 	}
 }
