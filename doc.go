@@ -16,29 +16,29 @@
 //
 // # What happens in a call
 //
-//	           your code
-//	               │ typed request
-//	        ┌──────▼───────┐
-//	        │   validate   │ what the contract and the wire rule out: nothing is sent
-//	        │ encode, once │
-//	        └──────┬───────┘
-//	        ┌──────▼──────────────────────────────────────────────┐
-//	        │ retry loop: policy, random wait, budget, deadline   │
-//	        │      ┌───────────────────────────────────────────┐  │
-//	        │      │ one attempt                               │  │
-//	        │      │   pause the service asked for, limiter    │  │
-//	        │      │   token source                            │  │
-//	        │      │   your http.Client's transport, or ours ──┼──┼──▶ service
-//	        │      │   evidence: did a byte leave?             │  │
-//	        │      │   bounded read, or a stream               │  │
-//	        │      │   classify by evidence and status         │  │
-//	        │      └───────────────────────────────────────────┘  │
-//	        └──────┬──────────────────────────────────────────────┘
-//	        ┌──────▼──────┐
-//	        │   decode    │
-//	        └──────┬──────┘
-//	               │ typed result, or typed error
-//	               ▼
+//	   your code
+//	       │ typed request
+//	┌──────▼───────┐
+//	│   validate   │ what the contract and the wire rule out: nothing is sent
+//	│ encode, once │
+//	└──────┬───────┘
+//	┌──────▼──────────────────────────────────────────────┐
+//	│ retry loop: policy, random wait, budget, deadline   │
+//	│      ┌───────────────────────────────────────────┐  │
+//	│      │ one attempt                               │  │
+//	│      │   pause the service asked for, limiter    │  │
+//	│      │   token source                            │  │
+//	│      │   your http.Client's transport, or ours ──┼──┼──▶ service
+//	│      │   evidence: did a byte leave?             │  │
+//	│      │   bounded read, or a stream               │  │
+//	│      │   classify by evidence and status         │  │
+//	│      └───────────────────────────────────────────┘  │
+//	└──────┬──────────────────────────────────────────────┘
+//	┌──────▼──────┐
+//	│   decode    │
+//	└──────┬──────┘
+//	       │ typed result, or typed error
+//	       ▼
 //
 // # Where to find things
 //

@@ -27,7 +27,7 @@ const capFields = `cap_region_shortname cap_advalorem_amount cap_type_name cap_f
 func documentedFields() []string {
 	fields := strings.Fields(cardFields)
 	for _, region := range []string{"domestic", "inter", "intra"} {
-		for _, f := range strings.Fields(capFields) {
+		for f := range strings.FieldsSeq(capFields) {
 			fields = append(fields, "cost.interchange."+region+"."+f)
 		}
 	}
