@@ -1,6 +1,9 @@
 package bins
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"log/slog"
+)
 
 // Data is the data of a result item.
 type Data struct {
@@ -41,12 +44,26 @@ type Card struct {
 	Country                      Country               `json:"country"`
 	Authentication               Authentication        `json:"authentication"`
 	Cost                         Cost                  `json:"cost"`
-	NetworkFees                  json.RawMessage       `json:"networkfees"` // an object of undocumented content
+	NetworkFees                  json.RawMessage       `json:"networkfees"` // an object of undocumented content; nil when null or absent
 	CorrelationID                string                `json:"correlation_id"`
 	IssuerSupportsTokenization   Optional[bool]        `json:"issuer_supports_tokenization"`
 	MultiAccountAccessIndicator  string                `json:"multi_account_access_indicator"`
 	SharedBIN                    Optional[bool]        `json:"shared_bin"`
 	FlaggedForDeleteRemainingWks Optional[int64]       `json:"flagged_for_delete_remaining_wks"` // weeks
+}
+
+// LogValue logs the card's number masked and its brand. JSON of a Card, which a
+// log would hold otherwise, is the data whole.
+func (c Card) LogValue() slog.Value {
+	return slog.GroupValue(slog.Any("pan_or_token", c.PANOrToken), slog.String("card_brand", c.CardBrand))
+}
+
+// LogValue logs the card.
+func (d Data) LogValue() slog.Value {
+	if d.Card == nil {
+		return slog.GroupValue()
+	}
+	return d.Card.LogValue()
 }
 
 // Number describes the card number.

@@ -66,14 +66,22 @@ type LookupResponse struct {
 	RequestID string `json:"-"`
 }
 
+// Format prints the response with its items masked.
+func (r LookupResponse) Format(state fmt.State, verb rune) {
+	type plain LookupResponse
+	p := plain(r)
+	p.RequestID = transport.Printable(p.RequestID)
+	fmt.Fprintf(state, fmt.FormatString(state, verb), p)
+}
+
 // LogValue logs how many items were answered, and none of them.
 func (r LookupResponse) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int("cards", len(r.Cards)), slog.String("request_id", r.RequestID))
+	return slog.GroupValue(slog.Int("cards", len(r.Cards)), slog.String("request_id", transport.Printable(r.RequestID)))
 }
 
 // A Result is one item of the answer. When an item holds Error and when Data is
 // not documented, so that any mix of the two is passed on. [Result.Card] reads
-// both.
+// both. Its JSON is the data whole: do not log that of lists of results.
 type Result struct {
 	BIN   string `json:"bin"`
 	Data  *Data  `json:"data"`  // nil when null or absent
@@ -192,6 +200,11 @@ func decode(body []byte, keepRaw bool) (*LookupResponse, error) {
 	resp := new(LookupResponse)
 	if err := json.Unmarshal(body, resp); err != nil {
 		return nil, transport.Malformed(err)
+	}
+	for i := range resp.Cards {
+		if data := resp.Cards[i].Data; data != nil && data.Card != nil && string(data.Card.NetworkFees) == "null" {
+			data.Card.NetworkFees = nil
+		}
 	}
 	if !keepRaw {
 		return resp, nil

@@ -2,8 +2,10 @@ package bins
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // An Optional is a boolean or an integer that the service may state, or leave
@@ -63,10 +65,17 @@ func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	}
 	if _, integer := any(o.value).(int64); integer {
 		if digits, err := strconv.Unquote(string(data)); err == nil {
-			data = []byte(digits)
+			// Anything else stays a string, and is refused as one.
+			if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
+				data = strconv.AppendInt(nil, n, 10)
+			}
 		}
 	}
 	if err := json.Unmarshal(data, &o.value); err != nil {
+		if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			// It quotes a number that does not fit, which may be a card's.
+			mismatch.Value, _, _ = strings.Cut(mismatch.Value, " ")
+		}
 		return err
 	}
 	o.stated = true

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+	"unicode/utf8"
 
 	"github.com/carddata/carddata-go/internal/transport"
 )
@@ -31,7 +32,7 @@ func (r Receipt) Format(state fmt.State, verb rune) {
 
 // LogValue logs the status and the request id.
 func (r Receipt) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int("status", r.StatusCode), slog.String("request_id", r.RequestID))
+	return slog.GroupValue(slog.Int("status", r.StatusCode), slog.String("request_id", transport.Printable(r.RequestID)))
 }
 
 // Submit sends one refund record (interface, endpoint 2), and tells for certain
@@ -121,6 +122,10 @@ func (r *Refund) encode() ([]byte, error) {
 	body, err := json.Marshal(r)
 	if err != nil {
 		return nil, transport.Invalid("the metadata cannot be encoded as JSON")
+	}
+	// A json.RawMessage is copied as it is.
+	if !utf8.Valid(body) {
+		return nil, transport.Invalid("the metadata holds JSON that is not valid UTF-8")
 	}
 	return body, nil
 }

@@ -35,7 +35,9 @@ func NewClient(baseURL, merchantID string, token TokenSource, opts ...Option) (*
 			WaitMax:        5 * time.Second,
 			AttemptTimeout: 30 * time.Second,
 		},
-		Network: transport.Network{IdleConnTimeout: 30 * time.Second, DisableCompression: true},
+		// A connection costs little beside a download, and what follows one on a kept
+		// connection may be more of its content.
+		Network: transport.Network{DisableKeepAlives: true, DisableCompression: true},
 	}, baseURL, append([]Option{WithTokenSource(token)}, opts...))
 	if err != nil {
 		return nil, fmt.Errorf("updater: new client: %w", err)
@@ -47,7 +49,7 @@ func NewClient(baseURL, merchantID string, token TokenSource, opts ...Option) (*
 }
 
 // ForMerchant returns a client for another merchant. It costs next to nothing:
-// the two share connections, limiter, retry budget and token source. The id is
+// the two share transport, limiter, retry budget and token source. The id is
 // 1 to 128 visible ASCII characters without a comma.
 func (c *Client) ForMerchant(id string) (*Client, error) {
 	if c == nil || c.core == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 
 	"github.com/carddata/carddata-go/internal/transport"
@@ -61,6 +62,11 @@ func (d *Download) Close() error {
 // Format prints type and length, whatever the verb.
 func (d Download) Format(state fmt.State, verb rune) {
 	transport.Format(state, verb, fmt.Sprintf("download of %d bytes", d.Length))
+}
+
+// LogValue logs the length and the request id.
+func (d Download) LogValue() slog.Value {
+	return slog.GroupValue(slog.Int64("length", d.Length), slog.String("request_id", transport.Printable(d.RequestID)))
 }
 
 const operation = "download"

@@ -31,11 +31,13 @@ func Identifier(id string) string {
 }
 
 // cardNumber matches runs of twelve digits and more, also in groups.
-var cardNumber = regexp.MustCompile(`[0-9](?:[ -]?[0-9]){11,}`)
+var cardNumber = regexp.MustCompile(`[0-9](?:[ ./-]{0,2}[0-9]){11,}`)
+
+var separators = strings.NewReplacer(" ", "", ".", "", "/", "", "-", "")
 
 // Text masks the card numbers inside a text.
 func Text(s string) string {
 	return cardNumber.ReplaceAllStringFunc(s, func(run string) string {
-		return Identifier(strings.NewReplacer(" ", "", "-", "").Replace(run))
+		return Identifier(separators.Replace(run))
 	})
 }

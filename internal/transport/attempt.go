@@ -2,6 +2,8 @@ package transport
 
 import (
 	"bytes"
+	"compress/flate"
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -29,15 +31,21 @@ const (
 	errorBodyTimeout = 5 * time.Second
 )
 
+var errNilResponse = errors.New("the HTTP transport returned neither a response nor an error")
+
 // RoundTrip makes one attempt. It has no CloseIdleConnections beside it, so
 // that go-retryablehttp cannot flush the connections of other calls.
 func (r *run) RoundTrip(req *http.Request) (*http.Response, error) {
-	a := &attempt{}
+	a, before := &attempt{}, r.last
 	r.last, r.waiting = a, false
 	out, err := r.prepare(req, a)
 	if err != nil {
 		if req.Body != nil {
 			req.Body.Close()
+		}
+		if before != nil {
+			// The call ends with the last answer, and with why it was not repeated.
+			r.last, r.stopped, r.waiting = before, a, a.point == callerEnded
 		}
 		return nil, err
 	}
@@ -49,13 +57,17 @@ func (r *run) RoundTrip(req *http.Request) (*http.Response, error) {
 	timer := newTimer(r.settings.AttemptTimeout, expire)
 	var w witness
 	began := time.Now()
-	resp, err := r.client.network.RoundTrip(out.WithContext(w.watch(ctx)))
+	resp, err := r.client.roundTrip(out.WithContext(w.watch(ctx)))
+	if err == nil && resp == nil {
+		err = errNilResponse
+	}
 	if err == nil {
 		err = a.receive(ctx, r, resp, timer, cancel)
 	}
 	a.evidence = w.report()
 	a.evidence.Began, a.evidence.Ended = began, time.Now()
 	if err != nil {
+		resp = nil // net/http would log a complaint of a transport that returns both
 		a.err = err
 		switch {
 		case req.Context().Err() != nil:
@@ -98,12 +110,13 @@ func (r *run) prepare(req *http.Request, a *attempt) (*http.Request, error) {
 	// Without GetBody neither net/http nor a redirect sends a body again.
 	out.GetBody = nil
 	out.Header = make(http.Header, 8)
-	for _, h := range r.settings.headers {
-		out.Header[h.name] = []string{h.value()}
-	}
 	out.Header["User-Agent"] = []string{r.settings.userAgent()}
 	if r.call.Headers != nil {
 		r.call.Headers(out.Header)
+	}
+	// Those that the caller may not change are refused as options.
+	for _, h := range r.settings.headers {
+		out.Header[h.name] = []string{h.value()}
 	}
 	if r.settings.Token != nil {
 		if a.token = r.renewed; a.token == "" {
@@ -165,7 +178,13 @@ func (a *attempt) accept(ctx context.Context, body io.Reader, r *run) {
 		a.point = answerTooLarge
 	case err != nil:
 		a.point, a.err = answerCutOff, err
-		if ctx.Err() != nil && context.Cause(ctx) != ErrTimeout && !r.call.Write {
+		switch {
+		case r.call.Write:
+		case isCorrupt(err):
+			a.point = answerMalformed
+		case context.Cause(ctx) == ErrTimeout:
+			a.point = attemptTimedOut
+		case ctx.Err() != nil:
 			a.point = callerEnded
 		}
 	case r.call.Decode == nil:
@@ -192,19 +211,25 @@ func (a *attempt) outcome() Outcome {
 // readBounded reads at most limit bytes, and fails beyond; limit 0 is none.
 func readBounded(body io.Reader, limit, length int64) ([]byte, error) {
 	if limit > 0 {
-		body = io.LimitReader(body, limit+1)
+		body = io.LimitReader(body, max(limit, limit+1)) // the sum may overflow
 	}
-	var buffer bytes.Buffer
-	if length > 0 && (limit == 0 || length <= limit) {
-		// The announced length is the other side's word, so it is believed in part.
-		buffer.Grow(int(min(length, 1<<20)) + bytes.MinRead)
-	}
-	_, err := buffer.ReadFrom(body)
-	data := buffer.Bytes()
+	data, err := readAll(body, length)
 	if limit > 0 && int64(len(data)) > limit {
 		return data[:limit], ErrResponseTooLarge
 	}
 	return data, err
+}
+
+// readAll makes room for the announced length, but only for a modest one, as it
+// is the other side's word.
+func readAll(body io.Reader, length int64) ([]byte, error) {
+	if length <= 0 || length > 1<<20 {
+		return io.ReadAll(body)
+	}
+	var buffer bytes.Buffer
+	buffer.Grow(int(length) + bytes.MinRead)
+	_, err := buffer.ReadFrom(body)
+	return buffer.Bytes(), err
 }
 
 // isHTML recognises a page where data was due: a login, a block or an error
@@ -213,6 +238,13 @@ func isHTML(h http.Header, body []byte) bool {
 	mediaType, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
 	return mediaType == "text/html" || mediaType == "application/xhtml+xml" ||
 		strings.HasPrefix(http.DetectContentType(body), "text/html")
+}
+
+// isCorrupt tells a compressed body that arrived and cannot be unfolded from one
+// that did not arrive.
+func isCorrupt(err error) bool {
+	var flaw flate.CorruptInputError
+	return errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.As(err, &flaw)
 }
 
 func isEncoded(h http.Header) bool {

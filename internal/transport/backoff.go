@@ -47,13 +47,14 @@ func (s *Settings) backoff(n int, limited bool) time.Duration {
 		base = max(base, min(throttleBase, limit))
 	}
 	bound := limit
-	if grown := base << min(n, 20); grown < limit {
+	doublings := min(n, 20)
+	if grown := base << doublings; grown < limit && grown>>doublings == base {
 		bound = grown
 	}
 	if base == 0 || bound <= 0 {
 		return 0
 	}
-	return rand.N(bound + 1)
+	return rand.N(bound)
 }
 
 // obey lengthens a wait to what the service asked for, and somewhat beyond, so

@@ -20,15 +20,16 @@ type Service struct {
 }
 
 // A Client is safe for concurrent use; nothing in it changes but the pause, the
-// retry budget and the shared token renewal.
+// retry budget and the shared token renewal. Its closures keep the address and
+// the caller's transport, which may hold a credential, out of the reach of fmt.
 type Client struct {
-	service  Service
-	base     string
-	network  http.RoundTripper
-	settings *Settings
-	gate     gate
-	budget   *budget
-	renew    renew
+	service   Service
+	address   func(path string) string
+	roundTrip func(*http.Request) (*http.Response, error)
+	settings  *Settings
+	gate      gate
+	budget    *budget
+	renew     renew
 }
 
 // New makes a client without touching the network.
@@ -44,14 +45,15 @@ func New(service Service, baseURL string, opts []Option) (*Client, error) {
 	if err := settings.checkAuthorization(); err != nil {
 		return nil, err
 	}
-	c := &Client{service: service, base: base, settings: settings, budget: newBudget(), renew: newRenew()}
+	c := &Client{service: service, settings: settings, budget: newBudget(), renew: newRenew()}
+	c.address = func(path string) string { return base + path }
 	switch hc := settings.HTTPClient; {
 	case hc == nil:
-		c.network = newTransport(service.Network)
+		c.roundTrip = newTransport(service.Network).RoundTrip
 	case hc.Transport == nil:
-		c.network = http.DefaultTransport
+		c.roundTrip = http.DefaultTransport.RoundTrip
 	default:
-		c.network = hc.Transport
+		c.roundTrip = hc.Transport.RoundTrip
 	}
 	if hc := settings.HTTPClient; hc != nil && hc.Timeout > 0 {
 		settings.AttemptTimeout = shorter(settings.AttemptTimeout, hc.Timeout)
@@ -129,7 +131,7 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) Result {
 	if call.Body != nil {
 		body = call.Body
 	}
-	req, err := retryablehttp.NewRequestWithContext(ctx, call.Method, c.base+call.Path, body)
+	req, err := retryablehttp.NewRequestWithContext(ctx, call.Method, c.address(call.Path), body)
 	if err != nil {
 		return refused(call, Invalid("the request cannot be built"))
 	}

@@ -78,10 +78,10 @@ func isVisible(s string) bool {
 func askToken(ctx context.Context, source TokenSource) (string, error) {
 	token, err := source.Token(ctx)
 	if err != nil {
-		return "", &reason{words: "the token source failed", is: []error{ErrCredential, err}}
+		return "", because("the token source failed", ErrCredential, err)
 	}
 	if checkToken(token) != nil {
-		return "", &reason{words: "the token source returned an empty or unprintable credential", is: []error{ErrCredential}}
+		return "", because("the token source returned an empty or unprintable credential", ErrCredential)
 	}
 	return token, nil
 }

@@ -17,6 +17,7 @@ const maxHeaderBytes = 64 << 10
 // brings one.
 type Network struct {
 	IdleConnTimeout    time.Duration // shorter than the server's, or requests meet closing connections
+	DisableKeepAlives  bool          // net/http writes what arrives on an idle connection to the standard log
 	DisableCompression bool          // ask for the identity encoding
 }
 
@@ -46,6 +47,7 @@ func newTransport(n Network) *http.Transport {
 		TLSHandshakeTimeout:    5 * time.Second,
 		MaxIdleConnsPerHost:    1024,
 		IdleConnTimeout:        n.IdleConnTimeout,
+		DisableKeepAlives:      n.DisableKeepAlives,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		DisableCompression:     n.DisableCompression,
 		Protocols:              &protocols,
@@ -73,8 +75,10 @@ type countedConnection struct {
 }
 
 func (c *countedConnection) Write(p []byte) (int, error) {
+	// Counted before, so that an answer never finds too few.
+	c.written.Add(int64(len(p)))
 	n, err := c.Conn.Write(p)
-	c.written.Add(int64(n))
+	c.written.Add(int64(n - len(p)))
 	return n, err
 }
 

@@ -63,10 +63,10 @@ func Malformed(err error) error {
 	case errors.As(err, &mismatch) && mismatch.Field != "":
 		words += fmt.Sprintf(": %s has another type", mismatch.Field)
 	}
-	return &reason{words: words}
+	return because(words)
 }
 
 // Unusable says in safe words why a body is not the documented one.
 func Unusable(words string) error {
-	return &reason{words: matrix[answerMalformed].words + ": " + words}
+	return because(matrix[answerMalformed].words + ": " + words)
 }

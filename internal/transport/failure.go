@@ -46,14 +46,19 @@ type Failure struct {
 }
 
 // A reason is a cause in words that are safe to print, and the errors that it
-// stands for, whose own texts are not.
+// stands for, whose own texts are not: a closure keeps them out of the reach of
+// fmt.
 type reason struct {
 	words string
-	is    []error
+	is    func() []error
+}
+
+func because(words string, is ...error) *reason {
+	return &reason{words, func() []error { return is }}
 }
 
 func (r *reason) Error() string   { return r.words }
-func (r *reason) Unwrap() []error { return r.is }
+func (r *reason) Unwrap() []error { return r.is() }
 
 // Unwrap is the body of the Unwrap methods. An Error that a test made by hand
 // still matches by its status.
@@ -134,6 +139,15 @@ func Format(state fmt.State, verb rune, text string) {
 	fmt.Fprint(state, text)
 }
 
+// Printable returns a code or an id of the service's if it may be printed, and
+// else "".
+func Printable(s string) string {
+	if !isPrintableToken(s) {
+		return ""
+	}
+	return s
+}
+
 const maxPrintedToken = 128
 
 // isPrintableToken accepts what looks like a code or an id and cannot be a card
@@ -150,9 +164,9 @@ func isPrintableToken(s string) bool {
 				return false
 			}
 			continue
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r == '.', r == ':':
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z':
 			digits = 0
-		case r == '-', r == '_':
+		case strings.ContainsRune("-_.:", r):
 			// A separator inside a card number does not make it another thing.
 		default:
 			return false

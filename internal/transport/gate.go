@@ -63,14 +63,17 @@ func (g *gate) waitPause(ctx context.Context) error {
 	if left == 0 {
 		return nil
 	}
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= left {
-		return &reason{
-			words: "the service asked all calls to pause beyond this call's deadline",
-			is:    []error{ErrLocalLimit, context.DeadlineExceeded},
-		}
-	}
 	// Those who waited together must not all set off together.
-	timer := time.NewTimer(left + rand.N(left/8+time.Millisecond))
+	spread := left/8 + time.Millisecond
+	if deadline, ok := ctx.Deadline(); ok {
+		spare := time.Until(deadline) - left
+		if spare <= 0 {
+			return because("the service asked all calls to pause beyond this call's deadline",
+				ErrLocalLimit, context.DeadlineExceeded)
+		}
+		spread = min(spread, spare/2+1)
+	}
+	timer := time.NewTimer(left + rand.N(spread))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -90,5 +93,5 @@ func limiterRefusal(ctx context.Context, l Limiter, err error) error {
 	if r, ok := l.(*rate.Limiter); ok && r.Burst() > 0 && !errors.Is(err, context.DeadlineExceeded) {
 		is = append(is, context.DeadlineExceeded)
 	}
-	return &reason{words: "the local rate limiter gave no leave to send", is: is}
+	return because("the local rate limiter gave no leave to send", is...)
 }

@@ -36,7 +36,7 @@ func WithTokenSource(source TokenSource) Option {
 // reserved headers follow from the call itself; changing one breaks it.
 var reserved = map[string]bool{
 	"Accept-Encoding": true, "Connection": true, "Content-Length": true, "Content-Type": true, "Host": true,
-	"Range": true, "If-Range": true, "Transfer-Encoding": true, "User-Agent": true, "X-Merchant-Id": true,
+	"Range": true, "If-Range": true, "Trailer": true, "Transfer-Encoding": true, "User-Agent": true, "X-Merchant-Id": true,
 }
 
 func WithHeader(name, value string) Option {
@@ -139,8 +139,9 @@ func isHeaderName(name string) bool {
 	}) < 0
 }
 
+// isHeaderValue refuses also what net/http would trim, and so change.
 func isHeaderValue(value string) bool {
-	return strings.IndexFunc(value, func(r rune) bool {
+	return strings.Trim(value, " \t") == value && strings.IndexFunc(value, func(r rune) bool {
 		return r < ' ' && r != '\t' || r == 0x7f || r >= 0x80
 	}) < 0
 }

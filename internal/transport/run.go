@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -24,6 +25,7 @@ type run struct {
 	waiting  bool          // there was to be a next attempt
 	renewed  string        // the token that replaces a refused one
 	last     *attempt
+	stopped  *attempt // the one after last, if it ended before it was sent
 	doubt    *attempt // a write that may have been processed before it was repeated
 }
 
@@ -43,7 +45,7 @@ func (r *run) redirect(next *http.Request, via []*http.Request) error {
 // next is called after each attempt and decides whether there is another.
 func (r *run) next(ctx context.Context, _ *http.Response, _ error) (bool, error) {
 	a := r.last
-	if a == nil {
+	if a == nil || r.stopped != nil {
 		return false, nil
 	}
 	retryAfter := a.retryAfter()
@@ -149,7 +151,7 @@ func (r *run) result(ctx context.Context) Result {
 		Stream:     a.stream,
 		Length:     a.length,
 	}
-	if r.doubt != nil && res.Outcome != OutcomeAccepted {
+	if r.doubt != nil && (res.Outcome == OutcomeNotSent || res.Outcome == OutcomeRejected) {
 		res.Outcome, res.Evidence = OutcomeUnknown, r.doubt.evidence
 	}
 	switch {
@@ -173,11 +175,23 @@ func (r *run) failure(ctx context.Context, a *attempt) *Failure {
 		Body:       a.body,
 		Err:        a.reason(),
 	}
+	if len(f.Body) > maxErrorBody {
+		// The error may live long; it must not keep a whole answer alive.
+		f.Body = bytes.Clone(f.Body[:maxErrorBody])
+	}
 	if f.StatusCode >= 300 {
 		decodeErrorBody(f)
 	}
+	if r.stopped != nil && !r.waiting {
+		f.Err = because(r.stopped.reason().Error(), r.stopped.reason(), f.Err)
+	}
 	if ended := ctx.Err(); ended != nil && (r.waiting || a.point == callerEnded) {
 		f.Err = endedBy(ctx, ended, f.Err)
+	}
+	if r.doubt != nil && a.outcome() != OutcomeUnknown {
+		var known *reason
+		errors.As(f.Err, &known)
+		f.Err = because(known.words+", after an earlier attempt that may have been processed", f.Err)
 	}
 	return f
 }
@@ -203,7 +217,7 @@ func (a *attempt) reason() error {
 	if a.err != nil {
 		is = append(is, a.err)
 	}
-	return &reason{words: words, is: is}
+	return because(words, is...)
 }
 
 // endedBy says that the caller's context ended the call, and keeps what the
@@ -217,5 +231,5 @@ func endedBy(ctx context.Context, ended, last error) error {
 	if cause := context.Cause(ctx); cause != nil && cause != ended {
 		is = append(is, cause)
 	}
-	return &reason{words: words, is: append(is, last)}
+	return because(words, append(is, last)...)
 }

@@ -92,5 +92,5 @@ func (s *Settings) with(opts []Option, perCall bool) (*Settings, error) {
 // Invalid is a refusal of an argument, before anything was sent. The text must
 // not quote the argument.
 func Invalid(format string, args ...any) error {
-	return &reason{words: fmt.Sprintf(format, args...), is: []error{ErrInvalidArgument}}
+	return because(fmt.Sprintf(format, args...), ErrInvalidArgument)
 }

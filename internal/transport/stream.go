@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"time"
 )
 
@@ -40,7 +41,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	switch {
 	case s.limit > 0 && s.read > s.limit:
 		n -= int(s.read - s.limit)
-		s.err = &reason{words: matrix[answerTooLarge].words, is: []error{ErrResponseTooLarge}}
+		s.err = because(matrix[answerTooLarge].words, ErrResponseTooLarge)
 	case err == io.EOF:
 		s.err = io.EOF
 	case err != nil:
@@ -52,13 +53,15 @@ func (s *stream) Read(p []byte) (int, error) {
 func (s *stream) explain(err error) error {
 	switch cause := context.Cause(s.ctx); {
 	case cause == ErrTimeout:
-		return &reason{words: "the answer stalled", is: []error{ErrTimeout, err}}
+		return because("the answer stalled", ErrTimeout, err)
+	case cause == os.ErrClosed:
+		return because("the answer was closed", os.ErrClosed, err)
 	case s.ctx.Err() != nil:
 		return endedBy(s.ctx, s.ctx.Err(), err)
 	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
 	}
-	return &reason{words: matrix[answerCutOff].words, is: []error{ErrBadResponse, err}}
+	return because(matrix[answerCutOff].words, ErrBadResponse, err)
 }
 
 // Close ends the request if it is still running. Reading what is left only to
@@ -66,6 +69,6 @@ func (s *stream) explain(err error) error {
 func (s *stream) Close() error {
 	s.timer.Stop()
 	err := s.body.Close()
-	s.cancel(nil)
+	s.cancel(os.ErrClosed)
 	return err
 }

@@ -1,0 +1,137 @@
+package bins_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/jarcoal/httpmock"
+
+	"github.com/carddata/carddata-go/bins"
+)
+
+// Three cards in one request: one is known, one is not, and of the last the
+// service says less.
+func ExampleClient_Lookup() {
+	service := httpmock.NewMockTransport() // stands in for the service
+	service.RegisterResponder("POST", "https://bin.example.com/bins/multiple", httpmock.NewStringResponder(200, `{"cards":[
+		{"bin":"45717360","data":{"card":{"card_brand":"VISA","country":{"alpha2":"DK"},"number":{"length":16},"prepaid":false}}},
+		{"bin":"999999","error":"unknown bin"},
+		{"bin":"411111","data":{"card":{"card_brand":"VISA","country":{"alpha2":"US"},"prepaid":null}}}]}`))
+
+	client, err := bins.NewClient("https://bin.example.com", bins.StaticToken("my-api-key"),
+		bins.WithHTTPClient(&http.Client{Transport: service})) // without this line: over the network
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	resp, err := client.Lookup(context.Background(), &bins.LookupRequest{
+		Cards: bins.Cards("45717360", "999999", "411111"),
+	})
+	if err != nil {
+		fmt.Println(err) // the call failed; errors.Is tells why
+		return
+	}
+	for _, result := range resp.Cards {
+		card, err := result.Card()
+		if err != nil {
+			fmt.Println(result.BIN, "is not known:", result.Error)
+			continue
+		}
+		fmt.Printf("%s %s %s, digits: %d, prepaid: %s\n",
+			result.BIN, card.CardBrand, card.Country.Alpha2, card.Number.Length.Or(0), card.Prepaid)
+	}
+	// Output:
+	// 45717360 VISA DK, digits: 16, prepaid: false
+	// 999999 is not known: unknown bin
+	// 411111 VISA US, digits: 0, prepaid: not stated
+}
+
+// An item may hold a card, an error, both or neither. The card is safe to read
+// whenever it is not nil.
+func ExampleResult_Card() {
+	known := &bins.Data{Card: &bins.Card{CardBrand: "VISA"}}
+	for _, result := range []bins.Result{
+		{BIN: "45717360", Data: known},
+		{BIN: "999999", Error: "unknown bin"},
+		{BIN: "411111", Data: known, Error: "data is a week old"},
+		{BIN: "424242"},
+	} {
+		card, err := result.Card()
+		switch {
+		case err == nil:
+			fmt.Println(result.BIN, card.CardBrand)
+		case card != nil:
+			fmt.Println(result.BIN, card.CardBrand, "but", result.Error)
+		default:
+			fmt.Println(result.BIN, err)
+		}
+	}
+	// Output:
+	// 45717360 VISA
+	// 999999 bins: the item holds an error
+	// 411111 VISA but data is a week old
+	// 424242 bins: the item holds neither a card nor an error
+}
+
+// Any http.RoundTripper can carry the requests: here httpmock, in a test of the
+// user's own code that wants to see a service which is down, and then is not.
+func ExampleWithHTTPClient() {
+	service := httpmock.NewMockTransport()
+	service.RegisterResponder("POST", "https://bin.example.com/bins/multiple",
+		httpmock.NewStringResponder(503, "").
+			Then(httpmock.NewStringResponder(200, `{"cards":[{"bin":"45717360","data":{"card":{"type":"debit"}}}]}`)))
+
+	client, err := bins.NewClient("https://bin.example.com", bins.StaticToken("my-api-key"),
+		bins.WithHTTPClient(&http.Client{Transport: service}),
+		bins.WithRetryWait(0, 0)) // a test need not wait
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	resp, err := client.Lookup(context.Background(), &bins.LookupRequest{Cards: bins.Cards("45717360")})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	card, err := resp.Cards[0].Card()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(card.Type, "after", service.GetTotalCallCount(), "requests")
+	// Output:
+	// debit after 2 requests
+}
+
+// A key that is read anew for each request can be rotated without a restart: a
+// key that was replaced meanwhile is refused once, and the request repeated.
+func ExampleTokenFunc() {
+	service := httpmock.NewMockTransport()
+	service.RegisterResponder("POST", "https://bin.example.com/bins/multiple", func(r *http.Request) (*http.Response, error) {
+		fmt.Println(r.Header.Get("Authorization"))
+		if r.Header.Get("Authorization") != "Bearer key-2" {
+			return httpmock.NewStringResponse(401, ""), nil
+		}
+		return httpmock.NewStringResponse(200, `{"cards":[]}`), nil
+	})
+
+	keys := []string{"key-1", "key-2"} // in earnest: a file, a vault, an OAuth 2.0 token source
+	source := bins.TokenFunc(func(context.Context) (string, error) {
+		key := keys[0]
+		keys = keys[min(1, len(keys)-1):]
+		return key, nil
+	})
+	client, err := bins.NewClient("https://bin.example.com", source,
+		bins.WithHTTPClient(&http.Client{Transport: service}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = client.Lookup(context.Background(), &bins.LookupRequest{Cards: bins.Cards("45717360")})
+	fmt.Println(err)
+	// Output:
+	// Bearer key-1
+	// Bearer key-2
+	// <nil>
+}

@@ -1,0 +1,70 @@
+package bins_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/testkit"
+)
+
+const path = "/bins/multiple"
+
+// newClient returns a client of the mock that repeats nothing.
+func newClient(t testing.TB, mock *testkit.Mock, opts ...bins.Option) *bins.Client {
+	t.Helper()
+	opts = append([]bins.Option{bins.WithHTTPClient(mock.Client()), bins.WithMaxRetries(0)}, opts...)
+	client, err := bins.NewClient(testkit.Base, bins.StaticToken("key-1"), opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// request asks for one card, and keeps unknown members.
+func request() *bins.LookupRequest {
+	return &bins.LookupRequest{Cards: bins.Cards("45717360"), KeepRaw: true}
+}
+
+// decoded is what a client makes of a body.
+func decoded(t testing.TB, body string) *bins.LookupResponse {
+	t.Helper()
+	mock := newAnswer(200, body, "X-Request-Id", "req-7")
+	resp, err := newClient(t, mock).Lookup(t.Context(), request())
+	if err != nil {
+		t.Fatalf("%v, body: %.200s", err, body)
+	}
+	if resp.RequestID != "req-7" {
+		t.Errorf("the request id is %q", resp.RequestID)
+	}
+	return resp
+}
+
+// card is decoded's only card.
+func card(t testing.TB, body string) *bins.Card {
+	t.Helper()
+	resp := decoded(t, body)
+	if len(resp.Cards) != 1 {
+		t.Fatalf("%d items", len(resp.Cards))
+	}
+	card, err := resp.Cards[0].Card()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return card
+}
+
+// failure is the error of a lookup, which must be an *Error.
+func failure(t testing.TB, resp *bins.LookupResponse, err error) *bins.Error {
+	t.Helper()
+	failure, ok := errors.AsType[*bins.Error](err)
+	if !ok || resp != nil {
+		t.Fatalf("want nothing and an *Error, got %v and %T", resp, err)
+	}
+	return failure
+}
+
+// newAnswer is the service with one answer.
+func newAnswer(status int, body string, header ...string) *testkit.Mock {
+	return testkit.NewMock("POST", testkit.Base+path, testkit.Answer(status, body, header...))
+}

@@ -1,0 +1,109 @@
+package bins_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/testkit"
+)
+
+func TestIdentifierMasksItself(t *testing.T) {
+	for value, masked := range map[string]string{
+		"":                    "",
+		"411111":              "411111",
+		"45717360":            "45717360", // an 8-digit BIN is no secret
+		"004571":              "004571",
+		"457173601":           "457173***",
+		"45717360123":         "457173*****",
+		"411111111111":        "411111**1111",
+		"378282246310005":     "378282*****0005",
+		"4111111111111111":    "411111******1111",
+		"6011111111111111117": "601111*********1117",
+		"tok_4111111111":      "****",
+		"4111 1111 1111 1111": "****",
+		"４１１１１１":              "****", // digits, but not ASCII's
+	} {
+		id := bins.NewIdentifier(value)
+		if id.Reveal() != value || id.IsZero() != (value == "") {
+			t.Errorf("%q reads as %q", value, id.Reveal())
+		}
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x", "%X", "%c", "%t"} {
+			if got := fmt.Sprintf(verb, id); got != masked {
+				t.Errorf("%s of %q is %q, not %q", verb, value, got, masked)
+			}
+		}
+		if got, want := fmt.Sprintf("%q", id), `"`+masked+`"`; got != want {
+			t.Errorf("%%q of %q is %s, not %s", value, got, want)
+		}
+		if got := id.String(); got != masked {
+			t.Errorf("String of %q is %q", value, got)
+		}
+		if got := slog.AnyValue(id).Resolve().String(); got != masked {
+			t.Errorf("slog prints %q as %q", value, got)
+		}
+	}
+}
+
+// A card number must stay hidden wherever a program keeps the identifier, also
+// where fmt cannot call its methods.
+func TestIdentifierIsHiddenInsideOthers(t *testing.T) {
+	const number, token = "4111111111111111", "tok-secret-1"
+	type payment struct {
+		id     bins.Identifier
+		ids    []bins.Identifier
+		byName map[string]bins.Identifier
+		inner  struct{ id *bins.Identifier }
+	}
+	for _, value := range []string{number, token} {
+		id := bins.NewIdentifier(value)
+		p := payment{id: id, ids: []bins.Identifier{id}, byName: map[string]bins.Identifier{"card": id}}
+		p.inner.id = &id
+		card := bins.Card{PANOrToken: id}
+		for _, v := range []any{id, &id, p, &p, map[bins.Identifier]int{id: 1}, card, &card, &bins.Data{Card: &card}} {
+			testkit.NoLeak(t, v, value)
+		}
+		// JSON of a list is data, so that a log in JSON is no place for it.
+		forms := testkit.Printed([]bins.Identifier{id})
+		delete(forms, "slog JSON")
+		for name, form := range forms {
+			testkit.NoSecret(t, name, form, value)
+		}
+	}
+	logged := testkit.Printed(bins.NewIdentifier(number))
+	if !strings.Contains(logged["slog text"], "value=411111******1111") || !strings.Contains(logged["slog JSON"], `"value":"411111******1111"`) {
+		t.Errorf("logged as %s and %s", logged["slog text"], logged["slog JSON"])
+	}
+}
+
+func TestIdentifierIsComparable(t *testing.T) {
+	a, b, other := bins.NewIdentifier("4571"+"7360"), bins.NewIdentifier("45717360"), bins.NewIdentifier("45717361")
+	if a != b || !a.Equal(b) || a == other || a.Equal(other) {
+		t.Error("identifiers do not compare by value")
+	}
+	known := map[bins.Identifier]string{a: "first", {}: "none"}
+	if known[b] != "first" || known[bins.NewIdentifier("")] != "none" || known[other] != "" {
+		t.Errorf("as map keys: %q, %q, %q", known[b], known[bins.NewIdentifier("")], known[other])
+	}
+}
+
+func TestIdentifierAsJSON(t *testing.T) {
+	for _, value := range []string{"", "045717", "4111111111111111", "a \"token\" <é>"} {
+		var back bins.Identifier
+		if err := json.Unmarshal(testkit.Encoded(t, bins.NewIdentifier(value)), &back); err != nil || back != bins.NewIdentifier(value) {
+			t.Errorf("%q comes back as %q, %v", value, back.Reveal(), err)
+		}
+	}
+	id := bins.NewIdentifier("411111")
+	if err := json.Unmarshal([]byte("null"), &id); err != nil || !id.IsZero() {
+		t.Errorf("null reads as %q, %v", id.Reveal(), err)
+	}
+	for _, text := range []string{"4111111111111111", "true", "[]", "{}"} {
+		if err := json.Unmarshal([]byte(text), &id); err == nil {
+			t.Errorf("%s reads as %q", text, id.Reveal())
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package bins_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/testkit"
+)
+
+func manyCards(n int) []bins.LookupCard {
+	cards := make([]bins.LookupCard, n)
+	for i := range cards {
+		cards[i].Card = bins.NewIdentifier(fmt.Sprintf("4571%04d", i))
+	}
+	return cards
+}
+
+func TestLookupRequestOnTheWire(t *testing.T) {
+	tests := []struct {
+		name string
+		req  bins.LookupRequest
+		body string
+	}{
+		{"one card", bins.LookupRequest{Cards: bins.Cards("45717360")}, `{"cards":[{"card":"45717360"}]}`},
+		{"leading zeros and order", bins.LookupRequest{Cards: bins.Cards("004111", "424242", "004111")},
+			`{"cards":[{"card":"004111"},{"card":"424242"},{"card":"004111"}]}`},
+		{"a token of any form", bins.LookupRequest{Cards: bins.Cards(`tok "é" \1`)}, `{"cards":[{"card":"tok \"é\" \\1"}]}`},
+		// Whether card is required is not documented, so the service judges.
+		{"no card in an item", bins.LookupRequest{Cards: bins.Cards("")}, `{"cards":[{}]}`},
+		{"enhanced", bins.LookupRequest{Cards: bins.Cards("411111"), Enhanced: new(true)}, `{"cards":[{"card":"411111"}],"enhanced":true}`},
+		{"not enhanced", bins.LookupRequest{Cards: bins.Cards("411111"), Enhanced: new(false)}, `{"cards":[{"card":"411111"}],"enhanced":false}`},
+		{"raw is ours alone", bins.LookupRequest{Cards: bins.Cards("411111"), KeepRaw: true}, `{"cards":[{"card":"411111"}]}`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			mock := newAnswer(200, `{"cards":[]}`)
+			if _, err := newClient(t, mock).Lookup(t.Context(), &test.req); err != nil {
+				t.Fatal(err)
+			}
+			got := mock.Requests()
+			if len(got) != 1 || got[0].Method != "POST" || got[0].URL != "https://service.example/bins/multiple" || got[0].Body != test.body {
+				t.Fatalf("sent %+v", got)
+			}
+			header := got[0].Header
+			if names := slices.Sorted(maps.Keys(header)); !slices.Equal(names, []string{"Accept", "Authorization", "Content-Type", "User-Agent"}) {
+				t.Errorf("sent the headers %q", names)
+			}
+			if header.Get("Authorization") != "Bearer key-1" || header.Get("Content-Type") != "application/json" ||
+				header.Get("Accept") != "application/json" || !strings.HasPrefix(header.Get("User-Agent"), "carddata-go/") {
+				t.Errorf("sent the header %v", header)
+			}
+		})
+	}
+}
+
+func TestLookupTakes1To50Cards(t *testing.T) {
+	for n, sent := range map[int]bool{0: false, 1: true, 50: true, 51: false, 1000: false} {
+		mock := newAnswer(200, `{"cards":[]}`)
+		resp, err := newClient(t, mock).Lookup(t.Context(), &bins.LookupRequest{Cards: manyCards(n)})
+		if sent {
+			if err != nil || strings.Count(mock.Requests()[0].Body, `"card":`) != n {
+				t.Errorf("%d cards: %v, sent %v", n, err, mock.Requests())
+			}
+			continue
+		}
+		e := failure(t, resp, err)
+		if !errors.Is(e, bins.ErrInvalidArgument) || e.StatusCode != 0 || e.Attempts != 0 || len(mock.Requests()) != 0 {
+			t.Errorf("%d cards: %#v, %d requests", n, e, len(mock.Requests()))
+		}
+		if !strings.Contains(e.Error(), fmt.Sprintf("%d cards given, 1 to 50 allowed", n)) {
+			t.Errorf("%d cards: the text does not say so: %v", n, e)
+		}
+	}
+}
+
+func TestLookupRefusesWhatCannotBeSent(t *testing.T) {
+	const card = "4111111111111111"
+	mock := testkit.NewMock("POST", testkit.Base+path)
+	client := newClient(t, mock)
+	for name, lookup := range map[string]func() (*bins.LookupResponse, error){
+		"no request": func() (*bins.LookupResponse, error) { return client.Lookup(t.Context(), nil) },
+		"broken text": func() (*bins.LookupResponse, error) {
+			return client.Lookup(t.Context(), &bins.LookupRequest{Cards: bins.Cards("411111", card+"\xff")})
+		},
+		"zero client": func() (*bins.LookupResponse, error) { return new(bins.Client).Lookup(t.Context(), request()) },
+		"nil client":  func() (*bins.LookupResponse, error) { return (*bins.Client)(nil).Lookup(t.Context(), request()) },
+		"nil option":  func() (*bins.LookupResponse, error) { return client.Lookup(t.Context(), request(), nil) },
+	} {
+		resp, err := lookup()
+		e := failure(t, resp, err)
+		if !errors.Is(e, bins.ErrInvalidArgument) || len(mock.Requests()) != 0 {
+			t.Errorf("%s: %v after %d requests", name, e, len(mock.Requests()))
+		}
+		testkit.NoLeak(t, e, card)
+	}
+	_, err := client.Lookup(t.Context(), &bins.LookupRequest{Cards: bins.Cards("411111", "\xff")})
+	if !strings.Contains(err.Error(), "card 2 of 2") {
+		t.Errorf("the text does not say which card: %v", err)
+	}
+}
+
+func TestNewClientNeedsACredential(t *testing.T) {
+	for name, token := range map[string]bins.TokenSource{
+		"nil": nil, "empty": bins.StaticToken(""), "nil function": bins.TokenFunc(nil), "unprintable": bins.StaticToken("key\x00"),
+	} {
+		client, err := bins.NewClient(testkit.Base, token)
+		if client != nil || !errors.Is(err, bins.ErrInvalidArgument) || !strings.HasPrefix(err.Error(), "bins: new client: ") {
+			t.Errorf("%s: %v, %v", name, client, err)
+		}
+	}
+}
+
+// Requests and answers are logged as counts: never as cards.
+func TestRequestAndAnswerPrintNoCardNumber(t *testing.T) {
+	const number = "4111111111111111"
+	req := &bins.LookupRequest{Cards: bins.Cards(number)}
+	testkit.NoLeak(t, req, number)
+	testkit.NoLeak(t, *req, number)
+	testkit.NoLeak(t, req.Cards[0], number)
+	resp := decoded(t, `{"cards":[{"bin":"`+number+`","error":"no card `+number+`","data":{"card":{"pan_or_token":"`+number+`"}}}]}`)
+	testkit.NoLeak(t, resp, number)
+	testkit.NoLeak(t, *resp, number)
+	testkit.NoLeak(t, resp.Cards[0], number)
+	testkit.NoLeak(t, &resp.Cards[0], number)
+	logged := testkit.Printed(resp.Cards[0])
+	for form, want := range map[string]string{"%v": "411111******1111", "slog text": "bin=411111******1111", "slog JSON": `"bin":"411111******1111"`} {
+		if !strings.Contains(logged[form], want) {
+			t.Errorf("%s lacks %s: %s", form, want, logged[form])
+		}
+	}
+	if text := testkit.Printed(req)["slog text"]; !strings.Contains(text, "value.cards=1") {
+		t.Errorf("the log does not count cards: %s", text)
+	}
+	if text := testkit.Printed(resp)["slog text"]; !strings.Contains(text, "value.cards=1 value.request_id=req-7") {
+		t.Errorf("the log does not count items: %s", text)
+	}
+}

@@ -1,0 +1,152 @@
+package bins_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/testkit"
+)
+
+// What bodies and causes hold must show in no text of an error.
+var canaries = []string{"4111111111111111", "378282246310005", "canary"}
+
+func TestUnusableAnswers(t *testing.T) {
+	many := `{"cards":[` + strings.Repeat(`{},`, 100_001) + `{}]}`
+	item := func(card string) string { return `{"cards":[{"bin":"canary","data":{"card":{` + card + `}}}]}` }
+	tests := map[string]struct {
+		body   string
+		header []string
+		kind   error
+		says   string
+	}{
+		"nothing":                    {body: "", says: "not an object"},
+		"null":                       {body: "null", says: "not an object"},
+		"an array":                   {body: `[{"bin":"4111111111111111"}]`, says: "not an object"},
+		"a string":                   {body: `"4111111111111111"`, says: "not an object"},
+		"text":                       {body: "canary 4111111111111111", says: "not an object"},
+		"a byte order mark":          {body: "\ufeff" + `{"cards":[]}`, says: "not an object"},
+		"trailing data":              {body: `{"cards":[]}{"canary":1}`, says: "a syntax error at byte"},
+		"cut off":                    {body: `{"cards":[{"bin":"4111111111111111`, says: "a syntax error at byte"},
+		"cards is an object":         {body: `{"cards":{"canary":"4111111111111111"}}`, says: "cards has another type"},
+		"an item is a string":        {body: `{"cards":["4111111111111111"]}`},
+		"a string is a number":       {body: item(`"card_brand":4111111111111111`), says: "card_brand has another type"},
+		"a boolean is a string":      {body: item(`"prepaid":"canary"`)},
+		"an integer is text":         {body: item(`"bin_length":"canary"`)},
+		"an integer is null, quoted": {body: item(`"bin_length":"null"`)},
+		"an integer is a fraction":   {body: item(`"number":{"length":16.5}`)},
+		"an integer is too large":    {body: item(`"bin_length":"9223372036854775808"`)},
+		"a number is too large":      {body: item(`"bin_length":41111111111111111111`)},
+		"an identifier is a number":  {body: item(`"pan_or_token":4111111111111111`)},
+		"too many members":           {body: many, says: "too many members"},
+		"a page by header":           {body: `{"cards":[]}`, header: []string{"Content-Type", "text/html; charset=utf-8"}, says: "an HTML page"},
+		"a page by its body":         {body: "\n<!DOCTYPE html><p>canary", header: []string{"Content-Type", "application/json"}, says: "an HTML page"},
+		"encoded":                    {body: `{"cards":[]}`, header: []string{"Content-Encoding", "br"}, says: "content encoding"},
+		"above the cap":              {body: `{"cards":[]}` + strings.Repeat(" ", 8<<20), kind: bins.ErrResponseTooLarge, says: "exceeds the response cap"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			mock := newAnswer(200, test.body, append(test.header, "X-Request-Id", "req-7")...)
+			resp, err := newClient(t, mock).Lookup(t.Context(), request())
+			e := failure(t, resp, err)
+			if test.kind == nil {
+				test.kind = bins.ErrBadResponse
+			}
+			if !errors.Is(e, test.kind) || e.StatusCode != 200 || e.RequestID != "req-7" || e.Attempts != 1 || e.Operation != "lookup" {
+				t.Errorf("%v: status %d, request id %q, %d attempts", e, e.StatusCode, e.RequestID, e.Attempts)
+			}
+			if test.says == "" {
+				test.says = "is not the documented JSON"
+			}
+			for _, says := range []string{test.says, "status 200", "req-7"} {
+				if !strings.Contains(e.Error(), says) {
+					t.Errorf("the text does not say %q: %v", says, e)
+				}
+			}
+			testkit.NoLeak(t, err, canaries...)
+			causes(e, func(cause error) { testkit.NoSecret(t, "a cause", cause.Error(), canaries...) })
+		})
+	}
+}
+
+// causes visits err and all that it wraps, which a program may print, too.
+func causes(err error, visit func(error)) {
+	visit(err)
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		if cause := e.Unwrap(); cause != nil {
+			causes(cause, visit)
+		}
+	case interface{ Unwrap() []error }:
+		for _, cause := range e.Unwrap() {
+			causes(cause, visit)
+		}
+	}
+}
+
+func TestAnswerCutOffByTheConnection(t *testing.T) {
+	broken := errors.New("reset while reading canary")
+	for name, cause := range map[string]error{"reset": broken, "end": io.ErrUnexpectedEOF} {
+		mock := testkit.NewMock("POST", testkit.Base+path, testkit.Broken(200, `{"cards":[{"bin":"4111111111111111"`, cause))
+		resp, err := newClient(t, mock).Lookup(t.Context(), request())
+		e := failure(t, resp, err)
+		if !errors.Is(e, bins.ErrBadResponse) || !errors.Is(e, cause) || e.StatusCode != 200 {
+			t.Errorf("%s: %v", name, e)
+		}
+		testkit.NoLeak(t, e, canaries...)
+	}
+}
+
+func TestResponseCap(t *testing.T) {
+	const body = `{"cards":[{"bin":"411111"}]}`
+	for limit, fits := range map[int64]bool{0: true, int64(len(body)): true, int64(len(body)) - 1: false, 1: false} {
+		resp, err := newClient(t, newAnswer(200, body)).Lookup(t.Context(), request(), bins.WithMaxResponseBytes(limit))
+		if fits && (err != nil || resp.Cards[0].BIN != "411111") || !fits && !errors.Is(err, bins.ErrResponseTooLarge) {
+			t.Errorf("a cap of %d bytes: %v", limit, err)
+		}
+	}
+}
+
+// The bound on members must not stand in the way of the largest documented
+// answer.
+func TestFiftyFullItemsFit(t *testing.T) {
+	full := fullResponse(t)
+	item := full[strings.Index(full, "[")+1 : strings.LastIndex(full, "]")]
+	resp := decoded(t, `{"cards":[`+strings.Repeat(item+",", bins.MaxCards-1)+item+`]}`)
+	if len(resp.Cards) != bins.MaxCards || resp.Cards[49].Data.Card.CorrelationID != "c-0001" {
+		t.Errorf("%d items", len(resp.Cards))
+	}
+}
+
+func TestErrorOfAStatus(t *testing.T) {
+	mock := newAnswer(404, `{"code":"no_such_thing","message":"canary 4111111111111111"}`, "X-Request-Id", "req-7")
+	resp, err := newClient(t, mock).Lookup(t.Context(), request())
+	e := failure(t, resp, err)
+	if !errors.Is(e, bins.ErrNotFound) || e.StatusCode != http.StatusNotFound || e.Code != "no_such_thing" ||
+		e.Message != "canary 4111111111111111" || len(e.Body) == 0 {
+		t.Errorf("%v: %q, %q, %q", e, e.Code, e.Message, e.Body)
+	}
+	if want := "bins: lookup: refused (status 404 Not Found, code no_such_thing, request id req-7, 1 attempt)"; e.Error() != want {
+		t.Errorf("the text is %q, not %q", e, want)
+	}
+	testkit.NoLeak(t, e, canaries...)
+	testkit.NoLeak(t, *e, canaries...)
+	if text := string(testkit.Encoded(t, e)); text != `"`+e.Error()+`"` {
+		t.Errorf("as JSON: %s", text)
+	}
+	if !errors.Is(&bins.Error{StatusCode: 429}, bins.ErrRateLimited) {
+		t.Error("an error made by hand does not match by its status")
+	}
+}
+
+func TestItemErrorPrintsNeitherBINNorMessage(t *testing.T) {
+	e := &bins.ItemError{BIN: "4111111111111111", Message: "canary 378282246310005"}
+	testkit.NoLeak(t, e, canaries...)
+	testkit.NoLeak(t, *e, canaries...)
+	if text := string(testkit.Encoded(t, e)); text != `"bins: the item holds an error"` {
+		t.Errorf("as JSON: %s", text)
+	}
+}

@@ -1,0 +1,178 @@
+package conformance_test
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/refunds"
+	"github.com/carddata/carddata-go/updater"
+)
+
+var packages = []string{"bins", "refunds", "updater"}
+
+// sharedFiles declare the same in every package. A file that becomes common to
+// the three belongs here.
+var sharedFiles = []string{"option.go", "error.go"}
+
+// own are the declarations that one package has beyond the others, because only
+// its endpoint has a use for them.
+var own = map[string][]string{
+	"bins": {
+		"ItemError", "ItemError.Error", "ItemError.Format", "ItemError.MarshalText",
+	},
+	"refunds": {"WithResubmit"},
+}
+
+// The packages convert their errors to and from one record, so the fields must
+// be identical in name, type and order.
+var (
+	_ = refunds.Error(bins.Error{})
+	_ = updater.Error(bins.Error{})
+)
+
+// An api is what a user reads of a file: by name, each exported declaration
+// with its comments, without bodies and values.
+type api map[string]string
+
+func exported(t *testing.T, pkg, file string) api {
+	t.Helper()
+	files := token.NewFileSet()
+	parsed, err := parser.ParseFile(files, filepath.Join("..", "..", pkg, file), nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make(api)
+	add := func(name string, doc *ast.CommentGroup, comment *ast.CommentGroup, node any) {
+		if doc.Text() == "" {
+			t.Errorf("%s.%s has no doc comment", pkg, name)
+		}
+		var source bytes.Buffer
+		err := printer.Fprint(&source, files, &printer.CommentedNode{Node: node, Comments: parsed.Comments})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[name] = doc.Text() + comment.Text() + source.String()
+	}
+	for _, declaration := range parsed.Decls {
+		switch d := declaration.(type) {
+		case *ast.FuncDecl:
+			name := d.Name.Name
+			if d.Recv != nil {
+				name = receiver(d.Recv.List[0].Type) + "." + name
+			}
+			if d.Name.IsExported() {
+				// The bodies differ by the package's name.
+				add(name, d.Doc, nil, &ast.FuncDecl{Recv: d.Recv, Name: d.Name, Type: d.Type})
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch s := spec.(type) {
+				case *ast.TypeSpec:
+					if s.Name.IsExported() {
+						add(s.Name.Name, either(s.Doc, d.Doc), s.Comment, s)
+					}
+				case *ast.ValueSpec:
+					for _, name := range s.Names {
+						if name.IsExported() {
+							found[name.Name+" (group)"] = d.Doc.Text()
+							add(name.Name, either(s.Doc, d.Doc), s.Comment, s)
+						}
+					}
+				}
+			}
+		}
+	}
+	return found
+}
+
+func receiver(of ast.Expr) string {
+	if star, ok := of.(*ast.StarExpr); ok {
+		of = star.X
+	}
+	return of.(*ast.Ident).Name
+}
+
+func either(a, b *ast.CommentGroup) *ast.CommentGroup {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+func TestPackagesShareTheirSurface(t *testing.T) {
+	for _, file := range sharedFiles {
+		apis := make(map[string]api)
+		for _, pkg := range packages {
+			apis[pkg] = exported(t, pkg, file)
+			for _, name := range own[pkg] {
+				delete(apis[pkg], name)
+				delete(apis[pkg], name+" (group)")
+			}
+		}
+		want := apis[packages[0]]
+		if len(want) == 0 {
+			t.Fatalf("%s declares nothing", file)
+		}
+		for _, pkg := range packages[1:] {
+			got := apis[pkg]
+			for _, name := range slices.Sorted(maps.Keys(want)) {
+				if _, ok := got[name]; !ok {
+					t.Errorf("%s has no %s", pkg, name)
+				} else if got[name] != want[name] {
+					t.Errorf("%s.%s and %s.%s differ:\n%s\n\n%s", packages[0], name, pkg, name, want[name], got[name])
+				}
+			}
+			for _, name := range slices.Sorted(maps.Keys(got)) {
+				if _, ok := want[name]; !ok {
+					t.Errorf("%s has %s and %s has not", pkg, name, packages[0])
+				}
+			}
+		}
+	}
+}
+
+// A file of one name means one thing: what all packages have is compared, or
+// stands here with the reason why it differs.
+func TestNoSharedFileIsForgotten(t *testing.T) {
+	differ := []string{
+		"client.go", // NewClient takes what its endpoint needs
+		"doc.go",    // the package comments
+	}
+	count := make(map[string]int)
+	for _, pkg := range packages {
+		paths, err := filepath.Glob(filepath.Join("..", "..", pkg, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			if !strings.HasSuffix(path, "_test.go") {
+				count[filepath.Base(path)]++
+			}
+		}
+	}
+	for name, n := range count {
+		if n == len(packages) && !slices.Contains(sharedFiles, name) && !slices.Contains(differ, name) {
+			t.Errorf("%s is in every package: add it to sharedFiles, or say why it differs", name)
+		}
+	}
+}
+
+// A conversion ignores tags, so the compiler alone does not see all of it.
+func TestErrorsHaveTheSameFields(t *testing.T) {
+	want := reflect.VisibleFields(reflect.TypeFor[bins.Error]())
+	for _, of := range []reflect.Type{reflect.TypeFor[refunds.Error](), reflect.TypeFor[updater.Error]()} {
+		if got := reflect.VisibleFields(of); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s has the fields %v, bins.Error has %v", of, got, want)
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package conformance_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/refunds"
+	"github.com/carddata/carddata-go/updater"
+)
+
+var plants = map[string]canary{
+	"the API key":               {"canary-api-key-9f3c71", false},
+	"the access token":          {"canary-access-token-5be210", false},
+	"a token with a line break": {"canary-broken-token-77aa01\r\nX-Evil: 1", false},
+	"the begin of that token":   {"canary-broken-token-77aa01", false},
+	"the token source's error":  {"canary-source-error-14d2e8", false},
+	"a header's value":          {"canary-header-value-e0b5c4", false},
+	"a refused header's name":   {"canary-header-name-6c1d9b", false},
+	"the user agent":            {"canary-user-agent-2f8e33", false},
+	"the base URL's user":       {"canary-base-user-a91b07", false},
+	"the base URL's path":       {"canary-base-path-c3f65d", false},
+	"the account id":            {"canary-account-id-0d7e42", false},
+	"the job id":                {"canary-job-id-b8a6f1", false},
+	"the merchant id":           {"canary-merchant-id-48c9ee", false},
+	"the transport's error":     {"canary-transport-error-3ab95c", false},
+	"the transport's field":     {"canary-transport-field-d51f60", false},
+	"the limiter's error":       {"canary-limiter-error-91e7b2", false},
+	"the context's cause":       {"canary-context-cause-fa0c38", false},
+	"Location":                  {"canary-location-62d4a7", false},
+	"a card's token":            {"canary-card-token-85b3f9", true},
+	"a Visa-like number":        {"4111111111111111", true},
+	"an Amex-like number":       {"378282246310005", true},
+	"a Discover-like number":    {"6011111111111117", true},
+	"a refund's id":             {"canary-refund-id-2b94fd", true},
+	"a refund's description":    {"canary-description-1c6e0a", true},
+	"a refund's metadata":       {"canary-metadata-e7294d", true},
+	"a refund's bin":            {"371449635398431", true},
+	"an error's code":           {"canary code 30b8d5", true},
+	"an error's message":        {"canary-message-97f1c2", true},
+	"an error's details":        {"canary-details-5da30e", true},
+	"an answer's body":          {"canary-body-c8e46b", true},
+}
+
+var secrets = newFinder(plants)
+
+func planted(place string) string {
+	c, ok := plants[place]
+	if !ok {
+		panic("nothing is planted in " + place)
+	}
+	return c.value
+}
+
+// A leakyTransport is the worst that a caller can bring: it is printed by value,
+// holds a secret, and returns errors that quote more of them.
+type leakyTransport struct {
+	Secret string
+	Answer func(*http.Request) (*http.Response, error)
+}
+
+func (t leakyTransport) RoundTrip(r *http.Request) (*http.Response, error) { return t.Answer(r) }
+
+// A leakyError is printed whole where fmt cannot call its method.
+type leakyError struct{ Text string }
+
+func (e leakyError) Error() string { return e.Text }
+
+type leakySource struct{ Secret string }
+
+func (s leakySource) Token(context.Context) (string, error) { return s.Secret, nil }
+
+type leakyLimiter struct{ Secret string }
+
+func (l leakyLimiter) Wait(context.Context) error { return leakyError{l.Secret} }
+
+// answering makes a transport of one answer; header holds names and values in turn.
+func answering(status int, body string, header ...string) http.RoundTripper {
+	return leakyTransport{planted("the transport's field"), func(r *http.Request) (*http.Response, error) {
+		resp := &http.Response{
+			StatusCode: status, Status: fmt.Sprint(status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+			Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+		}
+		for i := 0; i < len(header); i += 2 {
+			resp.Header.Add(header[i], header[i+1])
+		}
+		return resp, nil
+	}}
+}
+
+// failing makes a transport that answers with an error.
+func failing(err error) http.RoundTripper {
+	return leakyTransport{planted("the transport's field"), func(*http.Request) (*http.Response, error) { return nil, err }}
+}
+
+// An endpoint is one of the three operations, ready to be called.
+type endpoint struct {
+	name   string
+	client any
+	call   func(ctx context.Context, opts ...bins.Option) (any, error)
+}
+
+// endpoints makes the three clients of one service; the ids and tokens are
+// whatever the three interfaces take.
+func endpoints(base string, ids ids, opts ...bins.Option) (list []endpoint, err error) {
+	lookups, errLookups := bins.NewClient(base, ids.key, opts...)
+	submissions, errSubmissions := refunds.NewClient(base, opts...)
+	downloads, errDownloads := updater.NewClient(base, ids.merchant, ids.token, opts...)
+	if err := errors.Join(errLookups, errSubmissions, errDownloads); err != nil {
+		return nil, err
+	}
+	return []endpoint{
+		{"lookup", lookups, func(ctx context.Context, opts ...bins.Option) (any, error) {
+			return lookups.Lookup(ctx, &bins.LookupRequest{Cards: bins.Cards(ids.cards...), KeepRaw: true}, opts...)
+		}},
+		{"refund", submissions, func(ctx context.Context, opts ...bins.Option) (any, error) {
+			return submissions.Submit(ctx, ids.account, ids.refund, opts...)
+		}},
+		{"download", downloads, func(ctx context.Context, opts ...bins.Option) (any, error) {
+			d, err := downloads.Download(ctx, ids.job, opts...)
+			if err != nil {
+				return nil, err
+			}
+			defer d.Close()
+			_, err = io.Copy(io.Discard, d)
+			return d, err
+		}},
+	}, nil
+}
+
+// ids are the arguments of the three operations.
+type ids struct {
+	key, token             bins.TokenSource
+	merchant, account, job string
+	cards                  []string
+	refund                 *refunds.Refund
+}
+
+func plantedIDs() ids {
+	return ids{
+		key: bins.StaticToken(planted("the API key")), token: updater.StaticToken(planted("the access token")),
+		merchant: planted("the merchant id"), account: planted("the account id"), job: planted("the job id"),
+		cards: []string{"4111111111111111", "378282246310005", "6011111111111117", planted("a card's token")},
+		refund: &refunds.Refund{
+			RefundID: planted("a refund's id"), Amount: new(int64(1)),
+			PaymentMethodDetails: refunds.PaymentMethodDetails{Card: refunds.PaymentMethodCard{
+				Attributes: refunds.CardAttributes{BIN: planted("a refund's bin")},
+			}},
+			AdditionalData: refunds.AdditionalData{
+				Description: planted("a refund's description"),
+				Metadata: map[string]any{
+					planted("a refund's metadata"): planted("a refund's metadata"), "card": "4111111111111111",
+				},
+			},
+		},
+	}
+}
+
+// plantedAnswers are the ways in which the other side, or what lies between,
+// can send a secret back.
+func plantedAnswers() map[string]http.RoundTripper {
+	object := `{"code":"` + planted("an error's code") + `","message":"` + planted("an error's message") +
+		` 4111 1111 1111 1111","details":{"note":"` + planted("an error's details") + `","pan":"378282246310005"}}`
+	headers := []string{
+		"Content-Type", "application/json", "X-Request-Id", "6011111111111117", "Retry-After", "378282246310005",
+		"Location", "https://" + planted("Location") + ".test/" + planted("Location"), "Etag", planted("an answer's body"),
+	}
+	item := `{"bin":"4111111111111111","error":"no 378282246310005","data":{"card":{` +
+		`"pan_or_token":"6011111111111117","bank":{"name":"bank"}}}}`
+	answers := map[string]http.RoundTripper{
+		"items":            answering(200, `{"cards":[`+item+`,{"bin":"`+planted("a card's token")+`"}]}`, headers...),
+		"not JSON":         answering(200, planted("an answer's body"), headers...),
+		"another type":     answering(200, `{"cards":[{"data":{"card":{"bin_length":4111111111111111.5}}}]}`, headers...),
+		"another optional": answering(200, `{"cards":[{"data":{"card":{"level2":"4111111111111111"}}}]}`, headers...),
+		"a syntax error":   answering(200, `{"cards":[{"bin":"4111111111111111" "378282246310005"}]}`, headers...),
+		"a page":           answering(200, "<!doctype html>"+planted("an answer's body"), headers...),
+		"too much":         answering(200, `"`+planted("an answer's body")+strings.Repeat(" 4111111111111111", 400)+`"`, headers...),
+		"an encoding":      answering(200, planted("an answer's body"), append(headers, "Content-Encoding", planted("an answer's body"))...),
+		"no location":      answering(302, planted("an answer's body"), "Location", "%zz"+planted("Location")),
+		"no answer":        leakyTransport{Answer: func(*http.Request) (*http.Response, error) { return nil, nil }},
+		"both": leakyTransport{Answer: func(r *http.Request) (*http.Response, error) {
+			resp, _ := answering(200, planted("an answer's body"), headers...).RoundTrip(r)
+			return resp, leakyError{planted("the transport's error")}
+		}},
+		"an error":      failing(leakyError{planted("the transport's error")}),
+		"an URL error":  failing(&url.Error{Op: planted("the transport's error"), URL: planted("the transport's error"), Err: leakyError{planted("the transport's error")}}),
+		"joined errors": failing(errors.Join(io.EOF, fmt.Errorf("%s: %w", planted("the transport's error"), leakyError{planted("the transport's error")}))),
+		"a broken body": leakyTransport{Answer: func(r *http.Request) (*http.Response, error) {
+			resp, err := answering(200, "", headers...).RoundTrip(r)
+			body := io.MultiReader(strings.NewReader(planted("an answer's body")), brokenReader{})
+			resp.Body, resp.ContentLength = io.NopCloser(body), -1
+			return resp, err
+		}},
+	}
+	for _, status := range []int{101, 204, 302, 304, 307, 400, 401, 404, 407, 408, 413, 425, 429, 500, 501, 503, 600} {
+		answers[fmt.Sprint(status)] = answering(status, `{"error":`+object+`}`, headers...)
+	}
+	answers["400 flat"] = answering(400, object, headers...)
+	answers["400 page"] = answering(400, "<html>"+planted("an answer's body"), append(headers, "Content-Type", "text/html")...)
+	return answers
+}
+
+type brokenReader struct{}
+
+func (brokenReader) Read([]byte) (int, error) { return 0, leakyError{planted("the transport's error")} }
+
+// sendsBack repeats the whole request in every part of an error.
+func sendsBack(r *http.Request) (*http.Response, error) {
+	var b bytes.Buffer
+	if err := r.Write(&b); err != nil {
+		return nil, err
+	}
+	return nil, leakyError{b.String()}
+}

@@ -1,0 +1,179 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"testing"
+	"time"
+)
+
+func TestUnsent(t *testing.T) {
+	for _, test := range []struct {
+		evidence Evidence
+		unsent   bool
+	}{
+		{Evidence{}, false}, // a transport that reports nothing proves nothing
+		{Evidence{BytesWritten: -1}, false},
+		{Evidence{Traced: true}, true},
+		{Evidence{Traced: true, Connected: true}, true},
+		{Evidence{Traced: true, Connected: true, BytesWritten: 1}, false},
+		{Evidence{Traced: true, Connected: true, BytesWritten: -1}, false},
+		{Evidence{Traced: true, Connected: true, BytesWritten: -1, RequestWritten: false}, false},
+	} {
+		if got := test.evidence.unsent(); got != test.unsent {
+			t.Errorf("%+v: %t", test.evidence, got)
+		}
+	}
+}
+
+type counter struct {
+	net.Conn
+	n int64
+}
+
+func (c *counter) BytesWritten() int64 { return c.n }
+
+// TestWitness proves what the events of an HTTP transport come to.
+func TestWitness(t *testing.T) {
+	counted, plain := &counter{n: 100}, struct{ net.Conn }{}
+	got := func(c net.Conn) func(*httptrace.ClientTrace) {
+		return func(tr *httptrace.ClientTrace) { tr.GotConn(httptrace.GotConnInfo{Conn: c}) }
+	}
+	asked := func(tr *httptrace.ClientTrace) { tr.GetConn("host:443") }
+	writes := func(tr *httptrace.ClientTrace) { counted.n += 7 }
+	wrote := func(err error) func(*httptrace.ClientTrace) {
+		return func(tr *httptrace.ClientTrace) { tr.WroteRequest(httptrace.WroteRequestInfo{Err: err}) }
+	}
+	answered := func(tr *httptrace.ClientTrace) { tr.GotFirstResponseByte() }
+	for _, test := range []struct {
+		name   string
+		events []func(*httptrace.ClientTrace)
+		want   Evidence
+	}{
+		{"nothing", nil, Evidence{BytesWritten: -1}},
+		{"asked for a connection", []func(*httptrace.ClientTrace){asked}, Evidence{Traced: true}},
+		{"got one", []func(*httptrace.ClientTrace){asked, got(counted)}, Evidence{Traced: true, Connected: true}},
+		{"got one, without asking", []func(*httptrace.ClientTrace){got(counted)}, Evidence{Traced: true, Connected: true}},
+		{"got one that is not counted", []func(*httptrace.ClientTrace){asked, got(plain)}, Evidence{Traced: true, Connected: true, BytesWritten: -1}},
+		{"wrote a part", []func(*httptrace.ClientTrace){asked, got(counted), writes, wrote(io.EOF)}, Evidence{Traced: true, Connected: true, BytesWritten: 7}},
+		{"wrote it", []func(*httptrace.ClientTrace){asked, got(counted), writes, wrote(nil)}, Evidence{Traced: true, Connected: true, BytesWritten: 7, RequestWritten: true}},
+		{"answered", []func(*httptrace.ClientTrace){asked, got(counted), writes, wrote(nil), answered},
+			Evidence{Traced: true, Connected: true, BytesWritten: 7, RequestWritten: true, ResponseStarted: true}},
+		// The second connection's count says nothing of the first's.
+		{"resent by net/http", []func(*httptrace.ClientTrace){asked, got(counted), writes, wrote(nil), asked, got(counted)},
+			Evidence{Traced: true, Connected: true, BytesWritten: -1, RequestWritten: true}},
+	} {
+		var w witness
+		tr := httptrace.ContextClientTrace(w.watch(t.Context()))
+		if tr.Got1xxResponse != nil {
+			t.Error("a hook for 1xx lifts the bound on them")
+		}
+		for _, event := range test.events {
+			event(tr)
+		}
+		if got := w.report(); got != test.want {
+			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
+		}
+	}
+}
+
+// TestCallersTraceStays proves that a caller's own trace is told as well.
+func TestCallersTraceStays(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	var told bool
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { told = true }})
+	c, err := New(kind(), server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := c.get(ctx); r.Failure != nil || !told {
+		t.Errorf("told %t, %v", told, r.err())
+	}
+}
+
+// TestEvidenceOfAnAnswer proves it on a socket, for the library's transport over
+// TCP and for the caller's over TLS and HTTP/2.
+func TestEvidenceOfAnAnswer(t *testing.T) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
+	plain := httptest.NewServer(handler)
+	defer plain.Close()
+	second := httptest.NewUnstartedServer(handler)
+	second.EnableHTTP2 = true
+	second.StartTLS()
+	defer second.Close()
+	secure := httptest.NewTLSServer(handler)
+	defer secure.Close()
+	counted := func() *http.Client {
+		transport := newTransport(Network{})
+		transport.TLSClientConfig.RootCAs = secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+		return &http.Client{Transport: transport}
+	}
+	for name, test := range map[string]struct {
+		base    string
+		client  *http.Client
+		counted bool
+	}{
+		"library's": {plain.URL, nil, true}, "caller's": {plain.URL, plain.Client(), false},
+		"TLS": {secure.URL, counted(), true}, "HTTP/2": {second.URL, second.Client(), false},
+	} {
+		var opts []Option
+		if test.client != nil {
+			opts = append(opts, WithHTTPClient(test.client))
+			defer test.client.CloseIdleConnections()
+		}
+		c, err := New(kind(), test.base, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var first int64
+		for i := range 2 {
+			before := time.Now()
+			r := c.Do(t.Context(), write(), nil)
+			e := r.Evidence
+			// HTTP/2 may tell that the request was written after the answer is there.
+			written := e.RequestWritten || name == "HTTP/2"
+			if r.Failure != nil || !e.Traced || !e.Connected || !written || !e.ResponseStarted || e.StatusCode != 200 || r.Outcome != OutcomeAccepted {
+				t.Errorf("%s: %+v, %v", name, e, r.err())
+			}
+			if e.Began.Before(before) || e.Ended.Before(e.Began) || e.Ended.After(time.Now()) {
+				t.Errorf("%s: %v to %v", name, e.Began, e.Ended)
+			}
+			if test.counted != (e.BytesWritten > 0) || !test.counted && e.BytesWritten != -1 {
+				t.Errorf("%s: %d bytes", name, e.BytesWritten)
+			}
+			// A kept connection has written more by then, the request has not.
+			if i == 0 {
+				first = e.BytesWritten
+			} else if e.BytesWritten != first {
+				t.Errorf("%s: %d bytes, then %d", name, first, e.BytesWritten)
+			}
+		}
+	}
+}
+
+// TestOwnTransport proves the settings that the promises rest on.
+func TestOwnTransport(t *testing.T) {
+	tr := newTransport(Network{IdleConnTimeout: 2 * time.Second, DisableCompression: true})
+	if !tr.Protocols.HTTP1() || tr.Protocols.HTTP2() || tr.Protocols.UnencryptedHTTP2() {
+		t.Errorf("protocols %v", tr.Protocols)
+	}
+	if tr.TLSClientConfig.MinVersion != tls.VersionTLS12 || tr.TLSClientConfig.InsecureSkipVerify || tr.MaxResponseHeaderBytes != maxHeaderBytes ||
+		tr.IdleConnTimeout != 2*time.Second || !tr.DisableCompression || tr.TLSHandshakeTimeout == 0 || tr.ExpectContinueTimeout != 0 {
+		t.Errorf("%+v", tr)
+	}
+	// A proxy of plain http would read what is sent.
+	t.Setenv("HTTP_PROXY", "http://proxy.test")
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://service.test", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if proxy, err := tr.Proxy(req); proxy != nil || err != nil {
+		t.Errorf("%v, %v", proxy, err)
+	}
+}

@@ -1,0 +1,160 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// reply is an answer with header lines as names and values.
+func reply(status int, body string, header ...string) *http.Response {
+	resp := &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: -1}
+	for i := 0; i < len(header); i += 2 {
+		resp.Header.Set(header[i], header[i+1])
+	}
+	return resp
+}
+
+// A service answers requests in turn, the last answer for good, and keeps when
+// each arrived and what it carried.
+type service struct {
+	mu      sync.Mutex
+	answers []func(*http.Request) (*http.Response, error)
+	began   time.Time
+	arrived []time.Duration
+	headers []http.Header
+}
+
+func serve(answers ...func(*http.Request) (*http.Response, error)) *service {
+	return &service{answers: answers, began: time.Now()}
+}
+
+func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		r.Body.Close()
+	}
+	s.mu.Lock()
+	n := len(s.arrived)
+	s.arrived = append(s.arrived, time.Since(s.began))
+	s.headers = append(s.headers, r.Header.Clone())
+	answer := s.answers[min(n, len(s.answers)-1)]
+	s.mu.Unlock()
+	return answer(r)
+}
+
+func (s *service) requests() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.arrived)
+}
+
+func status(code int, header ...string) func(*http.Request) (*http.Response, error) {
+	return func(*http.Request) (*http.Response, error) { return reply(code, "", header...), nil }
+}
+
+// stall answers never, but ends with the request's context, as net/http does.
+func stall(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, context.Cause(r.Context())
+}
+
+// kind is a Service with the defaults of a lookup.
+func kind() Service {
+	return Service{Name: "test", Defaults: Settings{
+		MaxRetries: 3, WaitBase: 200 * time.Millisecond, WaitMax: 5 * time.Second, AttemptTimeout: 10 * time.Second,
+	}}
+}
+
+func newClient(t testing.TB, network http.RoundTripper, opts ...Option) *Client {
+	t.Helper()
+	if network != nil {
+		opts = append([]Option{WithHTTPClient(&http.Client{Transport: network})}, opts...)
+	}
+	c, err := New(kind(), "https://service.test", opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func read() *Call {
+	return &Call{Operation: "read", Method: http.MethodGet, Route: "/{id}", Path: "/1"}
+}
+
+func write() *Call {
+	return &Call{Operation: "write", Method: http.MethodPost, Route: "/{id}", Path: "/1", Body: []byte("{}"), Write: true}
+}
+
+// get makes one reading call.
+func (c *Client) get(ctx context.Context, opts ...Option) Result { return c.Do(ctx, read(), opts) }
+
+// err is the failure as errors.Is sees it.
+func (r Result) err() error {
+	if r.Failure == nil {
+		return nil
+	}
+	return because("", Unwrap(r.Failure))
+}
+
+// check compares what an error matches.
+func check(t *testing.T, err error, targets ...error) {
+	t.Helper()
+	for _, target := range targets {
+		if !errors.Is(err, target) {
+			t.Errorf("%v does not match %q", err, target)
+		}
+	}
+}
+
+// attempts compares how many requests a call made.
+func attempts(t *testing.T, r Result, want int) {
+	t.Helper()
+	if r.Attempts != want {
+		t.Errorf("%d attempts, want %d", r.Attempts, want)
+	}
+}
+
+func client(network http.RoundTripper) *http.Client { return &http.Client{Transport: network} }
+
+// andThen does something once an answer is there.
+func (f roundTripper) andThen(do func()) roundTripper {
+	return func(r *http.Request) (*http.Response, error) {
+		defer do()
+		return f(r)
+	}
+}
+
+// A body gives a part and then blocks, until the request's context ends.
+type body struct {
+	io.Reader
+	ctx    context.Context
+	closed bool
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if n, err := b.Reader.Read(p); err == nil {
+		return n, nil
+	}
+	<-b.ctx.Done()
+	return 0, context.Cause(b.ctx)
+}
+
+func (b *body) Close() error { b.closed = true; return nil }
+
+// stalledBody answers with a body that stops after a part of it.
+func stalledBody(code int, part string) func(*http.Request) (*http.Response, error) {
+	return func(r *http.Request) (*http.Response, error) {
+		resp := reply(code, "")
+		resp.Body = &body{Reader: strings.NewReader(part), ctx: r.Context()}
+		return resp, nil
+	}
+}

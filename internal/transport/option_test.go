@@ -1,0 +1,171 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+func TestRefusedOptions(t *testing.T) {
+	refused := map[string]Option{
+		"nil": nil, "no http.Client": WithHTTPClient(nil), "no source": WithTokenSource(nil), "no function": WithTokenSource(TokenFunc(nil)),
+		"negative retries": WithMaxRetries(-1), "negative wait": WithRetryWait(-1, 1), "limit below base": WithRetryWait(2, 1),
+		"negative timeout": WithAttemptTimeout(-1), "negative cap": WithMaxResponseBytes(-1),
+		"no rate": WithRateLimit(0, 1), "negative rate": WithRateLimit(-1, 1), "NaN": WithRateLimit(rate.Limit(math.NaN()), 1), "no burst": WithRateLimit(1, 0),
+		"user agent of two lines": WithUserAgent("secret\r\nX: y"), "user agent not ASCII": WithUserAgent("secrét"),
+	}
+	for _, name := range []string{"", " ", "a b", "a:b", "a\r\n", "é", "(a)", "a/b", "secret\x00"} {
+		refused[fmt.Sprintf("header name %q", name)] = WithHeader(name, "v")
+	}
+	for _, value := range []string{"secret\n", "secret\r\nX: y", "secret\x00", "secret\x7f", "sécret", "secret\xff"} {
+		refused[fmt.Sprintf("header value %q", value)] = WithHeader("X-A", value)
+	}
+	for name := range reserved {
+		for _, spelled := range []string{name, strings.ToLower(name), strings.ToUpper(name)} {
+			refused["header "+spelled] = WithHeader(spelled, "v")
+		}
+	}
+	c := newClient(t, serve(status(200)))
+	for name, option := range refused {
+		_, atClient := New(kind(), "https://service.test", []Option{option})
+		atCall := c.get(t.Context(), option)
+		for _, err := range []error{atClient, atCall.err()} {
+			if !errors.Is(err, ErrInvalidArgument) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		for _, text := range []string{fmt.Sprint(atClient), Describe("", atCall.Failure)} {
+			if strings.Contains(text, "secret") {
+				t.Errorf("%s is quoted: %s", name, text)
+			}
+		}
+		if atCall.Attempts != 0 || atCall.Outcome != OutcomeNotSent {
+			t.Errorf("%s: %d attempts, %v", name, atCall.Attempts, atCall.Outcome)
+		}
+	}
+}
+
+// TestClientOptionsAreNoCallOptions proves that what a call cannot change is
+// refused rather than ignored.
+func TestClientOptionsAreNoCallOptions(t *testing.T) {
+	network := serve(status(200))
+	c := newClient(t, network)
+	for name, option := range map[string]Option{
+		"WithHTTPClient": WithHTTPClient(http.DefaultClient), "WithRateLimit": WithRateLimit(1, 1), "WithInsecureHTTP": WithInsecureHTTP(),
+	} {
+		r := c.get(t.Context(), option)
+		check(t, r.err(), ErrInvalidArgument)
+		if text := Describe("", r.Failure); !strings.Contains(text, name) {
+			t.Errorf("%s is not named: %s", name, text)
+		}
+	}
+	if network.requests() != 0 {
+		t.Error("something was sent")
+	}
+}
+
+// TestCallOptionsWin proves that they hold for their call and no other.
+func TestCallOptionsWin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := serve(status(503))
+		var asked bool
+		c := newClient(t, network, WithMaxRetries(1), WithRetryWait(0, 0), WithHeader("X-A", "client"), WithHeader("X-B", "client"),
+			WithTokenSource(StaticToken("client")), WithUserAgent("client/1"), WithMaxResponseBytes(1))
+		r := c.get(t.Context(), WithMaxRetries(2), WithHeader("x-a", "first"), WithHeader("x-a", "call"), WithTokenSource(StaticToken("call")),
+			WithUserAgent("call/1"), WithLimiter(limiterFunc(func(context.Context) error { asked = true; return nil })))
+		attempts(t, r, 3)
+		seen := func(i int) string {
+			h := network.headers[i]
+			return fmt.Sprint(h["X-A"], h["X-B"], h["Authorization"], strings.Fields(h.Get("User-Agent"))[0])
+		}
+		if got := seen(0); got != "[call] [client] [Bearer call]call/1" || !asked {
+			t.Errorf("with options: %s, limiter asked %t", got, asked)
+		}
+		asked = false
+		attempts(t, c.get(t.Context()), 2)
+		if got := seen(3); got != "[client] [client] [Bearer client]client/1" || asked {
+			t.Errorf("afterwards: %s, limiter asked %t", got, asked)
+		}
+
+		began := time.Now()
+		slow := newClient(t, serve(stall), WithMaxRetries(0))
+		slow.get(t.Context(), WithAttemptTimeout(3*time.Second))
+		if took := time.Since(began); took != 3*time.Second {
+			t.Errorf("took %v", took)
+		}
+		spread := newClient(t, serve(status(503)), WithRetryWait(time.Hour, time.Hour))
+		began = time.Now()
+		spread.get(t.Context(), WithRetryWait(0, 0))
+		if took := time.Since(began); took != 0 {
+			t.Errorf("took %v", took)
+		}
+		var log bytes.Buffer
+		c.get(t.Context(), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		if log.Len() == 0 {
+			t.Error("the call's logger was not used")
+		}
+		c.get(t.Context(), WithLogger(nil))
+	})
+}
+
+// TestTwoCredentials proves that nobody decides silently which of two is sent.
+func TestTwoCredentials(t *testing.T) {
+	token, header := WithTokenSource(StaticToken("t")), WithHeader("authorization", "Basic x")
+	if _, err := New(kind(), "https://service.test", []Option{token, header}); !errors.Is(err, ErrInvalidArgument) {
+		t.Error(err)
+	}
+	check(t, newClient(t, serve(status(200)), token).get(t.Context(), header).err(), ErrInvalidArgument)
+	network := serve(status(200))
+	if r := newClient(t, network, header).get(t.Context()); r.Failure != nil || network.headers[0].Get("Authorization") != "Basic x" {
+		t.Errorf("%v, %v", network.headers, r.err())
+	}
+}
+
+func TestUserAgent(t *testing.T) {
+	own := "carddata-go/devel " + runtime.Version()
+	for product, want := range map[string]string{"": own, "acme-billing/2.1": "acme-billing/2.1 " + own} {
+		network := serve(status(200))
+		newClient(t, network, WithUserAgent(product)).get(t.Context())
+		if got := network.headers[0]["User-Agent"]; len(got) != 1 || got[0] != want {
+			t.Errorf("%q: %q, want %q", product, got, want)
+		}
+	}
+}
+
+// TestHTTPClientTimeout proves that the timeout of the caller's client bounds
+// each attempt, and is not made longer by the library's own.
+func TestHTTPClientTimeout(t *testing.T) {
+	for _, test := range []struct{ client, option, want time.Duration }{
+		{3 * time.Second, 10 * time.Second, 3 * time.Second}, {time.Minute, 10 * time.Second, 10 * time.Second},
+		{0, 10 * time.Second, 10 * time.Second}, {3 * time.Second, 0, 3 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			network := serve(stall)
+			hc := &http.Client{Transport: network, Timeout: test.client}
+			r := newClient(t, nil, WithHTTPClient(hc), WithAttemptTimeout(test.option), WithMaxRetries(0)).get(t.Context())
+			check(t, r.err(), ErrTimeout)
+			if took := time.Since(network.began); took != test.want {
+				t.Errorf("%+v: took %v", test, took)
+			}
+		})
+	}
+}
+
+func TestHeaderCharacters(t *testing.T) {
+	network := serve(status(200))
+	newClient(t, network, WithHeader("x-!#$%&'*+-.^_`|~9", "a\tb ~!\"")).get(t.Context())
+	if got := network.headers[0].Get("x-!#$%&'*+-.^_`|~9"); got != "a\tb ~!\"" {
+		t.Errorf("%q in %v", got, network.headers[0])
+	}
+}

@@ -1,0 +1,141 @@
+package refunds_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/carddata/carddata-go/internal/testkit"
+	"github.com/carddata/carddata-go/refunds"
+)
+
+// The outcome that the documentation of the package promises for each status.
+func TestOutcomeOfAStatus(t *testing.T) {
+	unknown, rejected := refunds.OutcomeUnknown, refunds.OutcomeRejected
+	for status, want := range map[int]refunds.Outcome{
+		300: unknown, 301: unknown, 302: unknown, 303: unknown, 304: unknown, 307: rejected, 308: rejected,
+		400: rejected, 401: rejected, 402: rejected, 403: rejected, 404: rejected, 405: rejected, 407: rejected, 408: unknown,
+		409: rejected, 410: rejected, 413: rejected, 414: rejected, 415: rejected, 421: rejected, 422: rejected, 425: rejected,
+		429: rejected, 431: rejected, 451: rejected, 499: rejected,
+		500: unknown, 501: rejected, 502: unknown, 503: unknown, 504: unknown, 505: rejected, 520: unknown, 600: unknown, 999: unknown,
+	} {
+		body := `{"error":{"code":"code_1","message":"about rf-canary of acct-1","details":{"id":"rf-canary"}}}`
+		mock, receipt, err := submit(t, record(), testkit.Answer(status, body, "X-Request-Id", "req-7", "Location", testkit.Base+path))
+		o, e := outcome(t, receipt, err)
+		if o.Outcome != want || o.RefundID != "rf-canary" || o.Evidence.StatusCode != status || e.StatusCode != status || e.RequestID != "req-7" {
+			t.Errorf("status %d: %v %q, evidence %+v", status, o.Outcome, o.RefundID, o.Evidence)
+		}
+		if e.Code != "code_1" || e.Message != "about rf-canary of acct-1" || string(e.Details) != `{"id":"rf-canary"}` || string(e.Body) != body {
+			t.Errorf("status %d: %q %q %s %s", status, e.Code, e.Message, e.Details, e.Body)
+		}
+		repeats := status == 421 || status == 425 || status == 429
+		if n := len(mock.Requests()); n > 1 != repeats || n != o.Attempts {
+			t.Errorf("status %d: %d requests, %d attempts", status, n, o.Attempts)
+		}
+		testkit.NoLeak(t, err, "rf-canary", "acct-1", "about")
+	}
+}
+
+func TestOutcomeWithoutAnAnswer(t *testing.T) {
+	broken := errors.New("broken pipe of rf-canary")
+	// A transport that reports no events leaves it open whether a byte left.
+	mock, receipt, err := submit(t, record(), func(*http.Request) (*http.Response, error) { return nil, broken })
+	o, _ := outcome(t, receipt, err)
+	if o.Outcome != refunds.OutcomeUnknown || !errors.Is(err, refunds.ErrNoAnswer) || !errors.Is(err, broken) || len(mock.Requests()) != 1 {
+		t.Errorf("%v after %d requests", err, len(mock.Requests()))
+	}
+	testkit.NoLeak(t, err, "rf-canary")
+}
+
+func TestOutcomeOfAnAbandonedRequest(t *testing.T) {
+	for name, test := range map[string]struct {
+		ctx    func(context.Context) (context.Context, context.CancelFunc)
+		cause  error
+		waited time.Duration
+	}{
+		"attempt timeout": {context.WithCancel, refunds.ErrTimeout, 35 * time.Second},
+		"deadline": {func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, time.Second)
+		},
+			context.DeadlineExceeded, time.Second},
+		"cancel": {func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(2*time.Second, cancel)
+			return ctx, cancel
+		}, context.Canceled, 2 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := test.ctx(t.Context())
+			defer cancel()
+			mock, began := newMock(testkit.Silent), time.Now()
+			receipt, err := newClient(t, mock).Submit(ctx, "acct-1", record())
+			o, _ := outcome(t, receipt, err)
+			if o.Outcome != refunds.OutcomeUnknown || !errors.Is(err, test.cause) || time.Since(began) != test.waited || len(mock.Requests()) != 1 {
+				t.Errorf("%s: %v after %s and %d requests", name, err, time.Since(began), len(mock.Requests()))
+			}
+			if !o.Evidence.Began.Equal(began) || !o.Evidence.Ended.Equal(time.Now()) {
+				t.Errorf("%s: evidence from %s to %s", name, o.Evidence.Began, o.Evidence.Ended)
+			}
+		})
+	}
+}
+
+func TestOutcomeErrorMatchesExactlyOne(t *testing.T) {
+	for want, made := range map[error]refunds.Outcome{
+		refunds.ErrNotSent: refunds.OutcomeNotSent, refunds.ErrRejected: refunds.OutcomeRejected, refunds.ErrOutcomeUnknown: refunds.OutcomeUnknown,
+	} {
+		inside := &refunds.Error{StatusCode: 500}
+		err := error(&refunds.OutcomeError{Outcome: made, RefundID: "rf-canary", Err: inside})
+		outcome(t, nil, err)
+		if !errors.Is(err, want) {
+			t.Errorf("%v is not %v", err, want)
+		}
+		testkit.NoLeak(t, err, "rf-canary")
+		if text := string(testkit.Encoded(t, err)); text != `"`+err.Error()+`"` {
+			t.Errorf("as JSON: %s", text)
+		}
+	}
+	// An outcome that does not exist is one to be careful with, too.
+	for _, made := range []refunds.Outcome{refunds.OutcomeAccepted, -1, 99} {
+		if err := (&refunds.OutcomeError{Outcome: made}); !errors.Is(err, refunds.ErrOutcomeUnknown) || errors.Is(err, refunds.ErrNotSent) || errors.Is(err, refunds.ErrRejected) {
+			t.Errorf("outcome %d", made)
+		}
+	}
+}
+
+func TestOutcomeErrorSaysWhatToDo(t *testing.T) {
+	_, _, rejected := submit(t, record(), testkit.Answer(422, ""))
+	if want := "refunds: submit: refused (status 422 Unprocessable Entity, 1 attempt): the refund was rejected"; rejected.Error() != want {
+		t.Errorf("the text is %q", rejected)
+	}
+	_, _, unknown := submit(t, record(), testkit.Answer(503, "", "Retry-After", "7"))
+	if want := "refunds: submit: failed (status 503 Service Unavailable, retry after 7s, 1 attempt): the outcome is unknown, the refund may have been recorded"; unknown.Error() != want {
+		t.Errorf("the text is %q", unknown)
+	}
+	_, _, notSent := submit(t, &refunds.Refund{})
+	if !strings.HasSuffix(notSent.Error(), ": the refund was not sent") {
+		t.Errorf("the text is %q", notSent)
+	}
+	if text := (&refunds.OutcomeError{Outcome: refunds.OutcomeNotSent}).Error(); text != "refunds: submit: the refund was not sent" {
+		t.Errorf("the text of one without a cause is %q", text)
+	}
+	for o, want := range map[refunds.Outcome]string{
+		refunds.OutcomeUnknown: "unknown", refunds.OutcomeNotSent: "not sent", refunds.OutcomeRejected: "rejected", refunds.OutcomeAccepted: "accepted", 99: "unknown",
+	} {
+		if o.String() != want {
+			t.Errorf("outcome %d is %q", o, o)
+		}
+	}
+}
+
+func TestErrorAsJSON(t *testing.T) {
+	e := &refunds.Error{Operation: "submit", StatusCode: 429, Message: "canary", Body: []byte("canary")}
+	testkit.NoLeak(t, *e, "canary")
+	if text := string(testkit.Encoded(t, e)); text != `"`+e.Error()+`"` || !errors.Is(e, refunds.ErrRateLimited) {
+		t.Errorf("as JSON: %s", text)
+	}
+}

@@ -1,0 +1,124 @@
+package refunds_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/carddata/carddata-go/internal/testkit"
+	"github.com/carddata/carddata-go/refunds"
+)
+
+func withMetadata(m map[string]any) *refunds.Refund {
+	r := record()
+	r.AdditionalData.Metadata = m
+	return r
+}
+
+// notSent checks that a refusal proves that nothing was sent, and quotes
+// nothing.
+func notSent(t *testing.T, name string, mock *testkit.Mock, receipt *refunds.Receipt, err error) {
+	t.Helper()
+	o, e := outcome(t, receipt, err)
+	if !errors.Is(err, refunds.ErrNotSent) || !errors.Is(err, refunds.ErrInvalidArgument) || o.Outcome != refunds.OutcomeNotSent {
+		t.Errorf("%s: %v", name, err)
+	}
+	if len(mock.Requests()) != 0 || o.Attempts != 0 || e.StatusCode != 0 || o.Evidence != (refunds.Evidence{}) {
+		t.Errorf("%s: %d requests, evidence %+v", name, len(mock.Requests()), o.Evidence)
+	}
+	testkit.NoLeak(t, err, "canary")
+}
+
+func TestRecordThatCannotTravelIsNotSent(t *testing.T) {
+	cyclic := map[string]any{"canary": 1}
+	cyclic["self"] = []any{cyclic}
+	loop := []any{nil}
+	loop[0] = loop
+	for name, r := range map[string]*refunds.Refund{
+		"no record":              nil,
+		"no id":                  {Currency: "USD"},
+		"a function":             withMetadata(map[string]any{"canary": func() {}}),
+		"a channel":              withMetadata(map[string]any{"canary": make(chan int)}),
+		"not a number":           withMetadata(map[string]any{"canary": math.NaN()}),
+		"infinity, deep":         withMetadata(map[string]any{"a": []any{map[string]any{"canary": math.Inf(1)}}}),
+		"no JSON number":         withMetadata(map[string]any{"canary": json.Number("12canary")}),
+		"no raw JSON":            withMetadata(map[string]any{"canary": json.RawMessage(`{"canary`)}),
+		"a marshaler that fails": withMetadata(map[string]any{"canary": failing{}}),
+		"a cycle":                withMetadata(cyclic),
+		"a cycle of lists":       withMetadata(map[string]any{"canary": loop}),
+		"broken id":              {RefundID: "canary\xff"},
+		"broken currency":        {RefundID: "canary", Currency: "\xc3\x28"},
+		"broken deep string": {RefundID: "canary", PaymentMethodDetails: refunds.PaymentMethodDetails{
+			Card: refunds.PaymentMethodCard{Attributes: refunds.CardAttributes{IssuerBank: "canary\xed\xa0\x80"}}}},
+		"broken description":       {RefundID: "canary", AdditionalData: refunds.AdditionalData{Description: "canary\x80"}},
+		"broken metadata key":      withMetadata(map[string]any{"canary\xff": 1}),
+		"broken metadata value":    withMetadata(map[string]any{"canary": "\xff"}),
+		"broken metadata, deep":    withMetadata(map[string]any{"canary": []any{map[string]string{"x": "\xff"}}}),
+		"broken metadata, pointer": withMetadata(map[string]any{"canary": new("\xff")}),
+		"broken metadata, struct":  withMetadata(map[string]any{"canary": struct{ Field [1]string }{[1]string{"\xff"}}}),
+		"broken metadata, raw":     withMetadata(map[string]any{"canary": json.RawMessage("\"\xff\"")}),
+	} {
+		mock := newMock()
+		receipt, err := newClient(t, mock).Submit(t.Context(), "acct-1", r)
+		notSent(t, name, mock, receipt, err)
+	}
+}
+
+type failing struct{}
+
+func (failing) MarshalJSON() ([]byte, error) { return nil, errors.New("canary") }
+
+func TestCallThatCannotTravelIsNotSent(t *testing.T) {
+	mock := newMock()
+	client := newClient(t, mock)
+	for name, account := range map[string]string{
+		"empty": "", "dot": ".", "dots": "..", "dots inside": "canary/../other", "back": `canary\..\other`, "CR": "canary\r", "LF": "canary\n",
+		"NUL": "canary\x00", "long": strings.Repeat("canary", 2000), "broken": "canary\xff",
+	} {
+		receipt, err := client.Submit(t.Context(), account, record())
+		notSent(t, "account id: "+name, mock, receipt, err)
+	}
+	receipt, err := client.Submit(t.Context(), "acct-1", record(), nil)
+	notSent(t, "nil option", mock, receipt, err)
+	receipt, err = new(refunds.Client).Submit(t.Context(), "acct-1", record())
+	notSent(t, "zero client", mock, receipt, err)
+	receipt, err = (*refunds.Client)(nil).Submit(t.Context(), "acct-1", record())
+	notSent(t, "nil client", mock, receipt, err)
+}
+
+// What stops a call before its request leaves is no argument of its own.
+func TestCallStoppedBeforeTheRequestIsNotSent(t *testing.T) {
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	vault := errors.New("the vault canary is sealed")
+	for name, test := range map[string]struct {
+		ctx   context.Context
+		opt   refunds.Option
+		cause []error
+	}{
+		"canceled": {canceled, refunds.WithMaxRetries(1), []error{context.Canceled}},
+		"token": {t.Context(), refunds.WithTokenSource(refunds.TokenFunc(func(context.Context) (string, error) { return "", vault })),
+			[]error{refunds.ErrCredential, vault}},
+		"limiter": {t.Context(), refunds.WithLimiter(refusal{vault}), []error{refunds.ErrLocalLimit, vault}},
+	} {
+		mock := newMock()
+		receipt, err := newClient(t, mock).Submit(test.ctx, "acct-1", record(), test.opt)
+		outcome(t, receipt, err)
+		if !errors.Is(err, refunds.ErrNotSent) || len(mock.Requests()) != 0 {
+			t.Errorf("%s: %v after %d requests", name, err, len(mock.Requests()))
+		}
+		for _, cause := range test.cause {
+			if !errors.Is(err, cause) {
+				t.Errorf("%s: %v is not %v", name, err, cause)
+			}
+		}
+		testkit.NoLeak(t, err, "canary")
+	}
+}
+
+type refusal struct{ err error }
+
+func (r refusal) Wait(context.Context) error { return r.err }

@@ -1,0 +1,141 @@
+package refunds_test
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/carddata/carddata-go/internal/testkit"
+	"github.com/carddata/carddata-go/refunds"
+)
+
+func TestSubmitOnTheWire(t *testing.T) {
+	mock, _, err := submit(t, record(), testkit.Answer(201, ""))
+	got := mock.Requests()
+	if err != nil || len(got) != 1 || got[0].Method != "POST" || got[0].URL != "https://service.example/v1/acct-1/refunds" {
+		t.Fatalf("sent %+v, %v", got, err)
+	}
+	if got[0].Body != `{"refund_id":"rf-canary","amount":10150,"currency":"USD"}` {
+		t.Errorf("sent %s", got[0].Body)
+	}
+	header := got[0].Header
+	// Neither Authorization nor Idempotency-Key is part of the interface.
+	if names := slices.Sorted(maps.Keys(header)); !slices.Equal(names, []string{"Accept", "Accept-Encoding", "Content-Type", "User-Agent"}) {
+		t.Errorf("sent the headers %q", names)
+	}
+	if header.Get("Content-Type") != "application/json" || header.Get("Accept") != "application/json" ||
+		header.Get("Accept-Encoding") != "identity" || !strings.HasPrefix(header.Get("User-Agent"), "carddata-go/") {
+		t.Errorf("sent the header %v", header)
+	}
+}
+
+func TestAccountIsOneSegmentOfThePath(t *testing.T) {
+	for account, escaped := range map[string]string{
+		"acct_1": "acct_1", "a/b": "a%2Fb", "a?b#c": "a%3Fb%23c", "a b": "a%20b", "%2e%2e": "%252e%252e", "é": "%C3%A9", "...": "...",
+	} {
+		mock := testkit.NewMock("POST", testkit.Base+"/v1/"+escaped+"/refunds", testkit.Answer(200, ""))
+		if _, err := newClient(t, mock).Submit(t.Context(), account, record()); err != nil {
+			t.Errorf("%q: %v, sent %v", account, err, mock.Requests())
+		}
+	}
+}
+
+func TestFullRecordOnTheWire(t *testing.T) {
+	text, err := os.ReadFile("testdata/refund.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r refunds.Refund
+	decoder := json.NewDecoder(strings.NewReader(string(text)))
+	decoder.UseNumber()
+	if err := decoder.Decode(&r); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range testkit.Unset(r) {
+		t.Errorf("%s has no value", path)
+	}
+	mock, _, err := submit(t, &r, testkit.Answer(200, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.SameJSON(t, "the record sent", []byte(mock.Requests()[0].Body), text)
+}
+
+func TestWhatIsUnsetIsLeftOut(t *testing.T) {
+	metadata := func(m map[string]any) refunds.Refund {
+		return refunds.Refund{RefundID: "1", AdditionalData: refunds.AdditionalData{Metadata: m}}
+	}
+	tests := map[string]struct {
+		record refunds.Refund
+		body   string
+	}{
+		"nothing but the id": {refunds.Refund{RefundID: "1"}, `{"refund_id":"1"}`},
+		"amount zero":        {refunds.Refund{RefundID: "1", Amount: new(int64)}, `{"refund_id":"1","amount":0}`},
+		"largest amount":     {refunds.Refund{RefundID: "1", Amount: new(int64(math.MaxInt64))}, `{"refund_id":"1","amount":9223372036854775807}`},
+		"negative amount":    {refunds.Refund{RefundID: "1", Amount: new(int64(-1))}, `{"refund_id":"1","amount":-1}`},
+		"one deep string": {
+			refunds.Refund{RefundID: "1", PaymentMethodDetails: refunds.PaymentMethodDetails{
+				Card: refunds.PaymentMethodCard{Attributes: refunds.CardAttributes{BIN: "004571"}}}},
+			`{"refund_id":"1","payment_method_details":{"card":{"attributes":{"bin":"004571"}}}}`,
+		},
+		"any status code": {
+			refunds.Refund{RefundID: "1", SVCCodes: refunds.SVCCodes{SVCRefundStatus: "Not A Known One"}},
+			`{"refund_id":"1","svc_codes":{"svc_refund_status":"Not A Known One"}}`,
+		},
+		"no metadata": {metadata(nil), `{"refund_id":"1"}`},
+		"no metadata beside other data": {refunds.Refund{RefundID: "1", AdditionalData: refunds.AdditionalData{OrderID: "2"}},
+			`{"refund_id":"1","additional_data":{"order_id":"2"}}`},
+		"empty metadata":  {metadata(map[string]any{}), `{"refund_id":"1","additional_data":{"metadata":{}}}`},
+		"nested metadata": {metadata(map[string]any{"a": []any{nil, map[string]any{"b": 1.5}}}), `{"refund_id":"1","additional_data":{"metadata":{"a":[null,{"b":1.5}]}}}`},
+		"exact numbers":   {metadata(map[string]any{"n": json.Number("12345678901234567890.10")}), `{"refund_id":"1","additional_data":{"metadata":{"n":12345678901234567890.10}}}`},
+		"shared metadata": {metadata(func() map[string]any { m := map[string]any{"x": 1}; return map[string]any{"a": m, "b": m} }()),
+			`{"refund_id":"1","additional_data":{"metadata":{"a":{"x":1},"b":{"x":1}}}}`},
+	}
+	for name, test := range tests {
+		mock, _, err := submit(t, &test.record, testkit.Answer(200, ""))
+		if err != nil || mock.Requests()[0].Body != test.body {
+			t.Errorf("%s: sent %v, %v", name, mock.Requests(), err)
+		}
+	}
+}
+
+// What went out first is what goes out again, whatever the caller did meanwhile.
+func TestRecordIsEncodedOnce(t *testing.T) {
+	r := record()
+	r.AdditionalData.Metadata = map[string]any{"state": "before"}
+	mock := newMock(func(req *http.Request) (*http.Response, error) {
+		r.RefundID, *r.Amount, r.AdditionalData.Metadata["state"] = "rf-other", 1, "after"
+		return testkit.Answer(429, "")(req)
+	}, testkit.Answer(200, ""))
+	receipt, err := newClient(t, mock).Submit(t.Context(), "acct-1", r)
+	if err != nil || receipt.Attempts != 2 {
+		t.Fatalf("%+v, %v", receipt, err)
+	}
+	const want = `{"refund_id":"rf-canary","amount":10150,"currency":"USD","additional_data":{"metadata":{"state":"before"}}}`
+	for i, req := range mock.Requests() {
+		if req.Body != want {
+			t.Errorf("attempt %d sent %s", i+1, req.Body)
+		}
+	}
+}
+
+func TestRefundPrintsNoMoreThanItSays(t *testing.T) {
+	r := record()
+	r.TransactionID, r.AdditionalData.Description = "tx-secret", "description-secret"
+	r.AdditionalData.Metadata = map[string]any{"card": "4111111111111111"}
+	testkit.NoLeak(t, r, "tx-secret", "description-secret", "4111111111111111")
+	testkit.NoLeak(t, *r, "tx-secret", "description-secret", "4111111111111111")
+	for form, want := range map[string]string{"%+v": "refund rf-canary, amount 10150 USD", "%q": `"refund rf-canary, amount 10150 USD"`} {
+		if got := testkit.Printed(r)[form]; got != want {
+			t.Errorf("%s prints %s", form, got)
+		}
+	}
+	if got := testkit.Printed(refunds.Refund{RefundID: "rf-2"})["%v"]; got != "refund rf-2, amount unset " {
+		t.Errorf("without amount: %q", got)
+	}
+}

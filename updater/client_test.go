@@ -1,0 +1,132 @@
+package updater_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/carddata/carddata-go/internal/testkit"
+	"github.com/carddata/carddata-go/updater"
+)
+
+func TestDownloadOnTheWire(t *testing.T) {
+	mock, d, err := download(t, testkit.Answer(200, "content"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	got := mock.Requests()
+	if len(got) != 1 || got[0].Method != "GET" || got[0].URL != "https://service.example/updater/inquiries/jobs/job-1/download" || got[0].Body != "" {
+		t.Fatalf("sent %+v", got)
+	}
+	header := got[0].Header
+	if names := slices.Sorted(maps.Keys(header)); !slices.Equal(names, []string{"Accept-Encoding", "Authorization", "User-Agent", "X-Merchant-Id"}) {
+		t.Errorf("sent the headers %q", names)
+	}
+	if header.Get("Authorization") != "Bearer token-1" || header.Get("x-merchant-id") != "merchant-1" ||
+		header.Get("Accept-Encoding") != "identity" || !strings.HasPrefix(header.Get("User-Agent"), "carddata-go/") {
+		t.Errorf("sent the header %v", header)
+	}
+}
+
+func TestJobIsOneSegmentOfThePath(t *testing.T) {
+	for job, escaped := range map[string]string{
+		"job_1": "job_1", "a/b": "a%2Fb", "a?b#c": "a%3Fb%23c", "a b": "a%20b", "%2e%2e": "%252e%252e", "é": "%C3%A9", "...": "...",
+	} {
+		mock := testkit.NewMock("GET", testkit.Base+"/updater/inquiries/jobs/"+escaped+"/download", testkit.Answer(200, ""))
+		d, err := newClient(t, mock).Download(t.Context(), job)
+		if err != nil {
+			t.Errorf("%q: %v, sent %v", job, err, mock.Requests())
+			continue
+		}
+		d.Close()
+	}
+	mock := newMock()
+	for name, job := range map[string]string{
+		"empty": "", "dot": ".", "dots": "..", "dots inside": "canary/../other", "CR LF": "canary\r\n", "NUL": "canary\x00",
+		"long": strings.Repeat("canary", 2000), "broken": "canary\xff",
+	} {
+		d, err := newClient(t, mock).Download(t.Context(), job)
+		if e := failure(t, d, err); !errors.Is(e, updater.ErrInvalidArgument) || e.Attempts != 0 || len(mock.Requests()) != 0 {
+			t.Errorf("%s: %v after %d requests", name, e, len(mock.Requests()))
+		}
+		testkit.NoLeak(t, err, "canary")
+	}
+}
+
+func TestForMerchant(t *testing.T) {
+	mock := newMock(testkit.Answer(200, ""))
+	first := newClient(t, mock)
+	second, err := first.ForMerchant("merchant-2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, test := range []struct {
+		client   *updater.Client
+		merchant string
+	}{{second, "merchant-2"}, {first, "merchant-1"}, {second, "merchant-2"}} {
+		d, err := test.client.Download(t.Context(), "job-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Close()
+		header := mock.Requests()[i].Header
+		if got := header["X-Merchant-Id"]; !slices.Equal(got, []string{test.merchant}) || header.Get("Authorization") != "Bearer token-1" {
+			t.Errorf("sent x-merchant-id %q for %s", got, test.merchant)
+		}
+	}
+	testkit.NoLeak(t, second, "merchant-2", "token-1")
+	testkit.NoLeak(t, *second, "merchant-2", "token-1")
+}
+
+func TestMerchantID(t *testing.T) {
+	client := newClient(t, newMock())
+	for id, usable := range map[string]bool{
+		"m": true, "M-1_2.3:4/5": true, "~!": true, strings.Repeat("m", 128): true,
+		"": false, strings.Repeat("canary", 22): false, "canary 1": false, "canary,2": false, "canary\r\nX: 1": false, "canary\x00": false,
+		"canary\x7f": false, "canaryé": false, "\tcanary": false,
+	} {
+		_, made := updater.NewClient(testkit.Base, id, updater.StaticToken("token-1"))
+		_, changed := client.ForMerchant(id)
+		for where, err := range map[string]error{"new client": made, "for merchant": changed} {
+			if usable && err != nil || !usable && (!errors.Is(err, updater.ErrInvalidArgument) || !strings.HasPrefix(err.Error(), "updater: "+where+": ")) {
+				t.Errorf("%s of merchant %.20q: %v", where, id, err)
+			}
+			if err != nil {
+				testkit.NoLeak(t, err, "canary")
+			}
+		}
+	}
+}
+
+func TestNewClientNeedsACredential(t *testing.T) {
+	for name, token := range map[string]updater.TokenSource{
+		"nil": nil, "empty": updater.StaticToken(""), "nil function": updater.TokenFunc(nil), "unprintable": updater.StaticToken("key\x00"),
+	} {
+		if client, err := updater.NewClient(testkit.Base, "merchant-1", token); client != nil || !errors.Is(err, updater.ErrInvalidArgument) {
+			t.Errorf("%s: %v, %v", name, client, err)
+		}
+	}
+}
+
+func TestZeroValuesReturnErrors(t *testing.T) {
+	for name, client := range map[string]*updater.Client{"zero": {}, "nil": nil} {
+		d, err := client.Download(t.Context(), "job-1")
+		if e := failure(t, d, err); !errors.Is(e, updater.ErrInvalidArgument) {
+			t.Errorf("%s client: %v", name, err)
+		}
+		if other, err := client.ForMerchant("merchant-2"); other != nil || !errors.Is(err, updater.ErrInvalidArgument) {
+			t.Errorf("%s client: %v, %v", name, other, err)
+		}
+	}
+	var d updater.Download
+	if n, err := d.Read(make([]byte, 1)); n != 0 || !errors.Is(err, updater.ErrInvalidArgument) {
+		t.Errorf("zero download: %d, %v", n, err)
+	}
+	if err := d.Close(); err != nil || fmt.Sprint(d) == "" {
+		t.Errorf("zero download: %v", err)
+	}
+}

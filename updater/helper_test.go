@@ -1,0 +1,46 @@
+package updater_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/carddata/carddata-go/internal/testkit"
+	"github.com/carddata/carddata-go/updater"
+
+	"github.com/jarcoal/httpmock"
+)
+
+const path = "/updater/inquiries/jobs/job-1/download"
+
+func newMock(answers ...httpmock.Responder) *testkit.Mock {
+	return testkit.NewMock("GET", testkit.Base+path, answers...)
+}
+
+// newClient returns a client of the mock that does not wait.
+func newClient(t testing.TB, mock *testkit.Mock, opts ...updater.Option) *updater.Client {
+	t.Helper()
+	opts = append([]updater.Option{updater.WithHTTPClient(mock.Client()), updater.WithRetryWait(0, 0)}, opts...)
+	client, err := updater.NewClient(testkit.Base, "merchant-1", updater.StaticToken("token-1"), opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// download opens job-1 at a service with the answers.
+func download(t testing.TB, answers ...httpmock.Responder) (*testkit.Mock, *updater.Download, error) {
+	t.Helper()
+	mock := newMock(answers...)
+	d, err := newClient(t, mock).Download(t.Context(), "job-1")
+	return mock, d, err
+}
+
+// failure is the error of a download, which must be an *Error.
+func failure(t testing.TB, d *updater.Download, err error) *updater.Error {
+	t.Helper()
+	failure, ok := errors.AsType[*updater.Error](err)
+	if !ok || d != nil {
+		t.Fatalf("want nothing and an *Error, got %v and %T %v", d, err, err)
+	}
+	return failure
+}
