@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -67,6 +68,20 @@ func TestContextThatEndsWithTheAnswer(t *testing.T) {
 			t.Errorf("%d: %v", code, r.err())
 		}
 	}
+}
+
+// TestAnswerAfterTheDeadline proves that the deadline is named where it is what
+// ended the call.
+func TestAnswerAfterTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		late := func(*http.Request) (*http.Response, error) {
+			time.Sleep(3 * time.Second)
+			return reply(503, ""), nil
+		}
+		check(t, newClient(t, serve(late)).get(ctx).err(), context.DeadlineExceeded, ErrServer)
+	})
 }
 
 // TestAttemptTimeout proves that each attempt is bounded, and is told from the

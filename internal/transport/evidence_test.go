@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
+	"strings"
 	"testing"
 	"time"
 )
@@ -109,9 +110,10 @@ func TestEvidenceOfAnAnswer(t *testing.T) {
 	defer second.Close()
 	secure := httptest.NewTLSServer(handler)
 	defer secure.Close()
-	counted := func() *http.Client {
+	counted := func(http2 bool) *http.Client {
 		transport := newTransport(Network{})
 		transport.TLSClientConfig.RootCAs = secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+		transport.Protocols.SetHTTP2(http2)
 		return &http.Client{Transport: transport}
 	}
 	for name, test := range map[string]struct {
@@ -120,7 +122,9 @@ func TestEvidenceOfAnAnswer(t *testing.T) {
 		counted bool
 	}{
 		"library's": {plain.URL, nil, true}, "caller's": {plain.URL, plain.Client(), false},
-		"TLS": {secure.URL, counted(), true}, "HTTP/2": {second.URL, second.Client(), false},
+		"TLS": {secure.URL, counted(false), true}, "HTTP/2": {second.URL, second.Client(), false},
+		// Its connections carry other requests as well.
+		"HTTP/2, counted": {second.URL, counted(true), false},
 	} {
 		var opts []Option
 		if test.client != nil {
@@ -137,7 +141,7 @@ func TestEvidenceOfAnAnswer(t *testing.T) {
 			r := c.Do(t.Context(), write(), nil)
 			e := r.Evidence
 			// HTTP/2 may tell that the request was written after the answer is there.
-			written := e.RequestWritten || name == "HTTP/2"
+			written := e.RequestWritten || strings.HasPrefix(name, "HTTP/2")
 			if r.Failure != nil || !e.Traced || !e.Connected || !written || !e.ResponseStarted || e.StatusCode != 200 || r.Outcome != OutcomeAccepted {
 				t.Errorf("%s: %+v, %v", name, e, r.err())
 			}
@@ -167,13 +171,45 @@ func TestOwnTransport(t *testing.T) {
 		tr.IdleConnTimeout != 2*time.Second || !tr.DisableCompression || tr.TLSHandshakeTimeout == 0 || tr.ExpectContinueTimeout != 0 {
 		t.Errorf("%+v", tr)
 	}
-	// A proxy of plain http would read what is sent.
-	t.Setenv("HTTP_PROXY", "http://proxy.test")
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://service.test", nil)
-	if err != nil {
-		t.Fatal(err)
+}
+
+// dead takes so many bytes, and no more.
+type dead struct {
+	net.Conn
+	left int
+}
+
+func (d *dead) Write(p []byte) (int, error) {
+	n := min(len(p), d.left)
+	d.left -= n
+	if n < len(p) {
+		return n, io.ErrClosedPipe
 	}
-	if proxy, err := tr.Proxy(req); proxy != nil || err != nil {
-		t.Errorf("%v, %v", proxy, err)
+	return n, nil
+}
+
+// TestCountedConnection proves that what did not leave is not counted, and that
+// this is what makes a write that may be repeated.
+func TestCountedConnection(t *testing.T) {
+	for _, left := range []int{0, 1, 50} {
+		var dials int
+		transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			dials++
+			ours, theirs := net.Pipe()
+			t.Cleanup(func() { ours.Close(); theirs.Close() })
+			return &countedConnection{Conn: &dead{ours, left}}, nil
+		}}
+		c, err := New(kind(), "http://127.0.0.1", []Option{WithHTTPClient(&http.Client{Transport: transport}), WithRetryWait(0, 0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := c.Do(t.Context(), write(), nil)
+		want, outcome := 4, OutcomeNotSent
+		if left > 0 {
+			want, outcome = 1, OutcomeUnknown
+		}
+		if dials != want || r.Outcome != outcome || r.Evidence.BytesWritten != int64(left) {
+			t.Errorf("%d bytes leave: %d dials, %v, %+v", left, dials, r.Outcome, r.Evidence)
+		}
 	}
 }

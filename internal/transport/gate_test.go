@@ -81,10 +81,11 @@ func TestLimiterRefusal(t *testing.T) {
 // TestRefusedRepetitionKeepsTheAnswer proves that an error tells both why the
 // call ended and what the service had said.
 func TestRefusedRepetitionKeepsTheAnswer(t *testing.T) {
+	asked := 0
 	once := func(after func(context.Context) error) Limiter {
-		var asked atomic.Bool
+		asked = 0
 		return limiterFunc(func(ctx context.Context) error {
-			if asked.CompareAndSwap(false, true) {
+			if asked++; asked == 1 {
 				return nil
 			}
 			return after(ctx)
@@ -95,8 +96,8 @@ func TestRefusedRepetitionKeepsTheAnswer(t *testing.T) {
 		c := newClient(t, serve(answer), WithLimiter(once(func(context.Context) error { return errors.New("no") })))
 		r := c.get(t.Context())
 		check(t, r.err(), ErrLocalLimit, ErrServer)
-		if r.Failure.StatusCode != 503 || r.Failure.RequestID != "req-1" {
-			t.Errorf("%+v", r.Failure)
+		if r.Failure.StatusCode != 503 || r.Failure.RequestID != "req-1" || asked != 2 {
+			t.Errorf("asked %d times, %+v", asked, r.Failure)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		c = newClient(t, serve(answer), WithLimiter(once(func(ctx context.Context) error {
@@ -109,6 +110,22 @@ func TestRefusedRepetitionKeepsTheAnswer(t *testing.T) {
 			t.Errorf("a cancellation is no refusal: %v", r.err())
 		}
 		attempts(t, r, 1)
+	})
+}
+
+// TestCancelInTheLimiter proves that who gives up in the queue was not refused.
+func TestCancelInTheLimiter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		network := serve(status(200))
+		empty := rate.NewLimiter(1e-9, 1)
+		empty.Allow()
+		r := newClient(t, network, WithLimiter(empty)).get(ctx)
+		check(t, r.err(), context.Canceled)
+		if took := time.Since(network.began); errors.Is(r.err(), ErrLocalLimit) || took != time.Second {
+			t.Errorf("%v after %v", r.err(), took)
+		}
 	})
 }
 

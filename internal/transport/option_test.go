@@ -31,7 +31,9 @@ func TestRefusedOptions(t *testing.T) {
 	for _, value := range []string{"secret\n", "secret\r\nX: y", "secret\x00", "secret\x7f", "sécret", "secret\xff"} {
 		refused[fmt.Sprintf("header value %q", value)] = WithHeader("X-A", value)
 	}
-	for name := range reserved {
+	for _, name := range []string{
+		"Accept-Encoding", "Connection", "Content-Length", "Content-Type", "Host", "If-Range", "Range", "Trailer", "Transfer-Encoding", "User-Agent", "X-Merchant-Id",
+	} {
 		for _, spelled := range []string{name, strings.ToLower(name), strings.ToUpper(name)} {
 			refused["header "+spelled] = WithHeader(spelled, "v")
 		}

@@ -29,6 +29,9 @@ func newStream(ctx context.Context, body io.ReadCloser, cancel context.CancelCau
 }
 
 func (s *stream) Read(p []byte) (int, error) {
+	if ended := s.ctx.Err(); ended != nil && s.err == nil {
+		s.err = s.explain(ended)
+	}
 	if s.err != nil {
 		return 0, s.err
 	}
@@ -53,9 +56,9 @@ func (s *stream) Read(p []byte) (int, error) {
 func (s *stream) explain(err error) error {
 	switch cause := context.Cause(s.ctx); {
 	case cause == ErrTimeout:
-		return because("the answer stalled", ErrTimeout, err)
+		return because("the answer stalled", ErrTimeout)
 	case cause == os.ErrClosed:
-		return because("the answer was closed", os.ErrClosed, err)
+		return because("the answer was closed", os.ErrClosed)
 	case s.ctx.Err() != nil:
 		return endedBy(s.ctx, s.ctx.Err(), err)
 	case errors.Is(err, io.EOF):

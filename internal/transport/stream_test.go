@@ -3,11 +3,13 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 )
@@ -146,6 +148,23 @@ func TestStreamClose(t *testing.T) {
 	check(t, err, os.ErrClosed)
 	if errors.Is(err, context.Canceled) {
 		t.Errorf("the caller's context did not end: %v", err)
+	}
+}
+
+// TestStreamEndsByEOFAlone proves that what only contains io.EOF is not taken
+// for the end by whoever tests with errors.Is.
+func TestStreamEndsByEOFAlone(t *testing.T) {
+	c := newClient(t, roundTripper(func(*http.Request) (*http.Response, error) {
+		resp := reply(200, "")
+		resp.Body = io.NopCloser(iotest.ErrReader(fmt.Errorf("tunnel: %w", io.EOF)))
+		return resp, nil
+	}))
+	s := c.Do(t.Context(), streaming(), nil).Stream
+	defer s.Close()
+	_, err := s.Read(make([]byte, 1))
+	check(t, err, ErrBadResponse, io.ErrUnexpectedEOF)
+	if errors.Is(err, io.EOF) {
+		t.Error(err)
 	}
 }
 
