@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bufio"
+	"errors"
 	"net"
 	"net/http"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/carddata/carddata-go/bins"
 )
 
 // TestMatrixBehindProxy proves the rows of a proxy that refuses. net/http reads
@@ -26,8 +29,14 @@ func TestMatrixBehindProxy(t *testing.T) {
 	}
 	var serve atomic.Pointer[func(*net.TCPConn)]
 	proxy := listen(t, func(_ *rawServer, c *net.TCPConn) { (*serve.Load())(c) })
-	t.Setenv("HTTPS_PROXY", "http://"+proxy.address)
-	t.Setenv("https_proxy", "http://"+proxy.address)
+	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"} {
+		t.Setenv(name, "http://"+proxy.address)
+	}
+	// A proxy would read what travels as plain http, and so is not asked.
+	plain := site{base: "http://0.0.0.0:1", opts: []bins.Option{bins.WithInsecureHTTP()}}
+	if got := plain.lookup(t, t.Context()); !errors.Is(got.err, errNoAnswer) || proxy.seenConnections() > 0 {
+		t.Errorf("plain http made %d connections to the proxy: %v", proxy.seenConnections(), got.err)
+	}
 
 	behind := func(answer string) world {
 		return func(t *testing.T) site {

@@ -1,12 +1,15 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"reflect"
 	"strings"
 	"sync"
@@ -93,7 +96,10 @@ func TestConcurrentCalls(t *testing.T) {
 		w.Write(body)
 	}))
 	defer server.Close()
-	c, err := New(kind(), server.URL, []Option{WithTokenSource(StaticToken("t")), WithRateLimit(1e9, 1000)})
+	c, err := New(kind(), server.URL, []Option{
+		WithTokenSource(StaticToken("t")), WithRateLimit(1e9, 1000),
+		WithHeader("X-A", "a"), WithHeader("X-B", "b"), WithHeader("X-C", "c"), // a list with room for more
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,6 +177,20 @@ func TestBareResponse(t *testing.T) {
 	defer r.Stream.Close()
 	if got, err := io.ReadAll(r.Stream); len(got) != 0 || err != nil {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestAnswerAndError proves that the error counts, and that net/http has no
+// reason to complain of it in the log of the process.
+func TestAnswerAndError(t *testing.T) {
+	var printed bytes.Buffer
+	log.SetOutput(&printed)
+	defer log.SetOutput(os.Stderr)
+	network := roundTripper(func(*http.Request) (*http.Response, error) { return reply(200, "secret"), io.ErrUnexpectedEOF })
+	r := newClient(t, network, WithMaxRetries(0)).Do(t.Context(), write(), nil)
+	check(t, r.err(), ErrNoAnswer, io.ErrUnexpectedEOF)
+	if printed.Len() > 0 || r.Outcome != OutcomeUnknown {
+		t.Errorf("%v, printed %q", r.Outcome, &printed)
 	}
 }
 

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -133,7 +134,10 @@ func TestCancelInTheLimiter(t *testing.T) {
 // through during it.
 func TestPauseWhileQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		network := serve(status(503, "Retry-After", "30"), status(200))
+		network := serve(func(*http.Request) (*http.Response, error) {
+			time.Sleep(time.Millisecond) // so that all others queue
+			return reply(503, "", "Retry-After", "30"), nil
+		}, status(200))
 		c := newClient(t, network, WithMaxRetries(0), WithRateLimit(1, 1))
 		var calls sync.WaitGroup
 		for range 5 {

@@ -201,15 +201,15 @@ func TestRenewalChain(t *testing.T) {
 		}
 		return reply(401, ""), nil
 	})
-	current := "t1"
+	held, asked := "t1", 0
 	c := newClient(t, network, WithTokenSource(TokenFunc(func(context.Context) (string, error) {
-		if asked := network.requests(); asked > answered {
-			current = valid
+		if asked++; asked > 1 {
+			held = valid
 		}
-		return current, nil
+		return held, nil
 	})))
 	for round, token := range []string{"t1", "t2", "t1", "t3", "t1"} {
-		valid = token
+		valid, asked = token, 0
 		if r := c.get(t.Context()); r.Failure != nil {
 			t.Errorf("round %d: %v", round, r.err())
 		}
