@@ -20,7 +20,7 @@ type Receipt struct {
 	RequestID   string // to quote to the service's support; "" if it gave none
 	ContentType string // of Body, in the service's words
 	Body        []byte // at most WithMaxResponseBytes
-	BodyErr     error  // why Body is incomplete; the refund is accepted all the same
+	BodyErr     error  // why Body is incomplete or unreadable; the refund is accepted all the same
 	Attempts    int    // requests handed to the network
 	AcceptedAt  time.Time
 }

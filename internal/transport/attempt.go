@@ -187,9 +187,9 @@ func (a *attempt) accept(ctx context.Context, body io.Reader, r *run) {
 		case ctx.Err() != nil:
 			a.point = callerEnded
 		}
-	case r.call.Decode == nil:
 	case isEncoded(a.header):
 		a.point = answerEncoded
+	case r.call.Decode == nil:
 	default:
 		if err := r.call.Decode(a.body); err != nil {
 			a.point, a.err = answerMalformed, err

@@ -121,7 +121,7 @@ var matrix = [points]row{
 
 	statusUnusable:  {0, 0, OutcomeUnknown, ErrBadResponse, "the status is no result"},
 	answerIsHTML:    {0, 0, OutcomeUnknown, ErrBadResponse, "the answer is an HTML page"},
-	answerEncoded:   {0, 0, OutcomeUnknown, ErrBadResponse, "the answer has a content encoding that was not asked for"},
+	answerEncoded:   {0, 0, OutcomeAccepted, ErrBadResponse, "the answer has a content encoding that was not asked for"},
 	answerTooLarge:  {0, 0, OutcomeAccepted, ErrResponseTooLarge, "the answer exceeds the response cap"},
 	answerCutOff:    {many, 0, OutcomeAccepted, ErrBadResponse, "the answer was cut off"},
 	answerMalformed: {1, 0, OutcomeAccepted, ErrBadResponse, "the answer is not the documented JSON"},
