@@ -36,10 +36,11 @@
 //
 // A lookup only reads. It is repeated up to 3 times, after a random wait, when
 // no connection could be made or it broke, and after 429, 502, 503 and 504; up
-// to twice after a timeout, 408 and 500; once after 401 with another token, 421,
-// 425 and an answer that is not the documented JSON. It is not repeated after any
-// other status, a certificate that cannot be trusted, an unknown host name, or
-// an HTML page. The wait never outlasts the deadline, and all repetitions of a
+// to twice after a timeout, 408, 500 and any other 5xx but 501 and 505; once after
+// 401 with another token, 421, 425, and an answer that is not HTTP or not the
+// documented JSON. An answer that was cut off counts as a connection that broke.
+// It is not repeated after any other status, a certificate that cannot be
+// trusted, an unknown host name, or an HTML page. The wait never outlasts the deadline, and all repetitions of a
 // client draw on one budget, so that an outage is not answered with a multiple
 // of the load.
 package bins

@@ -14,12 +14,13 @@ import (
 // The format is not documented, so that any valid UTF-8 travels as it is.
 //
 // It masks itself: fmt with every verb and slog show a BIN of up to 8 digits as
-// it is, 4111111111111111 as 411111******1111, and a token as ****, also where
-// the Identifier sits in an unexported field. [Identifier.Reveal] returns the
-// value. Identifiers are comparable with == and usable as map keys.
+// it is, 4111111111111111 as 411111******1111, and a token as ****; in an
+// unexported field fmt prints an address, and never the value. [Identifier.Reveal]
+// returns it. Identifiers are comparable with == and usable as map keys.
 //
 // JSON is data and not a message to people, so encoding/json writes and reads
-// the value itself: do not log JSON of structs that hold one.
+// the value itself. slog's JSON handler encodes lists, maps and structs that way:
+// log one identifier at a time.
 type Identifier struct {
 	// A handle is comparable, and unlike a string, fmt prints it as an address
 	// where it cannot call methods.

@@ -14,6 +14,7 @@ import (
 )
 
 // MaxCards is the most cards that one request may carry (interface, "Limits").
+// slices.Chunk splits a longer list.
 const MaxCards = 50
 
 // A LookupRequest asks for 1 to [MaxCards] cards (interface, "BIN lookup
@@ -32,7 +33,8 @@ type LookupRequest struct {
 	KeepRaw bool `json:"-"`
 }
 
-// A LookupCard is one element of a request.
+// A LookupCard is one element of a request. JSON of it is the data itself, also
+// where slog's JSON handler encodes a list: see [Identifier].
 type LookupCard struct {
 	Card Identifier `json:"card,omitzero"`
 }
@@ -56,9 +58,10 @@ func (c LookupCard) LogValue() slog.Value { return c.Card.LogValue() }
 
 // A LookupResponse is the answer (interface, "BIN lookup response").
 type LookupResponse struct {
-	// Cards is nil when the service answered null. Neither the order of the items
-	// nor that there is one for every card is documented: tell them apart by
-	// [Result.BIN], not by position.
+	// Cards is nil when the service answered null or left it out, which is no
+	// failure. Neither the order of the items nor that there is one for every card
+	// is documented, and neither is what an item's BIN repeats of a longer
+	// identifier: expect a beginning of it.
 	Cards []Result `json:"cards"`
 
 	// RequestID is the id that the service gave the request, to quote to its

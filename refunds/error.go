@@ -15,7 +15,8 @@ var (
 	// ErrInvalidArgument: refused before anything was sent. Correct the argument.
 	ErrInvalidArgument = transport.ErrInvalidArgument
 	// ErrLocalLimit: the client's own limiter, or a pause that the service asked
-	// for, left no time before the deadline. Nothing was sent by this attempt.
+	// for, left no time before the deadline. Nothing was sent by this attempt. In a
+	// pause, Error.RetryAfter is what is left of it.
 	ErrLocalLimit = transport.ErrLocalLimit
 	// ErrCredential: the token source failed or returned an unusable token.
 	ErrCredential = transport.ErrCredential
@@ -39,7 +40,7 @@ var (
 	ErrRateLimited = transport.ErrRateLimited
 	// ErrServer: a 5xx status.
 	ErrServer = transport.ErrServer
-	// ErrRedirect: a 3xx that was not followed. Check the base URL.
+	// ErrRedirect: status 301, 302, 303, 307 or 308, not followed. Check the base URL.
 	ErrRedirect = transport.ErrRedirect
 	// ErrBadResponse: an answer that cannot be the service's: an HTML page, a body
 	// cut off or not as documented, an unknown status.

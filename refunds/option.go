@@ -54,9 +54,12 @@ func TokenFunc(f func(ctx context.Context) (string, error)) TokenSource {
 // are not used. A client without a Transport means http.DefaultTransport.
 //
 // By default each client has a transport of its own: HTTP/1.1, TLS 1.2 or
-// later, the environment's proxy for https, answers' headers up to 64 KiB. A
-// transport of the caller's own does not count the bytes it writes, which only
-// makes more refund outcomes unknown. It configures a client, not a call.
+// later, the environment's proxy for https, answers' headers up to 64 KiB, 5
+// seconds each to connect and for the TLS handshake. With c none of that holds,
+// nor the time that idle connections are kept, which is 2 seconds for refunds and
+// none for downloads: give refunds a Transport with a short IdleConnTimeout, as a
+// kept connection that the service has closed leaves an outcome unknown. It
+// configures a client, and is refused by a call.
 func WithHTTPClient(c *http.Client) Option { return transport.WithHTTPClient(c) }
 
 // WithTokenSource sends the source's token as a bearer credential in the
@@ -75,10 +78,11 @@ func WithHeader(name, value string) Option { return transport.WithHeader(name, v
 // and with "", the library's own is sent alone.
 func WithUserAgent(product string) Option { return transport.WithUserAgent(product) }
 
-// WithLogger logs attempts and calls (debug), retries and failed calls (info),
-// and a spent retry budget (warn): operation, route template, attempt, status,
-// duration, wait, result and request id, and nothing else. By default, and with
-// nil, nothing is logged.
+// WithLogger logs attempts and calls (debug), retries and failed calls (info), a
+// spent retry budget (warn), and how the content of a download ended (debug, or
+// info if it broke). The events hold service, operation, route template, attempt,
+// attempts, status, duration, wait, bytes, result, outcome and request id, and
+// nothing else. By default, and with nil, nothing is logged.
 func WithLogger(l *slog.Logger) Option { return transport.WithLogger(l) }
 
 // WithMaxRetries bounds how often a call is repeated after its first attempt;
@@ -91,15 +95,17 @@ func WithMaxRetries(n int) Option { return transport.WithMaxRetries(n) }
 // without Retry-After base is at least one second. Zero for both repeats at
 // once. The default is 200 milliseconds and 5 seconds.
 //
-// A Retry-After of the service lengthens the wait and is not bounded by limit:
-// up to a minute it is obeyed by all calls of the client; beyond that, or beyond
-// the deadline, the call ends and reports it.
+// A Retry-After of the service lengthens the wait, by a little more than it says,
+// and is not bounded by limit. Up to a minute all calls of the client obey it. A
+// call that was asked to wait longer, or beyond its deadline, ends and reports
+// it, and it is for the caller to wait; other calls go on after the minute.
 func WithRetryWait(base, limit time.Duration) Option { return transport.WithRetryWait(base, limit) }
 
 // WithAttemptTimeout bounds each attempt, from the moment the limiter gave leave
 // to the last byte of the answer; of a download, to the answer's header, and
-// then each wait for more of its body. Zero is no bound but the deadline of the
-// context. The default is 10 seconds for bins, 35 for refunds, 30 for updater.
+// then each wait for more of its body. A shorter one for refunds makes more
+// outcomes unknown. Zero is no bound but the deadline of the context. The default
+// is 10 seconds for bins, 35 for refunds, 30 for updater.
 func WithAttemptTimeout(d time.Duration) Option { return transport.WithAttemptTimeout(d) }
 
 // WithRateLimit lets the client send at most limit requests a second, repetitions
@@ -109,7 +115,8 @@ func WithAttemptTimeout(d time.Duration) Option { return transport.WithAttemptTi
 // [ErrLocalLimit]. The limit must be above 0 and the burst at least 1.
 //
 // The service's limits are not documented, so by default there is none. It
-// configures a client, not a call.
+// configures a client, and is refused by a call. Each client has a limiter of its
+// own; [WithLimiter] shares one.
 func WithRateLimit(limit rate.Limit, burst int) Option { return transport.WithRateLimit(limit, burst) }
 
 // WithLimiter asks l before each attempt: to share one limit between clients or
@@ -125,7 +132,7 @@ func WithMaxResponseBytes(n int64) Option { return transport.WithMaxResponseByte
 
 // WithInsecureHTTP allows a base URL with http:// to a host beyond this machine.
 // Credentials and card numbers then travel readable. By default only loopback
-// addresses may be http. It configures a client, not a call.
+// addresses may be http. It configures a client, and is refused by a call.
 func WithInsecureHTTP() Option { return transport.WithInsecureHTTP() }
 
 // WithResubmit is the caller's word that the service takes records with one

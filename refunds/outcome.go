@@ -18,8 +18,9 @@ const (
 	OutcomeUnknown = Outcome(transport.OutcomeUnknown)
 	// OutcomeNotSent: it is proven that nothing was recorded. Submit it again.
 	OutcomeNotSent = Outcome(transport.OutcomeNotSent)
-	// OutcomeRejected: the service refused it. Correct it, or wait if the error
-	// matches ErrRateLimited.
+	// OutcomeRejected: the service refused it, and recorded nothing. Whether the
+	// record, the credential or the base URL is to be corrected, or a while to be
+	// waited, is for the error's other conditions to say.
 	OutcomeRejected = Outcome(transport.OutcomeRejected)
 	// OutcomeAccepted: the service accepted it. No error has this outcome.
 	OutcomeAccepted = Outcome(transport.OutcomeAccepted)
@@ -93,7 +94,7 @@ type Evidence struct {
 	Traced          bool      // the HTTP transport reported its events at all
 	Connected       bool      // a connection was there for the request
 	BytesWritten    int64     // bytes written to it; -1: not counted
-	RequestWritten  bool      // the whole request was handed to the connection
+	RequestWritten  bool      // the whole request was handed over, perhaps not yet written
 	ResponseStarted bool      // a first byte of an answer arrived
 	StatusCode      int       // of the answer; 0: none
 }

@@ -13,10 +13,12 @@ import (
 // else is sent as it is.
 //
 // Printing a Refund shows its id, amount and currency. Its JSON is the record
-// whole, as it is sent: do not log that.
+// whole, as it is sent, also where slog's JSON handler encodes a list: log one
+// refund at a time.
 type Refund struct {
-	// RefundID identifies the record. The library requires it, because without it
-	// nobody could find out what became of a refund whose outcome is unknown.
+	// RefundID identifies the record: a refund that is submitted again keeps it. The
+	// library requires it, because without it nobody could find out what became of
+	// a refund whose outcome is unknown.
 	RefundID string `json:"refund_id,omitzero"`
 
 	// Amount is an integer whose unit is not documented; elsewhere it is minor

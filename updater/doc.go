@@ -13,8 +13,9 @@
 //
 // # Many merchants
 //
-// [Client.ForMerchant] makes a client for another merchant that shares
-// everything else.
+// NewClient takes any of them, and [Client.ForMerchant] makes a client for another
+// that shares everything else. Neither a merchant id nor a job id is safe as the
+// name of a file: both may hold a slash.
 //
 // # Errors
 //
@@ -25,7 +26,7 @@
 //
 // Opening a download is repeated up to 3 times, after a random wait, when no
 // connection could be made or it broke, and after 429, 502, 503 and 504; up to
-// twice after a timeout, 408 and 500; once after 401 with another token, 421 and
-// 425. Redirects are followed within the origin only; the credential and the
+// twice after a timeout, 408, 500 and any other 5xx but 501 and 505; once after
+// 401 with another token, 421, 425, and an answer that is not HTTP. Redirects are followed within the origin only; the credential and the
 // merchant id never travel anywhere else.
 package updater

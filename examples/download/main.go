@@ -19,7 +19,8 @@ Streams the result of an account updater job to standard output or a file. A
 result holds card numbers: a terminal shows them masked, while a pipe or a file
 gets every byte as it is.
 
-  -job ID  the inquiry job; 42, which holds invented data, in the sandbox
+  -job ID  the inquiry job; 42, which holds invented data, in the
+           built-in sandbox
   -o FILE  a new file that only you can read; an existing one is refused, and an
            incomplete one is removed
 

@@ -16,7 +16,7 @@ const usage = `usage: lookup [-enhanced] [-json] [CARD ...]
 
 Looks up 1 to 50 cards (BINs, card numbers or tokens) in one request and prints
 what the service knows of them, with card numbers masked. Without arguments the
-cards are read from standard input, one per line.
+cards are read from standard input, one per line, unless it is a terminal.
 
   -enhanced  asks for the enhanced lookup
   -json      prints the answer as JSON

@@ -145,7 +145,7 @@ func (a *attempt) receive(ctx context.Context, r *run, resp *http.Response, time
 	if r.call.Stream && resp.StatusCode == http.StatusOK {
 		if a.point = streamPoint(a.header); a.point == success {
 			timer.Stop()
-			a.stream = newStream(ctx, body, cancel, r.settings)
+			a.stream = newStream(ctx, body, cancel, r)
 			resp.Body = a.stream
 			return nil
 		}

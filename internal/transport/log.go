@@ -2,6 +2,8 @@ package transport
 
 import (
 	"context"
+	"errors"
+	"io"
 	"log/slog"
 	"time"
 )
@@ -53,6 +55,19 @@ func (l callLog) retry(n int, a *attempt, wait time.Duration) {
 		slog.Int("status", a.evidence.StatusCode),
 		slog.String("result", matrix[a.point].words),
 		slog.Duration("wait", wait))
+}
+
+func (l callLog) streamed(bytes int64, took time.Duration, end error) {
+	level, result := slog.LevelInfo, "the content broke"
+	if end == io.EOF {
+		level, result = slog.LevelDebug, matrix[success].words
+	} else if known, ok := errors.AsType[*reason](end); ok {
+		result = known.words
+	}
+	l.event(level, "content",
+		slog.Int64("bytes", bytes),
+		slog.Duration("duration", took),
+		slog.String("result", result))
 }
 
 func (l callLog) budgetSpent() { l.event(slog.LevelWarn, "retry budget spent") }

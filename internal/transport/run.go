@@ -179,6 +179,9 @@ func (r *run) failure(ctx context.Context, a *attempt) *Failure {
 		// The error may live long; it must not keep a whole answer alive.
 		f.Body = bytes.Clone(f.Body[:maxErrorBody])
 	}
+	if a.point == limiterRefused {
+		f.RetryAfter = r.client.gate.remaining()
+	}
 	if f.StatusCode >= 300 {
 		decodeErrorBody(f)
 	}

@@ -19,18 +19,20 @@ type stream struct {
 	limit  int64 // 0: none
 	read   int64
 	err    error
+	log    callLog
+	began  time.Time
 }
 
-func newStream(ctx context.Context, body io.ReadCloser, cancel context.CancelCauseFunc, s *Settings) *stream {
+func newStream(ctx context.Context, body io.ReadCloser, cancel context.CancelCauseFunc, r *run) *stream {
 	return &stream{
-		ctx: ctx, body: body, cancel: cancel, idle: s.AttemptTimeout, limit: s.MaxResponseBytes,
-		timer: newTimer(0, func() { cancel(ErrTimeout) }),
+		ctx: ctx, body: body, cancel: cancel, idle: r.settings.AttemptTimeout, limit: r.settings.MaxResponseBytes,
+		timer: newTimer(0, func() { cancel(ErrTimeout) }), log: r.log, began: time.Now(),
 	}
 }
 
 func (s *stream) Read(p []byte) (int, error) {
 	if ended := s.ctx.Err(); ended != nil && s.err == nil {
-		s.err = s.explain(ended)
+		s.end(s.explain(ended))
 	}
 	if s.err != nil {
 		return 0, s.err
@@ -44,13 +46,19 @@ func (s *stream) Read(p []byte) (int, error) {
 	switch {
 	case s.limit > 0 && s.read > s.limit:
 		n -= int(s.read - s.limit)
-		s.err = because(matrix[answerTooLarge].words, ErrResponseTooLarge)
+		s.end(because(matrix[answerTooLarge].words, ErrResponseTooLarge))
 	case err == io.EOF:
-		s.err = io.EOF
+		s.end(io.EOF)
 	case err != nil:
-		s.err = s.explain(err)
+		s.end(s.explain(err))
 	}
 	return n, s.err
+}
+
+// end keeps why reading ended, and logs it.
+func (s *stream) end(err error) {
+	s.err = err
+	s.log.streamed(s.read, time.Since(s.began), err)
 }
 
 func (s *stream) explain(err error) error {

@@ -64,14 +64,14 @@ type Request struct {
 	Status int
 }
 
-// HTTPClient returns a client that reaches the fake in memory under any http or
-// https address, for code that makes its own client with WithHTTPClient. Inside
+// HTTPClient returns a client that reaches the fake in memory under any address
+// that NewClient takes, for code that makes its own client with WithHTTPClient. Inside
 // a testing/synctest bubble time passes at once.
 func (s *Server) HTTPClient() *http.Client { return s.fake.HTTPClient() }
 
 // URL returns a base URL on the loopback interface under which the fake can be
 // reached too, for code that can only be given an address. The first call opens
-// it; it does not work inside a testing/synctest bubble.
+// it. Inside a testing/synctest bubble time can stand still while it answers.
 func (s *Server) URL() string { return s.fake.URL() }
 
 // Script adds faults. Each request takes one, in order of arrival; after the

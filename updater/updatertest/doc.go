@@ -18,6 +18,8 @@
 //
 // The service's documentation leaves these open, and the real one may differ:
 //
+//   - A job is the same for every merchant; the x-merchant-id of each request is in
+//     [Server.Requests].
 //   - Job 42 exists, and is a CSV file of invented columns.
 //   - Status 200 for a result, with Content-Length, a strong ETag and support for
 //     ranges; 401 without credential or merchant id, 404 for an unknown job, with
