@@ -30,10 +30,11 @@ func Identifier(id string) string {
 	return id[:shown] + strings.Repeat("*", len(id)-shown-trailing) + id[len(id)-trailing:]
 }
 
-// cardNumber matches runs of twelve digits and more, also in groups.
-var cardNumber = regexp.MustCompile(`[0-9](?:[ ./-]{0,2}[0-9]){11,}`)
+// cardNumber matches runs of twelve digits and more, also in groups. Dots and
+// slashes do not group: they stand in addresses and paths.
+var cardNumber = regexp.MustCompile(`[0-9](?:[ -]?[0-9]){11,}`)
 
-var separators = strings.NewReplacer(" ", "", ".", "", "/", "", "-", "")
+var separators = strings.NewReplacer(" ", "", "-", "")
 
 // Text masks the card numbers inside a text.
 func Text(s string) string {
