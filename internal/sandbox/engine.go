@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -27,15 +28,16 @@ const (
 // An Engine is the state of one sandbox. It is an [http.Handler] that tells the
 // areas apart by path. Its methods may be called concurrently.
 type Engine struct {
-	mu      sync.Mutex
-	retain  int
-	scripts map[Area][]Fault
-	arrived map[Area]*ring[*Record]
-	results map[string]result
-	longest int
-	refunds ring[Refund]
-	receipt answer
-	jobs    map[string]job
+	mu       sync.Mutex
+	retain   int
+	scripts  map[Area][]Fault
+	arrived  map[Area]*ring[*Record]
+	results  map[string]result
+	longest  int
+	makeItem func(card string) json.RawMessage
+	refunds  ring[Refund]
+	receipt  answer
+	jobs     map[string]job
 }
 
 // New returns an engine with the built-in data set and no faults.
@@ -52,6 +54,7 @@ func (e *Engine) Reset() {
 	e.scripts = make(map[Area][]Fault)
 	e.arrived = make(map[Area]*ring[*Record])
 	e.results, e.longest = builtinResults()
+	e.makeItem = nil
 	e.refunds = ring[Refund]{}
 	e.receipt = defaultReceipt()
 	e.jobs = map[string]job{defaultJobID: newJob(defaultJob())}
