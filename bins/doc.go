@@ -26,6 +26,18 @@
 // objects are empty, and booleans and integers are [Optional]: their reader says
 // what "not stated" means for him.
 //
+// # Any number of cards
+//
+// [Client.LookupAll] takes a sequence of cards of any length and yields one
+// result for each, in order and in bounded memory; it sends each card once, 50 in
+// a request, several requests at a time. [Loader] is for request paths: lookups
+// of many goroutines that come together travel together.
+//
+// Both remember answers in a [MemoryCache], and in any other [Cache] that they
+// are given. Card numbers are never remembered as such. With Ranges they are
+// answered by the range that an earlier answer named, which assumes that the
+// service gives one answer for a range: it does not document that.
+//
 // # Errors
 //
 // Every failed call returns an [*Error]; errors.Is tells conditions apart, such

@@ -14,7 +14,7 @@ import (
 )
 
 // MaxCards is the most cards that one request may carry (interface, "Limits").
-// slices.Chunk splits a longer list.
+// [Client.LookupAll] takes any number.
 const MaxCards = 50
 
 // A LookupRequest asks for 1 to [MaxCards] cards (interface, "BIN lookup
@@ -133,9 +133,21 @@ func (r Result) LogValue() slog.Value {
 // section on retries. It ends by the deadline of ctx, or after 30 seconds if ctx
 // has none.
 func (c *Client) Lookup(ctx context.Context, req *LookupRequest, opts ...Option) (*LookupResponse, error) {
+	resp, _, err := c.lookup(ctx, req, lookupHow{}, opts)
+	return resp, err
+}
+
+// lookupHow says how a lookup differs from one by Lookup.
+type lookupHow struct {
+	patient bool   // may queue for the limiter as long as it takes
+	arrived func() // called when an answer has arrived, before it is decoded
+}
+
+// lookup is Lookup, and counts the requests that it sent.
+func (c *Client) lookup(ctx context.Context, req *LookupRequest, how lookupHow, opts []Option) (_ *LookupResponse, attempts int, _ error) {
 	const operation = "lookup"
-	fail := func(err error) (*LookupResponse, error) {
-		return nil, &Error{Operation: operation, Err: err}
+	fail := func(err error) (*LookupResponse, int, error) {
+		return nil, 0, &Error{Operation: operation, Err: err}
 	}
 	if c == nil || c.core == nil {
 		return fail(transport.Invalid("the client was not made by NewClient"))
@@ -154,17 +166,21 @@ func (c *Client) Lookup(ctx context.Context, req *LookupRequest, opts ...Option)
 			h["Content-Type"] = []string{"application/json"}
 			h["Accept"] = []string{"application/json"}
 		},
-		Body: body,
+		Body:    body,
+		Patient: how.patient,
 		Decode: func(body []byte) (err error) {
+			if how.arrived != nil {
+				how.arrived()
+			}
 			resp, err = decode(body, req.KeepRaw)
 			return err
 		},
 	}, opts)
 	if result.Failure != nil {
-		return nil, (*Error)(result.Failure)
+		return nil, result.Attempts, (*Error)(result.Failure)
 	}
 	resp.RequestID = result.RequestID
-	return resp, nil
+	return resp, result.Attempts, nil
 }
 
 func (r *LookupRequest) encode() ([]byte, error) {
@@ -174,7 +190,7 @@ func (r *LookupRequest) encode() ([]byte, error) {
 	case len(r.Cards) == 0:
 		return nil, transport.Invalid("0 cards given, 1 to %d allowed", MaxCards)
 	case len(r.Cards) > MaxCards:
-		return nil, transport.Invalid("%d cards given, 1 to %d allowed: split them into requests with slices.Chunk", len(r.Cards), MaxCards)
+		return nil, transport.Invalid("%d cards given, 1 to %d allowed: LookupAll takes any number", len(r.Cards), MaxCards)
 	}
 	for i, card := range r.Cards {
 		// Encoding would replace the bytes, and look up another card.

@@ -87,6 +87,7 @@ type Call struct {
 	Body      []byte            // nil: none; never changed after the call began
 	Write     bool              // processed twice, it does harm
 	Stream    bool              // hand the body of a 200 over unread
+	Patient   bool              // may queue for the limiter beyond the CallTimeout
 
 	// Decode reads the body of a success. Its error makes the answer malformed.
 	Decode func(body []byte) error
@@ -120,7 +121,7 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) Result {
 	if err != nil {
 		return refused(call, err)
 	}
-	if _, bounded := ctx.Deadline(); !bounded && c.service.CallTimeout > 0 {
+	if _, bounded := ctx.Deadline(); !bounded && !call.Patient && c.service.CallTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.service.CallTimeout)
 		defer cancel()

@@ -223,6 +223,10 @@ func (a *attempt) reason() error {
 	return because(words, is...)
 }
 
+// Ended is the error of a call whose context ended while it waited for something
+// other than an attempt.
+func Ended(ctx context.Context) error { return endedBy(ctx, ctx.Err(), nil) }
+
 // endedBy says that the caller's context ended the call, and keeps what the
 // last attempt had come to.
 func endedBy(ctx context.Context, ended, last error) error {
@@ -234,5 +238,8 @@ func endedBy(ctx context.Context, ended, last error) error {
 	if cause := context.Cause(ctx); cause != nil && cause != ended {
 		is = append(is, cause)
 	}
-	return because(words, append(is, last)...)
+	if last != nil {
+		is = append(is, last)
+	}
+	return because(words, is...)
 }

@@ -1,0 +1,111 @@
+package bins
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+)
+
+// An answerStore is where bulk lookups and loaders find and keep answers: in
+// memory first, then in the caller's cache.
+type answerStore struct {
+	memory   *MemoryCache
+	shared   Cache // nil: none beyond memory
+	enhanced enhancement
+	ranges   bool
+}
+
+func newAnswerStore(c Cache, enhanced *bool, ranges bool) *answerStore {
+	s := &answerStore{enhanced: enhancementOf(enhanced), ranges: ranges}
+	if m, ok := c.(*MemoryCache); ok && m != nil {
+		s.memory = m
+	} else {
+		s.memory, s.shared = NewMemoryCache(CacheOptions{}), c
+	}
+	return s
+}
+
+// remembered finds an answer in memory, or nil.
+func (s *answerStore) remembered(id string) *entry {
+	return s.memory.find(cacheKey{id, s.enhanced}, s.ranges)
+}
+
+// resolve answers what it can, and returns the rest.
+func (s *answerStore) resolve(ctx context.Context, lookups []*lookup) []*lookup {
+	rest := make([]*lookup, 0, len(lookups))
+	var keys []string
+	for _, l := range lookups {
+		if e := s.remembered(l.sent); e != nil {
+			l.answer, l.resolved = answer{known: e}, true
+			continue
+		}
+		rest = append(rest, l)
+		if s.shared != nil && !l.missed && !mayBeCardNumber(l.sent) {
+			keys = append(keys, s.key(l.sent))
+		}
+	}
+	if len(keys) == 0 {
+		return rest
+	}
+	values, err := s.shared.Get(ctx, keys)
+	if err != nil {
+		return rest
+	}
+	return slices.DeleteFunc(rest, func(l *lookup) bool {
+		l.missed = true
+		value, ok := values[s.key(l.sent)]
+		var r Result
+		if !ok || json.Unmarshal(value, &r) != nil {
+			return false
+		}
+		l.answer, l.resolved = s.pack(l.sent, r), true
+		s.memory.keep(l.known)
+		return true
+	})
+}
+
+// settle finds each identifier's item in an answer of the service, and keeps the
+// items.
+func (s *answerStore) settle(ctx context.Context, sent []string, items []Result) []answer {
+	answers, known := make([]answer, len(sent)), make([]*entry, len(sent))
+	values := map[string][]byte{}
+	for i, found := range correlate(sent, items) {
+		if found < 0 {
+			answers[i].err = ErrMissing
+			continue
+		}
+		r := items[found]
+		answers[i] = s.pack(sent[i], r)
+		known[i] = answers[i].known
+		if _, none := r.Card(); s.shared != nil && none == nil && !mayBeCardNumber(sent[i]) {
+			r = r.clone()
+			r.Data.Card.PANOrToken, r.Data.Card.CorrelationID = Identifier{}, ""
+			if value, err := json.Marshal(r); err == nil {
+				values[s.key(sent[i])] = value
+			}
+		}
+	}
+	s.memory.keep(known...)
+	if len(values) > 0 {
+		// A cache that keeps nothing costs requests, and no answer.
+		_ = s.shared.Set(ctx, values, jittered(s.memory.o.TTL))
+	}
+	return answers
+}
+
+// pack makes an answer of a result, which memory has yet to keep.
+func (s *answerStore) pack(id string, r Result) answer {
+	a := answer{known: s.memory.pack(cacheKey{id, s.enhanced}, &r, s.ranges, s.memory.o.TTL)}
+	if a.known == nil {
+		a.whole = r
+		return a
+	}
+	a.own = true
+	a.whole.BIN = r.BIN
+	if r.Data != nil && r.Data.Card != nil {
+		a.pan, a.correlation = r.Data.Card.PANOrToken, r.Data.Card.CorrelationID
+	}
+	return a
+}
+
+func (s *answerStore) key(id string) string { return cacheKey{id, s.enhanced}.String() }

@@ -1,0 +1,72 @@
+package bins_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/bins/binstest"
+	"github.com/carddata/carddata-go/internal/exampletest"
+)
+
+// Any number of cards, from anything that yields them. Each is sent once.
+func ExampleClient_LookupAll() {
+	var t exampletest.T
+	defer t.End()
+	fake := binstest.NewServer(&t) // stands in for the service
+	client := fake.Client()
+
+	cards := slices.Values([]string{"45717360", "411111", "45717360", "999999", "411111"})
+	for result, err := range client.LookupAll(context.Background(), cards, bins.BulkOptions{}) {
+		if err != nil {
+			fmt.Println(result.Index, err) // this card has no answer; an Index of -1 ended the loop
+			continue
+		}
+		card, err := result.Result.Card()
+		if err != nil {
+			fmt.Println(result.Index, result.Card, "is not known")
+			continue
+		}
+		fmt.Println(result.Index, result.Card, card.CardBrand, card.Country.Alpha2)
+	}
+	fmt.Println("cards sent:", len(fake.Lookups()[0].Cards))
+	// Output:
+	// 0 45717360 VISA DK
+	// 1 411111 VISA US
+	// 2 45717360 VISA DK
+	// 3 999999 is not known
+	// 4 411111 VISA US
+	// cards sent: 3
+}
+
+// Lookups of many goroutines travel together.
+func ExampleLoader() {
+	var t exampletest.T
+	defer t.End()
+	fake := binstest.NewServer(&t) // stands in for the service
+	loader, err := bins.NewLoader(fake.Client(), bins.LoaderOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	var checkouts sync.WaitGroup
+	for range 40 {
+		checkouts.Go(func() {
+			result, err := loader.Load(context.Background(), "45717360")
+			if err != nil || result.Data == nil {
+				fmt.Println(result, err)
+			}
+		})
+	}
+	checkouts.Wait()
+	result, err := loader.Load(context.Background(), "45717360") // known by now
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(result.BIN, result.Data.Card.Country.Name, "requests:", len(fake.Requests()))
+	// Output: 45717360 Denmark requests: 1
+}

@@ -1,0 +1,293 @@
+package bins
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+
+	"github.com/carddata/carddata-go/internal/transport"
+)
+
+// A bulkRun is one pass of LookupAll. All but the requests happens on the
+// goroutine that ranges over it.
+type bulkRun struct {
+	ctx      context.Context
+	cancel   context.CancelFunc
+	requests sync.WaitGroup
+	client   *Client
+	o        BulkOptions
+	yield    func(BulkResult, error) bool
+	answers  *answerStore
+
+	waiting  []waitingInput // in order of input, until their result is yielded
+	lookups  map[string]*lookup
+	unsent   []*lookup
+	unpacked int           // lookups whose answer takes, or will take, its full size
+	wire     chan struct{} // a place for each request that has no answer yet
+	open     int           // requests that were not received
+	answered chan answeredBatch
+	fatal    error
+	progress BulkProgress
+}
+
+// A waitingInput has its answer at rest, or a lookup that will bring it.
+type waitingInput struct {
+	card   Identifier
+	known  *entry
+	lookup *lookup
+	first  bool // to need this lookup
+}
+
+func (w *waitingInput) ready() bool { return w.known != nil || w.lookup.resolved }
+
+type answeredBatch struct {
+	lookups  []*lookup
+	answers  []answer
+	attempts int
+	err      error
+}
+
+func newBulk(ctx context.Context, c *Client, o BulkOptions, yield func(BulkResult, error) bool) (*bulkRun, error) {
+	var err error
+	switch {
+	case c == nil || c.core == nil:
+		err = transport.Invalid("the client was not made by NewClient")
+	case ctx == nil:
+		err = transport.Invalid("the context is nil")
+	case o.Concurrency < 0 || o.PrefixLength < 0:
+		err = transport.Invalid("a bulk option is negative")
+	}
+	if err != nil {
+		return nil, &Error{Operation: "lookup all", Err: err}
+	}
+	if o.Concurrency == 0 {
+		o.Concurrency = defaultConcurrency
+	}
+	b := &bulkRun{
+		client: c, o: o, yield: yield,
+		answers:  newAnswerStore(o.Cache, o.Enhanced, o.Ranges),
+		lookups:  map[string]*lookup{},
+		wire:     make(chan struct{}, o.Concurrency),
+		answered: make(chan answeredBatch, 2*o.Concurrency),
+	}
+	b.ctx, b.cancel = context.WithCancel(ctx)
+	return b, nil
+}
+
+func (b *bulkRun) stop() {
+	b.cancel()
+	b.requests.Wait()
+}
+
+// add takes one input and yields what is ready. It tells whether to go on.
+func (b *bulkRun) add(card string) bool {
+	w := waitingInput{card: NewIdentifier(card)}
+	sent := outgoing(card, b.o.PrefixLength)
+	if w.lookup = b.lookups[sent]; w.lookup == nil {
+		w.known = b.answers.remembered(sent)
+	}
+	if w.lookup == nil && w.known == nil {
+		w.lookup, w.first = &lookup{sent: sent}, true
+		b.lookups[sent] = w.lookup
+		b.unpacked++
+		b.unsent = append(b.unsent, w.lookup)
+	}
+	if w.lookup != nil {
+		w.lookup.inputs++
+	}
+	b.waiting = append(b.waiting, w)
+	return b.advance(false)
+}
+
+// advance yields what is ready, and sends and receives as long as it can without
+// more input, or must to make room for it; in the end, until all is done. It
+// waits for nothing while a result is ready.
+func (b *bulkRun) advance(all bool) bool {
+	for b.drain() {
+		must := all || b.isFull() && !b.waiting[0].lookup.asked
+		switch {
+		case len(b.unsent) >= MaxCards, must && len(b.unsent) > 0:
+			if b.takePlace() {
+				b.send(must)
+			}
+		case all && len(b.waiting) > 0, b.isFull():
+			b.receive(<-b.answered)
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// isFull bounds what is held: the inputs that wait, and the answers that wait
+// with them.
+func (b *bulkRun) isFull() bool {
+	return len(b.waiting) >= maxWaiting || len(b.lookups) >= maxLookups || b.unpacked >= 4*MaxCards*(b.o.Concurrency+1)
+}
+
+// finish ends the lookup when there is no more input.
+func (b *bulkRun) finish() {
+	if b.advance(true) {
+		b.report()
+	}
+}
+
+// send makes a request of what is unsent and did not become known meanwhile. A
+// request that is not full is sent only if it must be.
+func (b *bulkRun) send(must bool) {
+	count := min(MaxCards, len(b.unsent))
+	batch := b.answers.resolve(b.ctx, b.unsent[:count])
+	b.unpacked -= count - len(batch)
+	b.unsent = append(batch, b.unsent[count:]...)
+	if len(batch) == 0 || len(batch) < MaxCards && !must {
+		<-b.wire
+		return
+	}
+	batch = slices.Clone(batch)
+	b.unsent = slices.Delete(b.unsent, 0, len(batch))
+	for _, l := range batch {
+		l.asked = true
+	}
+	b.open++
+	b.progress.Distinct += len(batch)
+	b.requests.Go(func() {
+		// The place is free as soon as the answer is here: the next request travels
+		// while this one is decoded.
+		leave := sync.OnceFunc(func() { <-b.wire })
+		defer leave()
+		how := lookupHow{patient: true, arrived: leave}
+		answers, attempts, err := b.client.ask(b.ctx, b.answers, batch, b.o.Enhanced, how)
+		b.answered <- answeredBatch{batch, answers, attempts, err}
+	})
+}
+
+// takePlace waits for a place on the wire or for an answer, whichever comes
+// first, and tells whether there is a place.
+func (b *bulkRun) takePlace() bool {
+	wire := b.wire
+	if b.open == cap(b.answered) {
+		wire = nil
+	}
+	select {
+	case wire <- struct{}{}:
+		return true
+	case a := <-b.answered:
+		b.receive(a)
+		return false
+	}
+}
+
+// receive resolves the lookups of a request.
+func (b *bulkRun) receive(a answeredBatch) {
+	b.open--
+	b.progress.Requests += a.attempts
+	b.progress.Retries += max(0, a.attempts-1)
+	if a.err != nil && (b.fatal != nil || failsAll(b.ctx, a.err)) {
+		b.fatal = cmp.Or(b.fatal, a.err)
+		return
+	}
+	take(a.lookups, a.answers, a.err)
+	for _, l := range a.lookups {
+		if l.known != nil {
+			b.unpacked--
+		}
+	}
+	b.report()
+}
+
+// failsAll tells whether every further request would meet the same failure.
+func failsAll(ctx context.Context, err error) bool {
+	for _, condition := range []error{
+		ErrUnauthorized, ErrForbidden, ErrNotFound, ErrRedirect, ErrInvalidArgument, ErrCredential,
+	} {
+		if errors.Is(err, condition) {
+			return true
+		}
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok && dns.IsNotFound {
+		return true
+	}
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	return untrusted || ctx.Err() != nil
+}
+
+// drain yields the results that are ready and next in order.
+func (b *bulkRun) drain() bool {
+	ready := 0
+	for ; ready < len(b.waiting) && b.waiting[ready].ready(); ready++ {
+		if !b.yieldResult(&b.waiting[ready]) {
+			return false
+		}
+	}
+	clear(b.waiting[:ready]) // or the array behind would hold their answers
+	b.waiting = b.waiting[ready:]
+	if b.fatal == nil && b.ctx.Err() != nil {
+		b.fatal = &Error{Operation: "lookup all", Err: transport.Ended(b.ctx)}
+	}
+	if b.fatal != nil && b.open > 0 {
+		// What has arrived already still counts; what has not ends at once.
+		b.cancel()
+		for b.open > 0 {
+			b.receive(<-b.answered)
+		}
+		return b.drain()
+	}
+	if b.fatal != nil {
+		b.report()
+		b.yield(BulkResult{Index: -1}, b.fatal)
+		return false
+	}
+	return true
+}
+
+func (b *bulkRun) yieldResult(w *waitingInput) bool {
+	r := BulkResult{Index: b.progress.Done, Card: w.card, Reused: true}
+	var err error
+	if l := w.lookup; l == nil {
+		r.Result = w.known.result(outgoing(w.card.Reveal(), b.o.PrefixLength))
+	} else {
+		r.Result, r.Reused, err = l.result(l.sent), !w.first || !l.asked, l.err
+		if l.inputs--; l.inputs == 0 {
+			delete(b.lookups, l.sent)
+			if l.known == nil {
+				b.unpacked--
+			}
+		}
+	}
+	b.progress.Done++
+	if r.Reused {
+		b.progress.Cached++
+	}
+	if err != nil {
+		b.progress.Errors++
+	}
+	if b.progress.Done%reportEvery == 0 {
+		b.report()
+	}
+	return b.yield(r, err)
+}
+
+func (b *bulkRun) report() {
+	if b.o.Progress != nil {
+		b.progress.Conflicts = b.answers.memory.Conflicts()
+		b.o.Progress(b.progress)
+	}
+}
+
+// outgoing shortens what may be a card number to a prefix, if one is asked for.
+func outgoing(card string, prefix int) string {
+	if prefix == 0 || !mayBeCardNumber(card) {
+		return card
+	}
+	digits := make([]byte, 0, prefix)
+	for i := 0; i < len(card) && len(digits) < prefix; i++ {
+		if card[i] >= '0' && card[i] <= '9' {
+			digits = append(digits, card[i])
+		}
+	}
+	return string(digits)
+}

@@ -1,0 +1,84 @@
+package bins
+
+import (
+	"strings"
+	"sync/atomic"
+)
+
+// An enhancement is the state of LookupRequest.Enhanced, which may change the
+// answer.
+type enhancement uint8
+
+func enhancementOf(enhanced *bool) enhancement {
+	switch {
+	case enhanced == nil:
+		return 'd'
+	case *enhanced:
+		return 'e'
+	}
+	return 'p'
+}
+
+type cacheKey struct {
+	id       string
+	enhanced enhancement
+}
+
+// keyForm begins the keys of a Cache. A later form of the values gets another.
+const keyForm = "bin1:"
+
+func (k cacheKey) String() string { return keyForm + string(k.enhanced) + ":" + k.id }
+
+func parseKey(key string) (cacheKey, bool) {
+	rest, ok := strings.CutPrefix(key, keyForm)
+	if !ok || len(rest) < 2 || rest[1] != ':' {
+		return cacheKey{}, false
+	}
+	return cacheKey{rest[2:], enhancement(rest[0])}, true
+}
+
+// An entry is an answer at rest.
+type entry struct {
+	key            cacheKey // id is "" for a range
+	low, high      uint64
+	bin, message   string
+	binMin, binMax string
+	data           bool
+	template       *template // nil: no card
+	expires        int64     // in nanoseconds since 1970; a time.Time would treble it
+	used           atomic.Bool
+	place          int // in the ring
+}
+
+func (e *entry) same(other *entry) bool {
+	return e.template == other.template && e.message == other.message
+}
+
+// result is the answer for an identifier, as a copy of the caller's own. It
+// states the BIN only where the identifier begins with it.
+func (e *entry) result(id string) Result {
+	r := Result{Error: e.message}
+	if len(e.bin) <= len(id) && id[:len(e.bin)] == e.bin {
+		r.BIN = e.bin
+	}
+	if e.data {
+		r.Data = &Data{}
+	}
+	if e.template != nil {
+		r.Data.Card = e.template.card()
+		r.Data.Card.BINMin, r.Data.Card.BINMax = e.binMin, e.binMax
+	}
+	return r
+}
+
+// mayBeCardNumber tells whether an identifier holds as many digits as a card
+// number has, in whatever notation.
+func mayBeCardNumber(id string) bool {
+	digits := 0
+	for i := range len(id) {
+		if id[i] >= '0' && id[i] <= '9' {
+			digits++
+		}
+	}
+	return digits >= 12
+}

@@ -1,0 +1,176 @@
+package bins
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/carddata/carddata-go/internal/transport"
+)
+
+// LoaderOptions configure a [Loader]. The zero value is good.
+type LoaderOptions struct {
+	// Enhanced is sent with every request, as [LookupRequest.Enhanced].
+	Enhanced *bool
+	// Window is how long a request waits for further cards, and so the most that
+	// a lone card waits. Zero is 2 milliseconds; below zero a card waits for none.
+	Window time.Duration
+	// PrefixLength and Ranges are as in [BulkOptions].
+	PrefixLength int
+	Ranges       bool
+	// Cache is where answers are looked for first and kept afterwards. Nil is a
+	// [MemoryCache] of the loader's own.
+	Cache Cache
+}
+
+// A Loader answers single lookups of many goroutines: those that come within a
+// short window travel in one request, and the same card is asked for once. It is
+// made by [NewLoader] and safe for concurrent use. It needs no closing: no
+// goroutine of it runs while nobody waits.
+type Loader struct {
+	client  *Client
+	o       LoaderOptions
+	answers *answerStore
+
+	mu      sync.Mutex
+	filling *shipment            // nil: none
+	flying  map[string]*shipment // by identifier, until answered
+}
+
+// A shipment is one request of a loader. Its lookups are written before answered
+// is closed, and read afterwards.
+type shipment struct {
+	lookups  []*lookup
+	waiters  int
+	answered chan struct{}
+	timer    *time.Timer
+	ctx      context.Context
+	cancel   context.CancelFunc
+}
+
+// NewLoader returns a loader that sends through c, with its options.
+func NewLoader(c *Client, o LoaderOptions) (*Loader, error) {
+	if c == nil || c.core == nil {
+		return nil, &Error{Operation: "new loader", Err: transport.Invalid("the client was not made by NewClient")}
+	}
+	if o.PrefixLength < 0 {
+		return nil, &Error{Operation: "new loader", Err: transport.Invalid("the prefix length is negative")}
+	}
+	if o.Window == 0 {
+		o.Window = 2 * time.Millisecond
+	}
+	return &Loader{
+		client: c, o: o,
+		answers: newAnswerStore(o.Cache, o.Enhanced, o.Ranges),
+		flying:  map[string]*shipment{},
+	}, nil
+}
+
+// Load looks up one card. The result is a copy of the caller's own, as described
+// at [BulkResult]; its error is [ErrMissing], the failure of the request, or
+// that of ctx. That the service knows nothing of the card is no error: see
+// [Result.Card].
+//
+// The caller's cancellation and deadline are its own: the request goes on for
+// the others that wait for it, and ends when nobody does. It has the same 30
+// seconds as a lookup without a deadline.
+func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
+	switch {
+	case l == nil || l.client == nil:
+		return Result{}, &Error{Operation: "load", Err: transport.Invalid("the loader was not made by NewLoader")}
+	case ctx == nil:
+		return Result{}, &Error{Operation: "load", Err: transport.Invalid("the context is nil")}
+	case ctx.Err() != nil:
+		return Result{}, &Error{Operation: "load", Err: transport.Ended(ctx)}
+	}
+	id := outgoing(card, l.o.PrefixLength)
+	if e := l.answers.remembered(id); e != nil {
+		return e.result(id), nil
+	}
+	s := l.join(id)
+	select {
+	case <-s.answered:
+	case <-ctx.Done():
+		l.leave(s)
+		return Result{}, &Error{Operation: "load", Err: transport.Ended(ctx)}
+	}
+	for _, lookup := range s.lookups {
+		if lookup.sent == id {
+			return lookup.result(id), lookup.err
+		}
+	}
+	return Result{}, ErrMissing
+}
+
+// join finds or makes the shipment that brings id.
+func (l *Loader) join(id string) *shipment {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.flying[id]; s != nil {
+		s.waiters++
+		return s
+	}
+	s := l.filling
+	if s == nil {
+		s = &shipment{answered: make(chan struct{})}
+		s.ctx, s.cancel = context.WithCancel(context.Background())
+		l.filling = s
+		s.timer = time.AfterFunc(max(0, l.o.Window), func() { l.depart(s) })
+	}
+	s.waiters++
+	s.lookups = append(s.lookups, &lookup{sent: id})
+	l.flying[id] = s
+	if len(s.lookups) == MaxCards {
+		l.filling = nil
+		if s.timer.Stop() {
+			go l.deliver(s)
+		}
+	}
+	return s
+}
+
+// depart closes a shipment whose window has passed, and sends it.
+func (l *Loader) depart(s *shipment) {
+	l.mu.Lock()
+	if l.filling == s {
+		l.filling = nil
+	}
+	l.mu.Unlock()
+	l.deliver(s)
+}
+
+func (l *Loader) deliver(s *shipment) {
+	defer s.cancel()
+	if rest := l.answers.resolve(s.ctx, s.lookups); len(rest) > 0 {
+		answers, _, err := l.client.ask(s.ctx, l.answers, rest, l.o.Enhanced, lookupHow{})
+		take(rest, answers, err)
+	}
+	l.mu.Lock()
+	for _, lookup := range s.lookups {
+		if l.flying[lookup.sent] == s {
+			delete(l.flying, lookup.sent)
+		}
+	}
+	l.mu.Unlock()
+	close(s.answered)
+}
+
+// leave ends a request that nobody waits for any more. Whoever comes after that
+// starts another.
+func (l *Loader) leave(s *shipment) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s.waiters--; s.waiters > 0 {
+		return
+	}
+	s.cancel()
+	s.timer.Stop()
+	if l.filling == s {
+		l.filling = nil
+	}
+	for id, flying := range l.flying {
+		if flying == s {
+			delete(l.flying, id)
+		}
+	}
+}
