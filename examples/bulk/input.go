@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/carddata/carddata-go/examples/internal/target"
+)
+
+// maxRow bounds a row, so that a missing line break or quote does not bring the
+// rest of the file into memory.
+const maxRow = 1 << 18
+
+// A format is how an input holds its rows, and how they look in the output.
+type format interface {
+	// begin reads what stands before the rows, and returns what does in the output.
+	begin(in *input) ([]byte, error)
+	// end returns the length of the row that text begins with, its line break
+	// included, or 0 if more of it is needed. There is no more if all is true.
+	end(text []byte, all bool) (int, *problem)
+	// card finds the card in a row.
+	card(text []byte) (string, *problem)
+	// enrich appends a row to the output, with the values of the columns.
+	enrich(out, text []byte, values []any) ([]byte, error)
+}
+
+// A row is one record of the input.
+type row struct {
+	line      int    // where it begins, from 1
+	text      []byte // without the line break; valid until the next row is read
+	lineBreak string
+	card      string
+	bad       *problem // why there is no card to ask for; nil: there is one
+}
+
+// A problem is why a row has no answer. Its text quotes nothing of the row.
+type problem struct{ kind, text string }
+
+// An input reads rows, and holds no more than one of them.
+type input struct {
+	format format
+	reader *bufio.Reader
+	line   int   // of what comes next
+	offset int64 // of what comes next
+	rows   int64 // that were read
+	bom    bool
+}
+
+// openInput returns the input, and what stands before the rows in the output.
+func openInput(file io.ReaderAt, size int64, f format) (*input, []byte, error) {
+	in := &input{format: f, line: 1, reader: bufio.NewReaderSize(io.NewSectionReader(file, 0, size), maxRow)}
+	begin, err := in.reader.Peek(3)
+	if err != nil && err != io.EOF {
+		return nil, nil, err
+	}
+	switch {
+	case bytes.HasPrefix(begin, []byte("\xff\xfe")), bytes.HasPrefix(begin, []byte("\xfe\xff")):
+		return nil, nil, target.Usage("bulk: the input is UTF-16, save it as UTF-8")
+	case string(begin) == "\ufeff":
+		in.bom = true
+		in.consume(begin)
+	}
+	head, err := f.begin(in)
+	return in, head, err
+}
+
+// next returns the next row, or io.EOF. Empty lines are no rows.
+func (in *input) next() (row, error) {
+	for {
+		r := row{line: in.line}
+		raw, bad, err := in.take(in.format.end)
+		if err != nil {
+			return r, err
+		}
+		r.text, r.lineBreak = splitLineBreak(raw)
+		if len(r.text) == 0 {
+			continue
+		}
+		in.rows++
+		if r.bad = bad; bad != nil {
+			return r, nil
+		}
+		if r.card, r.bad = in.format.card(r.text); r.bad == nil {
+			r.card, r.bad = identifier(r.card)
+		}
+		return r, nil
+	}
+}
+
+// take consumes what end delimits. It looks for that in what the reader holds
+// already, which is never moved for it, and has the reader read more only if it
+// is not there.
+func (in *input) take(end func([]byte, bool) (int, *problem)) ([]byte, *problem, error) {
+	for all := false; ; {
+		text, _ := in.reader.Peek(in.reader.Buffered())
+		if all && len(text) == 0 {
+			return nil, nil, io.EOF
+		}
+		if n, bad := end(text, all); n > 0 {
+			if n == maxRow && text[n-1] != '\n' {
+				return text, &problem{"too_long", "the row is longer than a row can be"}, in.skipLine()
+			}
+			return in.consume(text[:n]), bad, nil
+		}
+		_, err := in.reader.Peek(len(text) + 1)
+		if all = err != nil; all && err != io.EOF && !errors.Is(err, bufio.ErrBufferFull) {
+			return nil, nil, err
+		}
+	}
+}
+
+func (in *input) consume(text []byte) []byte {
+	in.reader.Discard(len(text))
+	in.offset += int64(len(text))
+	in.line += bytes.Count(text, []byte("\n"))
+	return text
+}
+
+// skipLine consumes the rest of a line that is too long.
+func (in *input) skipLine() error {
+	for {
+		part, err := in.reader.ReadSlice('\n')
+		in.offset += int64(len(part))
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			in.line++
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// skip passes over rows that an earlier run dealt with. Their number alone would
+// not show that the file is another one by now; that they end elsewhere does.
+func (in *input) skip(rows, offset int64) error {
+	for in.rows < rows {
+		if _, err := in.next(); err == io.EOF {
+			break
+		} else if err != nil {
+			return err
+		}
+	}
+	if in.rows != rows || rows > 0 && in.offset != offset {
+		return target.Usage("bulk: the input is not the one that the run began with: begin anew, with another -out")
+	}
+	return nil
+}
+
+// splitLineBreak tells a row from its line break, of which the last row may have
+// none. It gets one in the output.
+func splitLineBreak(raw []byte) ([]byte, string) {
+	text := bytes.TrimSuffix(raw, []byte("\n"))
+	if trimmed := bytes.TrimSuffix(text, []byte("\r")); len(trimmed) < len(text) {
+		return trimmed, "\r\n"
+	}
+	return text, "\n"
+}
+
+// lineEnd delimits rows that are a line each.
+func lineEnd(text []byte, all bool) (int, *problem) {
+	if n := bytes.IndexByte(text, '\n') + 1; n > 0 || !all {
+		return n, nil
+	}
+	return len(text), nil
+}

@@ -1,0 +1,208 @@
+// Bulk adds what is known of cards to the rows of a file of any size.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/time/rate"
+
+	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/examples/internal/target"
+	"github.com/carddata/carddata-go/internal/sandbox"
+)
+
+const usage = `usage: bulk -in FILE -out FILE [flags]
+
+Looks up the card of every row of a file and writes the rows with columns about
+the card appended. Killed at any moment, it goes on with -resume. Without -in, it
+makes up 200,000 rows and runs them against a sandbox.
+
+Input, by its extension unless a flag says so:
+  -column NAME   CSV with a header; the column that holds the card ("card")
+  -field NAME    NDJSON; the member that holds the card ("card")
+  -lines         one card per line; the output is CSV
+
+Output:
+  -columns LIST  members of the service's card object, separated by commas; "error"
+                 is the service's word on a card that it does not know, NAME=MEMBER
+                 renames a column. The default is
+                 ` + defaultColumns + `
+  -failed FILE   rows without an answer, by line, with masked cards (OUT.failed.csv)
+  -report FILE   the report as JSON
+  -resume        goes on where the same command ended. The files of a run are
+                 refused without it
+  -strict        ends at the first row without an answer
+
+Requests:
+  -concurrency N  requests in flight (16)
+  -rate N         most requests a second
+  -enhanced       asks for the enhanced lookup
+  -prefix N       sends the first N digits of card numbers and no more
+  -ranges         assumes that the service answers all numbers between bin_min and
+                  bin_max of an answer alike. This saves most requests for card
+                  numbers; the service does not document it
+
+CARDDATA_BIN_URL and CARDDATA_API_KEY name the service and the credential.
+Without both, a sandbox with invented data answers.
+
+Exit code: 0 every row has its answer; 1 failed; 2 usage or configuration; 3 done,
+but for rows in the failed file; 130 interrupted. "go run" turns all but 0 into 1:
+build the program first.
+`
+
+const exitFailedRows = 3
+
+var settings = target.Settings{URL: "CARDDATA_BIN_URL", Required: []string{"CARDDATA_API_KEY"}}
+
+// A config is what the command line says.
+type config struct {
+	in, out, failed, report string
+	column, field, columns  string
+	lines, resume, strict   bool
+	enhanced, ranges        bool
+	concurrency, prefix     int
+	rate                    float64
+}
+
+func main() {
+	os.Exit(run(target.Signals(), os.Args[1:], os.Stdout, os.Stderr, os.LookupEnv))
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(string) (string, bool)) int {
+	var c config
+	flags := c.flags()
+	if code, ok := target.Parse(flags, usage, args, stdout, stderr); !ok {
+		return code
+	}
+	if err := c.check(flags.NArg()); err != nil {
+		return target.Fail(ctx, stderr, err)
+	}
+	service, err := target.Open(stderr, env, settings)
+	if err != nil {
+		return target.Fail(ctx, stderr, err)
+	}
+	defer service.Close()
+	if service.Engine != nil {
+		service.Engine.SetLookup(sandbox.SyntheticCard)
+	}
+	demo := c.in == ""
+	if demo {
+		if service.Live() {
+			return target.Fail(ctx, stderr, target.Usage("bulk: -in is missing (-h helps)"))
+		}
+		if err := c.demo(stderr); err != nil {
+			return target.Fail(ctx, stderr, err)
+		}
+	}
+	r, err := enrich(ctx, &c, service, stderr)
+	if r != nil {
+		// The report tells how far the rows came, also where they did not all.
+		if reportErr := r.publish(stdout, c.report); reportErr != nil {
+			err = errors.Join(err, reportErr)
+		}
+	}
+	switch {
+	case err != nil:
+		code := target.Fail(ctx, stderr, err)
+		if r != nil && !demo {
+			fmt.Fprintln(stderr, "to go on, run the same command with -resume")
+		}
+		return code
+	case r.Failed > 0:
+		return exitFailedRows
+	}
+	return 0
+}
+
+func (c *config) flags() *flag.FlagSet {
+	f := flag.NewFlagSet("bulk", flag.ContinueOnError)
+	for name, value := range map[string]*string{
+		"in": &c.in, "out": &c.out, "failed": &c.failed, "report": &c.report, "column": &c.column, "field": &c.field,
+	} {
+		f.StringVar(value, name, "", "")
+	}
+	f.StringVar(&c.columns, "columns", defaultColumns, "")
+	for name, value := range map[string]*bool{
+		"lines": &c.lines, "resume": &c.resume, "strict": &c.strict, "enhanced": &c.enhanced, "ranges": &c.ranges,
+	} {
+		f.BoolVar(value, name, false, "")
+	}
+	f.IntVar(&c.concurrency, "concurrency", 16, "")
+	f.IntVar(&c.prefix, "prefix", 0, "")
+	f.Float64Var(&c.rate, "rate", 0, "")
+	return f
+}
+
+// check refuses what cannot be meant, before anything is created or sent.
+func (c *config) check(arguments int) error {
+	set := 0
+	for _, given := range []bool{c.column != "", c.field != "", c.lines} {
+		if given {
+			set++
+		}
+	}
+	switch {
+	case arguments > 0:
+		return target.Usage("bulk: no arguments besides flags (-h helps)")
+	case set > 1:
+		return target.Usage("bulk: -column, -field and -lines exclude each other")
+	case c.in == "" && (c.out != "" || c.resume || set > 0):
+		return target.Usage("bulk: -in is missing (-h helps)")
+	case c.in != "" && c.out == "":
+		return target.Usage("bulk: -out is missing (-h helps)")
+	case c.concurrency < 1, c.prefix < 0, !(c.rate >= 0):
+		return target.Usage("bulk: -concurrency must be at least 1, -prefix and -rate not negative")
+	}
+	if c.in == "" {
+		return nil
+	}
+	c.failed = cmp.Or(c.failed, c.out+".failed.csv")
+	files := []string{c.in, c.out, c.out + ".state", c.failed}
+	if c.report != "" {
+		files = append(files, c.report)
+	}
+	for i, path := range files {
+		if files[i] = filepath.Clean(path); slices.Contains(files[:i], files[i]) {
+			return target.Usage("bulk: two of the files are the same: %s", path)
+		}
+	}
+	return nil
+}
+
+// format chooses the format of the input.
+func (c *config) format(columns []column) (format, error) {
+	switch extension := filepath.Ext(c.in); {
+	case c.lines, c.column == "" && c.field == "" && extension == ".txt":
+		return &linesFormat{columns: columns}, nil
+	case c.column != "", c.field == "" && extension == ".csv":
+		return &csvFormat{column: cmp.Or(c.column, "card"), columns: columns}, nil
+	case c.field != "", extension == ".ndjson", extension == ".jsonl":
+		return newNDJSONFormat(cmp.Or(c.field, "card"), columns), nil
+	}
+	return nil, target.Usage("bulk: the input's format does not show in its name: give -column, -field or -lines")
+}
+
+func (c *config) client(service *target.Target) (*bins.Client, error) {
+	var options []bins.Option
+	if c.rate > 0 {
+		// A burst of 1 never exceeds the rate, not even in the first second.
+		options = append(options, bins.WithRateLimit(rate.Limit(c.rate), 1))
+	}
+	return bins.NewClient(service.URL, bins.StaticToken(service.Value("CARDDATA_API_KEY")), options...)
+}
+
+func (c *config) bulkOptions() bins.BulkOptions {
+	o := bins.BulkOptions{Concurrency: c.concurrency, PrefixLength: c.prefix, Ranges: c.ranges}
+	if c.enhanced {
+		o.Enhanced = new(true) // otherwise left out: the service's default is not documented
+	}
+	return o
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/carddata/carddata-go/examples/internal/target"
+)
+
+// Totals count what became of the rows, over all runs that were resumed.
+type totals struct {
+	Rows     int64          `json:"rows"`     // answered or failed
+	Answered int64          `json:"answered"` // in the output
+	Unknown  int64          `json:"unknown"`  // of them: the service knows no such card
+	Failed   int64          `json:"failed"`   // in the failed file
+	Errors   map[string]int `json:"errors"`   // the failed rows by kind
+	Cached   int64          `json:"cached"`   // rows for which nothing was sent
+	Distinct int            `json:"distinct"` // identifiers sent
+	Requests int            `json:"requests"` // sent, repetitions included
+	Retries  int            `json:"retries"`  // of them
+	// Answers whose range overlaps that of another answer.
+	Conflicts int64   `json:"range_conflicts"`
+	Runs      int     `json:"runs"` // 1, and 1 more for each -resume
+	Seconds   float64 `json:"seconds"`
+}
+
+func (t totals) clone() totals {
+	t.Errors = maps.Clone(t.Errors)
+	return t
+}
+
+func (t *totals) fail(kind string) {
+	if t.Errors == nil {
+		t.Errors = map[string]int{}
+	}
+	t.Failed++
+	t.Errors[kind]++
+}
+
+// A report is how a run ended.
+type report struct {
+	Outcome string `json:"outcome"`
+	totals
+	RowsPerSecond float64 `json:"rows_per_second"`
+	Output        string  `json:"output"`
+	FailedFile    string  `json:"failed_file"`
+}
+
+func newReport(ctx context.Context, c *config, at checkpoint, err error) *report {
+	r := &report{Outcome: "complete", totals: at.Totals, Output: c.out, FailedFile: c.failed}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		r.Outcome = "interrupted"
+	case err != nil:
+		r.Outcome = "ended early"
+	}
+	if r.Errors == nil {
+		r.Errors = map[string]int{} // an object in JSON
+	}
+	if r.Seconds > 0 {
+		r.RowsPerSecond = float64(r.Rows) / r.Seconds
+	}
+	return r
+}
+
+// publish prints the report, and writes it as JSON if a path is given.
+func (r *report) publish(stdout io.Writer, path string) error {
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	line := func(name string, n int, note string) {
+		if note != "" {
+			note = "\t" + note
+		}
+		fmt.Fprintf(w, "%s\t%s%s\n", name, grouped(int64(n)), note)
+	}
+	line(r.Outcome, int(r.Rows), fmt.Sprintf("rows in %.1f s, %s rows/s", r.Seconds, grouped(int64(r.RowsPerSecond))))
+	line("answered", int(r.Answered), fmt.Sprintf("of them %s unknown to the service", grouped(r.Unknown)))
+	line("failed", int(r.Failed), "")
+	for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
+		line("  "+kind, r.Errors[kind], "")
+	}
+	line("cached", int(r.Cached), "rows for which nothing was sent")
+	line("distinct", r.Distinct, "identifiers sent")
+	line("requests", r.Requests, fmt.Sprintf("of them %s retries", grouped(int64(r.Retries))))
+	if r.Conflicts > 0 {
+		line("conflicts", int(r.Conflicts), "ranges that overlap and have different answers; the narrower one was used")
+	}
+	if r.Runs > 1 {
+		line("runs", r.Runs, "")
+	}
+	fmt.Fprintf(w, "output\t%s\n", target.Line(r.Output))
+	if r.Failed > 0 {
+		fmt.Fprintf(w, "failed\t%s\n", target.Line(r.FailedFile))
+	}
+	if err := w.Flush(); err != nil || path == "" {
+		return err
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o600)
+}
+
+// grouped writes 1234567 as 1,234,567.
+func grouped(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	var parts []string
+	for len(digits) > 3 {
+		parts = append(parts, digits[len(digits)-3:])
+		digits = digits[:len(digits)-3]
+	}
+	parts = append(parts, digits)
+	slices.Reverse(parts)
+	return strings.Join(parts, ",")
+}
