@@ -14,16 +14,19 @@ func FuzzLookupResponse(f *testing.F) {
 		`{}`, `{"cards":null}`, `{"cards":[null,{}]}`, `{"cards":[{"data":{"card":{"bin_length":"8","prepaid":null}}}]}`,
 		`{"cards":[{"bin":"1","error":"x"}],"cards":[{"data":{}}]}`, `{"CARDS":[{"BIN":"1"}]}`, `{"cards":[{"error":"\ud800"}]}`,
 		`{"cards":[{"data":{"card":{"networkfees":{"a":[1e99]}}}}]}`, "\ufeff{}", `[]`, `{"cards":[`, `{"cards":{}}`,
+		`{"cards":[{"error":"\/\u00e9\n\b\ud83d\ude00\u0000"},{"Error":"x","\u0065rror":"y"},{"\u017fince":1,"unknown":[true,{"a":-0.5E+7}]}]}`,
+		`{"cards":[{"data":{"card":{"bin_length":007,"svc_bin_length":"+7","prepaid":""}}}]} `, "{\"cards\":[{\"bin\":\"\xff\"}]}",
+		`{"cards":[{"data":{"card":{"prepaid":true,"prepaid":null,"bin_length":-1,"number":{"length":1.0}}}}]}`, "{\"cards\" :\t[ ]\r\n}x",
 	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		resp, err := decode(body, true)
+		resp, err := decode(body, true, MaxCards)
 		if err != nil {
 			return
 		}
-		if !json.Valid(body) {
-			t.Fatalf("decoded what is not JSON: %q", body)
+		if slow, err := decodeSlowly(body, true); err != nil || !reflect.DeepEqual(resp, slow) {
+			t.Fatalf("%q\nis decoded as %#v\nand slowly as %#v, %v", body, resp, slow, err)
 		}
 		for i := range resp.Cards {
 			result := &resp.Cards[i]
@@ -64,7 +67,7 @@ func reencode(t *testing.T, resp *LookupResponse) ([]byte, *LookupResponse) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := decode(text, false)
+	again, err := decode(text, false, MaxCards)
 	if err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}

@@ -1,7 +1,6 @@
 package bins
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -172,7 +171,7 @@ func (c *Client) lookup(ctx context.Context, req *LookupRequest, how lookupHow, 
 			if how.arrived != nil {
 				how.arrived()
 			}
-			resp, err = decode(body, req.KeepRaw)
+			resp, err = decode(body, req.KeepRaw, len(req.Cards))
 			return err
 		},
 	}, opts)
@@ -203,37 +202,4 @@ func (r *LookupRequest) encode() ([]byte, error) {
 		return nil, transport.Invalid("the request cannot be encoded")
 	}
 	return body, nil
-}
-
-// maxMembers bounds what a small text can unfold to in memory: a documented
-// answer of 50 cards has some 3,000 members.
-const maxMembers = 100_000
-
-func decode(body []byte, keepRaw bool) (*LookupResponse, error) {
-	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
-		return nil, transport.Unusable("not an object")
-	}
-	if bytes.Count(body, []byte(",")) > maxMembers {
-		return nil, transport.Unusable("too many members")
-	}
-	resp := new(LookupResponse)
-	if err := json.Unmarshal(body, resp); err != nil {
-		return nil, transport.Malformed(err)
-	}
-	for i := range resp.Cards {
-		if data := resp.Cards[i].Data; data != nil && data.Card != nil && string(data.Card.NetworkFees) == "null" {
-			data.Card.NetworkFees = nil
-		}
-	}
-	if !keepRaw {
-		return resp, nil
-	}
-	var raw struct{ Cards []json.RawMessage }
-	if err := json.Unmarshal(body, &raw); err != nil {
-		return nil, transport.Malformed(err)
-	}
-	for i, item := range raw.Cards {
-		resp.Cards[i].Raw = item
-	}
-	return resp, nil
 }

@@ -1,0 +1,278 @@
+package bins
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"math/bits"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// A scanner reads an answer as long as it is certain to read what encoding/json
+// would. At anything else it gives up, and encoding/json has the word.
+type scanner struct {
+	body      []byte
+	at        int
+	gaveUp    bool
+	keepRaw   bool
+	expected  int                         // items
+	followers [shapes][maxNames + 1]uint8 // which member came after each, where it last did
+	unescaped []byte
+	texts     strings.Builder // the strings of one item, in one piece
+	room      int             // bytes that they are guessed to take
+	kept      int             // bytes that they take
+}
+
+// maxSkipped bounds how deep a value of undocumented structure may be nested.
+const maxSkipped = 100
+
+func (s *scanner) giveUp() {
+	s.gaveUp, s.at = true, len(s.body)
+}
+
+// next returns the byte that begins the next token; 0 at the end.
+func (s *scanner) next() byte {
+	if s.at < len(s.body) && s.body[s.at] > ' ' {
+		return s.body[s.at]
+	}
+	return s.afterSpace()
+}
+
+func (s *scanner) afterSpace() byte {
+	for ; s.at < len(s.body); s.at++ {
+		switch c := s.body[s.at]; c {
+		case ' ', '\n', '\t', '\r':
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// enter steps into an object or an array, and tells whether it holds anything.
+func (s *scanner) enter(opening, closing byte) bool {
+	if s.next() != opening {
+		s.giveUp()
+		return false
+	}
+	s.at++
+	if s.next() == closing {
+		s.at++
+		return false
+	}
+	return true
+}
+
+// more steps over what follows a member or an element, and tells whether that
+// is another one.
+func (s *scanner) more(closing byte) bool {
+	switch s.next() {
+	case ',':
+		s.at++
+		return true
+	case closing:
+		s.at++
+		return false
+	}
+	s.giveUp()
+	return false
+}
+
+func (s *scanner) hasNext(token string) bool {
+	rest := s.body[s.at:]
+	return len(rest) >= len(token) && string(rest[:len(token)]) == token
+}
+
+func (s *scanner) word(w string) {
+	if !s.hasNext(w) {
+		s.giveUp()
+		return
+	}
+	s.at += len(w)
+}
+
+func (s *scanner) null() bool {
+	if s.next() != 'n' {
+		return false
+	}
+	s.word("null")
+	return true
+}
+
+// quoted reads a string, and tells whether what is inside the quotes stands for
+// itself.
+func (s *scanner) quoted() (inside []byte, plain bool) {
+	if s.next() != '"' {
+		s.giveUp()
+		return nil, true
+	}
+	rest := s.body[s.at+1:]
+	plain, ascii := true, true
+	for end := 0; ; {
+		end += indexSpecial(rest[end:])
+		if end == len(rest) || rest[end] < ' ' {
+			s.giveUp()
+			return nil, true
+		}
+		switch rest[end] {
+		case '"':
+			s.at += end + 2
+			return rest[:end], plain && (ascii || utf8.Valid(rest[:end]))
+		case '\\':
+			plain = false
+			end = min(end+2, len(rest))
+		default:
+			for ascii = false; end < len(rest) && rest[end] >= utf8.RuneSelf; end++ {
+			}
+		}
+	}
+}
+
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// indexSpecial returns the index of the first byte that a string cannot hold as
+// it is, or may not be ASCII; len(b) if there is none. It compares eight bytes
+// at a time: in each test the lowest byte that is found is truly one.
+func indexSpecial(b []byte) int {
+	i := 0
+	for ; len(b)-i >= 8; i += 8 {
+		eight := binary.LittleEndian.Uint64(b[i:])
+		quote, escape := eight^ones*'"', eight^ones*'\\'
+		found := ((quote-ones)&^quote | (escape-ones)&^escape | (eight-ones*' ')&^eight | eight) & highs
+		if found != 0 {
+			return i + bits.TrailingZeros64(found)/8
+		}
+	}
+	for ; i < len(b); i++ {
+		if c := b[i]; c == '"' || c == '\\' || c < ' ' || c >= utf8.RuneSelf {
+			return i
+		}
+	}
+	return i
+}
+
+// text reads the value of a string.
+func (s *scanner) text() string {
+	inside, plain := s.quoted()
+	if plain {
+		return s.keep(inside)
+	}
+	var certain bool
+	if s.unescaped, certain = unescape(s.unescaped[:0], inside); certain {
+		return s.keep(s.unescaped)
+	}
+	var text string
+	if json.Unmarshal(s.body[s.at-len(inside)-2:s.at], &text) != nil {
+		s.giveUp()
+	}
+	return text
+}
+
+// unescape appends what the inside of a string stands for, and tells whether it is
+// certain of it.
+func unescape(to, inside []byte) ([]byte, bool) {
+	for {
+		plain, rest, escaped := bytes.Cut(inside, []byte{'\\'})
+		if to = append(to, plain...); !escaped {
+			return to, utf8.Valid(to)
+		}
+		switch c := rest[0]; c {
+		case '"', '\\', '/':
+			to, inside = append(to, c), rest[1:]
+		case 'n':
+			to, inside = append(to, '\n'), rest[1:]
+		case 'u':
+			if len(rest) < 5 {
+				return to, false
+			}
+			code, err := strconv.ParseUint(string(rest[1:5]), 16, 16)
+			if err != nil || utf16.IsSurrogate(rune(code)) {
+				return to, false
+			}
+			to, inside = utf8.AppendRune(to, rune(code)), rest[5:]
+		default:
+			return to, false
+		}
+	}
+}
+
+// maxRoom bounds the guess of what an item's strings need.
+const maxRoom = 4 << 10
+
+// keep copies a string to the item's others. An item's strings are kept alive
+// together, but not by those of other items, nor the answer by any.
+func (s *scanner) keep(text []byte) string {
+	if s.texts.Cap()-s.texts.Len() < len(text) {
+		s.texts.Reset()
+		s.texts.Grow(max(len(text), s.room))
+	}
+	start := s.texts.Len()
+	s.texts.Write(text)
+	s.kept += len(text)
+	return s.texts.String()[start:]
+}
+
+// shortInteger reads an integer without a sign and of up to 18 digits, if that is
+// what comes next.
+func (s *scanner) shortInteger() (n int64, ok bool) {
+	end := s.at
+	for ; end < len(s.body) && '0' <= s.body[end] && s.body[end] <= '9'; end++ {
+		n = n*10 + int64(s.body[end]-'0')
+	}
+	digits := end - s.at
+	if digits == 0 || digits > 18 || digits > 1 && s.body[s.at] == '0' || end == len(s.body) {
+		return 0, false
+	}
+	switch s.body[end] {
+	case '.', 'e', 'E':
+		return 0, false
+	}
+	s.at = end
+	return n, true
+}
+
+// skip reads any value, and returns its text.
+func (s *scanner) skip(depth int) []byte {
+	first := s.next()
+	start := s.at
+	switch first {
+	case '{', '[':
+		closing := first + 2
+		if depth > maxSkipped {
+			s.giveUp()
+		}
+		for ok := s.enter(first, closing); ok; ok = s.more(closing) {
+			if first == '{' {
+				s.name()
+			}
+			s.skip(depth + 1)
+		}
+	case '"':
+		if _, plain := s.quoted(); !plain && !json.Valid(s.body[start:s.at]) {
+			s.giveUp()
+		}
+	case 't':
+		s.word("true")
+	case 'f':
+		s.word("false")
+	case 'n':
+		s.word("null")
+	default:
+		if _, ok := s.shortInteger(); ok {
+			break
+		}
+		for s.at < len(s.body) && bytes.IndexByte([]byte("+-.0123456789Ee"), s.body[s.at]) >= 0 {
+			s.at++
+		}
+		if !json.Valid(s.body[start:s.at]) {
+			s.giveUp()
+		}
+	}
+	return s.body[start:s.at]
+}

@@ -1,0 +1,178 @@
+package bins
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/carddata/carddata-go/internal/sandbox"
+)
+
+// syntheticAnswer is an answer of 50 cards, in the order of the documentation.
+func syntheticAnswer() []byte {
+	items := make([]string, MaxCards)
+	for i := range items {
+		items[i] = string(sandbox.SyntheticCard(fmt.Sprintf("4%09d", i*37)))
+	}
+	return []byte(`{"cards":[` + strings.Join(items, ",") + `]}`)
+}
+
+// forms returns an answer in the forms in which services write JSON.
+func forms(t testing.TB, answer []byte) map[string][]byte {
+	t.Helper()
+	var generic any
+	var indented bytes.Buffer
+	if err := json.Unmarshal(answer, &generic); err != nil {
+		t.Fatal(err)
+	}
+	alphabetical, err := json.Marshal(generic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Indent(&indented, answer, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	return map[string][]byte{"documented": answer, "alphabetical": alphabetical, "indented": indented.Bytes()}
+}
+
+func scan(body []byte, keepRaw bool) (*LookupResponse, bool) {
+	s := scanner{body: body, keepRaw: keepRaw, expected: MaxCards}
+	return s.response()
+}
+
+func mustScan(t *testing.T, body []byte) {
+	t.Helper()
+	want, err := decodeSlowly(body, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := scan(body, true); !ok || !reflect.DeepEqual(got, want) {
+		t.Errorf("%s\nis scanned as %#v, %v\nand decoded as %#v", body, got, ok, want)
+	}
+}
+
+// fill gives every field below v a value of its own.
+func fill(v reflect.Value, count *int) {
+	*count++
+	switch target := v.Addr().Interface().(type) {
+	case *Optional[bool]:
+		*target = Stated(*count%2 == 0)
+	case *Optional[int64]:
+		*target = Stated(int64(*count))
+	case *Identifier:
+		*target = NewIdentifier(fmt.Sprint(*count))
+	case *json.RawMessage:
+		*target = fmt.Appendf(nil, `{"fee":%d}`, *count)
+	case *string:
+		*target = fmt.Sprint(*count)
+	default:
+		switch v.Kind() {
+		case reflect.Pointer:
+			v.Set(reflect.New(v.Type().Elem()))
+			fill(v.Elem(), count)
+		case reflect.Slice:
+			v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+			for i := range v.Len() {
+				fill(v.Index(i), count)
+			}
+		case reflect.Struct:
+			for field, value := range v.Fields() {
+				if field.Tag.Get("json") != "-" {
+					fill(value, count)
+				}
+			}
+		default:
+			panic(v.Type())
+		}
+	}
+}
+
+func TestEveryFieldIsScanned(t *testing.T) {
+	var full LookupResponse
+	count := 0
+	fill(reflect.ValueOf(&full).Elem(), &count)
+	body, err := json.Marshal(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := scan(body, false); !ok || !reflect.DeepEqual(*got, full) {
+		t.Errorf("%s\nis scanned as %#v, %v", body, got, ok)
+	}
+	if got, err := decodeSlowly(body, false); err != nil || !reflect.DeepEqual(*got, full) {
+		t.Errorf("%s\nis decoded as %#v, %v", body, got, err)
+	}
+}
+
+func TestAnswersAreScannedInEveryForm(t *testing.T) {
+	for form, body := range forms(t, syntheticAnswer()) {
+		t.Run(form, func(t *testing.T) { mustScan(t, body) })
+	}
+	for _, body := range []string{
+		`{}`, `{"cards":null}`, `{"cards":[]}`, ` { "cards" : [ null , { } ] , "page" : [ { "of" : -1.5e+3 } ] } `,
+		`{"cards":[{"bin":"\u0041\u0026\/\"\\\n","error":"é\b\ud83d\ude00","since":"\t"}]}`,
+		`{"cards":[{"data":null},{"data":{"card":null}},{"data":{"card":{"additional_card_brands":[null,{}]}}}]}`,
+		`{"cards":[{"data":{"card":{"prepaid":"","bin_length":"8","svc_bin_length":-1,"number":{"length":0},"networkfees":null}}}]}`,
+	} {
+		mustScan(t, []byte(body))
+	}
+}
+
+func TestScannerLeavesWhatItIsUnsureOf(t *testing.T) {
+	for _, body := range []string{
+		``, `null`, `{`, `{}x`, `{"cards":[}`, `{"cards":[],}`, `{"cards":[],"cards":[]}`, `{"CARDS":[]}`, `{"card\u0073":[]}`,
+		`{"card\u017f":[]}`, "{\"card\u017f\":[]}", `{"cards":{}}`, `{"cards":[1]}`, "{\"a\":\"\x01\"}", `{"a":"\x"}`, `{"a":01}`, `{"a":truth}`,
+		`{"cards":[{"data":{"card":{"bin_length":1.5}}}]}`, `{"cards":[{"data":{"card":{"prepaid":1}}}]}`, `{"cards":[{"bin":1}]}`,
+		`{"a":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`,
+	} {
+		if got, ok := scan([]byte(body), false); ok {
+			t.Errorf("%s: %#v", body, got)
+		}
+	}
+}
+
+// TestDamagedAnswers changes bytes of answers at random: whatever is still
+// scanned must be what encoding/json makes of it.
+func TestDamagedAnswers(t *testing.T) {
+	const tokens = `"\{}[]:,0-.eE tfn` + "\n\x00\xff\u017f"
+	random := rand.New(rand.NewPCG(1, 2))
+	var bodies [][]byte
+	for _, item := range []string{"411111", "45717360", "424242"} {
+		for _, body := range forms(t, fmt.Appendf(nil, `{"cards":[%s]}`, sandbox.SyntheticCard(item))) {
+			bodies = append(bodies, body)
+		}
+	}
+	scanned := 0
+	for range 20_000 {
+		body := bytes.Clone(bodies[random.IntN(len(bodies))])
+		for range 1 + random.IntN(3) {
+			at := random.IntN(len(body))
+			switch random.IntN(3) {
+			case 0:
+				body[at] = tokens[random.IntN(len(tokens))]
+			case 1:
+				body = append(body[:at], body[min(len(body), at+1+random.IntN(40)):]...)
+			default:
+				from := random.IntN(len(body))
+				body = append(body[:at:at], body[from:min(len(body), from+random.IntN(80))]...)
+			}
+			if len(body) == 0 {
+				break
+			}
+		}
+		got, ok := scan(body, true)
+		if !ok {
+			continue
+		}
+		scanned++
+		if want, err := decodeSlowly(body, true); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%q\nis scanned as %#v\nand decoded as %#v, %v", body, got, want, err)
+		}
+	}
+	if scanned < 1000 {
+		t.Errorf("%d of the damaged answers were scanned", scanned)
+	}
+}
