@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/carddata/carddata-go/internal/sandbox"
 )
@@ -132,6 +134,23 @@ func TestScannerLeavesWhatItIsUnsureOf(t *testing.T) {
 			t.Errorf("%s: %#v", body, got)
 		}
 	}
+}
+
+func TestKeptItemDoesNotKeepTheAnswer(t *testing.T) {
+	body := syntheticAnswer()
+	answer := weak.Make(&body[0])
+	resp, ok := scan(body, true)
+	if !ok {
+		t.Fatal("not scanned")
+	}
+	other := weak.Make(resp.Cards[1].Data.Card)
+	kept := resp.Cards[0]
+	resp, body = nil, nil
+	runtime.GC()
+	if answer.Value() != nil || other.Value() != nil {
+		t.Error("an item keeps the answer, or another item, in memory")
+	}
+	runtime.KeepAlive(kept)
 }
 
 // TestDamagedAnswers changes bytes of answers at random: whatever is still
