@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"unique"
 
 	"github.com/carddata/carddata-go/internal/mask"
 	"github.com/carddata/carddata-go/internal/transport"
@@ -16,15 +15,16 @@ import (
 // It masks itself: fmt with every verb and slog show a BIN of up to 8 digits as
 // it is, 4111111111111111 as 411111******1111, and a token as ****; in an
 // unexported field fmt prints an address, and never the value. [Identifier.Reveal]
-// returns it. Identifiers are comparable with == and usable as map keys.
+// returns it. Compare identifiers with [Identifier.Equal]; == does not compile.
 //
 // JSON is data and not a message to people, so encoding/json writes and reads
 // the value itself. slog's JSON handler encodes lists, maps and structs that way:
 // log one identifier at a time.
 type Identifier struct {
-	// A handle is comparable, and unlike a string, fmt prints it as an address
-	// where it cannot call methods.
-	value unique.Handle[string]
+	_ [0]func() // == would compare addresses
+	// fmt prints a pointer as an address, where it cannot call methods, and a string
+	// as it is.
+	value *string
 }
 
 // NewIdentifier returns the Identifier of a card.
@@ -32,22 +32,22 @@ func NewIdentifier(card string) Identifier {
 	if card == "" {
 		return Identifier{}
 	}
-	return Identifier{unique.Make(card)}
+	return Identifier{value: &card}
 }
 
 // Reveal returns the value, unmasked.
 func (id Identifier) Reveal() string {
-	if id.IsZero() {
+	if id.value == nil {
 		return ""
 	}
-	return id.value.Value()
+	return *id.value
 }
 
 // IsZero tells whether the identifier is empty.
-func (id Identifier) IsZero() bool { return id == Identifier{} }
+func (id Identifier) IsZero() bool { return id.value == nil }
 
-// Equal tells whether two identifiers are the same, as == does.
-func (id Identifier) Equal(other Identifier) bool { return id == other }
+// Equal tells whether two identifiers are the same.
+func (id Identifier) Equal(other Identifier) bool { return id.Reveal() == other.Reveal() }
 
 // String returns the masked form.
 func (id Identifier) String() string { return mask.Identifier(id.Reveal()) }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -63,14 +64,16 @@ func TestIdentifierIsHiddenInsideOthers(t *testing.T) {
 		p := payment{id: id, ids: []bins.Identifier{id}, byName: map[string]bins.Identifier{"card": id}}
 		p.inner.id = &id
 		card := bins.Card{PANOrToken: id}
-		for _, v := range []any{id, &id, p, &p, map[bins.Identifier]int{id: 1}, card, &card, &bins.Data{Card: &card}} {
+		for _, v := range []any{id, &id, p, &p, card, &card, &bins.Data{Card: &card}} {
 			testkit.NoLeak(t, v, value)
 		}
-		// JSON of a list is data, so that a log in JSON is no place for it.
-		forms := testkit.Printed([]bins.Identifier{id})
-		delete(forms, "slog JSON")
-		for name, form := range forms {
-			testkit.NoSecret(t, name, form, value)
+		// JSON of lists and maps is data, so that a log in JSON is no place for them.
+		for _, v := range []any{[]bins.Identifier{id}, map[string]bins.Identifier{"card": id}} {
+			forms := testkit.Printed(v)
+			delete(forms, "slog JSON")
+			for name, form := range forms {
+				testkit.NoSecret(t, name, form, value)
+			}
 		}
 	}
 	logged := testkit.Printed(bins.NewIdentifier(number))
@@ -79,21 +82,21 @@ func TestIdentifierIsHiddenInsideOthers(t *testing.T) {
 	}
 }
 
-func TestIdentifierIsComparable(t *testing.T) {
+func TestIdentifiersAreEqualByValue(t *testing.T) {
 	a, b, other := bins.NewIdentifier("4571"+"7360"), bins.NewIdentifier("45717360"), bins.NewIdentifier("45717361")
-	if a != b || !a.Equal(b) || a == other || a.Equal(other) {
+	var none bins.Identifier
+	if !a.Equal(b) || !reflect.DeepEqual(a, b) || a.Equal(other) || a.Equal(none) || !none.Equal(bins.NewIdentifier("")) {
 		t.Error("identifiers do not compare by value")
 	}
-	known := map[bins.Identifier]string{a: "first", {}: "none"}
-	if known[b] != "first" || known[bins.NewIdentifier("")] != "none" || known[other] != "" {
-		t.Errorf("as map keys: %q, %q, %q", known[b], known[bins.NewIdentifier("")], known[other])
+	if reflect.TypeFor[bins.Identifier]().Comparable() {
+		t.Error("== compiles, and would compare addresses")
 	}
 }
 
 func TestIdentifierAsJSON(t *testing.T) {
 	for _, value := range []string{"", "045717", "4111111111111111", "a \"token\" <é>"} {
 		var back bins.Identifier
-		if err := json.Unmarshal(testkit.Encoded(t, bins.NewIdentifier(value)), &back); err != nil || back != bins.NewIdentifier(value) {
+		if err := json.Unmarshal(testkit.Encoded(t, bins.NewIdentifier(value)), &back); err != nil || !back.Equal(bins.NewIdentifier(value)) {
 			t.Errorf("%q comes back as %q, %v", value, back.Reveal(), err)
 		}
 	}

@@ -81,7 +81,7 @@ func (s *scanner) value(target any) {
 		}
 	case *Identifier:
 		if inside, plain := s.quoted(); plain {
-			*v = NewIdentifier(string(inside))
+			*v = NewIdentifier(s.keep(inside))
 		} else {
 			s.giveUp()
 		}
