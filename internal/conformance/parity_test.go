@@ -99,6 +99,9 @@ func receiver(of ast.Expr) string {
 	if star, ok := of.(*ast.StarExpr); ok {
 		of = star.X
 	}
+	if generic, ok := of.(*ast.IndexExpr); ok {
+		of = generic.X
+	}
 	return of.(*ast.Ident).Name
 }
 
