@@ -81,8 +81,9 @@ func WithUserAgent(product string) Option { return transport.WithUserAgent(produ
 // WithLogger logs attempts and calls (debug), retries and failed calls (info), a
 // spent retry budget (warn), and how the content of a download ended (debug, or
 // info if it broke). The events hold service, operation, route template, attempt,
-// attempts, status, duration, wait, bytes, result, outcome and request id, and
-// nothing else. By default, and with nil, nothing is logged.
+// attempts, status, queued (the time before an attempt, for the limiter, a pause
+// or a token), duration, wait, bytes, result, outcome and request id, and nothing
+// else. By default, and with nil, nothing is logged.
 func WithLogger(l *slog.Logger) Option { return transport.WithLogger(l) }
 
 // WithMaxRetries bounds how often a call is repeated after its first attempt;

@@ -16,7 +16,8 @@ import (
 // An attempt is one request and how it ended.
 type attempt struct {
 	point    point
-	sent     bool // handed to the network
+	sent     bool          // handed to the network
+	queued   time.Duration // until then, for the limiter, a pause and a token
 	evidence Evidence
 	header   http.Header
 	token    string
@@ -36,7 +37,7 @@ var errNilResponse = errors.New("the HTTP transport returned neither a response 
 // RoundTrip makes one attempt. It has no CloseIdleConnections beside it, so
 // that go-retryablehttp cannot flush the connections of other calls.
 func (r *run) RoundTrip(req *http.Request) (*http.Response, error) {
-	a, before := &attempt{}, r.last
+	a, before, arrived := &attempt{}, r.last, time.Now()
 	r.last, r.waiting = a, false
 	out, err := r.prepare(req, a)
 	if err != nil {
@@ -57,6 +58,7 @@ func (r *run) RoundTrip(req *http.Request) (*http.Response, error) {
 	timer := newTimer(r.settings.AttemptTimeout, expire)
 	var w witness
 	began := time.Now()
+	a.queued = began.Sub(arrived)
 	resp, err := r.client.roundTrip(out.WithContext(w.watch(ctx)))
 	if err == nil && resp == nil {
 		err = errNilResponse

@@ -40,6 +40,7 @@ func (l callLog) attempt(n int, a *attempt) {
 	attrs := []slog.Attr{
 		slog.Int("attempt", n),
 		slog.Int("status", a.evidence.StatusCode),
+		slog.Duration("queued", a.queued),
 		slog.Duration("duration", a.evidence.Ended.Sub(a.evidence.Began)),
 		slog.String("result", matrix[a.point].words),
 	}

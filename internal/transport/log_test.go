@@ -2,11 +2,13 @@ package transport
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // TestLog proves what a call leaves in a log, which is all that ever does.
@@ -23,16 +25,17 @@ func TestLog(t *testing.T) {
 		network := serve(status(429, "Retry-After", "2", "X-Request-Id", "r-1"), status(200, "X-Request-Id", "4111111111111111"))
 		call := write()
 		call.Path = "/secret"
-		c := newClient(t, network, WithRetryWait(0, 0), WithLogger(logger), WithTokenSource(StaticToken("secret")), WithHeader("X-A", "secret"))
+		c := newClient(t, network, WithRetryWait(0, 0), WithLogger(logger), WithTokenSource(StaticToken("secret")), WithHeader("X-A", "secret"),
+			WithLimiter(limiterFunc(func(context.Context) error { time.Sleep(3 * time.Second); return nil })))
 		c.Do(t.Context(), call, nil)
 		newClient(t, serve(status(400)), WithLogger(logger)).get(t.Context())
 		const about = ` service=test operation=write route="POST /{id}" `
 		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 		for i, want := range []string{
-			"level=DEBUG msg=attempt" + about + "attempt=1 status=429 duration=0s result=refused request_id=r-1",
+			"level=DEBUG msg=attempt" + about + "attempt=1 status=429 queued=3s duration=0s result=refused request_id=r-1",
 			"level=INFO msg=retry" + about + "attempt=1 status=429 result=refused wait=2.",
-			"level=DEBUG msg=attempt" + about + "attempt=2 status=200 duration=0s result=success",
-			"level=DEBUG msg=call" + about + "attempts=2 status=200 duration=2.",
+			"level=DEBUG msg=attempt" + about + "attempt=2 status=200 queued=3s duration=0s result=success",
+			"level=DEBUG msg=call" + about + "attempts=2 status=200 duration=8.",
 			"level=DEBUG msg=attempt service=test operation=read",
 			"level=INFO msg=call service=test operation=read",
 		} {
