@@ -189,7 +189,7 @@ func TestLookupAllStopsWithTheLoop(t *testing.T) {
 		pulled := 0
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(10*time.Minute, cancel)
-		for r, err := range s.client(t, bins.WithAttemptTimeout(0)).LookupAll(ctx, func(yield func(string) bool) {
+		for r, err := range s.client(t, bins.WithAttemptTimeout(2*time.Hour)).LookupAll(ctx, func(yield func(string) bool) {
 			for card := range numbered(1 << 30) {
 				if pulled++; !yield(card) {
 					return

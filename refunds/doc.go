@@ -42,4 +42,11 @@
 // and 401 with another token. It never repeats an unknown outcome, unless
 // [WithResubmit] says that the service removes duplicates, which its
 // documentation does not.
+//
+// # Any number of refunds
+//
+// [Client.SubmitAll] takes a sequence of records of any length and yields what
+// became of each, several requests at a time and in bounded memory. It pauses
+// while the service fails, so that an outage leaves few outcomes unknown, and
+// lets requests on the wire finish when it is stopped.
 package refunds

@@ -105,8 +105,9 @@ func WithRetryWait(base, limit time.Duration) Option { return transport.WithRetr
 // WithAttemptTimeout bounds each attempt, from the moment the limiter gave leave
 // to the last byte of the answer; of a download, to the answer's header, and
 // then each wait for more of its body. A shorter one for refunds makes more
-// outcomes unknown. Zero is no bound but the deadline of the context. The default
-// is 10 seconds for bins, 35 for refunds, 30 for updater.
+// outcomes unknown. Zero is no bound but that of the call: the deadline of the
+// context, or the time that a call without one may take. The default is 10 seconds
+// for bins, 35 for refunds, 30 for updater.
 func WithAttemptTimeout(d time.Duration) Option { return transport.WithAttemptTimeout(d) }
 
 // WithRateLimit lets the client send at most limit requests a second, repetitions

@@ -57,42 +57,62 @@ func (r Receipt) LogValue() slog.Value {
 // It ends by the deadline of ctx, or after 90 seconds if ctx has none. When ctx
 // ends while the request is on the wire the outcome is unknown: give it time.
 func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts ...Option) (*Receipt, error) {
-	const operation = "submit"
-	var refundID string
-	if r != nil {
-		refundID = r.RefundID
-	}
-	notSent := func(err error) (*Receipt, error) {
-		return nil, &OutcomeError{Outcome: OutcomeNotSent, RefundID: refundID, Err: &Error{Operation: operation, Err: err}}
-	}
-	if c == nil || c.core == nil {
-		return notSent(transport.Invalid("the client was not made by NewClient"))
-	}
-	account, err := transport.Segment("account id", accountID)
+	path, err := c.path(accountID)
 	if err != nil {
-		return notSent(err)
+		return nil, notSent(r.id(), err)
 	}
 	body, err := r.encode()
 	if err != nil {
-		return notSent(err)
+		return nil, notSent(r.id(), err)
 	}
+	return c.send(ctx, nil, &outgoing{r.id(), path, body}, opts)
+}
+
+const operation = "submit"
+
+// An outgoing refund is ready to be sent.
+type outgoing struct {
+	refundID string
+	path     string
+	body     []byte
+}
+
+// path is where an account's refunds go.
+func (c *Client) path(accountID string) (string, error) {
+	if c == nil || c.core == nil {
+		return "", transport.Invalid("the client was not made by NewClient")
+	}
+	account, err := transport.Segment("account id", accountID)
+	return "/v1/" + account + "/refunds", err
+}
+
+// notSent is the error of a refund that was not handed to the network.
+func notSent(refundID string, err error) error {
+	return &OutcomeError{Outcome: OutcomeNotSent, RefundID: refundID, Err: &Error{Operation: operation, Err: err}}
+}
+
+// send makes the call. With wire it is one of many: it may queue for the limiter
+// as long as that takes, and wire ends its request instead of ctx.
+func (c *Client) send(ctx, wire context.Context, o *outgoing, opts []Option) (*Receipt, error) {
 	result := c.core.Do(ctx, &transport.Call{
 		Operation: operation,
 		Method:    http.MethodPost,
 		Route:     "/v1/{account_id}/refunds",
-		Path:      "/v1/" + account + "/refunds",
+		Path:      o.path,
 		Headers: func(h http.Header) {
 			h["Content-Type"] = []string{"application/json"}
 			h["Accept"] = []string{"application/json"}
 			h["Accept-Encoding"] = []string{"identity"}
 		},
-		Body:  body,
-		Write: true,
+		Body:    o.body,
+		Write:   true,
+		Patient: wire != nil,
+		Wire:    wire,
 	}, opts)
 	if result.Failure != nil {
 		return nil, &OutcomeError{
 			Outcome:  Outcome(result.Outcome),
-			RefundID: refundID,
+			RefundID: o.refundID,
 			Attempts: result.Attempts,
 			Evidence: Evidence(result.Evidence),
 			Err:      (*Error)(result.Failure),
@@ -107,6 +127,13 @@ func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts .
 		Attempts:    result.Attempts,
 		AcceptedAt:  result.Evidence.Ended,
 	}, nil
+}
+
+func (r *Refund) id() string {
+	if r == nil {
+		return ""
+	}
+	return r.RefundID
 }
 
 func (r *Refund) encode() ([]byte, error) {

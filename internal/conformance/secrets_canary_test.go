@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,11 +64,21 @@ func TestCanaries(t *testing.T) {
 		bins.WithHeader("X-Secret", planted("a header's value")), bins.WithMaxResponseBytes(4 << 10),
 	}
 	clients := func(t *testing.T, over http.RoundTripper) []endpoint {
-		list, err := endpoints(base, plantedIDs(), append(options, bins.WithHTTPClient(&http.Client{Transport: over}))...)
+		ids, opts := plantedIDs(), append(options, bins.WithHTTPClient(&http.Client{Transport: over}))
+		list, err := endpoints(base, ids, opts...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return list
+		return append(list, endpoint{"bulk refund", nil, func(ctx context.Context, call ...bins.Option) (any, error) {
+			client, err := refunds.NewClient(base, slices.Concat(opts, call)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for s, err := range client.SubmitAll(ctx, ids.account, slices.Values([]*refunds.Refund{ids.refund}), refunds.BulkOptions{}) {
+				return &s, err
+			}
+			return nil, nil
+		}})
 	}
 
 	t.Run("options", func(t *testing.T) {
@@ -186,6 +197,10 @@ func checkAnswer(t *testing.T, name string, v any, err error) {
 	switch v := v.(type) {
 	case *refunds.Receipt:
 		checkErrorOrNil(t, name, v.BodyErr)
+	case *refunds.Submission:
+		if v.Receipt != nil {
+			checkAnswer(t, name, v.Receipt, nil)
+		}
 	case *bins.LookupResponse:
 		for _, result := range v.Cards {
 			checkPrints(t, name, result)

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -38,35 +39,51 @@ type bulkReport struct {
 }
 
 func TestMain(m *testing.M) {
-	if encoded, ok := os.LookupEnv("CARDDATA_BULK_JOB"); ok {
-		var job bulkJob
-		if err := json.Unmarshal([]byte(encoded), &job); err != nil {
-			panic(err)
-		}
-		if err := json.NewEncoder(os.Stdout).Encode(job.run()); err != nil {
-			panic(err)
-		}
+	if runJob[bulkJob, bulkReport]() || runJob[refundJob, refundReport]() {
 		return
 	}
 	flag.Parse()
 	os.Exit(m.Run())
 }
 
-// start runs the job in a process of its own.
-func (job bulkJob) start(t *testing.T) bulkReport {
+// A job runs in a process of its own and reports R.
+type job[R any] interface{ run() R }
+
+// variable is where a process finds its job.
+func variable[J job[R], R any]() string {
+	return "CARDDATA_" + strings.ToUpper(reflect.TypeFor[J]().Name())
+}
+
+// runJob runs the job that this process was started for, if it is a J.
+func runJob[J job[R], R any]() bool {
+	encoded, ok := os.LookupEnv(variable[J, R]())
+	if !ok {
+		return false
+	}
+	var j J
+	if err := json.Unmarshal([]byte(encoded), &j); err != nil {
+		panic(err)
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(j.run()); err != nil {
+		panic(err)
+	}
+	return true
+}
+
+// startJob runs a job in a process of its own.
+func startJob[J job[R], R any](t *testing.T, j J) (report R) {
 	t.Helper()
-	encoded, err := json.Marshal(job)
+	encoded, err := json.Marshal(j)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), "CARDDATA_BULK_JOB="+string(encoded))
+	cmd.Env = append(os.Environ(), variable[J, R]()+"="+string(encoded))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var report bulkReport
 	if err := json.Unmarshal(out, &report); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
@@ -205,7 +222,7 @@ func TestBulkSendsEachBINOnce(t *testing.T) {
 	}
 	for _, n := range inputs {
 		engine, url := serve(t)
-		report := bulkJob{URL: url, Inputs: n, Distinct: 20_000}.start(t)
+		report := startJob(t, bulkJob{URL: url, Inputs: n, Distinct: 20_000})
 		t.Logf("%d inputs: %+v, %d requests at the service, peak %d MiB", n, report.Progress, engine.RequestCount(sandbox.Bins), report.PeakMiB)
 		if report.Wrong > 0 || report.Unanswered > 0 || report.Progress.Done != n {
 			t.Errorf("%d inputs: %+v", n, report)
@@ -227,7 +244,7 @@ func TestBulkByRanges(t *testing.T) {
 		inputs, ranges = 5_000_000, 400_000
 	}
 	engine, url := serve(t)
-	report := bulkJob{URL: url, Inputs: inputs, Ranges: ranges, Bulk: true}.start(t)
+	report := startJob(t, bulkJob{URL: url, Inputs: inputs, Ranges: ranges, Bulk: true})
 	requests := engine.RequestCount(sandbox.Bins)
 	t.Logf("by range: %+v, %d ranges met, %d requests, peak %d MiB", report.Progress, report.RangesMet, requests, report.PeakMiB)
 	if report.Wrong > 0 || report.Unanswered > 0 || report.Progress.Done != inputs {
@@ -245,7 +262,7 @@ func TestBulkByRanges(t *testing.T) {
 		if prefix == 0 {
 			job.Inputs /= 10 // every card number is asked for, which takes its time
 		}
-		report := job.start(t)
+		report := startJob(t, job)
 		t.Logf("by the first %d digits (0: by all): %d inputs, %d requests, %d wrong (%.1f %%)", prefix, job.Inputs,
 			engine.RequestCount(sandbox.Bins), report.Wrong, 100*float64(report.Wrong)/float64(job.Inputs))
 	}

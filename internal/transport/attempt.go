@@ -53,7 +53,11 @@ func (r *run) RoundTrip(req *http.Request) (*http.Response, error) {
 	a.sent = true
 	r.attempts++
 
-	ctx, cancel := context.WithCancelCause(req.Context())
+	wire := req.Context()
+	if r.call.Wire != nil {
+		wire = r.call.Wire
+	}
+	ctx, cancel := context.WithCancelCause(wire)
 	expire := func() { cancel(ErrTimeout) }
 	timer := newTimer(r.settings.AttemptTimeout, expire)
 	var w witness
@@ -72,7 +76,7 @@ func (r *run) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp = nil // net/http would log a complaint of a transport that returns both
 		a.err = err
 		switch {
-		case req.Context().Err() != nil:
+		case wire.Err() != nil:
 			a.point = callerEnded
 		case context.Cause(ctx) == ErrTimeout:
 			a.point = attemptTimedOut
@@ -129,6 +133,10 @@ func (r *run) prepare(req *http.Request, a *attempt) (*http.Request, error) {
 			a.token = token
 		}
 		out.Header["Authorization"] = []string{"Bearer " + a.token}
+	}
+	// The limiter and the source may not have looked.
+	if err := ctx.Err(); err != nil {
+		return nil, stop(callerEnded, err)
 	}
 	return out, nil
 }

@@ -87,7 +87,13 @@ type Call struct {
 	Body      []byte            // nil: none; never changed after the call began
 	Write     bool              // processed twice, it does harm
 	Stream    bool              // hand the body of a 200 over unread
-	Patient   bool              // may queue for the limiter beyond the CallTimeout
+
+	// Patient calls may queue for the limiter beyond the CallTimeout. It bounds
+	// their attempts, where nothing else does.
+	Patient bool
+	// Wire ends the request on the wire. The call's own context then ends what has
+	// not begun: waits and further attempts. Nil: that ends both.
+	Wire context.Context
 
 	// Decode reads the body of a success. Its error makes the answer malformed.
 	Decode func(body []byte) error
@@ -121,10 +127,17 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) Result {
 	if err != nil {
 		return refused(call, err)
 	}
-	if _, bounded := ctx.Deadline(); !bounded && !call.Patient && c.service.CallTimeout > 0 {
+	_, bounded := ctx.Deadline()
+	switch {
+	case bounded || c.service.CallTimeout == 0:
+	case !call.Patient:
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.service.CallTimeout)
 		defer cancel()
+	case settings.AttemptTimeout == 0:
+		patient := *settings
+		patient.AttemptTimeout = c.service.CallTimeout
+		settings = &patient
 	}
 	r := &run{client: c, call: call, settings: settings, began: time.Now()}
 	r.log = newCallLog(ctx, settings.Logger, c.service.Name, call)

@@ -1,0 +1,195 @@
+package refunds_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/carddata/carddata-go/refunds"
+	"github.com/carddata/carddata-go/refunds/refundstest"
+)
+
+// An outage costs few records: those that open the breaker, those in flight with
+// them, and the probes. What was not sent says why.
+func TestSubmitAllGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const concurrency = 8
+		s := &service{
+			latency: func(string) time.Duration { return 10 * time.Millisecond },
+			status:  func(string) int { return http.StatusGatewayTimeout },
+		}
+		counts := map[refunds.Outcome]int{}
+		for s, err := range s.client(t).SubmitAll(t.Context(), "acct", numbered(1000), refunds.BulkOptions{GiveUpAfter: 10 * time.Minute}) {
+			counts[s.Outcome]++
+			suspended := errors.Is(err, refunds.ErrSuspended)
+			if suspended != (s.Outcome == refunds.OutcomeNotSent) || suspended && (s.Attempts != 0 || errors.Is(err, refunds.ErrOutcomeUnknown)) {
+				t.Errorf("%v: %v", s, err)
+			}
+			if !errors.Is(err, refunds.ErrServer) {
+				t.Errorf("%v does not say what failed", err)
+			}
+			if suspended && err.Error() != "refunds: submit: the service kept failing, submission is suspended: the refund was not sent" {
+				t.Error(err)
+			}
+		}
+		arrived := s.arrived
+		var probes []time.Duration
+		for i, a := range arrived {
+			if a.at > 20*time.Millisecond {
+				probes = append(probes, a.at-arrived[i-1].at)
+			}
+		}
+		if before := len(arrived) - len(probes); before < concurrency || before > concurrency+4 {
+			t.Errorf("%d records were sent before the breaker opened, want %d at most", before, concurrency+4)
+		}
+		for i, wait := range probes[:len(probes)-1] {
+			grown := min(time.Second<<i, 2*time.Minute)
+			if wait < grown/2 || wait > grown+20*time.Millisecond {
+				t.Errorf("probe %d came after %v, want half of %v and more", i, wait, grown)
+			}
+		}
+		if last := arrived[len(arrived)-1].at; last < 10*time.Minute || last > 10*time.Minute+time.Second {
+			t.Errorf("the last probe came after %v", last)
+		}
+		if counts[refunds.OutcomeUnknown] != len(arrived) || counts[refunds.OutcomeNotSent] != 1000-len(arrived) {
+			t.Errorf("%v, sent %d", counts, len(arrived))
+		}
+	})
+}
+
+// Nineteen minutes without a connection cost some records, which were not sent.
+// All others are accepted, soon after it.
+func TestSubmitAllOutlastsAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := refundstest.NewServer(t)
+		began := time.Now()
+		up := func() bool { return time.Since(began) < time.Minute || time.Since(began) > 20*time.Minute }
+		inner := fake.HTTPClient().Transport
+		client := fake.Client(refunds.WithRateLimit(1, 1), refunds.WithHTTPClient(&http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			if !up() {
+				fake.Script(refundstest.Fault{Refuse: true})
+			}
+			return inner.RoundTrip(r)
+		})}))
+		counts := map[refunds.Outcome]int{}
+		var pauses, resumes int
+		paused := false
+		o := refunds.BulkOptions{Progress: func(p refunds.BulkProgress) {
+			switch {
+			case p.Paused && !paused:
+				pauses++
+			case !p.Paused && paused:
+				resumes++
+			}
+			paused = p.Paused
+		}}
+		for s := range client.SubmitAll(t.Context(), "acct", numbered(1000), o) {
+			counts[s.Outcome]++
+		}
+		if lost := counts[refunds.OutcomeNotSent]; lost < 12 || lost > 40 || counts[refunds.OutcomeAccepted] != 1000-lost {
+			t.Errorf("%v", counts)
+		}
+		if len(fake.Recorded()) != counts[refunds.OutcomeAccepted] || pauses != 1 || resumes != 1 {
+			t.Errorf("recorded %d of %v, paused %d times, resumed %d times", len(fake.Recorded()), counts, pauses, resumes)
+		}
+		if took := time.Since(began); took > 40*time.Minute {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+// Five failures that every record would meet pause the submission; refusals of a
+// record, and failures with an answer between them, do not.
+func TestSubmitAllTellsAnOutageFromARefusedRecord(t *testing.T) {
+	down := refunds.WithTokenSource(refunds.TokenFunc(func(context.Context) (string, error) { return "", errors.New("down") }))
+	for _, test := range []struct {
+		name     string
+		statuses []int // in turn
+		pauses   bool
+		opts     []refunds.Option
+	}{
+		{"accepted", []int{200}, false, nil},
+		{"400", []int{400}, false, nil},
+		{"409", []int{409}, false, nil},
+		{"413", []int{413}, false, nil},
+		{"422", []int{422}, false, nil},
+		{"four failures, then an answer", []int{503, 503, 503, 503, 200}, false, nil},
+		{"four failures, then a refusal", []int{503, 503, 503, 503, 400}, false, nil},
+		{"503", []int{503}, true, nil},
+		{"500", []int{500}, true, nil},
+		{"408", []int{408}, true, nil},
+		{"429", []int{429}, true, nil},
+		{"401", []int{401}, true, nil},
+		{"403", []int{403}, true, nil},
+		{"404", []int{404}, true, nil},
+		{"302", []int{302}, true, nil},
+		{"307", []int{307}, true, nil},
+		{"501", []int{501}, true, nil},
+		{"a mixture", []int{503, 401, 429, 408, 302}, true, nil},
+		{"no credential", nil, true, []refunds.Option{down}},
+		{"no limiter", nil, true, []refunds.Option{refunds.WithLimiter(refusal{errors.New("down")})}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			n := 0
+			s := &service{status: func(string) int { n++; return test.statuses[(n-1)%len(test.statuses)] }}
+			paused := false
+			o := refunds.BulkOptions{Concurrency: 1, Progress: func(p refunds.BulkProgress) { paused = paused || p.Paused }}
+			client := s.client(t, append(test.opts, refunds.WithMaxRetries(0))...)
+			for range client.SubmitAll(t.Context(), "acct", numbered(5), o) {
+			}
+			if paused != test.pauses {
+				t.Errorf("%s: paused %v", test.name, paused)
+			}
+		})
+	}
+}
+
+// A pause ends with the context.
+func TestSubmitAllDoesNotWaitForAProbeThatWillNotBe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Minute+time.Millisecond)
+		defer cancel()
+		s := &service{status: func(string) int { return 503 }}
+		done := 0
+		for s, err := range s.client(t).SubmitAll(ctx, "acct", numbered(1000), refunds.BulkOptions{GiveUpAfter: -1}) {
+			done++
+			if errors.Is(err, refunds.ErrSuspended) || (s.Index < 0) != errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%v: %v", s, err)
+			}
+		}
+		if took := time.Since(s.began); took != 90*time.Minute+time.Millisecond || done > 120 {
+			t.Errorf("%d results in %v", done, took)
+		}
+	})
+}
+
+// What the end of the context cuts off says nothing of the service.
+func TestSubmitAllIsNotPausedByItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		s := &service{latency: func(id string) time.Duration {
+			if id == "rf_0" {
+				return 0
+			}
+			return time.Hour
+		}}
+		var last refunds.BulkProgress
+		o := refunds.BulkOptions{Grace: -1, Progress: func(p refunds.BulkProgress) {
+			if last = p; p.Paused {
+				t.Error("paused")
+			}
+		}}
+		for s := range s.client(t).SubmitAll(ctx, "acct", numbered(1000), o) {
+			if s.Index == 0 {
+				time.Sleep(2 * time.Second) // and then all else has settled
+			}
+		}
+		if last.Unknown != 8 {
+			t.Errorf("%+v", last)
+		}
+	})
+}

@@ -1,0 +1,171 @@
+package refunds_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/carddata/carddata-go/internal/testkit"
+	"github.com/carddata/carddata-go/refunds"
+)
+
+// A service answers refunds without a network, and keeps what arrived. Without
+// functions it accepts at once.
+type service struct {
+	latency func(id string) time.Duration
+	status  func(id string) int
+
+	mu      sync.Mutex
+	began   time.Time
+	arrived []arrival
+	flying  int
+}
+
+type arrival struct {
+	id string
+	at time.Duration
+}
+
+func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
+	id := refundID(r)
+	r.Body.Close()
+	s.mu.Lock()
+	s.arrived = append(s.arrived, arrival{id, time.Since(s.began)})
+	s.flying++
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.flying--
+	}()
+	status := http.StatusOK
+	if s.latency != nil {
+		select {
+		case <-time.After(s.latency(id)):
+		case <-r.Context().Done():
+			return nil, context.Cause(r.Context())
+		}
+	}
+	if s.status != nil {
+		status = s.status(id)
+	}
+	return testkit.Answer(status, "{}")(r)
+}
+
+func (s *service) ids() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var ids []string
+	for _, a := range s.arrived {
+		ids = append(ids, a.id)
+	}
+	return ids
+}
+
+func (s *service) client(t testing.TB, opts ...refunds.Option) *refunds.Client {
+	t.Helper()
+	s.began = time.Now()
+	client, err := refunds.NewClient(testkit.Base,
+		append([]refunds.Option{refunds.WithHTTPClient(&http.Client{Transport: s}), refunds.WithRetryWait(0, 0)}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// named yields refunds with the ids.
+func named(ids ...string) iter.Seq[*refunds.Refund] {
+	return func(yield func(*refunds.Refund) bool) {
+		for _, id := range ids {
+			if !yield(&refunds.Refund{RefundID: id}) {
+				return
+			}
+		}
+	}
+}
+
+// numbered yields n refunds, rf_0 and so on.
+func numbered(n int) iter.Seq[*refunds.Refund] {
+	return func(yield func(*refunds.Refund) bool) {
+		for i := range n {
+			if !yield(&refunds.Refund{RefundID: fmt.Sprint("rf_", i)}) {
+				return
+			}
+		}
+	}
+}
+
+// summary is a result in short.
+func summary(s refunds.Submission, err error) string {
+	text := fmt.Sprint(s.Index, " ", s.RefundID, " ", s.Outcome)
+	if errors.Is(err, context.Canceled) {
+		text += ", canceled"
+	}
+	return text
+}
+
+// A watchedWire counts what is in flight.
+type watchedWire struct {
+	next http.RoundTripper
+
+	mu       sync.Mutex
+	flying   map[string]int // by refund_id
+	now      int
+	most     int
+	doubled  bool
+	requests int
+}
+
+func (w *watchedWire) RoundTrip(r *http.Request) (*http.Response, error) {
+	id := refundID(r)
+	w.note(func() {
+		w.requests++
+		w.now++
+		w.flying[id]++
+		w.most = max(w.most, w.now)
+		w.doubled = w.doubled || w.flying[id] > 1
+	})
+	defer w.note(func() { w.now--; w.flying[id]-- })
+	return w.next.RoundTrip(r)
+}
+
+func (w *watchedWire) note(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
+}
+
+func (w *watchedWire) inFlight() (n int) {
+	w.note(func() { n = w.now })
+	return n
+}
+
+// refundID reads the id, and leaves the request as it was.
+func refundID(r *http.Request) string {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(err)
+	}
+	r.Body.Close()
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var refund refunds.Refund
+	if err := json.Unmarshal(body, &refund); err != nil {
+		panic(err)
+	}
+	return refund.RefundID
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func sorted(s []string) []string { return slices.Sorted(slices.Values(s)) }
