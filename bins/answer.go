@@ -42,30 +42,48 @@ func (a *answer) result(id string) Result {
 	return r
 }
 
-// ask sends the lookups in one request and returns their answers in order.
-func (c *Client) ask(ctx context.Context, s *answerStore, lookups []*lookup, enhanced *bool, how lookupHow) (_ []answer, attempts int, _ error) {
+// refuse ends a lookup that cannot be sent.
+func (l *lookup) refuse(err error) { l.answer, l.resolved, l.asked = answer{err: err}, true, true }
+
+// A delivery is what a request came to.
+type delivery struct {
+	answers  []answer          // in order of the lookups
+	values   map[string][]byte // for the caller's cache
+	attempts int
+	err      error
+}
+
+// ask sends the lookups in one request.
+func (c *Client) ask(ctx context.Context, s *answerStore, lookups []*lookup, enhanced *bool, how lookupHow) (d delivery) {
 	request := &LookupRequest{Cards: make([]LookupCard, len(lookups)), Enhanced: enhanced}
 	sent := make([]string, len(lookups))
 	for i, l := range lookups {
 		sent[i] = l.sent
 		request.Cards[i].Card = NewIdentifier(l.sent)
 	}
-	resp, attempts, err := c.lookup(ctx, request, how, nil)
-	if err != nil {
-		return nil, attempts, err
+	var resp *LookupResponse
+	if resp, d.attempts, d.err = c.lookup(ctx, request, how, nil); d.err == nil {
+		d.answers, d.values = s.settle(sent, resp.Cards)
 	}
-	return s.settle(ctx, sent, resp.Cards), attempts, nil
+	return d
 }
 
-// take gives each lookup its answer, or all of them the error.
-func take(lookups []*lookup, answers []answer, err error) {
+// give gives each lookup its answer, or all of them the error.
+func (d *delivery) give(lookups []*lookup) {
 	for i, l := range lookups {
 		l.resolved = true
-		if err != nil {
-			l.answer = answer{err: err}
+		if d.err != nil {
+			l.answer = answer{err: d.err}
 		} else {
-			l.answer = answers[i]
+			l.answer = d.answers[i]
 		}
+	}
+}
+
+// forgetCard removes what belongs to the one card that was asked for.
+func (r *Result) forgetCard() {
+	if r.Data != nil && r.Data.Card != nil {
+		r.Data.Card.PANOrToken, r.Data.Card.CorrelationID = Identifier{}, ""
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 )
 
 // An answerStore is where bulk lookups and loaders find and keep answers: in
@@ -13,13 +14,20 @@ type answerStore struct {
 	shared   Cache // nil: none beyond memory
 	enhanced enhancement
 	ranges   bool
+	missing  func() error // of a card that an answer leaves out
 }
 
-func newAnswerStore(c Cache, enhanced *bool, ranges bool) *answerStore {
-	s := &answerStore{enhanced: enhancementOf(enhanced), ranges: ranges}
-	if m, ok := c.(*MemoryCache); ok && m != nil {
+func newAnswerStore(operation string, c Cache, enhanced *bool, ranges bool) *answerStore {
+	s := &answerStore{
+		enhanced: enhancementOf(enhanced), ranges: ranges,
+		missing: func() error { return &Error{Operation: operation, Err: ErrMissing} },
+	}
+	switch m, ok := c.(*MemoryCache); {
+	case m != nil:
 		s.memory = m
-	} else {
+	case ok:
+		s.memory = NewMemoryCache(CacheOptions{})
+	default:
 		s.memory, s.shared = NewMemoryCache(CacheOptions{}), c
 	}
 	return s
@@ -47,6 +55,8 @@ func (s *answerStore) resolve(ctx context.Context, lookups []*lookup) []*lookup 
 	if len(keys) == 0 {
 		return rest
 	}
+	ctx, cancel := context.WithTimeout(ctx, cachePatience)
+	defer cancel()
 	values, err := s.shared.Get(ctx, keys)
 	if err != nil {
 		return rest
@@ -58,20 +68,24 @@ func (s *answerStore) resolve(ctx context.Context, lookups []*lookup) []*lookup 
 		if !ok || json.Unmarshal(value, &r) != nil {
 			return false
 		}
+		// Nothing but cards is shared.
+		if _, none := r.Card(); none != nil {
+			return false
+		}
 		l.answer, l.resolved = s.pack(l.sent, r), true
 		s.memory.keep(l.known)
 		return true
 	})
 }
 
-// settle finds each identifier's item in an answer of the service, and keeps the
-// items.
-func (s *answerStore) settle(ctx context.Context, sent []string, items []Result) []answer {
-	answers, known := make([]answer, len(sent)), make([]*entry, len(sent))
-	values := map[string][]byte{}
+// settle finds each identifier's item in an answer of the service, keeps the
+// items, and returns the values to share.
+func (s *answerStore) settle(sent []string, items []Result) (answers []answer, values map[string][]byte) {
+	answers, values = make([]answer, len(sent)), map[string][]byte{}
+	known := make([]*entry, len(sent))
 	for i, found := range correlate(sent, items) {
 		if found < 0 {
-			answers[i].err = ErrMissing
+			answers[i].err = s.missing()
 			continue
 		}
 		r := items[found]
@@ -79,23 +93,33 @@ func (s *answerStore) settle(ctx context.Context, sent []string, items []Result)
 		known[i] = answers[i].known
 		if _, none := r.Card(); s.shared != nil && none == nil && !mayBeCardNumber(sent[i]) {
 			r = r.clone()
-			r.Data.Card.PANOrToken, r.Data.Card.CorrelationID = Identifier{}, ""
+			r.forgetCard()
 			if value, err := json.Marshal(r); err == nil {
 				values[s.key(sent[i])] = value
 			}
 		}
 	}
 	s.memory.keep(known...)
-	if len(values) > 0 {
-		// A cache that keeps nothing costs requests, and no answer.
-		_ = s.shared.Set(ctx, values, jittered(s.memory.o.TTL))
+	return answers, values
+}
+
+// cachePatience bounds each call of the caller's cache.
+const cachePatience = 250 * time.Millisecond
+
+// share keeps values in the caller's cache. One that keeps nothing costs requests,
+// and no answer.
+func (s *answerStore) share(ctx context.Context, values map[string][]byte) {
+	if len(values) == 0 {
+		return
 	}
-	return answers
+	ctx, cancel := context.WithTimeout(ctx, cachePatience)
+	defer cancel()
+	_ = s.shared.Set(ctx, values, jittered(s.memory.options().TTL))
 }
 
 // pack makes an answer of a result, which memory has yet to keep.
 func (s *answerStore) pack(id string, r Result) answer {
-	a := answer{known: s.memory.pack(cacheKey{id, s.enhanced}, &r, s.ranges, s.memory.o.TTL)}
+	a := answer{known: s.memory.pack(cacheKey{id, s.enhanced}, &r, s.ranges, s.memory.options().TTL)}
 	if a.known == nil {
 		a.whole = r
 		return a

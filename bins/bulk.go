@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"log/slog"
 )
 
 // BulkOptions configure [Client.LookupAll]. The zero value is good.
@@ -11,21 +12,23 @@ type BulkOptions struct {
 	// Enhanced is sent with every request, as [LookupRequest.Enhanced].
 	Enhanced *bool
 
-	// Concurrency is how many requests may be in flight. Zero is 8.
+	// Concurrency is how many requests may be in flight, 10,000 at most. Zero is 8.
 	Concurrency int
 
-	// PrefixLength sends only the first so many digits of what may be a card
-	// number, which is anything that holds 12 digits or more, a token too, so that
-	// no card number leaves the process. It costs precision where the service tells cards apart by more
-	// digits: 8 of them are the BIN, and features differ up to the tenth. Zero
-	// sends identifiers as they are.
+	// PrefixLength sends only the first so many digits, at most 11, of what may be a
+	// card number, so that none leaves the process: of anything that holds 12 digits
+	// or more, in whatever notation or script, a token too. 8 digits are a BIN, and
+	// features differ up to the tenth: where the service tells cards apart by more
+	// digits than are sent, answers are a neighbour's. Zero sends identifiers as
+	// they are.
 	PrefixLength int
 
 	// Ranges assumes that one answer serves every identifier between its BINMin
 	// and BINMax, so that card numbers need requests by the range and not by the
 	// number. The service does not document that. Bounds that are no range, or do
-	// not hold the identifier that was asked for, are not used, and items without a
-	// card have none: an unknown card number is asked for each time.
+	// not hold all that begins with what was sent, are not used; so a prefix gains
+	// little by it. Items without a card have no range: an unknown card number is
+	// asked for each time.
 	Ranges bool
 
 	// Cache is where answers are looked for before, and kept after, a request. Nil
@@ -52,27 +55,35 @@ type BulkProgress struct {
 	Conflicts int64
 }
 
-// A BulkResult is the answer for one input.
+// A BulkResult is the answer for one input. What the service knows of the card is
+// in Result.Card().
 type BulkResult struct {
 	// Index is the position of the input, from 0; -1 if the error that comes with
 	// it ended the lookup.
 	Index int
-	// Card is the input.
-	Card Identifier
-	// Result is the service's item, a copy of the receiver's own. Reused for
-	// another input, its PANOrToken and CorrelationID are "", and so is its BIN
-	// where the input does not begin with it.
+	// Input is the identifier that this is the answer for.
+	Input Identifier
+	// Result is the service's item, a copy of the receiver's own. Where it is
+	// Reused, PANOrToken and CorrelationID are "", and so is a BIN with which the
+	// input does not begin.
 	Result Result
-	// Reused tells that the answer was not asked for this input alone.
+	// Reused tells that no request asked for this input: the answer is that of an
+	// earlier one, or of the cache.
 	Reused bool
 }
 
+// LogValue logs the index, the input masked and whether there is a card.
+func (r BulkResult) LogValue() slog.Value {
+	return slog.GroupValue(slog.Int("index", r.Index), slog.Any("input", r.Input), slog.Any("result", r.Result), slog.Bool("reused", r.Reused))
+}
+
 // ErrMissing: the service answered, and left this card out, or it could not be
-// told which item is this card's. Ask for it alone.
+// told which item is this card's. Ask for it alone, with [Client.Lookup].
 var ErrMissing = errors.New("the answer holds no item for this card")
 
 const (
 	defaultConcurrency = 8
+	maxConcurrency     = 10_000
 	// maxWaiting bounds the inputs that wait for an answer before them.
 	maxWaiting = 1 << 15
 	// maxLookups bounds the answers that wait with them, at rest.
@@ -88,7 +99,8 @@ const (
 // client's rate limit. It reads input only as fast as results are taken.
 //
 // The error that comes with a result is why this card has no answer, such as the
-// failure of its request or [ErrMissing]; the loop goes on. A failure that every
+// failure of its request, which fails all its cards, or [ErrMissing]; the loop goes
+// on. A failure that every
 // further request would meet ends it, with that error and Index -1: 401, 403,
 // 404, a redirect, an unusable argument or credential, an unknown host or
 // certificate, or the end of ctx. That the service knows nothing of a card is no

@@ -26,10 +26,10 @@ func ExampleClient_LookupAll() {
 		}
 		card, err := result.Result.Card()
 		if err != nil {
-			fmt.Println(result.Index, result.Card, "is not known")
+			fmt.Println(result.Index, result.Input, "is not known")
 			continue
 		}
-		fmt.Println(result.Index, result.Card, card.CardBrand, card.Country.Alpha2)
+		fmt.Println(result.Index, result.Input, card.CardBrand, card.Country.Alpha2)
 	}
 	fmt.Println("cards sent:", len(fake.Lookups()[0].Cards))
 	// Output:

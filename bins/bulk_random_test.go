@@ -93,8 +93,8 @@ func lookupAllOnce(t *testing.T, seed uint64) {
 			}
 			continue
 		}
-		if r.Index != next || r.Card.Reveal() != inputs[next] {
-			t.Fatalf("result %d of %v at the place of input %d, %s", r.Index, r.Card, next, inputs[next])
+		if r.Index != next || r.Input.Reveal() != inputs[next] {
+			t.Fatalf("result %d of %v at the place of input %d, %s", r.Index, r.Input, next, inputs[next])
 		}
 		if err == nil && r.Result.Data.Card.CardBrand != "of "+rangeOf(inputs[next])[:8] {
 			t.Errorf("input %d, %s, was answered for %s", next, inputs[next], r.Result.Data.Card.CardBrand)

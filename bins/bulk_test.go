@@ -117,7 +117,7 @@ func TestLookupAllAnswersEveryInputInOrder(t *testing.T) {
 			}
 		}, bins.BulkOptions{Concurrency: 8, Progress: func(p bins.BulkProgress) { last = p }}) {
 			want := fmt.Sprintf("4%07d", next*7919%3000)
-			if err != nil || r.Index != next || r.Card.Reveal() != want || r.Result.Data.Card.CardBrand != "of "+want {
+			if err != nil || r.Index != next || r.Input.Reveal() != want || r.Result.Data.Card.CardBrand != "of "+want {
 				t.Fatalf("result %d = %v, %v; want %s", next, r.Result.Data.Card, err, want)
 			}
 			next++
@@ -220,8 +220,8 @@ func TestLookupAllReportsWhatIsMissing(t *testing.T) {
 	var missing []string
 	for r, err := range s.client(t).LookupAll(t.Context(), numbered(10), bins.BulkOptions{}) {
 		if errors.Is(err, bins.ErrMissing) {
-			missing = append(missing, r.Card.Reveal())
-		} else if err != nil || r.Result.BIN != r.Card.Reveal() {
+			missing = append(missing, r.Input.Reveal())
+		} else if err != nil || r.Result.BIN != r.Input.Reveal() {
 			t.Errorf("result %d = %v, %v", r.Index, r.Result, err)
 		}
 	}

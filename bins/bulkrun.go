@@ -36,7 +36,7 @@ type bulkRun struct {
 
 // A waitingInput has its answer at rest, or a lookup that will bring it.
 type waitingInput struct {
-	card   Identifier
+	input  Identifier
 	known  *entry
 	lookup *lookup
 	first  bool // to need this lookup
@@ -45,10 +45,8 @@ type waitingInput struct {
 func (w *waitingInput) ready() bool { return w.known != nil || w.lookup.resolved }
 
 type answeredBatch struct {
-	lookups  []*lookup
-	answers  []answer
-	attempts int
-	err      error
+	lookups []*lookup
+	delivery
 }
 
 func newBulk(ctx context.Context, c *Client, o BulkOptions, yield func(BulkResult, error) bool) (*bulkRun, error) {
@@ -58,8 +56,10 @@ func newBulk(ctx context.Context, c *Client, o BulkOptions, yield func(BulkResul
 		err = transport.Invalid("the client was not made by NewClient")
 	case ctx == nil:
 		err = transport.Invalid("the context is nil")
-	case o.Concurrency < 0 || o.PrefixLength < 0:
-		err = transport.Invalid("a bulk option is negative")
+	case o.Concurrency < 0 || o.Concurrency > maxConcurrency:
+		err = transport.Invalid("the concurrency is %d, 0 to %d allowed", o.Concurrency, maxConcurrency)
+	default:
+		err = checkPrefix(o.PrefixLength)
 	}
 	if err != nil {
 		return nil, &Error{Operation: "lookup all", Err: err}
@@ -69,7 +69,7 @@ func newBulk(ctx context.Context, c *Client, o BulkOptions, yield func(BulkResul
 	}
 	b := &bulkRun{
 		client: c, o: o, yield: yield,
-		answers:  newAnswerStore(o.Cache, o.Enhanced, o.Ranges),
+		answers:  newAnswerStore("lookup all", o.Cache, o.Enhanced, o.Ranges),
 		lookups:  map[string]*lookup{},
 		wire:     make(chan struct{}, o.Concurrency),
 		answered: make(chan answeredBatch, 2*o.Concurrency),
@@ -85,7 +85,7 @@ func (b *bulkRun) stop() {
 
 // add takes one input and yields what is ready. It tells whether to go on.
 func (b *bulkRun) add(card string) bool {
-	w := waitingInput{card: NewIdentifier(card)}
+	w := waitingInput{input: NewIdentifier(card)}
 	sent := outgoing(card, b.o.PrefixLength)
 	if w.lookup = b.lookups[sent]; w.lookup == nil {
 		w.known = b.answers.remembered(sent)
@@ -94,7 +94,11 @@ func (b *bulkRun) add(card string) bool {
 		w.lookup, w.first = &lookup{sent: sent}, true
 		b.lookups[sent] = w.lookup
 		b.unpacked++
-		b.unsent = append(b.unsent, w.lookup)
+		if err := checkCard(sent); err != nil {
+			w.lookup.refuse(&Error{Operation: "lookup all", Err: err})
+		} else {
+			b.unsent = append(b.unsent, w.lookup)
+		}
 	}
 	if w.lookup != nil {
 		w.lookup.inputs++
@@ -160,8 +164,9 @@ func (b *bulkRun) send(must bool) {
 		leave := sync.OnceFunc(func() { <-b.wire })
 		defer leave()
 		how := lookupHow{patient: true, arrived: leave}
-		answers, attempts, err := b.client.ask(b.ctx, b.answers, batch, b.o.Enhanced, how)
-		b.answered <- answeredBatch{batch, answers, attempts, err}
+		got := b.client.ask(b.ctx, b.answers, batch, b.o.Enhanced, how)
+		b.answered <- answeredBatch{batch, got}
+		b.answers.share(b.ctx, got.values)
 	})
 }
 
@@ -190,7 +195,7 @@ func (b *bulkRun) receive(a answeredBatch) {
 		b.fatal = cmp.Or(b.fatal, a.err)
 		return
 	}
-	take(a.lookups, a.answers, a.err)
+	a.give(a.lookups)
 	for _, l := range a.lookups {
 		if l.known != nil {
 			b.unpacked--
@@ -245,12 +250,15 @@ func (b *bulkRun) drain() bool {
 }
 
 func (b *bulkRun) yieldResult(w *waitingInput) bool {
-	r := BulkResult{Index: b.progress.Done, Card: w.card, Reused: true}
+	r := BulkResult{Index: b.progress.Done, Input: w.input, Reused: true}
 	var err error
 	if l := w.lookup; l == nil {
-		r.Result = w.known.result(outgoing(w.card.Reveal(), b.o.PrefixLength))
+		r.Result = w.known.result(outgoing(w.input.Reveal(), b.o.PrefixLength))
 	} else {
 		r.Result, r.Reused, err = l.result(l.sent), !w.first || !l.asked, l.err
+		if r.Reused {
+			r.Result.forgetCard()
+		}
 		if l.inputs--; l.inputs == 0 {
 			delete(b.lookups, l.sent)
 			if l.known == nil {
@@ -276,18 +284,4 @@ func (b *bulkRun) report() {
 		b.progress.Conflicts = b.answers.memory.Conflicts()
 		b.o.Progress(b.progress)
 	}
-}
-
-// outgoing shortens what may be a card number to a prefix, if one is asked for.
-func outgoing(card string, prefix int) string {
-	if prefix == 0 || !mayBeCardNumber(card) {
-		return card
-	}
-	digits := make([]byte, 0, prefix)
-	for i := 0; i < len(card) && len(digits) < prefix; i++ {
-		if card[i] >= '0' && card[i] <= '9' {
-			digits = append(digits, card[i])
-		}
-	}
-	return string(digits)
 }

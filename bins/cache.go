@@ -11,10 +11,12 @@ import (
 
 // A Cache keeps answers beyond this process, such as in a Redis that replicas
 // share. Values are opaque; an implementation stores and returns them as they
-// are. Keys are made of identifier and Enhanced, never of a card number.
+// are. Keys are made of identifier and Enhanced, never of a card number; only
+// items that carry a card are kept.
 //
 // An error of Get counts as nothing found and one of Set as nothing kept: a
-// cache that fails costs requests and never an answer.
+// cache that fails costs requests and never an answer. The context of each call
+// ends after 250 milliseconds, which an implementation must obey.
 type Cache interface {
 	// Get returns the values of the keys that it has. There are 1 to 50 keys.
 	Get(ctx context.Context, keys []string) (map[string][]byte, error)
@@ -25,18 +27,20 @@ type Cache interface {
 // CacheOptions configure a [MemoryCache]. The zero value is good.
 type CacheOptions struct {
 	// Entries bounds how many answers are kept, and with them the memory: about
-	// 300 bytes each where issuers, products and costs repeat, up to some 2 KB
-	// where nothing does. The ones not used for longest go first. Zero is 100,000.
+	// 300 bytes each where issuers, products and costs repeat, some 2 KB where
+	// nothing does, and never more than 8 KB, as larger answers are not kept. The
+	// ones not used for longest go first. Zero is 100,000.
 	Entries int
-	// TTL is how long an answer is kept, less a random tenth, so that answers
-	// learned together do not expire together. Zero is 24 hours.
+	// TTL is how long an answer is kept, less up to a tenth at random, so that
+	// answers learned together do not expire together. Zero is 24 hours.
 	TTL time.Duration
-	// NegativeTTL is the same for items without a card. Zero is one hour; below
-	// zero they are not kept.
+	// NegativeTTL is the same for items without a card, which are kept in memory
+	// alone. Zero is one hour; below zero they are not kept.
 	NegativeTTL time.Duration
 }
 
-// A MemoryCache keeps answers in memory. It may be shared by any number of
+// A MemoryCache keeps answers in memory. The zero value is one with the default
+// options. It may be shared by any number of
 // loaders and bulk lookups, and is safe for concurrent use.
 //
 // An answer is kept under the identifier that it answers, unless that may be a
@@ -45,7 +49,7 @@ type CacheOptions struct {
 // card numbers too. What belongs to one card alone is not kept: pan_or_token and
 // correlation_id read empty in a reused answer.
 type MemoryCache struct {
-	o CacheOptions
+	given CacheOptions
 
 	mu        sync.RWMutex
 	keys      map[cacheKey]*entry
@@ -57,7 +61,13 @@ type MemoryCache struct {
 }
 
 // NewMemoryCache returns an empty cache.
-func NewMemoryCache(o CacheOptions) *MemoryCache {
+func NewMemoryCache(o CacheOptions) *MemoryCache { return &MemoryCache{given: o} }
+
+// maxTTL is for ever, and can be added to the time.
+const maxTTL = 10 * 365 * 24 * time.Hour
+
+func (m *MemoryCache) options() CacheOptions {
+	o := m.given
 	if o.Entries <= 0 {
 		o.Entries = 100_000
 	}
@@ -67,12 +77,8 @@ func NewMemoryCache(o CacheOptions) *MemoryCache {
 	if o.NegativeTTL == 0 {
 		o.NegativeTTL = time.Hour
 	}
-	return &MemoryCache{
-		o:         o,
-		keys:      map[cacheKey]*entry{},
-		ranges:    map[enhancement]*rangeIndex{},
-		templates: templates{},
-	}
+	o.TTL, o.NegativeTTL = min(o.TTL, maxTTL), min(o.NegativeTTL, maxTTL)
+	return o
 }
 
 // Len returns how many answers are kept.
@@ -137,9 +143,10 @@ func (m *MemoryCache) find(key cacheKey, byRange bool) *entry {
 // not to be kept.
 func (m *MemoryCache) pack(key cacheKey, r *Result, byRange bool, atMost time.Duration) *entry {
 	e := &entry{key: key, message: r.Error, data: r.Data != nil}
-	ttl := m.o.NegativeTTL
+	o := m.options()
+	ttl := o.NegativeTTL
 	if e.data && r.Data.Card != nil {
-		ttl, e.template = m.o.TTL, newTemplate(r.Data.Card)
+		ttl, e.template = o.TTL, newTemplate(r.Data.Card)
 		e.binMin, e.binMax = r.Data.Card.BINMin, r.Data.Card.BINMax
 	}
 	if !mayBeCardNumber(r.BIN) {
@@ -150,7 +157,7 @@ func (m *MemoryCache) pack(key cacheKey, r *Result, byRange bool, atMost time.Du
 			e.key.id, e.low, e.high = "", low, high
 		}
 	}
-	if ttl = min(ttl, atMost); ttl <= 0 || mayBeCardNumber(e.key.id) {
+	if ttl = min(ttl, atMost); ttl <= 0 || key.id == "" || mayBeCardNumber(e.key.id) || e.size() > maxEntrySize {
 		return nil
 	}
 	e.expires = time.Now().Add(jittered(ttl)).UnixNano()
@@ -163,6 +170,9 @@ func (m *MemoryCache) pack(key cacheKey, r *Result, byRange bool, atMost time.Du
 func (m *MemoryCache) keep(entries ...*entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.keys == nil {
+		m.keys, m.ranges, m.templates = map[cacheKey]*entry{}, map[enhancement]*rangeIndex{}, templates{}
+	}
 	for _, e := range entries {
 		if e == nil {
 			continue
@@ -196,7 +206,7 @@ func (m *MemoryCache) keep(entries ...*entry) {
 // place puts e into the ring, and makes room by dropping the first entry that
 // was not used since the hand last came by.
 func (m *MemoryCache) place(e *entry) {
-	for len(m.ring) >= m.o.Entries {
+	for len(m.ring) >= m.options().Entries {
 		m.hand %= len(m.ring)
 		if m.ring[m.hand].used.Swap(false) {
 			m.hand++

@@ -62,7 +62,7 @@ func TestMemoryCacheIsBounded(t *testing.T) {
 	client := s.client(t)
 	run := func(n int) {
 		for r, err := range client.LookupAll(t.Context(), numbered(n), bins.BulkOptions{Cache: cache}) {
-			if err != nil || r.Result.Data.Card.CardBrand != "of "+r.Card.Reveal() {
+			if err != nil || r.Result.Data.Card.CardBrand != "of "+r.Input.Reveal() {
 				t.Fatalf("%v: %v", r, err)
 			}
 		}
@@ -111,12 +111,12 @@ func TestRangesServeCardNumbers(t *testing.T) {
 			}
 		}
 	}, bins.BulkOptions{Ranges: true}) {
-		card := r.Card.Reveal()
+		card := r.Input.Reveal()
 		if err != nil || r.Result.Data.Card.CardBrand != "of "+card[:min(9, len(card))] {
-			t.Errorf("%v: %v, %v", r.Card, r.Result.Data.Card, err)
+			t.Errorf("%v: %v, %v", r.Input, r.Result.Data.Card, err)
 		}
 		if pan := r.Result.Data.Card.PANOrToken.Reveal(); pan != "" && pan != card {
-			t.Errorf("%v was answered with the number of another card", r.Card)
+			t.Errorf("%v was answered with the number of another card", r.Input)
 		}
 	}
 	if s.cards.Load() > int64(len(cards)) {
@@ -197,7 +197,7 @@ func TestSharedCache(t *testing.T) {
 	client := s.client(t)
 	for range 2 { // two replicas
 		for r, err := range client.LookupAll(t.Context(), numbered(100), bins.BulkOptions{Cache: cache}) {
-			if err != nil || r.Result.Data.Card.CardBrand != "of "+r.Card.Reveal() {
+			if err != nil || r.Result.Data.Card.CardBrand != "of "+r.Input.Reveal() {
 				t.Fatalf("%v: %v", r, err)
 			}
 		}

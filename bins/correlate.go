@@ -129,7 +129,7 @@ func (c *correlation) byPosition() {
 		return
 	}
 	for i, j := range c.found {
-		if j >= 0 && j != i {
+		if j >= 0 && j != i || j < 0 && c.fitsBetterSwapped(i) {
 			return
 		}
 	}
@@ -138,6 +138,17 @@ func (c *correlation) byPosition() {
 			c.match(i, i)
 		}
 	}
+}
+
+// fitsBetterSwapped tells whether identifier i and another open one would go
+// better with each other's items, which speaks against their order.
+func (c *correlation) fitsBetterSwapped(i int) bool {
+	for k, j := range c.found {
+		if j < 0 && c.fits[i][k]+c.fits[k][i] > c.fits[i][i]+c.fits[k][k] {
+			return true
+		}
+	}
+	return false
 }
 
 // A fit is how well an item goes with an identifier.

@@ -49,6 +49,11 @@ func TestCorrelate(t *testing.T) {
 			[]Result{ranged("400000", "40000099", "40000099")},
 			[]int{-1, -1},
 		},
+		{
+			"two of one echo, in another order", []string{"40000002", "4000000273407660"},
+			[]Result{ranged("40000002", "4000000273000000000", "4000000273999999999"), ranged("40000002", "", "")},
+			[]int{-1, -1},
+		},
 		{"answered for a part of it", []string{"40000"}, []Result{ranged("400000", "40000000", "40000000")}, []int{0}},
 		{"another card's", []string{"411111"}, []Result{{BIN: "555555"}}, []int{-1}},
 		{"out of its range", []string{"4111111111111111"}, []Result{ranged("", "555555", "555555")}, []int{-1}},

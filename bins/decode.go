@@ -7,9 +7,12 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// maxMembers bounds what a small text can unfold to in memory: a documented
-// answer of 50 cards has some 3,000 members.
-const maxMembers = 100_000
+// These bound what a small text can unfold to in memory: a documented answer of
+// 50 cards has some 3,000 members in 800 objects.
+const (
+	maxMembers = 100_000
+	maxObjects = 10_000
+)
 
 // decode reads an answer to so many cards. It reads what encoding/json would, by
 // a faster way where that is certain.
@@ -17,7 +20,7 @@ func decode(body []byte, keepRaw bool, cards int) (*LookupResponse, error) {
 	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
 		return nil, transport.Unusable("not an object")
 	}
-	if bytes.Count(body, []byte(",")) > maxMembers {
+	if bytes.Count(body, []byte(",")) > maxMembers || bytes.Count(body, []byte("{")) > maxObjects {
 		return nil, transport.Unusable("too many members")
 	}
 	s := scanner{body: body, keepRaw: keepRaw, expected: min(cards, MaxCards)}

@@ -3,6 +3,7 @@ package bins
 import (
 	"strings"
 	"sync/atomic"
+	"unicode"
 )
 
 // An enhancement is the state of LookupRequest.Enhanced, which may change the
@@ -50,6 +51,17 @@ type entry struct {
 	place          int // in the ring
 }
 
+// maxEntrySize bounds what is worth its memory. A full card has some 2 KB.
+const maxEntrySize = 8 << 10
+
+func (e *entry) size() int {
+	n := len(e.key.id) + len(e.bin) + len(e.message) + len(e.binMin) + len(e.binMax)
+	if e.template != nil {
+		n += e.template.size
+	}
+	return n
+}
+
 func (e *entry) same(other *entry) bool {
 	return e.template == other.template && e.message == other.message
 }
@@ -72,13 +84,16 @@ func (e *entry) result(id string) Result {
 }
 
 // mayBeCardNumber tells whether an identifier holds as many digits as a card
-// number has, in whatever notation.
+// number has, in whatever notation and script.
 func mayBeCardNumber(id string) bool {
 	digits := 0
-	for i := range len(id) {
-		if id[i] >= '0' && id[i] <= '9' {
+	for _, r := range id {
+		if unicode.IsDigit(r) {
 			digits++
 		}
 	}
-	return digits >= 12
+	return digits >= cardNumberDigits
 }
+
+// cardNumberDigits is the least that a card number has.
+const cardNumberDigits = 12

@@ -26,7 +26,8 @@ type LoaderOptions struct {
 // A Loader answers single lookups of many goroutines: those that come within a
 // short window travel in one request, and the same card is asked for once. It is
 // made by [NewLoader] and safe for concurrent use. It needs no closing: no
-// goroutine of it runs while nobody waits.
+// goroutine of it runs while nobody waits. How many requests are in flight is
+// bounded by the client's rate limit alone.
 type Loader struct {
 	client  *Client
 	o       LoaderOptions
@@ -53,27 +54,30 @@ func NewLoader(c *Client, o LoaderOptions) (*Loader, error) {
 	if c == nil || c.core == nil {
 		return nil, &Error{Operation: "new loader", Err: transport.Invalid("the client was not made by NewClient")}
 	}
-	if o.PrefixLength < 0 {
-		return nil, &Error{Operation: "new loader", Err: transport.Invalid("the prefix length is negative")}
+	if err := checkPrefix(o.PrefixLength); err != nil {
+		return nil, &Error{Operation: "new loader", Err: err}
 	}
 	if o.Window == 0 {
 		o.Window = 2 * time.Millisecond
 	}
 	return &Loader{
 		client: c, o: o,
-		answers: newAnswerStore(o.Cache, o.Enhanced, o.Ranges),
+		answers: newAnswerStore("load", o.Cache, o.Enhanced, o.Ranges),
 		flying:  map[string]*shipment{},
 	}, nil
 }
 
-// Load looks up one card. The result is a copy of the caller's own, as described
-// at [BulkResult]; its error is [ErrMissing], the failure of the request, or
-// that of ctx. That the service knows nothing of the card is no error: see
-// [Result.Card].
+// Load looks up one card. The result is a copy of the caller's own; out of the
+// cache, PANOrToken and CorrelationID are "". The error is an [*Error]: the failure
+// of the request, [ErrMissing], the end of ctx, or [ErrLocalLimit] at once when the
+// service has asked for a pause beyond the deadline. That the service knows nothing
+// of the card is no error: see [Result.Card].
 //
 // The caller's cancellation and deadline are its own: the request goes on for
 // the others that wait for it, and ends when nobody does. It has the same 30
-// seconds as a lookup without a deadline.
+// seconds as a lookup without a deadline: give ctx the deadline that you can wait.
+// A request that the service refuses fails all its cards; [Client.Lookup] asks for
+// one alone.
 func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
 	switch {
 	case l == nil || l.client == nil:
@@ -87,6 +91,12 @@ func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
 	if e := l.answers.remembered(id); e != nil {
 		return e.result(id), nil
 	}
+	if err := checkCard(id); err != nil {
+		return Result{}, &Error{Operation: "load", Err: err}
+	}
+	if paused := l.client.core.Paused(ctx, "load"); paused != nil {
+		return Result{}, (*Error)(paused)
+	}
 	s := l.join(id)
 	select {
 	case <-s.answered:
@@ -99,7 +109,7 @@ func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
 			return lookup.result(id), lookup.err
 		}
 	}
-	return Result{}, ErrMissing
+	return Result{}, l.answers.missing()
 }
 
 // join finds or makes the shipment that brings id.
@@ -141,18 +151,25 @@ func (l *Loader) depart(s *shipment) {
 
 func (l *Loader) deliver(s *shipment) {
 	defer s.cancel()
+	var d delivery
 	if rest := l.answers.resolve(s.ctx, s.lookups); len(rest) > 0 {
-		answers, _, err := l.client.ask(s.ctx, l.answers, rest, l.o.Enhanced, lookupHow{})
-		take(rest, answers, err)
+		d = l.client.ask(s.ctx, l.answers, rest, l.o.Enhanced, lookupHow{})
+		d.give(rest)
 	}
 	l.mu.Lock()
+	l.land(s)
+	l.mu.Unlock()
+	close(s.answered)
+	l.answers.share(context.WithoutCancel(s.ctx), d.values)
+}
+
+// land makes room for other shipments with the same identifiers.
+func (l *Loader) land(s *shipment) {
 	for _, lookup := range s.lookups {
 		if l.flying[lookup.sent] == s {
 			delete(l.flying, lookup.sent)
 		}
 	}
-	l.mu.Unlock()
-	close(s.answered)
 }
 
 // leave ends a request that nobody waits for any more. Whoever comes after that
@@ -168,9 +185,5 @@ func (l *Loader) leave(s *shipment) {
 	if l.filling == s {
 		l.filling = nil
 	}
-	for id, flying := range l.flying {
-		if flying == s {
-			delete(l.flying, id)
-		}
-	}
+	l.land(s)
 }

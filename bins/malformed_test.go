@@ -15,7 +15,8 @@ import (
 var canaries = []string{"4111111111111111", "378282246310005", "canary"}
 
 func TestUnusableAnswers(t *testing.T) {
-	many := `{"cards":[` + strings.Repeat(`{},`, 100_001) + `{}]}`
+	many := `{"cards":[` + strings.Repeat(`null,`, 100_001) + `{}]}`
+	objects := `{"cards":[` + strings.Repeat(`{"data":{"card":{}}},`, 5_000) + `{}]}`
 	item := func(card string) string { return `{"cards":[{"bin":"canary","data":{"card":{` + card + `}}}]}` }
 	tests := map[string]struct {
 		body   string
@@ -42,6 +43,7 @@ func TestUnusableAnswers(t *testing.T) {
 		"a number is too large":      {body: item(`"bin_length":41111111111111111111`)},
 		"an identifier is a number":  {body: item(`"pan_or_token":4111111111111111`)},
 		"too many members":           {body: many, says: "too many members"},
+		"too many objects":           {body: objects, says: "too many members"},
 		"a page by header":           {body: `{"cards":[]}`, header: []string{"Content-Type", "text/html; charset=utf-8"}, says: "an HTML page"},
 		"a page by its body":         {body: "\n<!DOCTYPE html><p>canary", header: []string{"Content-Type", "application/json"}, says: "an HTML page"},
 		"encoded":                    {body: `{"cards":[]}`, header: []string{"Content-Encoding", "br"}, says: "content encoding"},

@@ -1,6 +1,9 @@
 package bins
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 // rangeDigits is the length of the numbers that bound a range.
 const rangeDigits = 19
@@ -126,23 +129,14 @@ func (e *entry) width() uint64 { return e.high - e.low }
 // whether e contradicts a range that it overlaps.
 func (x *rangeIndex) insert(e *entry) (replaced *entry, conflict bool) {
 	own := x.bucket(e)
-	for _, b := range [...]*bucket{&x.wide, own} {
-		for i, other := range b.entries {
-			if b.lows[i] > e.high {
-				break
-			}
-			if other.high < e.low {
-				continue
-			}
+	for b := range x.around(e, own) {
+		for other := range b.overlaps(e) {
 			conflict = conflict || !other.same(e)
 			if other.low == e.low && other.high == e.high {
 				replaced = other
 			} else if b == own {
 				own.overlapping = true
 			}
-		}
-		if own == &x.wide {
-			break
 		}
 	}
 	if replaced != nil {
@@ -152,6 +146,42 @@ func (x *rangeIndex) insert(e *entry) (replaced *entry, conflict bool) {
 	own.lows, own.highs = slices.Insert(own.lows, at, e.low), slices.Insert(own.highs, at, e.high)
 	own.entries = slices.Insert(own.entries, at, e)
 	return replaced, conflict
+}
+
+// around yields the buckets that may hold what overlaps e.
+func (x *rangeIndex) around(e *entry, own *bucket) iter.Seq[*bucket] {
+	return func(yield func(*bucket) bool) {
+		if !yield(&x.wide) {
+			return
+		}
+		if own != &x.wide {
+			yield(own)
+			return
+		}
+		for prefix := e.low / bucketWidth; prefix <= e.high/bucketWidth; prefix++ {
+			page := x.pages[prefix/1000]
+			if page == nil {
+				prefix += 999 - prefix%1000
+			} else if b := page[prefix%1000]; b != nil && !yield(b) {
+				return
+			}
+		}
+	}
+}
+
+// overlaps yields what overlaps e.
+func (b *bucket) overlaps(e *entry) iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		i := 0
+		if !b.overlapping {
+			i = max(0, lastAtMost(b.lows, e.low))
+		}
+		for ; i < len(b.lows) && b.lows[i] <= e.high; i++ {
+			if b.highs[i] >= e.low && !yield(b.entries[i]) {
+				return
+			}
+		}
+	}
 }
 
 func (x *rangeIndex) remove(e *entry) {

@@ -3,6 +3,7 @@ package bins
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
@@ -16,7 +17,7 @@ func TestRangeIndexFindsTheNarrowest(t *testing.T) {
 		index := &rangeIndex{}
 		var all []*entry
 		for range 100 {
-			e := &entry{}
+			e := &entry{message: string(rune('a' + rnd.IntN(2)))}
 			e.low, _ = span(digits(6 + rnd.IntN(4)))
 			e.high = e.low + rnd.Uint64N(3*bucketWidth) + 1
 			if rnd.IntN(2) == 0 {
@@ -25,7 +26,13 @@ func TestRangeIndexFindsTheNarrowest(t *testing.T) {
 			if e.low > e.high {
 				continue
 			}
-			replaced, _ := index.insert(e)
+			contradicted := slices.ContainsFunc(all, func(other *entry) bool {
+				return other.low <= e.high && e.low <= other.high && other.message != e.message
+			})
+			replaced, conflict := index.insert(e)
+			if conflict != contradicted {
+				t.Fatalf("round %d: %+v conflicts: %v, want %v", round, e, conflict, contradicted)
+			}
 			if i := position(all, replaced); i >= 0 {
 				all = append(all[:i], all[i+1:]...)
 			}

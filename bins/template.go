@@ -15,6 +15,7 @@ import (
 type template struct {
 	common Card
 	key    [sha256.Size]byte
+	size   int // of its content
 	uses   int
 }
 
@@ -22,7 +23,8 @@ func newTemplate(card *Card) *template {
 	t := &template{common: *card}
 	t.common.BINMin, t.common.BINMax = "", ""
 	t.common.PANOrToken, t.common.CorrelationID = Identifier{}, ""
-	t.key = sha256.Sum256(appendContent(make([]byte, 0, 1<<10), reflect.ValueOf(&t.common).Elem()))
+	content := appendContent(make([]byte, 0, 1<<10), reflect.ValueOf(&t.common).Elem())
+	t.key, t.size = sha256.Sum256(content), len(content)
 	return t
 }
 

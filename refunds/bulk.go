@@ -14,8 +14,8 @@ import (
 
 // BulkOptions configure [Client.SubmitAll]. The zero value is good.
 type BulkOptions struct {
-	// Concurrency is how many refunds may be in flight. Zero is 8. With 1, each
-	// result is yielded before the next record is taken.
+	// Concurrency is how many refunds may be in flight, 10,000 at most. Zero is 8.
+	// With 1, each result is yielded before the next record is taken.
 	Concurrency int
 
 	// Ordered yields the results in the order of the input, and not as they come.
@@ -89,6 +89,7 @@ var ErrSuspended = errors.New("submission suspended")
 
 const (
 	defaultConcurrency = 8
+	maxConcurrency     = 10_000
 	defaultGrace       = 30 * time.Second
 	defaultGiveUpAfter = 30 * time.Minute
 	// maxWaiting bounds, with Concurrency, the records that are held.
@@ -151,8 +152,8 @@ func (c *Client) SubmitAll(ctx context.Context, accountID string, rs iter.Seq[*R
 			err = transport.Invalid("the context is nil")
 		case rs == nil:
 			err = transport.Invalid("the input is nil")
-		case o.Concurrency < 0:
-			err = transport.Invalid("a bulk option is negative")
+		case o.Concurrency < 0 || o.Concurrency > maxConcurrency:
+			err = transport.Invalid("the concurrency is %d, 0 to %d allowed", o.Concurrency, maxConcurrency)
 		case ranged.Swap(true):
 			err = transport.Invalid("the results were ranged over before")
 		}

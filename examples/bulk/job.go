@@ -167,7 +167,7 @@ func (j *job) nextGood(ctx context.Context) (row, error) {
 func (j *job) settle(ctx context.Context, r *bins.BulkResult, failure error) error {
 	row, err := j.nextGood(ctx)
 	switch {
-	case err == io.EOF || err == nil && row.card != r.Card.Reveal():
+	case err == io.EOF || err == nil && row.card != r.Input.Reveal():
 		return fmt.Errorf("line %d of the input changed while it was read", row.line)
 	case err != nil:
 		return err

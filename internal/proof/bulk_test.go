@@ -121,7 +121,7 @@ func (job bulkJob) run() (report bulkReport) {
 	}
 	for r, err := range client.LookupAll(context.Background(), job.cards(), o) {
 		want, _ := expect()
-		if err != nil || r.Index != next || r.Card.Reveal() != want {
+		if err != nil || r.Index != next || r.Input.Reveal() != want {
 			report.Unanswered++
 			continue
 		}

@@ -58,6 +58,19 @@ func (g *gate) pass(ctx context.Context, l Limiter) error {
 	}
 }
 
+var errPaused = because("the service asked all calls to pause beyond this call's deadline",
+	ErrLocalLimit, context.DeadlineExceeded)
+
+// Paused is the failure of a call that a pause would outlast, for one that waits
+// for the answer to another call; or nil.
+func (c *Client) Paused(ctx context.Context, operation string) *Failure {
+	left := c.gate.remaining()
+	if deadline, ok := ctx.Deadline(); !ok || left == 0 || time.Until(deadline) > left {
+		return nil
+	}
+	return &Failure{Operation: operation, RetryAfter: left, Err: errPaused}
+}
+
 func (g *gate) waitPause(ctx context.Context) error {
 	left := g.remaining()
 	if left == 0 {
@@ -68,8 +81,7 @@ func (g *gate) waitPause(ctx context.Context) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		spare := time.Until(deadline) - left
 		if spare <= 0 {
-			return because("the service asked all calls to pause beyond this call's deadline",
-				ErrLocalLimit, context.DeadlineExceeded)
+			return errPaused
 		}
 		spread = min(spread, spare/2+1)
 	}

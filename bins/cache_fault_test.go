@@ -1,0 +1,123 @@
+package bins_test
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/carddata/carddata-go/bins"
+)
+
+// hung is a cache that answers when its context ends.
+type hung struct{}
+
+func (hung) Get(ctx context.Context, _ []string) (map[string][]byte, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (hung) Set(ctx context.Context, _ map[string][]byte, _ time.Duration) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestHungCacheHoldsNothingUp(t *testing.T) {
+	const patience = 250 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		if _, err := loader(t, &service{}, bins.LoaderOptions{Cache: hung{}, Window: -1}).Load(t.Context(), "411111"); err != nil || time.Since(began) != patience {
+			t.Errorf("loaded after %v, %v", time.Since(began), err)
+		}
+		began = time.Now()
+		for _, err := range (&service{}).client(t).LookupAll(t.Context(), numbered(1), bins.BulkOptions{Cache: hung{}}) {
+			if err != nil || time.Since(began) != patience {
+				t.Errorf("looked up after %v, %v", time.Since(began), err)
+			}
+		}
+	})
+}
+
+// constant is a cache that has one value for every key.
+type constant string
+
+func (c constant) Get(_ context.Context, keys []string) (map[string][]byte, error) {
+	values := map[string][]byte{}
+	for _, key := range keys {
+		values[key] = []byte(c)
+	}
+	return values, nil
+}
+
+func (constant) Set(context.Context, map[string][]byte, time.Duration) error { return nil }
+
+func TestCachedGarbageIsNoAnswer(t *testing.T) {
+	for _, garbage := range []string{"", "null", "{}", `{"x":1}`, `{"data":{}}`, `{"error":"x"}`, `[]`, "{"} {
+		s := &service{}
+		r, err := loader(t, s, bins.LoaderOptions{Cache: constant(garbage), Window: -1}).Load(t.Context(), "411111")
+		if err != nil || s.requests.Load() != 1 || r.Data.Card.CardBrand != "of 411111" {
+			t.Errorf("%s: %v, %v after %d requests", garbage, r, err, s.requests.Load())
+		}
+	}
+}
+
+func TestMemoryCacheNeedsNoOptions(t *testing.T) {
+	for name, cache := range map[string]bins.Cache{"none": (*bins.MemoryCache)(nil), "zero": &bins.MemoryCache{}} {
+		s := &service{}
+		l := loader(t, s, bins.LoaderOptions{Cache: cache, Window: -1})
+		for range 2 {
+			if _, err := l.Load(t.Context(), "411111"); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if s.requests.Load() != 1 {
+			t.Errorf("%s: %d requests", name, s.requests.Load())
+		}
+	}
+}
+
+func TestMemoryCacheKeepsForEver(t *testing.T) {
+	s := &service{}
+	l := loader(t, s, bins.LoaderOptions{Cache: bins.NewMemoryCache(bins.CacheOptions{TTL: math.MaxInt64, NegativeTTL: math.MaxInt64}), Window: -1})
+	for range 3 {
+		if _, err := l.Load(t.Context(), "411111"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.requests.Load() != 1 {
+		t.Errorf("%d requests", s.requests.Load())
+	}
+}
+
+// What is kept has a size that the number of entries then bounds.
+func TestMemoryCacheKeepsNothingLarge(t *testing.T) {
+	large := strings.Repeat("x", 9<<10)
+	for name, item := range map[string]map[string]any{
+		"message": {"error": large},
+		"card":    {"data": map[string]any{"card": map[string]any{"card_brand": large}}},
+	} {
+		cache := bins.NewMemoryCache(bins.CacheOptions{})
+		l := loader(t, &service{answer: func(string) (map[string]any, bool) { return item, true }}, bins.LoaderOptions{Cache: cache, Window: -1})
+		if r, err := l.Load(t.Context(), "411111"); err != nil || r.Error == "" && r.Data == nil || cache.Len() != 0 {
+			t.Errorf("%s: %v, %d entries", name, err, cache.Len())
+		}
+	}
+}
+
+func TestEmptyIdentifierIsNoRange(t *testing.T) {
+	s := &service{answer: func(card string) (map[string]any, bool) {
+		return map[string]any{"bin": card, "data": map[string]any{"card": map[string]any{"card_brand": "of " + card}}}, true
+	}}
+	cache := bins.NewMemoryCache(bins.CacheOptions{})
+	l := loader(t, s, bins.LoaderOptions{Cache: cache, Ranges: true, Window: -1})
+	for _, card := range []string{"", "0000000000000000000"} {
+		if r, err := l.Load(t.Context(), card); err != nil || r.Data.Card.CardBrand != "of "+card {
+			t.Errorf("%q: %v, %v", card, r, err)
+		}
+	}
+	if cache.Len() != 0 {
+		t.Errorf("%d entries", cache.Len())
+	}
+}
