@@ -2,6 +2,7 @@ package bins
 
 import (
 	"iter"
+	"math/bits"
 	"slices"
 )
 
@@ -66,13 +67,21 @@ type rangeIndex struct {
 
 const bucketWidth = 1e13 // numbers that share their first six digits
 
-// A bucket holds ranges in order of their lower bounds. The bounds lie side by
-// side because the search reads them and little else.
-type bucket struct {
+// A bucket holds ranges by their widths, the narrow ones first, so that a wide one
+// around many narrow ones slows no search down.
+type bucket []*level
+
+// A level holds ranges of about one width in order of their lower bounds. The
+// bounds lie side by side because the search reads them and little else.
+type level struct {
+	magnitude   int
 	lows, highs []uint64
 	entries     []*entry
 	overlapping bool // some range overlaps another
 }
+
+// magnitude grows by one as widths grow eightfold.
+func (e *entry) magnitude() int { return bits.Len64(e.width()) / 3 }
 
 // find returns the narrowest range that holds all of first to last.
 func (x *rangeIndex) find(first, last uint64) *entry {
@@ -88,16 +97,25 @@ func (x *rangeIndex) find(first, last uint64) *entry {
 	return best
 }
 
-func (b *bucket) narrowest(first, last uint64) (best *entry) {
-	i := lastAtMost(b.lows, first)
-	if !b.overlapping {
-		if i < 0 || last > b.highs[i] {
+func (b bucket) narrowest(first, last uint64) *entry {
+	for _, l := range b {
+		if e := l.narrowest(first, last); e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+func (l *level) narrowest(first, last uint64) (best *entry) {
+	i := lastAtMost(l.lows, first)
+	if !l.overlapping {
+		if i < 0 || last > l.highs[i] {
 			return nil
 		}
-		return b.entries[i]
+		return l.entries[i]
 	}
-	for ; i >= 0; i-- {
-		if e := b.entries[i]; last <= e.high && (best == nil || e.width() < best.width()) {
+	for ; i >= 0 && (first-l.lows[i])>>(3*l.magnitude+3) == 0; i-- {
+		if e := l.entries[i]; last <= e.high && (best == nil || e.width() < best.width()) {
 			best = e
 		}
 	}
@@ -129,22 +147,23 @@ func (e *entry) width() uint64 { return e.high - e.low }
 // whether e contradicts a range that it overlaps.
 func (x *rangeIndex) insert(e *entry) (replaced *entry, conflict bool) {
 	own := x.bucket(e)
+	l := own.level(e.magnitude())
 	for b := range x.around(e, own) {
 		for other := range b.overlaps(e) {
 			conflict = conflict || !other.same(e)
 			if other.low == e.low && other.high == e.high {
 				replaced = other
-			} else if b == own {
-				own.overlapping = true
+			} else if other.magnitude() == l.magnitude {
+				l.overlapping = true
 			}
 		}
 	}
 	if replaced != nil {
-		own.remove(replaced)
+		l.remove(replaced)
 	}
-	at, _ := slices.BinarySearch(own.lows, e.low)
-	own.lows, own.highs = slices.Insert(own.lows, at, e.low), slices.Insert(own.highs, at, e.high)
-	own.entries = slices.Insert(own.entries, at, e)
+	at, _ := slices.BinarySearch(l.lows, e.low)
+	l.lows, l.highs = slices.Insert(l.lows, at, e.low), slices.Insert(l.highs, at, e.high)
+	l.entries = slices.Insert(l.entries, at, e)
 	return replaced, conflict
 }
 
@@ -170,29 +189,40 @@ func (x *rangeIndex) around(e *entry, own *bucket) iter.Seq[*bucket] {
 }
 
 // overlaps yields what overlaps e.
-func (b *bucket) overlaps(e *entry) iter.Seq[*entry] {
+func (b bucket) overlaps(e *entry) iter.Seq[*entry] {
 	return func(yield func(*entry) bool) {
-		i := 0
-		if !b.overlapping {
-			i = max(0, lastAtMost(b.lows, e.low))
-		}
-		for ; i < len(b.lows) && b.lows[i] <= e.high; i++ {
-			if b.highs[i] >= e.low && !yield(b.entries[i]) {
-				return
+		for _, l := range b {
+			i := 0
+			if !l.overlapping {
+				i = max(0, lastAtMost(l.lows, e.low))
+			}
+			for ; i < len(l.lows) && l.lows[i] <= e.high; i++ {
+				if l.highs[i] >= e.low && !yield(l.entries[i]) {
+					return
+				}
 			}
 		}
 	}
 }
 
 func (x *rangeIndex) remove(e *entry) {
-	x.bucket(e).remove(e)
+	x.bucket(e).level(e.magnitude()).remove(e)
 }
 
-func (b *bucket) remove(e *entry) {
-	if i := slices.Index(b.entries, e); i >= 0 {
-		b.lows, b.highs = slices.Delete(b.lows, i, i+1), slices.Delete(b.highs, i, i+1)
-		b.entries = slices.Delete(b.entries, i, i+1)
+func (l *level) remove(e *entry) {
+	if i := slices.Index(l.entries, e); i >= 0 {
+		l.lows, l.highs = slices.Delete(l.lows, i, i+1), slices.Delete(l.highs, i, i+1)
+		l.entries = slices.Delete(l.entries, i, i+1)
 	}
+}
+
+// level finds or makes the level of a magnitude.
+func (b *bucket) level(magnitude int) *level {
+	i, found := slices.BinarySearchFunc(*b, magnitude, func(l *level, m int) int { return l.magnitude - m })
+	if !found {
+		*b = slices.Insert(*b, i, &level{magnitude: magnitude})
+	}
+	return (*b)[i]
 }
 
 // bucket returns where a range belongs.
