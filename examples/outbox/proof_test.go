@@ -1,0 +1,308 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/carddata/carddata-go/examples/internal/program"
+	"github.com/carddata/carddata-go/internal/sandbox"
+	"github.com/carddata/carddata-go/refunds"
+)
+
+func TestKilledSQLite(t *testing.T) {
+	t.Parallel()
+	testKilled(t, newSystem(t), 1)
+}
+
+// testKilled is the proof that no refund is lost, made up or doubled: refunds are
+// booked, of which a tenth is rolled back, while workers are killed at random and
+// the service breaks a tenth of the connections. Then an operator decides.
+func testKilled(t *testing.T, s *system, workers int) {
+	t.Helper()
+	records, kills := 10_000, 25
+	switch {
+	case testing.Short():
+		records, kills = 1_000, 8
+	case racing: // it slows the test and not the program, which is another process
+		records = 3_000
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	p := &proof{system: s, random: rand.New(rand.NewPCG(seed, 0)), committed: map[string]bool{}}
+
+	// Some faults are left for the time after the decisions.
+	for range records {
+		s.engine.Script(sandbox.Refunds, p.fault())
+	}
+	began := time.Now()
+	booked := make(chan error, 1)
+	booking := rand.New(rand.NewPCG(seed, 1))
+	go func() { booked <- p.book(booking, records) }()
+	p.killWorkers(workers, kills, records*8/10)
+	if err := <-booked; err != nil {
+		t.Fatal(err)
+	}
+	s.must(0, "work", "-drain")
+	t.Logf("%d committed, %d rolled back, %d requests, %d kills in %v",
+		len(p.committed), p.rolledBack, s.engine.RequestCount(sandbox.Refunds), kills, time.Since(began))
+	if p.rolledBack == 0 {
+		t.Error("nothing was rolled back")
+	}
+
+	// Before anybody decided, nothing was sent twice.
+	before := p.check()
+	if before[unknown] < records/20 || before["the worker ended"] == 0 {
+		t.Errorf("too few refunds are unknown to prove anything: %v", before)
+	}
+	p.decide()
+	for range 20 {
+		s.must(0, "work", "-drain")
+		if s.run("resolve", "-resubmit", "-all", "-note", "the rest").Code == 0 && p.counts()[pending] == 0 {
+			break
+		}
+	}
+	after := p.check()
+	if after[unknown]+after[pending]+after[sending] != 0 || after["duplicates"] == 0 {
+		t.Errorf("after the decisions: %v", after)
+	}
+	t.Logf("before the decisions %v, after them %v, in %v", before, after, time.Since(began))
+}
+
+type proof struct {
+	*system
+	random     *rand.Rand
+	committed  map[string]bool // by content
+	rolledBack int
+}
+
+func (p *proof) fault() sandbox.Fault {
+	switch n := p.random.IntN(1000); {
+	case n < 50:
+		return sandbox.Fault{DropBefore: true}
+	case n < 100:
+		return sandbox.Fault{DropAfter: true}
+	case n < 110:
+		return sandbox.Fault{Status: 422}
+	case n < 115:
+		return sandbox.Fault{Status: 503, Process: n%2 == 0}
+	case n < 130:
+		return sandbox.Fault{HeaderDelay: 20 * time.Millisecond}
+	}
+	return sandbox.Fault{}
+}
+
+var errRolledBack = errors.New("rolled back")
+
+// book books records in transactions of up to 40. A few are updates of the record
+// before.
+func (p *proof) book(random *rand.Rand, records int) error {
+	ctx := p.t.Context()
+	if _, err := p.db.exec(ctx, `CREATE TABLE booking (content TEXT NOT NULL)`); err != nil {
+		return err
+	}
+	for n := 0; n < records; {
+		var batch []*refunds.Refund
+		for range min(1+random.IntN(40), records-n) {
+			r := &refunds.Refund{RefundID: fmt.Sprintf("rf_%d", n), Amount: new(int64(n)), Currency: "EUR"}
+			if random.IntN(20) == 0 && len(batch) > 0 {
+				*r = *batch[len(batch)-1]
+				r.SVCCodes.SVCRefundStatus += "+"
+			}
+			batch = append(batch, r)
+			n++
+		}
+		contents := make([]string, len(batch))
+		err := p.db.transact(ctx, func(tx transaction) error {
+			for i, r := range batch {
+				text, err := json.Marshal(r)
+				if err != nil {
+					return err
+				}
+				contents[i] = string(text)
+				if _, err := tx.exec(ctx, `INSERT INTO booking (content) VALUES ($1)`, contents[i]); err != nil {
+					return err
+				}
+			}
+			if _, err := store(ctx, tx, "acct", batch, false); err != nil {
+				return err
+			}
+			if random.IntN(10) == 0 {
+				return errRolledBack
+			}
+			return nil
+		})
+		if err == errRolledBack {
+			p.rolledBack += len(batch)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, content := range contents {
+			p.committed[content] = true
+		}
+	}
+	return nil
+}
+
+// killWorkers runs workers, and kills one of them whenever a random number of
+// requests has arrived, until all of the requests have.
+func (p *proof) killWorkers(workers, kills, requests int) {
+	p.t.Helper()
+	type process struct {
+		cmd   *exec.Cmd
+		ended chan program.Result
+	}
+	start := func() process {
+		cmd := p.command("work")
+		wait := program.Start(p.t, cmd)
+		ended := make(chan program.Result, 1)
+		go func() { ended <- wait() }()
+		return process{cmd, ended}
+	}
+	at := make([]int, kills)
+	for i := range at {
+		at[i] = p.random.IntN(requests)
+	}
+	slices.Sort(at)
+	running := make([]process, workers)
+	for i := range running {
+		running[i] = start()
+	}
+	for i := range at {
+		victim := &running[p.random.IntN(workers)]
+		for p.engine.RequestCount(sandbox.Refunds) < at[i] {
+			select {
+			case got := <-victim.ended:
+				p.t.Fatalf("a worker ended by itself: %+v", got)
+			case <-time.After(time.Millisecond):
+			}
+		}
+		// Also at its start, when it settles what others left behind.
+		time.Sleep(time.Duration(p.random.IntN(50)) * time.Millisecond)
+		victim.cmd.Process.Kill()
+		<-victim.ended
+		*victim = start()
+	}
+	for _, process := range running {
+		process.cmd.Process.Kill()
+		<-process.ended
+	}
+}
+
+// counts returns how many refunds are in which state.
+func (p *proof) counts() map[string]int {
+	p.t.Helper()
+	counts := make(map[string]int)
+	for _, r := range p.rows() {
+		counts[r.state]++
+	}
+	return counts
+}
+
+type refundRow struct {
+	id                               int64
+	refundID, content, state, reason string
+	resubmits                        int // decisions
+}
+
+func (p *proof) rows() (rows []refundRow) {
+	p.t.Helper()
+	err := p.db.query(p.t.Context(), func(scan scanner) error {
+		var r refundRow
+		err := scan(&r.id, &r.refundID, &r.content, &r.state, &r.reason, &r.resubmits)
+		rows = append(rows, r)
+		return err
+	}, `SELECT id, refund_id, content, state, reason, (SELECT COUNT(*) FROM outbox_decision WHERE refund = r.id AND what = 'resubmit')
+		FROM outbox_refund AS r ORDER BY id`)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return rows
+}
+
+// recorded returns where in the sandbox's record each content stands.
+func (p *proof) recorded() map[string][]int {
+	at := make(map[string][]int)
+	for i, r := range p.engine.Refunds() {
+		at[string(r.Body)] = append(at[string(r.Body)], i)
+	}
+	return at
+}
+
+// check compares what was committed, what the outbox knows, and what the sandbox
+// recorded, and returns some counts.
+func (p *proof) check() map[string]int {
+	p.t.Helper()
+	recorded := p.recorded()
+	counts := make(map[string]int)
+	stored := make(map[string]bool)
+	latest := make(map[string]int) // in the record, by refund_id
+	for _, r := range p.rows() {
+		counts[r.state]++
+		if r.state == unknown {
+			counts[r.reason]++
+		}
+		stored[r.content] = true
+		at := recorded[r.content]
+		n := len(at)
+		delete(recorded, r.content)
+		if n > 0 {
+			if before, ok := latest[r.refundID]; ok && at[0] < before {
+				p.t.Errorf("row %d overtook a record with the same refund_id", r.id)
+			}
+			latest[r.refundID] = at[n-1]
+		}
+		switch {
+		case !p.committed[r.content]:
+			p.t.Errorf("row %d was rolled back", r.id)
+		case r.state == accepted && n == 0:
+			p.t.Errorf("row %d is lost: accepted here and not recorded there", r.id)
+		case (r.state == rejected || r.state == pending || r.state == sending) && n > r.resubmits:
+			p.t.Errorf("row %d is recorded %d times there, and %s here", r.id, n, r.state)
+		case n > 1+r.resubmits:
+			p.t.Errorf("row %d is recorded %d times, after %d decisions to resubmit", r.id, n, r.resubmits)
+		}
+		counts["duplicates"] += max(0, n-1)
+	}
+	for content := range p.committed {
+		if !stored[content] {
+			p.t.Errorf("lost: %s", content)
+		}
+	}
+	for content := range recorded {
+		p.t.Errorf("a ghost: %s", content)
+	}
+	return counts
+}
+
+// decide is the operator: of the unknown refunds, a half is looked up at the
+// service, and the other half submitted again without looking.
+func (p *proof) decide() {
+	p.t.Helper()
+	recorded := p.recorded()
+	chosen := make(map[string][]string)
+	for _, r := range p.rows() {
+		if r.state != unknown {
+			continue
+		}
+		flag := "-resubmit"
+		if p.random.IntN(2) == 0 {
+			flag = "-not-recorded"
+			if len(recorded[r.content]) > 0 {
+				flag = "-accepted"
+			}
+		}
+		chosen[flag] = append(chosen[flag], strconv.FormatInt(r.id, 10))
+	}
+	for flag, rows := range chosen {
+		p.run("resolve", append([]string{flag, "-note", "the proof"}, rows...)...)
+	}
+}
