@@ -5,7 +5,7 @@
 //   - [github.com/carddata/carddata-go/refunds] submits refund records, and tells
 //     for certain what became of each, or that this cannot be known.
 //   - [github.com/carddata/carddata-go/updater] downloads the results of account
-//     updater jobs as streams.
+//     updater jobs, as files or streams of any size.
 //   - bins/binstest, refunds/refundstest and updater/updatertest fake the service
 //     in process, for the tests of code that uses the three.
 //

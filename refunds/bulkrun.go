@@ -189,7 +189,7 @@ func (b *bulkRun) settle(r *record) {
 	}
 	if b.breaker.settled(r.err) {
 		outcome, _ := errors.AsType[*OutcomeError](r.err)
-		b.refuse(transport.Because("the service kept failing, submission is suspended", ErrSuspended, outcome.Err))
+		b.refuse(transport.Reason("the service kept failing, submission is suspended", ErrSuspended, outcome.Err))
 	}
 	if paused := b.breaker.isOpen(); paused != b.progress.Paused {
 		b.progress.Paused = paused

@@ -78,16 +78,17 @@ func WithHeader(name, value string) Option { return transport.WithHeader(name, v
 // and with "", the library's own is sent alone.
 func WithUserAgent(product string) Option { return transport.WithUserAgent(product) }
 
-// WithLogger logs attempts and calls (debug), retries and failed calls (info), a
-// spent retry budget (warn), and how the content of a download ended (debug, or
-// info if it broke). The events hold service, operation, route template, attempt,
-// attempts, status, queued (the time before an attempt, for the limiter, a pause
-// or a token), duration, wait, bytes, result, outcome and request id, and nothing
-// else. By default, and with nil, nothing is logged.
+// WithLogger logs attempts and calls (debug), retries, resumes of a download and
+// failed calls (info), a spent retry budget (warn), and how the content of a
+// download ended (debug, or info if it broke). The events hold service, operation,
+// route template, attempt, attempts, status, queued (the time before an attempt,
+// for the limiter, a pause or a token), duration, wait, bytes, result, outcome and
+// request id, and nothing else. By default, and with nil, nothing is logged.
 func WithLogger(l *slog.Logger) Option { return transport.WithLogger(l) }
 
 // WithMaxRetries bounds how often a call is repeated after its first attempt;
-// what may be repeated at all is up to the operation. Zero turns repetition off.
+// what may be repeated at all is up to the operation. Zero turns repetition off,
+// and with it the resuming of a broken download.
 // The default is 3 for bins and updater and 2 for refunds.
 func WithMaxRetries(n int) Option { return transport.WithMaxRetries(n) }
 

@@ -5,61 +5,114 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
 // A Download is the content of a job's result, read as it arrives: an
-// io.ReadCloser. It must be closed, and is used by one goroutine at a time.
+// io.ReadCloser, and an io.WriterTo for io.Copy. It must be closed, and is used
+// by one goroutine at a time.
 //
 // Format and fields of the content are not documented. It is card data of the
-// most sensitive kind: keep it out of logs, and store it only in private files.
+// most sensitive kind: keep it out of logs, and store it only in private files,
+// as [Client.DownloadFile] does.
 type Download struct {
 	// ContentType is what the service calls the content; "" if it does not.
 	ContentType string
 	// Length is the content's length in bytes, or -1 if the service did not
-	// announce it. If it did, a shorter content ends with an error and never with
-	// io.EOF. If it did not, over HTTP/1 without chunks, an end that came too early
-	// cannot be told from the true one.
+	// announce it.
 	Length int64
+	// Verified tells that the service marks the end of the content, by its length
+	// or in chunks: io.EOF then comes after the whole content and never before. If
+	// false, an end that came too early cannot be told from the true one.
+	Verified bool
 	// ETag and LastModified identify this version of the content, if given.
 	ETag         string
 	LastModified string
 	// RequestID is to quote to the service's support; "" if it gave none.
 	RequestID string
-	// Attempts is how many requests it took.
+	// Attempts is how many requests it took so far.
 	Attempts int
+	// Resumes is how many of the requests asked for the rest of a broken stream.
+	Resumes int
 
-	stream io.ReadCloser
+	content *content
 }
 
 // Read reads content, and waits for it no longer than WithAttemptTimeout. After
-// the last byte it returns io.EOF; any other end is an [*Error]: [ErrTimeout]
-// when the content stalled, [ErrBadResponse] when it was cut off,
-// [ErrResponseTooLarge] beyond WithMaxResponseBytes, or the context's error.
+// the last byte it returns io.EOF.
+//
+// A stream that broke or stalled is resumed, unnoticed, if the service gave a
+// strong ETag, or a Last-Modified that is more than a second old, and does not
+// decline ranges: after a wait as WithRetryWait sets it, with the repetitions of
+// any call, and up to 5 times in a row without a further byte. Content of two
+// versions is never mixed.
+//
+// Any end but io.EOF is an [*Error]: [ErrChanged] when the rest is no longer to be
+// had, [ErrTimeout] when the content stalled, [ErrBadResponse] when it was cut off
+// or another part came than was asked for, [ErrResponseTooLarge] beyond
+// WithMaxResponseBytes, the context's error, or the failure of the call that was to
+// resume it. A content that merely trickles is read for as long as the context
+// allows; what comes after the announced length is not read.
 func (d *Download) Read(p []byte) (int, error) {
-	if d.stream == nil {
+	if d.content == nil {
 		return 0, &Error{Operation: operation, Err: transport.Invalid("the download was not made by Client.Download")}
 	}
-	n, err := d.stream.Read(p)
-	if err != nil && err != io.EOF {
-		err = &Error{
-			Operation: operation, StatusCode: http.StatusOK, RequestID: d.RequestID, Attempts: d.Attempts, Err: err,
-		}
-	}
+	n, err := d.content.Read(p)
+	d.Attempts, d.Resumes, d.RequestID = d.content.attempts, d.content.resumes, d.content.requestID
 	return n, err
+}
+
+// WriteTo writes what is left of the content to w, in large pieces, of which
+// each is written when it is full, and the last one also before an error is
+// returned. The errors are those of Read, which are [*Error]s, and of w.
+func (d *Download) WriteTo(w io.Writer) (int64, error) {
+	return fill(d, func(piece []byte) error {
+		n, err := w.Write(piece)
+		if err == nil && n < len(piece) {
+			err = io.ErrShortWrite
+		}
+		return err
+	})
+}
+
+// pieceSize is where one write of a full piece outruns many small ones, and
+// page caches still take it well.
+const pieceSize = 256 << 10
+
+// fill hands the content of r over in full pieces, the last one excepted.
+func fill(r io.Reader, write func(piece []byte) error) (written int64, err error) {
+	piece := make([]byte, pieceSize)
+	for err == nil {
+		var n int
+		for n < len(piece) && err == nil {
+			var m int
+			m, err = r.Read(piece[n:])
+			n += m
+		}
+		if n == 0 {
+			break
+		}
+		if failed := write(piece[:n]); failed != nil {
+			return written, failed
+		}
+		written += int64(n)
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return written, err
 }
 
 // Close ends the download. What was not read is not fetched any more.
 func (d *Download) Close() error {
-	if d.stream == nil {
+	if d.content == nil {
 		return nil
 	}
-	return d.stream.Close()
+	return d.content.Close()
 }
 
-// Format prints type and length, whatever the verb.
+// Format prints the length, whatever the verb.
 func (d Download) Format(state fmt.State, verb rune) {
 	transport.Format(state, verb, fmt.Sprintf("download of %d bytes", d.Length))
 }
@@ -69,51 +122,40 @@ func (d Download) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int64("length", d.Length), slog.String("request_id", transport.Printable(d.RequestID)))
 }
 
-const operation = "download"
-
 // Download opens the result of a job (interface, endpoint 3). Only a 200 is a
 // result; everything else is an [*Error], with the Code, Message and Details of
 // the documented error object, or of two other shapes that occur in the field.
+// The content is asked for without a content encoding, and refused with one.
 //
 // jobID is the {jobId} of the path; it travels as one escaped segment, and is
-// refused when it cannot. What a job that is not ready answers is not documented.
+// refused when it cannot. What a job that is not ready answers is not documented:
+// see [Client.DownloadWhenReady].
 //
-// Opening is repeated as described in the package's section on retries; once it
-// succeeded, reading is not. ctx governs opening and reading: there is no other
+// Opening is repeated as described in the package's section on retries; reading is
+// resumed as described at [Download.Read]. ctx governs both: there is no other
 // bound on the whole, as a long download is no fault, but the wait for the
 // answer, and for each further part of it, is bounded by WithAttemptTimeout.
 func (c *Client) Download(ctx context.Context, jobID string, opts ...Option) (*Download, error) {
-	fail := func(err error) (*Download, error) {
+	s, err := c.source(jobID, opts)
+	if err != nil {
 		return nil, &Error{Operation: operation, Err: err}
 	}
-	if c == nil || c.core == nil {
-		return fail(transport.Invalid("the client was not made by NewClient"))
-	}
-	job, err := transport.Segment("job id", jobID)
+	opened, err := s.open(ctx, 0, -1, version{})
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
-	result := c.core.Do(ctx, &transport.Call{
-		Operation: operation,
-		Method:    http.MethodGet,
-		Route:     "/updater/inquiries/jobs/{jobId}/download",
-		Path:      "/updater/inquiries/jobs/" + job + "/download",
-		Headers: func(h http.Header) {
-			h.Set("x-merchant-id", c.merchant())
-			h["Accept-Encoding"] = []string{"identity"}
-		},
-		Stream: true,
-	}, opts)
-	if result.Failure != nil {
-		return nil, (*Error)(result.Failure)
-	}
+	return newDownload(opened), nil
+}
+
+func newDownload(c *content) *Download {
 	return &Download{
-		ContentType:  result.Header.Get("Content-Type"),
-		Length:       result.Length,
-		ETag:         result.Header.Get("ETag"),
-		LastModified: result.Header.Get("Last-Modified"),
-		RequestID:    result.RequestID,
-		Attempts:     result.Attempts,
-		stream:       result.Stream,
-	}, nil
+		ContentType:  c.version.ContentType,
+		Length:       c.version.Length,
+		Verified:     c.framed,
+		ETag:         c.version.ETag,
+		LastModified: c.version.LastModified,
+		RequestID:    c.requestID,
+		Attempts:     c.attempts,
+		content:      c,
+	}
 }

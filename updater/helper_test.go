@@ -1,7 +1,11 @@
 package updater_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"io"
+	"log/slog"
 	"testing"
 
 	"github.com/carddata/carddata-go/internal/testkit"
@@ -43,4 +47,30 @@ func failure(t testing.TB, d *updater.Download, err error) *updater.Error {
 		t.Fatalf("want nothing and an *Error, got %v and %T %v", d, err, err)
 	}
 	return failure
+}
+
+type limiterFunc func(context.Context) error
+
+func (f limiterFunc) Wait(ctx context.Context) error { return f(ctx) }
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// pieces keeps each write.
+type pieces [][]byte
+
+func (w *pieces) Write(p []byte) (int, error) {
+	*w = append(*w, bytes.Clone(p))
+	return len(p), nil
+}
+
+func debugLog(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// show returns a file for %+v with its fields.
+func show(file *updater.File) any {
+	type fields updater.File
+	return (*fields)(file)
 }

@@ -2,7 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -22,10 +26,26 @@ const result = `old_number,new_number,new_expiry,result
 6011111111111117,,,account_closed
 `
 
-func call(t *testing.T, vars program.Variables, args ...string) program.Result {
-	t.Helper()
+// binary is the program, as its users build it.
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "download-test-")
+	if err != nil {
+		panic(err)
+	}
+	binary = filepath.Join(dir, "download.exe")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		panic(fmt.Sprintf("go build: %v\n%s", err, out))
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+func call(ctx context.Context, vars program.Variables, args ...string) program.Result {
 	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), args, &stdout, &stderr, vars.Lookup)
+	code := run(ctx, args, &stdout, &stderr, vars.Lookup)
 	return program.Result{Code: code, Stdout: stdout.String(), Stderr: stderr.String()}
 }
 
@@ -37,6 +57,7 @@ func variables(url string) program.Variables {
 	}
 }
 
+// serve starts a service of the test's own.
 func serve(t *testing.T) (*sandbox.Engine, program.Variables) {
 	t.Helper()
 	engine := sandbox.New()
@@ -48,9 +69,42 @@ func serve(t *testing.T) (*sandbox.Engine, program.Variables) {
 	return engine, variables(server.URL())
 }
 
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	return lines[len(lines)-1]
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func hash(t *testing.T, content io.Reader) string {
+	t.Helper()
+	h := sha256.New()
+	if _, err := io.Copy(h, content); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+// checkFile fails the test unless path has the content, privately, and nothing
+// is left beside it.
+func checkFile(t *testing.T, path string, content io.Reader) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if hash(t, file) != hash(t, content) {
+		t.Errorf("%s has another content", path)
+	}
+	if info, err := file.Stat(); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%s has the mode %v (%v)", path, info.Mode(), err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
 }
 
 func isMissing(path string) bool {
@@ -59,7 +113,7 @@ func isMissing(path string) bool {
 }
 
 func TestBinary(t *testing.T) {
-	got := program.Run(t, program.Command(t, nil, program.Build(t)))
+	got := program.Run(t, program.Command(t, nil, binary))
 	if got.Code != 0 || got.Stdout != result {
 		t.Errorf("exit code %d, output:\n%s", got.Code, got.Stdout)
 	}
@@ -69,86 +123,71 @@ func TestBinary(t *testing.T) {
 	}
 }
 
-func TestInterrupt(t *testing.T) {
-	binary, path := program.Build(t), filepath.Join(t.TempDir(), "result.csv")
-	got := program.Interrupt(t, func(url string) *exec.Cmd {
-		return program.Command(t, variables(url), binary, "-job", "42", "-o", path)
-	})
-	if got.Code != 130 || lastLine(got.Stderr) != "interrupted" || !isMissing(path) {
-		t.Errorf("%+v; file removed: %t", got, isMissing(path))
-	}
-}
-
 func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "result.csv")
-	got := call(t, nil, "-o", path)
-	content, err := os.ReadFile(path)
-	if err != nil || string(content) != result || got.Code != 0 || got.Stdout != "" {
-		t.Fatalf("%v; %+v; file:\n%s", err, got, content)
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
-		t.Errorf("%v; mode %v", err, info.Mode())
-	}
-
-	engine, live := serve(t)
-	got = call(t, live, "-job", "42", "-o", path)
-	if got.Code != 2 || !strings.HasPrefix(lastLine(got.Stderr), "download: open ") {
-		t.Errorf("existing file: %+v", got)
-	}
-	if content, _ := os.ReadFile(path); string(content) != result {
-		t.Errorf("the existing file was changed:\n%s", content)
-	}
-	if n := engine.RequestCount(sandbox.Updater); n != 0 {
-		t.Errorf("%d requests were sent in vain", n)
-	}
-}
-
-func TestIncomplete(t *testing.T) {
-	engine, live := serve(t)
-	cut := sandbox.Fault{Truncate: 50}
-	engine.Script(sandbox.Updater, cut, cut)
-	path := filepath.Join(t.TempDir(), "result.csv")
-	toFile := call(t, live, "-job", "42", "-o", path)
-	toPipe := call(t, live, "-job", "42")
-	if toFile.Code != 1 || !isMissing(path) {
-		t.Errorf("%+v; file removed: %t", toFile, isMissing(path))
-	}
-	if toPipe.Code != 1 || toPipe.Stdout != result[:50] {
-		t.Errorf("%+v", toPipe)
-	}
-	for _, got := range []program.Result{toFile, toPipe} {
-		if !strings.HasPrefix(lastLine(got.Stderr), "updater: ") || strings.Count(got.Stderr, "\n") != 2 {
-			t.Errorf("error output:\n%s", got.Stderr)
+	engine, vars := serve(t)
+	for range 2 { // the second time it replaces the first
+		got := call(t.Context(), vars, "-job", "42", "-o", path)
+		if got.Code != 0 || got.Stdout != "" ||
+			!strings.HasSuffix(got.Stderr, "\nwrote "+path+": 200 B, text/csv; charset=utf-8, SHA-256 "+hash(t, strings.NewReader(result))+"\n") {
+			t.Errorf("%+v", got)
 		}
+		got.CheckMasked(t, "token-canary", "merchant-canary")
+		checkFile(t, path, strings.NewReader(result))
+	}
+	if got := call(t.Context(), vars, "-job", "42", "-o", path, "-no-hash"); got.Code != 0 || strings.Contains(got.Stderr, "SHA") {
+		t.Errorf("%+v", got)
+	}
+	if n := engine.RequestCount(sandbox.Updater); n != 3 {
+		t.Errorf("%d requests", n)
 	}
 }
 
-func TestExitCodes(t *testing.T) {
-	_, live := serve(t)
-	noMerchant := variables(live["CARDDATA_UPDATER_URL"])
-	delete(noMerchant, "CARDDATA_MERCHANT_ID")
+func TestFlaky(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "result.csv")
+	got := program.Run(t, program.Command(t, nil, binary, "-size", "64MiB", "-flaky", "-o", path))
+	content := sandbox.Synthetic(sandbox.CSV, 64<<20)
+	if got.Code != 0 || !regexp.MustCompile(`: 64 MiB, text/csv; charset=utf-8, \d\d requests, SHA-256 `).MatchString(got.Stderr) {
+		t.Errorf("%+v", got)
+	}
+	checkFile(t, path, content)
+}
+
+func TestRanges(t *testing.T) {
+	engine, vars := serve(t)
+	const size = 32 << 20
+	engine.SetJob("42", sandbox.Job{Content: sandbox.Synthetic(sandbox.CSV, size)})
+	path := filepath.Join(t.TempDir(), "result.csv")
+	if got := call(t.Context(), vars, "-job", "42", "-o", path, "-ranges", "4"); got.Code != 0 {
+		t.Errorf("%+v", got)
+	}
+	checkFile(t, path, sandbox.Synthetic(sandbox.CSV, size))
+	if n := engine.RequestCount(sandbox.Updater); n < 4 {
+		t.Errorf("%d requests for 4 ranges", n)
+	}
+}
+
+func TestUnverified(t *testing.T) {
+	engine, vars := serve(t)
+	for range 4 {
+		engine.Script(sandbox.Updater, sandbox.Fault{Unframed: true})
+	}
+	path := filepath.Join(t.TempDir(), "result.csv")
 	for _, test := range []struct {
-		vars   program.Variables
 		args   []string
 		code   int
-		stderr string
+		stdout string
 	}{
-		{nil, []string{"-h"}, 0, ""},
-		{live, []string{"-job", "42"}, 0, "live 127.0.0.1:"},
-		{live, nil, 2, "download: -job is missing"},
-		{live, []string{"-job", "4111111111111111"}, 1, "updater: download: refused (status 404"},
-		{live, []string{"-job", ".."}, 2, "updater: download: the job id "},
-		{nil, []string{"4111111111111111"}, 2, "download: no arguments besides"},
-		{nil, []string{"-4111111111111111"}, 2, "download: flag provided but not defined: -411111******1111"},
-		{nil, []string{"-o", filepath.Join(t.TempDir(), "missing", "4111111111111111")}, 2, "download: open "},
-		{noMerchant, []string{"-job", "42"}, 2, "missing or empty: CARDDATA_MERCHANT_ID ("},
+		{[]string{"-job", "42"}, 1, ""},
+		{[]string{"-job", "42", "-accept-unverified"}, 0, result},
+		{[]string{"-job", "42", "-o", path}, 1, ""},
+		{[]string{"-job", "42", "-o", path, "-accept-unverified"}, 0, ""},
 	} {
-		got := call(t, test.vars, test.args...)
-		if got.Code != test.code || !strings.HasPrefix(lastLine(got.Stderr), test.stderr) || strings.Count(got.Stderr, "\n") > 2 {
-			t.Errorf("%q: %+v", test.args, got)
-		}
-		if got.Code != 0 {
-			got.CheckMasked(t, "token-canary", "merchant-canary")
+		got := call(t.Context(), vars, test.args...)
+		if got.Code != test.code || got.Stdout != test.stdout || (got.Code != 0) != strings.HasSuffix(got.Stderr, "-accept-unverified takes it nevertheless\n") {
+			t.Errorf("%v: %+v", test.args, got)
 		}
 	}
+	checkFile(t, path, strings.NewReader(result))
 }

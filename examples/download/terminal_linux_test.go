@@ -10,11 +10,12 @@ import (
 	"unsafe"
 
 	"github.com/carddata/carddata-go/examples/internal/program"
+	"github.com/carddata/carddata-go/updater"
 )
 
 func TestTerminal(t *testing.T) {
 	screen, terminal := openTerminal(t)
-	cmd := program.Command(t, nil, program.Build(t))
+	cmd := program.Command(t, nil, binary)
 	cmd.Stdout = terminal
 	wait := program.Start(t, cmd)
 	terminal.Close()
@@ -32,6 +33,28 @@ func TestTerminal(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	got.CheckMasked(t)
+}
+
+func TestBar(t *testing.T) {
+	screen, terminal := openTerminal(t)
+	p := newProgress(terminal, 1)
+	stop := p.show()
+	p.of(0)(updater.FileProgress{Bytes: 0, Total: 64 << 20})
+	p.of(0)(updater.FileProgress{Bytes: 17 << 20, Total: 64 << 20, Resumes: 7})
+	shown, piece := "", make([]byte, 4096)
+	for !strings.Contains(shown, "26% |████ ") || !strings.Contains(shown, " 17 MiB of 64 MiB, ") || !strings.Contains(shown, ", resumed 7×") {
+		n, err := screen.Read(piece)
+		if err != nil {
+			t.Fatalf("%v, shown: %q", err, shown)
+		}
+		shown += string(piece[:n])
+	}
+	stop()
+	terminal.Close()
+	rest, _ := io.ReadAll(screen)
+	if strings.TrimSpace(string(rest[strings.LastIndexByte(strings.TrimRight(string(rest), "\r"), '\r')+1:])) != "" {
+		t.Errorf("the bar stays behind: %q", rest)
+	}
 }
 
 func openTerminal(t *testing.T) (screen, terminal *os.File) {

@@ -112,6 +112,17 @@ func either(a, b *ast.CommentGroup) *ast.CommentGroup {
 	return b
 }
 
+// The fakes are scripted alike.
+func TestFakesShareTheirSurface(t *testing.T) {
+	fakes := []string{"bins/binstest", "refunds/refundstest", "updater/updatertest"}
+	want := exported(t, fakes[0], "fault.go")
+	for _, fake := range fakes[1:] {
+		if got := exported(t, fake, "fault.go"); !maps.Equal(got, want) {
+			t.Errorf("%s/fault.go and %s/fault.go differ", fakes[0], fake)
+		}
+	}
+}
+
 func TestPackagesShareTheirSurface(t *testing.T) {
 	for _, file := range sharedFiles {
 		apis := make(map[string]api)

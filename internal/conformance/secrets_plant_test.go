@@ -28,6 +28,7 @@ var plants = map[string]canary{
 	"the base URL's path":       {"canary-base-path-c3f65d", false},
 	"the account id":            {"canary-account-id-0d7e42", false},
 	"the job id":                {"canary-job-id-b8a6f1", false},
+	"a file's path":             {"canary-file-path-5b1d77", false},
 	"the merchant id":           {"canary-merchant-id-48c9ee", false},
 	"the transport's error":     {"canary-transport-error-3ab95c", false},
 	"the transport's field":     {"canary-transport-field-d51f60", false},

@@ -2,22 +2,15 @@ package proof
 
 import (
 	"context"
-	"encoding/json"
-	"flag"
 	"fmt"
 	"iter"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/internal/sandbox"
 )
-
-var full = flag.Bool("full", false, "run at full size")
 
 // A bulkJob is one bulk lookup, run in a process of its own so that its memory
 // can be told.
@@ -38,74 +31,8 @@ type bulkReport struct {
 	PeakMiB    int
 }
 
-func TestMain(m *testing.M) {
-	if runJob[bulkJob, bulkReport]() || runJob[refundJob, refundReport]() {
-		return
-	}
-	flag.Parse()
-	os.Exit(m.Run())
-}
-
-// A job runs in a process of its own and reports R.
-type job[R any] interface{ run() R }
-
-// variable is where a process finds its job.
-func variable[J job[R], R any]() string {
-	return "CARDDATA_" + strings.ToUpper(reflect.TypeFor[J]().Name())
-}
-
-// runJob runs the job that this process was started for, if it is a J.
-func runJob[J job[R], R any]() bool {
-	encoded, ok := os.LookupEnv(variable[J, R]())
-	if !ok {
-		return false
-	}
-	var j J
-	if err := json.Unmarshal([]byte(encoded), &j); err != nil {
-		panic(err)
-	}
-	if err := json.NewEncoder(os.Stdout).Encode(j.run()); err != nil {
-		panic(err)
-	}
-	return true
-}
-
-// startJob runs a job in a process of its own.
-func startJob[J job[R], R any](t *testing.T, j J) (report R) {
-	t.Helper()
-	encoded, err := json.Marshal(j)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), variable[J, R]()+"="+string(encoded))
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(out, &report); err != nil {
-		t.Fatalf("%v in %s", err, out)
-	}
-	return report
-}
-
-// peakMiB is the process's own peak memory. The rusage of a child would count
-// its parent's too, from before it executed.
-func peakMiB() int {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0 // not on this system
-	}
-	var kilobytes int
-	_, peak, _ := strings.Cut(string(status), "VmHWM:")
-	if _, err := fmt.Sscan(peak, &kilobytes); err != nil {
-		panic(err)
-	}
-	return kilobytes >> 10
-}
-
-func (job bulkJob) run() (report bulkReport) {
+func (job *bulkJob) run() any {
+	var report bulkReport
 	client, err := bins.NewClient(job.URL, bins.StaticToken("key"))
 	if err != nil {
 		panic(err)
@@ -146,9 +73,16 @@ func answers(r bins.Result, prefix string) bool {
 		card.BINMax == prefix+strings.Repeat("9", 19-len(prefix))
 }
 
+// start runs the job in a process of its own.
+func (job *bulkJob) start(t *testing.T) (report bulkReport) {
+	t.Helper()
+	inChild(t, job, &report)
+	return report
+}
+
 // cards yields the job's input, the same each time: BINs of 8 digits, or card
 // numbers with a skewed distribution over their ranges.
-func (job bulkJob) cards() iter.Seq[string] {
+func (job *bulkJob) cards() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		rnd := rand.New(rand.NewPCG(1, 2))
 		if job.Ranges == 0 {
@@ -222,7 +156,7 @@ func TestBulkSendsEachBINOnce(t *testing.T) {
 	}
 	for _, n := range inputs {
 		engine, url := serve(t)
-		report := startJob(t, bulkJob{URL: url, Inputs: n, Distinct: 20_000})
+		report := (&bulkJob{URL: url, Inputs: n, Distinct: 20_000}).start(t)
 		t.Logf("%d inputs: %+v, %d requests at the service, peak %d MiB", n, report.Progress, engine.RequestCount(sandbox.Bins), report.PeakMiB)
 		if report.Wrong > 0 || report.Unanswered > 0 || report.Progress.Done != n {
 			t.Errorf("%d inputs: %+v", n, report)
@@ -244,7 +178,7 @@ func TestBulkByRanges(t *testing.T) {
 		inputs, ranges = 5_000_000, 400_000
 	}
 	engine, url := serve(t)
-	report := startJob(t, bulkJob{URL: url, Inputs: inputs, Ranges: ranges, Bulk: true})
+	report := (&bulkJob{URL: url, Inputs: inputs, Ranges: ranges, Bulk: true}).start(t)
 	requests := engine.RequestCount(sandbox.Bins)
 	t.Logf("by range: %+v, %d ranges met, %d requests, peak %d MiB", report.Progress, report.RangesMet, requests, report.PeakMiB)
 	if report.Wrong > 0 || report.Unanswered > 0 || report.Progress.Done != inputs {
@@ -258,11 +192,11 @@ func TestBulkByRanges(t *testing.T) {
 	}
 	for _, prefix := range []int{0, 6, 8} {
 		engine, url := serve(t)
-		job := bulkJob{URL: url, Inputs: inputs, Ranges: ranges, Prefix: prefix}
+		job := &bulkJob{URL: url, Inputs: inputs, Ranges: ranges, Prefix: prefix}
 		if prefix == 0 {
 			job.Inputs /= 10 // every card number is asked for, which takes its time
 		}
-		report := startJob(t, job)
+		report := job.start(t)
 		t.Logf("by the first %d digits (0: by all): %d inputs, %d requests, %d wrong (%.1f %%)", prefix, job.Inputs,
 			engine.RequestCount(sandbox.Bins), report.Wrong, 100*float64(report.Wrong)/float64(job.Inputs))
 	}

@@ -27,7 +27,8 @@ type refundReport struct {
 	PeakMiB  int
 }
 
-func (job refundJob) run() (report refundReport) {
+func (job *refundJob) run() any {
+	var report refundReport
 	var requests atomic.Int64
 	client, err := refunds.NewClient("https://refund.example", refunds.WithHTTPClient(&http.Client{Transport: answering(func(r *http.Request) int {
 		requests.Add(1)
@@ -85,7 +86,8 @@ func TestRefundsInBoundedMemory(t *testing.T) {
 		n = 1_000_000
 	}
 	for _, ordered := range []bool{false, true} {
-		report := startJob(t, refundJob{n, ordered})
+		var report refundReport
+		inChild(t, &refundJob{n, ordered}, &report)
 		t.Logf("%d records, ordered %v: %d requests, peak %d MiB", n, ordered, report.Requests, report.PeakMiB)
 		if p := report.Progress; report.Wrong > 0 || report.Requests != n || p.Taken != n || p.Done != n || p.Accepted != n || p.Requests != n {
 			t.Errorf("%d records, ordered %v: %+v", n, ordered, report)

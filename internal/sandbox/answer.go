@@ -3,10 +3,8 @@ package sandbox
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"maps"
-	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -19,24 +17,21 @@ type answer struct {
 	header      http.Header
 	body        []byte
 	content     io.ReadSeeker // instead of body, with support for ranges
+	modified    time.Time
+	noRanges    bool
 }
 
-func (a answer) write(w http.ResponseWriter, r *http.Request, f Fault, started func(status int)) {
+func (a answer) write(w http.ResponseWriter, r *http.Request, f Fault, seen observer) {
 	h := w.Header()
 	maps.Copy(h, a.header)
 	if a.contentType != "" {
 		h.Set("Content-Type", a.contentType)
 	}
-	out := &writer{ResponseWriter: w, ctx: r.Context(), delay: f.BodyDelay, limit: math.MaxInt64, status: a.status, started: started}
-	if f.Truncate != 0 {
-		out.limit = int64(max(f.Truncate, 0))
-	}
+	out := newWriter(w, r.Context(), f, seen)
+	out.status, out.noRanges = a.status, a.noRanges
+	defer out.end()
 	if a.content != nil {
-		if a.status != 0 {
-			r = r.Clone(r.Context())
-			r.Header.Del("Range")
-		}
-		http.ServeContent(out, r, "", time.Time{}, a.content)
+		http.ServeContent(out, f.ranged(r, a), "", a.modified, a.content)
 		return
 	}
 	status := cmp.Or(a.status, http.StatusOK)
@@ -50,59 +45,18 @@ func (a answer) write(w http.ResponseWriter, r *http.Request, f Fault, started f
 	out.Write(a.body)
 }
 
-var errStopped = errors.New("sandbox: answer stopped")
-
-// A writer sends an answer with the faults of its body. When it stops short of
-// the announced length, net/http ends the connection in order, so that the
-// caller gets every byte that was sent.
-type writer struct {
-	http.ResponseWriter
-	ctx     context.Context
-	delay   time.Duration
-	limit   int64
-	status  int
-	started func(status int)
-	sent    int64
-	middle  int64
-}
-
-func (w *writer) WriteHeader(status int) {
-	status = cmp.Or(w.status, status)
-	length, _ := strconv.ParseInt(w.Header().Get("Content-Length"), 10, 64)
-	w.middle = min(length, w.limit) / 2
-	w.started(status)
-	w.ResponseWriter.WriteHeader(status)
-}
-
-func (w *writer) Write(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
+// ranged returns the request whose range content is served by.
+func (f Fault) ranged(r *http.Request, a answer) *http.Request {
+	if f.Range == "" && a.status == 0 && !a.noRanges {
+		return r
 	}
-	var n int
-	if end := w.sent + int64(len(p)); w.delay > 0 && end > w.middle {
-		var err error
-		if n, err = w.send(p[:w.middle-w.sent]); err != nil {
-			return n, err
-		}
-		delay := w.delay
-		w.delay = 0
-		http.NewResponseController(w.ResponseWriter).Flush()
-		if !pause(w.ctx, delay) {
-			return n, errStopped
-		}
+	r = r.Clone(r.Context())
+	r.Header.Del("Range")
+	if f.Range != "" {
+		r.Header.Set("Range", f.Range)
+		r.Header.Del("If-Range")
 	}
-	m, err := w.send(p[n:])
-	return n + m, err
-}
-
-func (w *writer) send(p []byte) (int, error) {
-	allowed := p[:min(int64(len(p)), w.limit-w.sent)]
-	n, err := w.ResponseWriter.Write(allowed)
-	w.sent += int64(n)
-	if err == nil && len(allowed) < len(p) {
-		err = errStopped
-	}
-	return n, err
+	return r
 }
 
 // cut resets the connection below w.

@@ -34,5 +34,5 @@
 //   - A refund is any JSON object, is never compared with earlier ones, and is
 //     answered with {}.
 //   - Job 42 exists and is a CSV file. Its columns are invented. Downloads have
-//     a strong ETag and support ranges.
+//     a strong ETag and support Range and If-Range, unless [Job] says otherwise.
 package sandbox

@@ -31,13 +31,14 @@ type Engine struct {
 	mu       sync.Mutex
 	retain   int
 	scripts  map[Area][]Fault
+	chooser  map[Area]func(Request) Fault
 	arrived  map[Area]*ring[*Record]
 	results  map[string]result
 	longest  int
 	makeItem func(card string) json.RawMessage
 	refunds  ring[Refund]
 	receipt  answer
-	jobs     map[string]job
+	jobs     map[jobKey]job
 }
 
 // New returns an engine with the built-in data set and no faults.
@@ -52,12 +53,13 @@ func (e *Engine) Reset() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.scripts = make(map[Area][]Fault)
+	e.chooser = make(map[Area]func(Request) Fault)
 	e.arrived = make(map[Area]*ring[*Record])
 	e.results, e.longest = builtinResults()
 	e.makeItem = nil
 	e.refunds = ring[Refund]{}
 	e.receipt = defaultReceipt()
-	e.jobs = map[string]job{defaultJobID: newJob(defaultJob())}
+	e.jobs = map[jobKey]job{{"", defaultJobID}: newJob(defaultJob())}
 }
 
 // Script appends faults to the script of area. Each request of that area takes
@@ -68,6 +70,14 @@ func (e *Engine) Script(area Area, faults ...Fault) {
 	for _, f := range faults {
 		e.scripts[area] = append(e.scripts[area], f.clone())
 	}
+}
+
+// ScriptFunc makes choose say what befalls each request of area for which the
+// script has nothing. It is called concurrently, without the request's body.
+func (e *Engine) ScriptFunc(area Area, choose func(Request) Fault) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.chooser[area] = choose
 }
 
 // Pending reports how many faults of area's script no request has taken yet.
@@ -91,7 +101,7 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.serve(w, r, area, e.nextFault)
 }
 
-func (e *Engine) serve(w http.ResponseWriter, r *http.Request, area Area, next func(Area) Fault) {
+func (e *Engine) serve(w http.ResponseWriter, r *http.Request, area Area, next func(Area) (Fault, bool)) {
 	req := e.arrive(area, r, next)
 	fault := req.Fault
 	if fault.DropBefore || fault.Refuse {
@@ -103,9 +113,7 @@ func (e *Engine) serve(w http.ResponseWriter, r *http.Request, area Area, next f
 		cut(w)
 		return
 	}
-	e.mu.Lock()
-	req.Body = body
-	e.mu.Unlock()
+	e.update(func() { req.Body = body })
 
 	var a answer
 	switch {
@@ -119,18 +127,22 @@ func (e *Engine) serve(w http.ResponseWriter, r *http.Request, area Area, next f
 		return
 	}
 	fault.shape(&a)
-	a.write(w, r, fault, func(status int) {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		req.Status = status
+	a.write(w, r, fault, observer{
+		status: func(status int) { e.update(func() { req.Status = status }) },
+		sent:   func(n int) { e.update(func() { req.Sent += int64(n) }) },
 	})
+}
+
+func (e *Engine) update(f func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f()
 }
 
 // arrive takes the fault and records the request in one step, so that the
 // script and the record agree on the order of arrival.
-func (e *Engine) arrive(area Area, r *http.Request, next func(Area) Fault) *Record {
+func (e *Engine) arrive(area Area, r *http.Request, next func(Area) (Fault, bool)) *Record {
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	req := &Record{
 		Request: Request{
 			Time:   time.Now(),
@@ -138,23 +150,31 @@ func (e *Engine) arrive(area Area, r *http.Request, next func(Area) Fault) *Reco
 			Path:   r.URL.EscapedPath(),
 			Header: redact(r.Header),
 		},
-		Area:  area,
-		Fault: next(area),
+		Area: area,
 	}
+	fault, scripted := next(area)
+	req.Fault = fault
 	if e.arrived[area] == nil {
 		e.arrived[area] = &ring[*Record]{}
 	}
 	e.arrived[area].add(req, e.retain)
+	choose, request := e.chooser[area], req.Request.clone()
+	e.mu.Unlock()
+
+	if !scripted && choose != nil {
+		fault = choose(request).clone()
+		e.update(func() { req.Fault = fault })
+	}
 	return req
 }
 
-func (e *Engine) nextFault(area Area) Fault {
+func (e *Engine) nextFault(area Area) (Fault, bool) {
 	script := e.scripts[area]
 	if len(script) == 0 {
-		return Fault{}
+		return Fault{}, false
 	}
 	e.scripts[area] = script[1:]
-	return script[0]
+	return script[0], true
 }
 
 func (e *Engine) answer(area Area, r *http.Request, body []byte) answer {

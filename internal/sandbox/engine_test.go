@@ -210,7 +210,7 @@ func TestReset(t *testing.T) {
 	if r := d.refund(t, `{}`); r.status != 200 || r.body != "{}" {
 		t.Errorf("refund after Reset: %+v", r)
 	}
-	if e.jobs["7"].etag != "" || e.results["999999"].plain != nil {
+	if e.jobs[jobKey{"", "7"}].header != nil || e.results["999999"].plain != nil {
 		t.Error("Reset left a job or a result")
 	}
 }

@@ -53,6 +53,9 @@ func (f *Fake) URL() string { return f.tcp().URL() }
 // Script adds faults to the fake's area.
 func (f *Fake) Script(faults ...Fault) { f.Engine.Script(f.area, faults...) }
 
+// ScriptFunc chooses the faults that the script does not.
+func (f *Fake) ScriptFunc(choose func(Request) Fault) { f.Engine.ScriptFunc(f.area, choose) }
+
 // Pending counts the faults that no request has taken yet.
 func (f *Fake) Pending() int { return f.Engine.Pending(f.area) }
 

@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"cmp"
-	"maps"
 	"net/http"
 	"strconv"
 	"time"
@@ -23,7 +22,8 @@ type Fault struct {
 	NoBody bool
 	// ContentType replaces the ordinary Content-Type.
 	ContentType string
-	// Header is added to the answer's header, for example a Location.
+	// Header is set in the answer's header, for example a Location. A name with a
+	// nil value is taken out of it.
 	Header http.Header
 	// Process processes the request, so that a refund is recorded, although
 	// Status says otherwise.
@@ -41,10 +41,23 @@ type Fault struct {
 	HeaderDelay time.Duration
 	// BodyDelay passes in the middle of the answer's body.
 	BodyDelay time.Duration
+	// DelayAfter moves BodyDelay behind so many bytes of the body, or, if it is
+	// negative, before the first.
+	DelayAfter int
+	// BytesPerSecond slows the body down.
+	BytesPerSecond int
 	// Truncate ends the connection after so many bytes of a longer body, of
 	// which Content-Length announces the whole. A negative value sends the
 	// header only.
 	Truncate int
+	// Chunked sends the body in chunks, without Content-Length.
+	Chunked bool
+	// Unframed sends the body without Content-Length and without chunks, so that
+	// the end of the connection is its end, also where Truncate cut it off.
+	Unframed bool
+	// Range is what a download answers in place of the request's Range and
+	// If-Range, as in "bytes=100-199".
+	Range string
 }
 
 func (f Fault) clone() Fault {
@@ -73,9 +86,19 @@ func (f Fault) shape(a *answer) {
 	if a.header == nil {
 		a.header = make(http.Header)
 	}
-	maps.Copy(a.header, f.Header)
+	f.setHeader(a.header)
 	if f.RetryAfter > 0 {
 		seconds := (f.RetryAfter + time.Second - 1) / time.Second
 		a.header.Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
+	}
+}
+
+func (f Fault) setHeader(h http.Header) {
+	for name, values := range f.Header {
+		if name = http.CanonicalHeaderKey(name); values == nil {
+			delete(h, name)
+		} else {
+			h[name] = values
+		}
 	}
 }

@@ -95,7 +95,7 @@ func TestFaultRefuse(t *testing.T) {
 func TestRefusalsAreLeftToDials(t *testing.T) {
 	e := New()
 	e.Script(Refunds, Fault{Refuse: true}, Fault{Refuse: true}, Fault{Status: 503}, Fault{Status: 502})
-	if f := e.nextButRefusals(Refunds); f.Status != 503 {
+	if f, _ := e.nextButRefusals(Refunds); f.Status != 503 {
 		t.Errorf("a request over an open connection got %+v, want 503", f)
 	}
 	for range 2 {
@@ -106,11 +106,11 @@ func TestRefusalsAreLeftToDials(t *testing.T) {
 	if e.takeRefusal(Refunds) {
 		t.Error("a dial was refused by another fault")
 	}
-	if f := e.nextButRefusals(Refunds); f.Status != 502 {
+	if f, _ := e.nextButRefusals(Refunds); f.Status != 502 {
 		t.Errorf("got %+v, want 502", f)
 	}
 	e.Script(Refunds, Fault{Refuse: true})
-	if f := e.nextButRefusals(Refunds); f.Refuse || e.Pending(Refunds) != 1 {
+	if f, _ := e.nextButRefusals(Refunds); f.Refuse || e.Pending(Refunds) != 1 {
 		t.Errorf("got %+v, want ordinary service", f)
 	}
 }
@@ -153,7 +153,7 @@ func TestRefuseOverTCPDrops(t *testing.T) {
 func TestFaultTruncate(t *testing.T) {
 	eachDoor(t, func(t *testing.T, open func(*testing.T, *Engine, Area) door) {
 		e := New()
-		e.SetJob("42", Job{Body: []byte("0123456789")})
+		e.SetJob("42", Job{Content: strings.NewReader("0123456789")})
 		d := open(t, e, Updater)
 		for _, tc := range []struct {
 			truncate int
@@ -179,7 +179,7 @@ func TestFaultTruncate(t *testing.T) {
 func TestFaultDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New()
-		e.SetJob("42", Job{Body: []byte("0123456789")})
+		e.SetJob("42", Job{Content: strings.NewReader("0123456789")})
 		e.Script(Updater, Fault{HeaderDelay: time.Hour, BodyDelay: time.Minute})
 		d := memoryDoor(t, e, Updater)
 		start := time.Now()
@@ -237,7 +237,7 @@ func TestCloseEndsDelay(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		d.close()
-		if body, err := io.ReadAll(resp.Body); err == nil || !strings.HasPrefix(string(defaultJob().Body), string(body)) {
+		if body, err := io.ReadAll(resp.Body); err == nil || !strings.HasPrefix(defaultResult, string(body)) {
 			t.Errorf("read %q, %v; want a broken body", body, err)
 		}
 		if r := d.download(t); !errors.Is(r.err, syscall.ECONNREFUSED) {
@@ -262,6 +262,38 @@ func TestScriptPerArea(t *testing.T) {
 			if n := e.Pending(Bins); n != max(0, 1-i) {
 				t.Errorf("after lookup %d: %d pending", i, n)
 			}
+		}
+	})
+}
+
+func TestScriptFunc(t *testing.T) {
+	eachDoor(t, func(t *testing.T, open func(*testing.T, *Engine, Area) door) {
+		e := New()
+		e.Script(Updater, Fault{Status: 503})
+		e.ScriptFunc(Updater, func(r Request) Fault {
+			if r.Header.Get("X-Merchant-Id") == "m-2" {
+				return Fault{Status: 400 + len(e.Requests(Updater))}
+			}
+			return Fault{Truncate: 4}
+		})
+		d := open(t, e, Updater)
+		for i, want := range []struct {
+			merchant string
+			status   int
+			body     string
+		}{{"m-1", 503, ""}, {"m-1", 200, "old_"}, {"m-2", 403, ""}, {"m-1", 200, "old_"}} {
+			r := d.download(t, "X-Merchant-Id", want.merchant)
+			if r.status != want.status || want.body != "" && r.body != want.body {
+				t.Errorf("download %d: %+v", i, r)
+			}
+		}
+		d.close()
+		if reqs := e.Requests(Updater); reqs[1].Fault.Truncate != 4 || reqs[1].Sent != 4 || reqs[2].Fault.Status != 403 {
+			t.Errorf("recorded %+v", reqs)
+		}
+		e.Reset()
+		if r := open(t, e, Updater).download(t); r.body != defaultResult {
+			t.Errorf("after Reset: %+v", r)
 		}
 	})
 }

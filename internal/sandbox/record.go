@@ -20,6 +20,13 @@ type Request struct {
 	Body []byte
 	// Status is the status answered, 0 while there is none.
 	Status int
+	// Sent is how many bytes of the answer's body were sent so far.
+	Sent int64
+}
+
+func (r Request) clone() Request {
+	r.Header, r.Body = r.Header.Clone(), bytes.Clone(r.Body)
+	return r
 }
 
 // A Record is a request and what befell it.
@@ -40,9 +47,7 @@ func (e *Engine) Requests(area Area) []Record {
 	}
 	var all []Record
 	for _, req := range r.all() {
-		c := *req
-		c.Header, c.Body, c.Fault = c.Header.Clone(), bytes.Clone(c.Body), c.Fault.clone()
-		all = append(all, c)
+		all = append(all, Record{req.Request.clone(), req.Area, req.Fault.clone()})
 	}
 	return all
 }

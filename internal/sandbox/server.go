@@ -66,16 +66,16 @@ func (e *Engine) takeRefusal(area Area) bool {
 
 // nextButRefusals leaves refusals to the dials: with concurrent requests one
 // may reach the head of the script while a connection is already made.
-func (e *Engine) nextButRefusals(area Area) Fault {
+func (e *Engine) nextButRefusals(area Area) (Fault, bool) {
 	script := e.scripts[area]
 	for i, f := range script {
 		if !f.Refuse {
 			copy(script[1:i+1], script[:i])
 			e.scripts[area] = script[1:]
-			return f
+			return f, true
 		}
 	}
-	return Fault{}
+	return Fault{}, false
 }
 
 // A TCPServer serves all three areas on a loopback address.

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -54,7 +55,7 @@ func TestCloseTwiceAndUnderLoad(t *testing.T) {
 		e := New()
 		s := e.Start(Updater)
 		client := &http.Client{Transport: s.Transport()}
-		e.SetJob("42", Job{Body: make([]byte, 1<<20)})
+		e.SetJob("42", Job{Content: bytes.NewReader(make([]byte, 1<<20))})
 		resp, err := client.Do(newRequest(t, http.MethodGet, "http://host"+downloadPath, ""))
 		if err != nil {
 			t.Fatal(err)

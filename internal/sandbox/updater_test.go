@@ -10,7 +10,7 @@ func TestDownload(t *testing.T) {
 	e := New()
 	d := memoryDoor(t, e, Updater)
 	r := d.download(t)
-	if r.status != 200 || r.body != string(defaultJob().Body) || !strings.HasPrefix(r.header.Get("Content-Type"), "text/csv") {
+	if r.status != 200 || r.body != defaultResult || !strings.HasPrefix(r.header.Get("Content-Type"), "text/csv") {
 		t.Fatalf("got %+v", r)
 	}
 	etag := r.header.Get("ETag")
@@ -27,7 +27,7 @@ func TestDownload(t *testing.T) {
 	if p := d.download(t, "Range", "bytes=100000-"); p.status != 416 {
 		t.Errorf("range beyond the end: %+v", p)
 	}
-	e.SetJob("42", Job{Body: []byte("<html>new")})
+	e.SetJob("42", Job{Content: strings.NewReader("<html>new")})
 	if p := d.download(t, "Range", "bytes=1-", "If-Range", etag); p.status != 200 || p.body != "<html>new" || p.header.Get("ETag") == etag {
 		t.Errorf("range of changed content: %+v", p)
 	} else if !strings.HasPrefix(p.header.Get("Content-Type"), "text/html") {
@@ -39,7 +39,7 @@ func TestDownloadStatusIgnoresRange(t *testing.T) {
 	e := New()
 	e.Script(Updater, Fault{Status: 200}, Fault{Status: 206}, Fault{Body: "other"})
 	d := memoryDoor(t, e, Updater)
-	whole := string(defaultJob().Body)
+	whole := defaultResult
 	for i, want := range []reply{{status: 200, body: whole}, {status: 206, body: whole}, {status: 200, body: "other"}} {
 		r := d.download(t, "Range", "bytes=10-")
 		if r.status != want.status || r.body != want.body || r.header.Get("Content-Range") != "" {
@@ -50,7 +50,7 @@ func TestDownloadStatusIgnoresRange(t *testing.T) {
 
 func TestJobIDs(t *testing.T) {
 	e := New()
-	e.SetJob("a/b", Job{Body: []byte("content")})
+	e.SetJob("a/b", Job{Content: strings.NewReader("content")})
 	d := memoryDoor(t, e, Updater)
 	if r := d.do(newRequest(t, http.MethodGet, d.base+"/updater/inquiries/jobs/a%2Fb/download", "")); r.body != "content" {
 		t.Errorf("got %+v", r)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -71,7 +72,7 @@ func (s *soak) serve(f func() error) error {
 func (s *soak) round(ctx context.Context, stdout io.Writer) {
 	s.engine.Reset()
 	s.engine.SetLookup(sandbox.SyntheticCard)
-	s.engine.SetJob(jobID, sandbox.Job{ContentType: "text/csv", Body: jobContent()})
+	s.engine.SetJob(jobID, sandbox.Job{ContentType: "text/csv", Content: bytes.NewReader(jobContent())})
 	ctx, cancel := context.WithTimeout(ctx, s.o.round)
 	defer cancel()
 	var feeding, traffic sync.WaitGroup

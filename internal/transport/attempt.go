@@ -24,6 +24,7 @@ type attempt struct {
 	body     []byte
 	stream   io.ReadCloser
 	length   int64
+	framed   bool
 	err      error // the cause, where the point needs one
 }
 
@@ -152,11 +153,15 @@ func (a *attempt) receive(ctx context.Context, r *run, resp *http.Response, time
 	if a.header == nil {
 		a.header = http.Header{}
 	}
-	if r.call.Stream && resp.StatusCode == http.StatusOK {
+	a.framed = resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0 || resp.ProtoMajor > 1
+	if r.call.Stream && (resp.StatusCode == http.StatusOK || r.call.Partial && resp.StatusCode == http.StatusPartialContent) {
 		if a.point = streamPoint(a.header); a.point == success {
 			timer.Stop()
-			a.stream = newStream(ctx, body, cancel, r)
-			resp.Body = a.stream
+			s := newStream(ctx, body, cancel, r)
+			if resp.StatusCode == http.StatusPartialContent {
+				s.offset = r.call.Offset
+			}
+			a.stream, resp.Body = s, s
 			return nil
 		}
 	}

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -55,6 +56,18 @@ func (s *Settings) backoff(n int, limited bool) time.Duration {
 		return 0
 	}
 	return rand.N(bound)
+}
+
+// Sleep waits, and returns before with an error if the context ends.
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // obey lengthens a wait to what the service asked for, and somewhat beyond, so

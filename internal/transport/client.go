@@ -87,6 +87,9 @@ type Call struct {
 	Body      []byte            // nil: none; never changed after the call began
 	Write     bool              // processed twice, it does harm
 	Stream    bool              // hand the body of a 200 over unread
+	Partial   bool              // the call asks for a range: a 206 is a 200 to it
+	Offset    int64             // where the range begins, which the response cap counts
+	Resume    int               // the call resumes a stream, for the nth time in a row: it begins with a wait
 
 	// Patient calls may queue for the limiter beyond the CallTimeout. It bounds
 	// their attempts, where nothing else does.
@@ -113,6 +116,8 @@ type Result struct {
 	BodyErr    error
 	Stream     io.ReadCloser
 	Length     int64 // of Stream; -1: not announced
+	Framed     bool  // the end of Stream can be told from a broken connection
+	Repeats    bool  // the settings allow repetitions
 }
 
 // Do performs a call with its attempts, and ends by the context's deadline.
@@ -148,6 +153,13 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) Result {
 	req, err := retryablehttp.NewRequestWithContext(ctx, call.Method, c.address(call.Path), body)
 	if err != nil {
 		return refused(call, Invalid("the request cannot be built"))
+	}
+	if call.Resume > 0 {
+		wait := settings.backoff(call.Resume-1, false)
+		r.log.resume(wait)
+		if err := Sleep(ctx, wait); err != nil {
+			return refused(call, endedBy(ctx, err, nil))
+		}
 	}
 	// The literal serves one call: its policies need the call's state, which
 	// go-retryablehttp does not hand them.

@@ -57,9 +57,6 @@ func because(words string, is ...error) *reason {
 	return &reason{words, func() []error { return is }}
 }
 
-// Because is an error in words that are safe to print, and stands for others.
-func Because(words string, is ...error) error { return because(words, is...) }
-
 func (r *reason) Error() string   { return r.words }
 func (r *reason) Unwrap() []error { return r.is() }
 

@@ -58,6 +58,10 @@ func (l callLog) retry(n int, a *attempt, wait time.Duration) {
 		slog.Duration("wait", wait))
 }
 
+func (l callLog) resume(wait time.Duration) {
+	l.event(slog.LevelInfo, "resume", slog.Duration("wait", wait))
+}
+
 func (l callLog) streamed(bytes int64, took time.Duration, end error) {
 	level, result := slog.LevelInfo, "the content broke"
 	if end == io.EOF {

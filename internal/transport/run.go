@@ -150,6 +150,8 @@ func (r *run) result(ctx context.Context) Result {
 		Body:       a.body,
 		Stream:     a.stream,
 		Length:     a.length,
+		Framed:     a.framed,
+		Repeats:    r.settings.MaxRetries > 0,
 	}
 	if r.doubt != nil && (res.Outcome == OutcomeNotSent || res.Outcome == OutcomeRejected) {
 		res.Outcome, res.Evidence = OutcomeUnknown, r.doubt.evidence

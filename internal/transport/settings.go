@@ -89,6 +89,10 @@ func (s *Settings) with(opts []Option, perCall bool) (*Settings, error) {
 	return &changed, changed.err
 }
 
+// Reason is an error in words that are safe to print, for conditions and causes
+// whose own texts are not.
+func Reason(words string, is ...error) error { return because(words, is...) }
+
 // Invalid is a refusal of an argument, before anything was sent. The text must
 // not quote the argument.
 func Invalid(format string, args ...any) error {

@@ -17,6 +17,7 @@ type stream struct {
 	idle   time.Duration
 	timer  *time.Timer
 	limit  int64 // 0: none
+	offset int64 // bytes of the content before this stream, which count to the limit
 	read   int64
 	err    error
 	log    callLog
@@ -44,8 +45,8 @@ func (s *stream) Read(p []byte) (int, error) {
 	s.timer.Stop()
 	s.read += int64(n)
 	switch {
-	case s.limit > 0 && s.read > s.limit:
-		n -= int(s.read - s.limit)
+	case s.limit > 0 && s.offset+s.read > s.limit:
+		n = int(max(0, int64(n)-(s.offset+s.read-s.limit)))
 		s.end(because(matrix[answerTooLarge].words, ErrResponseTooLarge))
 	case err == io.EOF:
 		s.end(io.EOF)

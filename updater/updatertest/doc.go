@@ -4,7 +4,7 @@
 //	func TestNightlyDownload(t *testing.T) {
 //		fake := updatertest.NewServer(t)
 //		fake.SetJob("7", "text/csv", []byte("…"))
-//		fake.Script(updatertest.Fault{Truncate: 100}) // the first download breaks
+//		fake.Script(updatertest.Fault{Truncate: 100}) // the link breaks, and the download resumes
 //		job := NewJob(fake.Client())
 //		…
 //	}
@@ -18,10 +18,10 @@
 //
 // The service's documentation leaves these open, and the real one may differ:
 //
-//   - A job is the same for every merchant; the x-merchant-id of each request is in
-//     [Server.Requests].
+//   - A job is the same for every merchant, unless [JobContent] says otherwise; the
+//     x-merchant-id of each request is in [Server.Requests].
 //   - Job 42 exists, and is a CSV file of invented columns.
 //   - Status 200 for a result, with Content-Length, a strong ETag and support for
-//     ranges; 401 without credential or merchant id, 404 for an unknown job, with
+//     Range and If-Range, and so 206 and 416; 401 without credential or merchant id, 404 for an unknown job, with
 //     the code job_not_found; all values in the error object.
 package updatertest

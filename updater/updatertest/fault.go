@@ -28,7 +28,8 @@ type Fault struct {
 	NoBody bool
 	// ContentType replaces the ordinary Content-Type.
 	ContentType string
-	// Header is added to the answer's header, such as a Location.
+	// Header is set in the answer's header, such as a Location. A name with a nil
+	// value is taken out of it.
 	Header http.Header
 	// Process processes the request although Status says otherwise.
 	Process bool
@@ -45,9 +46,22 @@ type Fault struct {
 	HeaderDelay time.Duration
 	// BodyDelay passes in the middle of the answer's body.
 	BodyDelay time.Duration
+	// DelayAfter moves BodyDelay behind so many bytes of the body, or, if it is
+	// negative, before the first.
+	DelayAfter int
+	// BytesPerSecond slows the body down.
+	BytesPerSecond int
 	// Truncate ends the connection after so many bytes of a longer body, of which
 	// Content-Length announces the whole. A negative value sends the header only.
 	Truncate int
+	// Chunked sends the body in chunks, without Content-Length.
+	Chunked bool
+	// Unframed sends the body without Content-Length and without chunks, so that
+	// the end of the connection is its end, also where Truncate cut it off.
+	Unframed bool
+	// Range is what a download answers in place of the request's Range and
+	// If-Range, as in "bytes=100-199".
+	Range string
 }
 
 // A Request is what arrived.
@@ -62,6 +76,8 @@ type Request struct {
 	Body []byte
 	// Status is the status answered, 0 while there is none.
 	Status int
+	// Sent is how many bytes of the answer's body were sent so far.
+	Sent int64
 }
 
 // HTTPClient returns a client that reaches the fake in memory under any address
@@ -81,6 +97,13 @@ func (s *Server) Script(faults ...Fault) {
 	for _, f := range faults {
 		s.fake.Script(sandbox.Fault(f))
 	}
+}
+
+// ScriptFunc makes choose say what befalls each request for which the script has
+// nothing: such as a share of them, or each of one kind. It is called from many
+// goroutines at once, without the request's body. Its Refuse is DropBefore.
+func (s *Server) ScriptFunc(choose func(Request) Fault) {
+	s.fake.ScriptFunc(func(r sandbox.Request) sandbox.Fault { return sandbox.Fault(choose(Request(r))) })
 }
 
 // Pending returns how many faults no request has taken yet: a test that expects

@@ -1,6 +1,7 @@
 package updatertest_test
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"strings"
@@ -48,8 +49,9 @@ func TestStall(t *testing.T) {
 		}
 		defer download.Close()
 		begin := time.Now()
-		if _, err := io.ReadAll(download); !errors.Is(err, updater.ErrTimeout) || time.Since(begin) != 30*time.Second {
-			t.Errorf("error = %v after %v", err, time.Since(begin))
+		content, err := io.ReadAll(download)
+		if string(content) != "content" || err != nil || download.Resumes != 1 || time.Since(begin) < 30*time.Second {
+			t.Errorf("%q, error = %v after %v and %d resumes", content, err, time.Since(begin), download.Resumes)
 		}
 	})
 }
@@ -66,5 +68,28 @@ func TestURL(t *testing.T) {
 	}
 	if err := download.Close(); err != nil || fake.Pending() != 0 {
 		t.Errorf("close: %v", err)
+	}
+}
+
+func TestJobContent(t *testing.T) {
+	fake := updatertest.NewServer(t)
+	const size = 3 << 20
+	fake.SetJobContent("7", updatertest.JobContent{
+		Content: updatertest.CSV(size), ContentType: "text/csv", Merchant: "test-merchant",
+		ETag: new(`"v1"`), LastModified: time.Date(2031, 7, 1, 0, 0, 0, 0, time.UTC),
+	})
+	download, err := fake.Client().Download(t.Context(), "7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer download.Close()
+	content, err := io.ReadAll(download)
+	want, _ := io.ReadAll(updatertest.CSV(size))
+	if err != nil || !bytes.Equal(content, want) || download.ETag != `"v1"` ||
+		download.LastModified != "Tue, 01 Jul 2031 00:00:00 GMT" || download.Length != size {
+		t.Errorf("%d bytes of %#v, %v", len(content), download, err)
+	}
+	if sent := fake.Requests()[0].Sent; sent != size {
+		t.Errorf("recorded %d bytes sent", sent)
 	}
 }

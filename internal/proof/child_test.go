@@ -1,0 +1,75 @@
+package proof
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+var full = flag.Bool("full", false, "run at full size")
+
+// childVariable holds the job of a process that a test has started.
+const childVariable = "CARDDATA_PROOF_JOB"
+
+// A job runs in a process of its own, so that its memory can be told, and
+// returns its report.
+type job interface{ run() any }
+
+func TestMain(m *testing.M) {
+	name, encoded, ok := strings.Cut(os.Getenv(childVariable), " ")
+	if !ok {
+		flag.Parse()
+		os.Exit(m.Run())
+	}
+	var report any
+	for _, j := range []job{&bulkJob{}, &fileJob{}, &refundJob{}} {
+		if name != fmt.Sprintf("%T", j) {
+			continue
+		}
+		if err := json.Unmarshal([]byte(encoded), j); err != nil {
+			panic(err)
+		}
+		report = j.run()
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(report); err != nil {
+		panic(err)
+	}
+}
+
+// inChild runs a job in a process of its own, and decodes its report.
+func inChild(t *testing.T, j job, report any) {
+	t.Helper()
+	encoded, err := json.Marshal(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%T %s", childVariable, j, encoded))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(out, report); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+}
+
+// peakMiB is the process's own peak memory. The rusage of a child would count
+// its parent's too, from before it executed.
+func peakMiB() int {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0 // not on this system
+	}
+	var kilobytes int
+	_, peak, _ := strings.Cut(string(status), "VmHWM:")
+	if _, err := fmt.Sscan(peak, &kilobytes); err != nil {
+		panic(err)
+	}
+	return kilobytes >> 10
+}

@@ -1,0 +1,298 @@
+package updater
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/carddata/carddata-go/internal/transport"
+)
+
+// ErrChanged: the service no longer serves the version of the content that the
+// download began with, or cannot serve the rest of it alone. What was read so
+// far is of no use; begin again.
+var ErrChanged = errors.New("content changed")
+
+const (
+	operation = "download"
+	// maxResumes bounds the resumes in a row that bring nothing.
+	maxResumes = 5
+	// maxWait is the longest Retry-After that a resume waits out, as a call does.
+	maxWait = time.Minute
+)
+
+// A source is a job's result, of which parts can be asked for. It keeps the
+// caller's ids in closures, out of the reach of fmt.
+type source struct {
+	do       func(ctx context.Context, c *transport.Call) transport.Result
+	headers  func(http.Header)
+	path     func() string
+	resource func() string
+}
+
+func (c *Client) source(jobID string, opts []Option) (*source, error) {
+	if c == nil || c.core == nil {
+		return nil, transport.Invalid("the client was not made by NewClient")
+	}
+	job, err := transport.Segment("job id", jobID)
+	if err != nil {
+		return nil, err
+	}
+	path := "/updater/inquiries/jobs/" + job + "/download"
+	return &source{
+		do:      func(ctx context.Context, call *transport.Call) transport.Result { return c.core.Do(ctx, call, opts) },
+		headers: func(h http.Header) { h.Set("x-merchant-id", c.merchant()) },
+		path:    func() string { return path },
+		resource: func() string {
+			address, merchant := c.core.Fingerprint(path), sha256.Sum256([]byte(c.merchant()))
+			return fmt.Sprintf("%x", sha256.Sum256(append(address[:], merchant[:]...)))
+		},
+	}, nil
+}
+
+// ask requests the content from an offset up to an end; -1 is its own end. A
+// range of a known version is asked for on the condition that it still is the
+// version.
+func (s *source) ask(ctx context.Context, from, end int64, of version, resume int) transport.Result {
+	ranged := from > 0 || end >= 0 || of.Validator != ""
+	return s.do(ctx, &transport.Call{
+		Operation: operation,
+		Method:    http.MethodGet,
+		Route:     "/updater/inquiries/jobs/{jobId}/download",
+		Path:      s.path(),
+		Headers: func(h http.Header) {
+			s.headers(h)
+			h["Accept-Encoding"] = []string{"identity"}
+			if !ranged {
+				return
+			}
+			span := "bytes=" + strconv.FormatInt(from, 10) + "-"
+			if end >= 0 {
+				span += strconv.FormatInt(end-1, 10)
+			}
+			h["Range"] = []string{span}
+			if of.Validator != "" {
+				h["If-Range"] = []string{of.Validator}
+			}
+		},
+		Stream:  true,
+		Partial: ranged,
+		Offset:  from,
+		Resume:  resume,
+	})
+}
+
+// A content is one version of a result, or a part of it, read across
+// connections that break.
+type content struct {
+	ctx     context.Context
+	source  *source
+	version version
+	framed  bool  // its end can be told from a broken connection
+	repeats bool  // the caller wants repetitions
+	pos     int64 // of the next byte
+	end     int64 // behind the last byte; -1: where the stream ends
+	err     error // for good
+
+	stream    io.ReadCloser
+	left      int64 // what the stream may still bring; -1: not known
+	status    int
+	requestID string
+	attempts  int
+	resumes   int
+	fruitless int // resumes since the last byte
+}
+
+// open requests the content from an offset on. It begins at 0 if the version
+// asked for is no longer there, which the caller finds in pos.
+func (s *source) open(ctx context.Context, from, end int64, of version) (*content, error) {
+	r := s.ask(ctx, from, end, of, 0)
+	c := &content{ctx: ctx, source: s, version: of, repeats: r.Repeats, pos: from, end: end}
+	if err := c.begin(&r); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// at returns what reads another part of the same version.
+func (c *content) at(ctx context.Context, from, end int64) *content {
+	return &content{ctx: ctx, source: c.source, version: c.version, framed: c.framed, repeats: c.repeats, pos: from, end: end}
+}
+
+// begin takes in the first answer.
+func (c *content) begin(r *transport.Result) error {
+	if err := c.admit(r); err != nil || r.StatusCode == http.StatusPartialContent {
+		return err
+	}
+	c.version, c.framed = newVersion(r), r.Framed
+	c.pos, c.end, c.left = 0, r.Length, r.Length
+	return nil
+}
+
+// admit takes the answer's stream over, or closes it: a 206 must be the part
+// that is due.
+func (c *content) admit(r *transport.Result) error {
+	c.attempts += r.Attempts
+	c.requestID = r.RequestID
+	if r.Failure != nil {
+		r.Failure.Attempts = c.attempts
+		if r.StatusCode == http.StatusRequestedRangeNotSatisfiable {
+			r.Failure.Err = transport.Reason("the content no longer has the part that was asked for", ErrChanged, r.Failure.Err)
+		}
+		return (*Error)(r.Failure)
+	}
+	c.status = r.StatusCode
+	c.stream = r.Stream
+	if r.StatusCode == http.StatusPartialContent {
+		if err := c.admitPart(r); err != nil {
+			c.stream.Close()
+			return c.failure(err)
+		}
+	}
+	return nil
+}
+
+func (c *content) admitPart(r *transport.Result) error {
+	first, last, total, ok := parseContentRange(r.Header)
+	switch {
+	case !ok || isMultipart(r.Header) || first != c.pos || c.end >= 0 && last >= c.end || r.Length >= 0 && r.Length != last-first+1:
+		return transport.Reason("the answer is not the part of the content that was asked for", transport.ErrBadResponse)
+	case c.version == version{}:
+		c.version = newVersion(r)
+	case c.version.contradicts(r.Header) || c.version.Length >= 0 && c.version.Length != total:
+		return transport.Reason("the content has changed", ErrChanged)
+	}
+	c.version.Length, c.framed = total, true
+	if c.end < 0 || c.end > total {
+		c.end = total
+	}
+	c.left = last - first + 1
+	return nil
+}
+
+// Read reads on, and resumes what broke. Its errors but io.EOF are [*Error]s.
+func (c *content) Read(p []byte) (int, error) {
+	for c.err == nil {
+		if c.stream == nil {
+			c.err = c.resume(nil)
+			continue
+		}
+		n, err := c.stream.Read(p)
+		if c.left >= 0 && int64(n) > c.left {
+			n = int(c.left)
+			c.err = c.failure(transport.Reason("the answer is longer than announced", transport.ErrBadResponse))
+		}
+		c.pos += int64(n)
+		if c.left >= 0 {
+			c.left -= int64(n)
+		}
+		if n > 0 {
+			c.fruitless = 0
+			return n, nil
+		}
+		switch {
+		case err == nil:
+			return 0, c.err
+		case err == io.EOF && c.end < 0, c.pos == c.end && (err == io.EOF || isBreak(err)):
+			c.err = io.EOF
+		case err == io.EOF:
+			c.err = c.resume(transport.Reason("the answer was cut off", transport.ErrBadResponse, io.ErrUnexpectedEOF))
+		default:
+			c.err = c.resume(err)
+		}
+	}
+	return 0, c.err
+}
+
+// resume asks for the rest after a stream that ended with cause, or for the
+// first part of another range if that is nil.
+func (c *content) resume(cause error) error {
+	for {
+		if cause != nil {
+			c.Close()
+			if err := c.stop(cause); err != nil {
+				return err
+			}
+			c.fruitless++
+			c.resumes++
+		}
+		end := c.end
+		if end == c.version.Length {
+			end = -1
+		}
+		r := c.source.ask(c.ctx, c.pos, end, c.version, c.fruitless)
+		if r.Failure == nil && r.StatusCode != http.StatusPartialContent {
+			c.attempts += r.Attempts
+			c.status, c.requestID = r.StatusCode, r.RequestID
+			r.Stream.Close()
+			words := "the content has changed"
+			if r.Header.Get("ETag") == c.version.ETag && r.Header.Get("Last-Modified") == c.version.LastModified {
+				words = "the service does not serve the rest of the content alone"
+			}
+			return c.failure(transport.Reason(words, ErrChanged))
+		}
+		if c.isWhole(&r) {
+			c.attempts += r.Attempts
+			c.version.Length, c.end, c.framed = c.pos, c.pos, true
+			return io.EOF
+		}
+		err := c.admit(&r)
+		if err == nil || r.Failure == nil || r.Failure.RetryAfter > maxWait || errors.Is(err, ErrBadResponse) {
+			return err
+		}
+		cause = err
+	}
+}
+
+// isWhole tells whether there is nothing behind a content of unknown length that
+// broke: the version, of which If-Range made sure, is as long as what was read.
+func (c *content) isWhole(r *transport.Result) bool {
+	return r.StatusCode == http.StatusRequestedRangeNotSatisfiable && c.end < 0 && !c.version.contradicts(r.Header) &&
+		r.Header.Get("Content-Range") == "bytes */"+strconv.FormatInt(c.pos, 10)
+}
+
+// stop returns the error with which reading ends after cause, or nil if it can
+// go on.
+func (c *content) stop(cause error) error {
+	why := ""
+	switch {
+	case c.ctx.Err() != nil || !isBreak(cause):
+	case c.version.Validator == "":
+		why = ", and the service gave nothing to resume it by"
+	case !c.repeats:
+		why = ", and repetition is turned off"
+	case c.fruitless >= maxResumes:
+		why = fmt.Sprintf(", and %d resumes in a row brought no more", maxResumes)
+	default:
+		return nil
+	}
+	if failed, ok := errors.AsType[*Error](cause); ok {
+		return failed
+	}
+	if why != "" {
+		cause = transport.Reason(cause.Error()+why, cause)
+	}
+	return c.failure(cause)
+}
+
+// isBreak tells what another try may mend.
+func isBreak(err error) bool {
+	return errors.Is(err, ErrBadResponse) || errors.Is(err, ErrNoAnswer) || errors.Is(err, ErrTimeout) || errors.Is(err, ErrServer)
+}
+
+func (c *content) failure(err error) error {
+	return &Error{Operation: operation, StatusCode: c.status, RequestID: c.requestID, Attempts: c.attempts, Err: err}
+}
+
+// Close ends the stream.
+func (c *content) Close() error {
+	if c.stream == nil {
+		return nil
+	}
+	return c.stream.Close()
+}

@@ -1,0 +1,162 @@
+package updater_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/carddata/carddata-go/updater"
+	"github.com/carddata/carddata-go/updater/updatertest"
+)
+
+// interrupt downloads a part of job 7 and leaves it beside path.
+func interrupt(t *testing.T, fake *updatertest.Server, path string, bytes int, o updater.FileOptions) {
+	t.Helper()
+	fake.Script(updatertest.Fault{Truncate: bytes})
+	before, _ := os.ReadFile(path)
+	_, err := fake.Client(updater.WithMaxRetries(0)).DownloadFile(t.Context(), "7", path, o)
+	if !errors.Is(err, updater.ErrBadResponse) {
+		t.Fatalf("not interrupted: %v", err)
+	}
+	if after, _ := os.ReadFile(path); string(after) != string(before) {
+		t.Error("the interrupted download touched the path")
+	}
+}
+
+// TestContinue: the next call builds upon what is left exactly when it is of the
+// same content, and only if the service confirms that.
+func TestContinue(t *testing.T) {
+	const size, left = 1_000_000, 600_000
+	content := sample(size)
+	other := bytes.ToUpper(content[:size-5])
+	for _, test := range []struct {
+		name      string
+		change    func(t *testing.T, fake *updatertest.Server, path string)
+		job       string
+		merchant  string
+		want      []byte
+		continued int64
+		requests  int
+	}{
+		{name: "same", want: content, continued: left - 1, requests: 1},
+		{name: "other job", job: "8", want: other, requests: 1},
+		{name: "other merchant", merchant: "m-2", want: content, requests: 1},
+		{name: "new version", want: other, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
+			fake.SetJobContent("7", updatertest.JobContent{Content: bytes.NewReader(other)})
+		}},
+		{name: "same tag, other length", want: other, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
+			fake.SetJobContent("7", updatertest.JobContent{Content: bytes.NewReader(other), ETag: new(`"v1"`)})
+		}},
+		{name: "much shorter", want: content[:500], requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
+			fake.SetJobContent("7", updatertest.JobContent{Content: bytes.NewReader(content[:500]), ETag: new(`"v1"`)})
+		}},
+		{name: "wrong part", want: content, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
+			fake.Script(updatertest.Fault{Range: "bytes=5-"})
+		}},
+		{name: "no note", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
+			os.Remove(partialOf(path) + ".json")
+		}},
+		{name: "note of garbage", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
+			os.WriteFile(partialOf(path)+".json", []byte("{"), 0o600)
+		}},
+		{name: "huge note", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
+			os.Truncate(partialOf(path)+".json", 1<<30)
+		}},
+		{name: "another run of the machine", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
+			note, err := os.ReadFile(partialOf(path) + ".json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			os.WriteFile(partialOf(path)+".json", bytes.Replace(note, []byte(`"boot":"`), []byte(`"boot":"x`), 1), 0o600)
+		}},
+		{name: "longer than the content", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
+			os.Truncate(partialOf(path), size+1)
+		}},
+		{name: "whole", want: content, continued: size - 1, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
+			os.WriteFile(partialOf(path), content, 0o600)
+		}},
+		{name: "the service is away for a while", want: content, continued: left - 1, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
+			fake.Script(updatertest.Fault{Status: 503})
+			if _, err := fake.Client(updater.WithMaxRetries(0)).DownloadFile(t.Context(), "7", path, updater.FileOptions{}); !errors.Is(err, updater.ErrServer) {
+				t.Error(err)
+			}
+		}},
+		{name: "cut again", want: content, continued: left + 99_998, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
+			interrupt(t, fake, path, 100_000, updater.FileOptions{})
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			fake := fakeJob(t, updatertest.JobContent{Content: bytes.NewReader(content), ETag: new(`"v1"`)})
+			fake.SetJobContent("8", updatertest.JobContent{Content: bytes.NewReader(other), ETag: new(`"v1"`)})
+			path := target(t)
+			interrupt(t, fake, path, left, updater.FileOptions{})
+			if names := beside(t, path); !slices.Equal(names, []string{".result.csv.part", ".result.csv.part.json", "result.csv"}) {
+				t.Fatalf("left: %q", names)
+			}
+			for _, name := range []string{partialOf(path), partialOf(path) + ".json"} {
+				if info, err := os.Lstat(name); err != nil || info.Mode() != 0o600 {
+					t.Errorf("%s: %v, %v", name, info.Mode(), err)
+				}
+			}
+			before := len(fake.Requests())
+			if test.change != nil {
+				test.change(t, fake, path)
+			}
+			client := fake.Client()
+			if test.merchant != "" {
+				client, _ = client.ForMerchant(test.merchant)
+			}
+			job := "7"
+			if test.job != "" {
+				job = test.job
+			}
+			file, err := client.DownloadFile(t.Context(), job, path, updater.FileOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			holds(t, path, test.want)
+			if file.SHA256 != hashOf(test.want) || file.Size != int64(len(test.want)) || file.ResumedBytes != test.continued || file.Resumes != 0 {
+				t.Errorf("%+v", show(file))
+			}
+			if n := len(fake.Requests()) - before; n != test.requests {
+				t.Errorf("%d requests: %q", n, ranges(fake))
+			}
+			if names := beside(t, path); !slices.Equal(names, []string{"result.csv"}) {
+				t.Errorf("in the directory: %q", names)
+			}
+		})
+	}
+}
+
+// TestNothingToContinueBy: a part that no call could continue does not stay.
+func TestNothingToContinueBy(t *testing.T) {
+	path := target(t)
+	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000), ETag: new("")})
+	interrupt(t, fake, path, 500, updater.FileOptions{})
+	if names := beside(t, path); !slices.Equal(names, []string{"result.csv"}) {
+		t.Errorf("left: %q", names)
+	}
+	if _, err := fake.Client().DownloadFile(t.Context(), "none", path, updater.FileOptions{}); !errors.Is(err, updater.ErrNotFound) {
+		t.Error(err)
+	}
+	if names := beside(t, path); !slices.Equal(names, []string{"result.csv"}) {
+		t.Errorf("left by a job that is not there: %q", names)
+	}
+}
+
+// TestUnrelatedPart: a job that cannot be opened does no harm to what another has
+// left.
+func TestUnrelatedPart(t *testing.T) {
+	path := target(t)
+	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
+	interrupt(t, fake, path, 500, updater.FileOptions{})
+	if _, err := fake.Client().DownloadFile(t.Context(), "none", path, updater.FileOptions{}); !errors.Is(err, updater.ErrNotFound) {
+		t.Error(err)
+	}
+	if file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil || file.ResumedBytes != 499 {
+		t.Errorf("%v, %v", file, err)
+	}
+}

@@ -1,0 +1,216 @@
+package updater_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/carddata/carddata-go/updater"
+	"github.com/carddata/carddata-go/updater/updatertest"
+)
+
+func (job child) prepare() error {
+	if job.Umask != 0 {
+		syscall.Umask(job.Umask)
+	}
+	if job.Limit {
+		limit := syscall.Rlimit{Cur: 1 << 20, Max: 1 << 20}
+		return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit)
+	}
+	if job.Disk {
+		return syscall.Mount("none", filepath.Dir(job.Path), "tmpfs", 0, "size=1m")
+	}
+	return nil
+}
+
+// examine tells what the parent cannot see.
+func (job child) examine(err error) {
+	fmt.Println("no space", errors.Is(err, syscall.ENOSPC), "too big", errors.Is(err, syscall.EFBIG))
+	entries, _ := os.ReadDir(filepath.Dir(job.Path))
+	for _, entry := range entries {
+		fmt.Println("left", entry.Name())
+	}
+}
+
+// TestFileSizeLimit: a write that the system refuses ends the download with its
+// reason, and the part stays.
+func TestFileSizeLimit(t *testing.T) {
+	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(3 << 20)})
+	for _, parallel := range []int{0, 4} {
+		path := target(t)
+		job := child{URL: fake.URL(), Path: path, Parallel: parallel, Limit: true}
+		said, err := job.command(t).Output()
+		if err == nil || !strings.Contains(string(said), "the file cannot be written: file too large") || !strings.Contains(string(said), "too big true") {
+			t.Errorf("%v, %s", err, said)
+		}
+		if got, _ := os.ReadFile(path); string(got) != "old" {
+			t.Errorf("the path holds %d bytes", len(got))
+		}
+		if file := job.next(t); parallel == 0 && file.ResumedBytes != 1<<20-1 {
+			t.Errorf("%d bytes were continued", file.ResumedBytes)
+		}
+		holds(t, path, sample(3<<20))
+	}
+}
+
+// TestUmask: the mode is what is promised, whatever the process takes away.
+func TestUmask(t *testing.T) {
+	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
+	path := target(t)
+	if said, err := (child{URL: fake.URL(), Path: path, Umask: 0o277}).command(t).Output(); err != nil {
+		t.Errorf("%v, %s", err, said)
+	}
+	holds(t, path, sample(1000))
+}
+
+// TestFullDisk needs a disk of its own, in a mount namespace.
+func TestFullDisk(t *testing.T) {
+	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(3 << 20)})
+	path := target(t)
+	cmd := child{URL: fake.URL(), Path: path, Disk: true}.command(t)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	if os.Geteuid() != 0 {
+		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
+	}
+	said, err := cmd.Output()
+	if errors.Is(err, fs.ErrPermission) || strings.Contains(string(said), "cannot prepare") {
+		t.Skipf("no mount namespace here: %v %s", err, said)
+	}
+	for _, want := range []string{"the file cannot be written: no space left on device", "no space true", "left .result.csv.part\n", "left .result.csv.part.json\n"} {
+		if !strings.Contains(string(said), want) {
+			t.Errorf("no %q in %s", want, said)
+		}
+	}
+}
+
+// asAnother does something with the rights of an ordinary user, also if the test
+// is run by one who may do anything.
+func asAnother(t *testing.T, dir string, do func()) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		do()
+		return
+	}
+	for d := dir; d != os.TempDir() && len(d) > 1; d = filepath.Dir(d) {
+		info, err := os.Stat(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(d, info.Mode()|0o055); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and never unlocked, which ends the thread with its rights
+		syscall.Setfsuid(65534)
+		syscall.Setfsgid(65534)
+		do()
+	}()
+	<-done
+}
+
+func TestNoPermission(t *testing.T) {
+	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
+	for name, mode := range map[string]fs.FileMode{"read-only directory": 0o555, "closed directory": 0o700} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "dir")
+			if err := os.Mkdir(dir, mode); err != nil {
+				t.Fatal(err)
+			}
+			if os.Geteuid() != 0 && mode == 0o700 {
+				os.Chmod(dir, 0)
+				defer os.Chmod(dir, 0o700)
+			}
+			asAnother(t, filepath.Dir(dir), func() {
+				_, err := fake.Client().DownloadFile(t.Context(), "7", filepath.Join(dir, "result"), updater.FileOptions{})
+				if !errors.Is(err, fs.ErrPermission) || !errors.Is(err, syscall.EACCES) || !strings.Contains(err.Error(), "permission denied") {
+					t.Error(err)
+				}
+			})
+		})
+	}
+	if n := len(fake.Requests()); n > 0 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// TestPlanted: what somebody else put at the names that a download uses leads its
+// bytes nowhere else.
+func TestPlanted(t *testing.T) {
+	const victim = "the victim's content"
+	content := sample(1000)
+	symlink := func(t *testing.T, to, name string) {
+		if err := os.Symlink(to, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, plant := range map[string]func(t *testing.T, victim, path string){
+		"link in place of the part":            func(t *testing.T, victim, path string) { symlink(t, victim, partialOf(path)) },
+		"link to a neighbour":                  func(t *testing.T, victim, path string) { symlink(t, filepath.Base(victim), partialOf(path)) },
+		"link to nothing":                      func(t *testing.T, victim, path string) { symlink(t, "nothing", partialOf(path)) },
+		"link in place of the note":            func(t *testing.T, victim, path string) { symlink(t, victim, partialOf(path)+".json") },
+		"link in place of the new note":        func(t *testing.T, victim, path string) { symlink(t, victim, partialOf(path)+".json.new") },
+		"link in place of the path":            func(t *testing.T, victim, path string) { os.Remove(path); symlink(t, victim, path) },
+		"second name in place of the part":     func(t *testing.T, victim, path string) { os.Link(victim, partialOf(path)) },
+		"pipe in place of the part":            func(t *testing.T, victim, path string) { syscall.Mkfifo(partialOf(path), 0o600) },
+		"pipe in place of the note":            func(t *testing.T, victim, path string) { syscall.Mkfifo(partialOf(path)+".json", 0o600) },
+		"empty directory in place of the part": func(t *testing.T, victim, path string) { os.Mkdir(partialOf(path), 0o700) },
+		"part that others can read":            func(t *testing.T, victim, path string) { os.WriteFile(partialOf(path), []byte(victim), 0o644) },
+		"part of somebody else": func(t *testing.T, victim, path string) {
+			os.WriteFile(partialOf(path), []byte(victim), 0o600)
+			if os.Geteuid() == 0 {
+				os.Chown(partialOf(path), 65534, 65534)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := target(t)
+			other := filepath.Join(filepath.Dir(path), "victim")
+			if err := os.WriteFile(other, []byte(victim), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			plant(t, other, path)
+			held, _ := os.OpenFile(partialOf(path), os.O_RDWR|syscall.O_NONBLOCK, 0) // by whoever planted it
+			fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
+			if _, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			holds(t, path, content)
+			if got, _ := os.ReadFile(other); string(got) != victim {
+				t.Errorf("the victim holds %q", got)
+			}
+			if names := beside(t, path); !slices.Equal(names, []string{"result.csv", "victim"}) {
+				t.Errorf("in the directory: %q", names)
+			}
+			if held != nil {
+				defer held.Close()
+				now, _ := os.Stat(path)
+				if before, err := held.Stat(); err == nil && os.SameFile(before, now) {
+					t.Error("whoever planted the part has the content open")
+				}
+			}
+		})
+	}
+	t.Run("directory in place of the part", func(t *testing.T) {
+		path := target(t)
+		if err := os.MkdirAll(filepath.Join(partialOf(path), "x"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
+		_, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{})
+		if !errors.Is(err, syscall.ENOTEMPTY) {
+			t.Error(err)
+		}
+	})
+}

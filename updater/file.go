@@ -1,0 +1,133 @@
+package updater
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/carddata/carddata-go/internal/transport"
+)
+
+// ErrUnverified: the service does not mark the end of the content, so that a
+// part cannot be told from the whole. [FileOptions.AcceptUnverified] accepts it.
+var ErrUnverified = errors.New("unverified end")
+
+// FileOptions adjust [Client.DownloadFile]. The zero value is good.
+type FileOptions struct {
+	// Progress is called after every piece of up to 256 KiB, by one goroutine at a
+	// time, and holds the download up until it returns.
+	Progress func(FileProgress)
+	// Parallel is how many ranges of the content are fetched at once, which is
+	// faster where each connection is slow. It is done only if the service gives a
+	// strong ETag and serves ranges, and else one stream is read. Zero and 1 are one
+	// stream.
+	Parallel int
+	// SkipHash leaves File.SHA256 out.
+	SkipHash bool
+	// AcceptUnverified takes a content whose end the service does not mark, although
+	// it may be cut off, instead of [ErrUnverified].
+	AcceptUnverified bool
+	// Wait waits for the job, as [Client.DownloadWhenReady] does, if its NotReady is
+	// set.
+	Wait WaitOptions
+}
+
+// FileProgress is how far a download is.
+type FileProgress struct {
+	Bytes   int64 // in the file, those of an earlier call included
+	Total   int64 // -1: not announced
+	Resumes int   // of broken streams, in this call
+}
+
+// A File is a downloaded result.
+type File struct {
+	// Size is the content's length in bytes.
+	Size int64
+	// SHA256 is the hash of the whole content in hexadecimal; "" with SkipHash.
+	SHA256 string
+	// ContentType, ETag and LastModified are what the service said of the content;
+	// "" if it did not.
+	ContentType, ETag, LastModified string
+	// RequestID is of the last answer, to quote to the service's support.
+	RequestID string
+	// Verified tells that the service marked the end of the content.
+	Verified bool
+	// Attempts is how many requests it took, and Resumes how many of them asked for
+	// the rest of a broken stream.
+	Attempts, Resumes int
+	// ResumedBytes is how much of the content an earlier call had left.
+	ResumedBytes int64
+}
+
+// Format prints the size, whatever the verb.
+func (f File) Format(state fmt.State, verb rune) {
+	transport.Format(state, verb, fmt.Sprintf("file of %d bytes", f.Size))
+}
+
+// LogValue logs the size and the request id.
+func (f File) LogValue() slog.Value {
+	return slog.GroupValue(slog.Int64("size", f.Size), slog.String("request_id", transport.Printable(f.RequestID)))
+}
+
+// DownloadFile downloads the result of a job, as [Client.Download] does, into a
+// file of mode 0600 at path. What was at path stays untouched until the whole
+// content is on disk, and then is replaced at once; a symbolic link is replaced
+// itself. The directory must exist. A name that the service sends is never used.
+//
+// The content gathers in a private file beside it, .NAME.part for a path that ends
+// in NAME, with a note of what it is in .NAME.part.json. If the download fails, is
+// canceled or the process is killed, the next call for the same job, merchant and
+// address continues from there, if the service confirms that the content is still
+// the same, and otherwise begins anew. The two files stay only if the service
+// gave something to continue by; remove them if there is to be no next call, as
+// they hold card data. After a restart of the machine, which Linux tells, nothing is
+// continued; elsewhere a crash of the machine can leave a part that differs from
+// what was sent. A parallel download continues from its first gap.
+//
+// A second download to the same path fails with [ErrBusy] while one is under way,
+// in this process or another; on systems without flock, such as Windows, other
+// processes are not noticed.
+//
+// Every error is an [*Error]. Beyond those of Download and [Download.Read] it is
+// [ErrUnverified], or one of the file system, of which errors.Is finds
+// fs.ErrPermission, fs.ErrNotExist, syscall.ENOSPC, syscall.EISDIR and their like.
+// If the content changes during the download, it is begun anew, once.
+func (c *Client) DownloadFile(ctx context.Context, jobID, path string, o FileOptions, opts ...Option) (*File, error) {
+	fail := func(err error) (*File, error) {
+		return nil, &Error{Operation: operation, Err: err}
+	}
+	s, err := c.source(jobID, opts)
+	if err == nil && o.Parallel < 0 {
+		err = transport.Invalid("FileOptions.Parallel is negative")
+	}
+	if err == nil {
+		err = o.Wait.check()
+	}
+	if err == nil && ctx == nil {
+		err = transport.Invalid("the context is nil")
+	}
+	if err != nil {
+		return fail(err)
+	}
+	p, err := openPartial(path)
+	if err != nil {
+		return fail(err)
+	}
+	defer p.close()
+	t := &transfer{source: s, partial: p, options: &o}
+	file, err := t.run(ctx, true)
+	if errors.Is(err, ErrChanged) {
+		file, err = t.run(ctx, false)
+	}
+	if err == nil {
+		return file, nil
+	}
+	p.leave(!t.begun || t.version.Validator != "")
+	failed, ok := errors.AsType[*Error](err)
+	if !ok {
+		return nil, &Error{Operation: operation, RequestID: t.requestID, Attempts: t.attempts, Err: err}
+	}
+	failed.Attempts = t.attempts
+	return nil, failed
+}

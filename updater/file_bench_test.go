@@ -1,0 +1,147 @@
+package updater_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/carddata/carddata-go/updater"
+	"github.com/carddata/carddata-go/updater/updatertest"
+)
+
+// BenchmarkFile compares ways to a file, in turns within each round, so that what
+// slows the machine down slows all of them. It reports the medians of how many
+// times as fast as a hand-written copy each is; DownloadFile always syncs its
+// file, and is compared with a copy that does, and with one that does not.
+//
+//	go test ./updater -run '^$' -bench File -benchtime 10x
+func BenchmarkFile(b *testing.B) {
+	const size = 512 << 20
+	piece := sample(1 << 20)
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"v1"`)
+		w.Header().Set("Content-Length", strconv.Itoa(size))
+		for range size / len(piece) {
+			if _, err := w.Write(piece); err != nil {
+				return
+			}
+		}
+	}))
+	defer service.Close()
+	client, err := updater.NewClient(service.URL, "merchant-1", updater.StaticToken("token-1"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	path := filepath.Join(b.TempDir(), "result")
+	byHand := func(hash, sync bool) error {
+		resp, err := http.Get(service.URL)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		file, err := os.Create(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		var body io.Reader = resp.Body
+		if hash {
+			body = io.TeeReader(body, sha256.New())
+		}
+		if _, err := io.Copy(file, body); err != nil || !sync {
+			return err
+		}
+		return file.Sync()
+	}
+	write := func() error {
+		download, err := client.Download(context.Background(), "7")
+		if err != nil {
+			return err
+		}
+		defer download.Close()
+		file, err := os.Create(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		_, err = download.WriteTo(file)
+		return err
+	}
+	toFile := func(o updater.FileOptions) error {
+		_, err := client.DownloadFile(context.Background(), "7", path, o)
+		return err
+	}
+	ways := []struct {
+		name string
+		base []string
+		run  func() error
+	}{
+		{"copy", nil, func() error { return byHand(false, false) }},
+		{"copy+hash", nil, func() error { return byHand(true, false) }},
+		{"copy+sync", nil, func() error { return byHand(false, true) }},
+		{"copy+hash+sync", nil, func() error { return byHand(true, true) }},
+		{"WriteTo", []string{"copy"}, write},
+		{"DownloadFile-SkipHash", []string{"copy", "copy+sync"}, func() error { return toFile(updater.FileOptions{SkipHash: true}) }},
+		{"DownloadFile", []string{"copy+hash", "copy+hash+sync"}, func() error { return toFile(updater.FileOptions{}) }},
+	}
+	ratios := map[string][]float64{}
+	for b.Loop() {
+		took := map[string]float64{}
+		for _, way := range ways {
+			os.Remove(path)
+			began := time.Now()
+			if err := way.run(); err != nil {
+				b.Fatal(err)
+			}
+			took[way.name] = time.Since(began).Seconds()
+		}
+		for _, way := range ways {
+			for _, base := range way.base {
+				name := way.name + "/" + base
+				ratios[name] = append(ratios[name], took[base]/took[way.name])
+			}
+		}
+		b.Log(took)
+	}
+	for name, all := range ratios {
+		slices.Sort(all)
+		b.ReportMetric(all[len(all)/2], "x-"+name)
+	}
+}
+
+// BenchmarkParallel compares one stream with ranges at once, where each
+// connection is slow.
+//
+//	go test ./updater -run '^$' -bench Parallel -benchtime 3x
+func BenchmarkParallel(b *testing.B) {
+	fake := updatertest.NewServer(b)
+	fake.SetJobContent("7", updatertest.JobContent{Content: updatertest.CSV(64 << 20)})
+	fake.ScriptFunc(func(updatertest.Request) updatertest.Fault { return updatertest.Fault{BytesPerSecond: 20 << 20} })
+	client, err := updater.NewClient(fake.URL(), "merchant-1", updater.StaticToken("token-1"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	var ratios []float64
+	for b.Loop() {
+		took := map[int]float64{}
+		for _, parallel := range []int{1, 4} {
+			path := filepath.Join(b.TempDir(), "result")
+			began := time.Now()
+			if _, err := client.DownloadFile(b.Context(), "7", path, updater.FileOptions{Parallel: parallel}); err != nil {
+				b.Fatal(err)
+			}
+			took[parallel] = time.Since(began).Seconds()
+		}
+		ratios = append(ratios, took[1]/took[4])
+	}
+	slices.Sort(ratios)
+	b.ReportMetric(ratios[len(ratios)/2], "x-4-ranges/one-stream")
+}

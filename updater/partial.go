@@ -1,0 +1,230 @@
+package updater
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/carddata/carddata-go/internal/transport"
+)
+
+// ErrBusy: another download to the same path is under way, in this process or
+// another.
+var ErrBusy = errors.New("path is busy")
+
+// A partial is the private file in which the content gathers, beside the path
+// that it is to have, and a note of what content that is. Whoever has it open
+// has it for himself.
+//
+// At any moment at which the process may be killed, the note is of the bytes in
+// the file: it is written while the file is empty, and only of a parallel
+// download again later, when its bytes are.
+type partial struct {
+	root *os.Root // the directory, so that no link leads out of it
+	base string   // the name that the content is to have
+	name string
+	file *os.File
+}
+
+// errNotPrivate: some file systems know neither owners nor modes.
+var errNotPrivate = errors.New("not private")
+
+// openPartial opens or makes the partial file of a path, and locks it.
+func openPartial(path string) (*partial, error) {
+	dir, base := filepath.Split(path)
+	if base == "" || base == "." || base == ".." {
+		return nil, transport.Invalid("the path names no file")
+	}
+	if dir == "" {
+		dir = "."
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fileError("the directory cannot be opened", err)
+	}
+	p := &partial{root: root, base: base, name: "." + base + ".part"}
+	if err := p.open(); err != nil {
+		root.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *partial) open() error {
+	switch info, err := p.root.Lstat(p.base); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return fileError("the path cannot be examined", err)
+	case info.IsDir():
+		return fileError("the path cannot be replaced", &fs.PathError{Op: "download", Path: p.base, Err: syscall.EISDIR})
+	case !info.Mode().IsRegular() && info.Mode().Type() != fs.ModeSymlink:
+		return fileError("the path is no regular file", &fs.PathError{Op: "download", Path: p.base, Err: fs.ErrExist})
+	}
+	// The name changes hands when a download ends just now.
+	for range 100 {
+		file, err := p.openOwn()
+		if errors.Is(err, errNotPrivate) {
+			return transport.Reason("the file system keeps no file private", fs.ErrPermission)
+		}
+		if err != nil {
+			return fileError("the partial file cannot be made", err)
+		}
+		if file == nil {
+			continue
+		}
+		if err := lockFile(file); err != nil {
+			file.Close()
+			return err
+		}
+		if p.isNamed(file) {
+			p.file = file
+			return nil
+		}
+		unlockFile(file)
+		file.Close()
+	}
+	return transport.Reason("another download to the same path is under way", ErrBusy)
+}
+
+// openOwn opens the partial file if it is this user's own, or makes it. Anything
+// else of the name, such as a link that leads elsewhere, is removed and nil is
+// returned.
+func (p *partial) openOwn() (*os.File, error) {
+	info, err := p.root.Lstat(p.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return p.make()
+	case err != nil:
+		return nil, err
+	case !isOwn(info):
+		err := p.root.Remove(p.name)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return nil, err
+	}
+	file, err := p.root.OpenFile(p.name, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && !p.isNamed(file) {
+		file.Close()
+		return nil, nil
+	}
+	return file, err
+}
+
+// make makes a file of this user's own, or returns nil if another has just done
+// so.
+func (p *partial) make() (*os.File, error) {
+	file, err := p.root.OpenFile(p.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	made, err := file.Stat()
+	if err == nil && isOwn(made) {
+		return file, nil
+	}
+	defer file.Close()
+	// Unless another download has taken it over meanwhile, and ended.
+	if named, gone := p.root.Lstat(p.name); err != nil || gone != nil || !os.SameFile(made, named) {
+		return nil, err
+	}
+	p.root.Remove(p.name)
+	return nil, errNotPrivate
+}
+
+// isNamed tells whether the name still leads to the file itself.
+func (p *partial) isNamed(file *os.File) bool {
+	opened, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := p.root.Lstat(filepath.Base(file.Name()))
+	return err == nil && os.SameFile(opened, named) && isOwn(opened)
+}
+
+// begin cuts the file to the bytes that are built upon, and notes what they are.
+func (p *partial) begin(resource string, v version, from, whole int64) error {
+	info, err := p.file.Stat()
+	if err == nil && info.Size() > from {
+		err = p.file.Truncate(from)
+		if err == nil && from == 0 {
+			// The old bytes must be gone for good before the note is of new ones.
+			err = p.file.Sync()
+		}
+	}
+	if err == nil {
+		err = p.file.Chmod(0o600) // what the umask took away
+	}
+	if err == nil {
+		err = p.writeNote(resource, v, whole)
+	}
+	if err != nil {
+		return fileError("the partial file cannot be prepared", err)
+	}
+	return nil
+}
+
+// sync makes the content outlast a crash of the machine.
+func (p *partial) sync() error {
+	if err := p.file.Sync(); err != nil {
+		return fileError("the file cannot be completed", err)
+	}
+	return nil
+}
+
+// commit gives the content its path.
+func (p *partial) commit(size int64) error {
+	info, err := p.file.Stat()
+	if err == nil && (info.Size() != size || !p.isNamed(p.file)) {
+		err = fs.ErrInvalid // somebody else has been at it
+	}
+	if err == nil && !renamesOpenFiles {
+		err = p.file.Close()
+	}
+	if err == nil {
+		err = p.root.Rename(p.name, p.base)
+	}
+	if err != nil {
+		return fileError("the file cannot be completed", err)
+	}
+	p.root.Remove(p.noteName())
+	if err := syncDirectory(p.root); err != nil {
+		return fileError("the file is complete, but may not outlast a crash of the machine", err)
+	}
+	return nil
+}
+
+// leave ends a download that failed. Only what a later one can build upon stays.
+func (p *partial) leave(resumable bool) {
+	info, err := p.file.Stat()
+	if err == nil && info.Size() > 1 && resumable || !p.isNamed(p.file) {
+		return
+	}
+	if !renamesOpenFiles {
+		p.file.Close()
+	}
+	p.root.Remove(p.noteName())
+	p.root.Remove(p.name)
+}
+
+func (p *partial) close() {
+	unlockFile(p.file)
+	p.file.Close()
+	p.root.Close()
+}
+
+// fileError is an error of the file system without its path, which is the
+// caller's.
+func fileError(words string, err error) error {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		words += ": " + errno.Error()
+	}
+	return transport.Reason(words, err)
+}

@@ -1,0 +1,42 @@
+package updater
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// TestPartialChangesHands: whoever opens a partial file while another gives it
+// its path never gets hold of what is at the path.
+func TestPartialChangesHands(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "result")
+	var running sync.WaitGroup
+	for range 4 {
+		running.Go(func() {
+			for range 2000 {
+				p, err := openPartial(path)
+				if errors.Is(err, ErrBusy) {
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				opened, err := p.file.Stat()
+				if err != nil {
+					t.Error(err)
+				}
+				if placed, err := os.Lstat(path); err == nil && os.SameFile(opened, placed) {
+					t.Error("what is at the path is open")
+				}
+				if err := p.commit(0); err != nil {
+					t.Error(err)
+				}
+				p.close()
+			}
+		})
+	}
+	running.Wait()
+}

@@ -1,0 +1,260 @@
+package updater_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/carddata/carddata-go/updater"
+	"github.com/carddata/carddata-go/updater/updatertest"
+)
+
+// sample is content of which no part can pass for another.
+func sample(size int) []byte {
+	content, err := io.ReadAll(updatertest.CSV(int64(size)))
+	if err != nil {
+		panic(err)
+	}
+	return content
+}
+
+// fakeJob is a fake with content as job 7.
+func fakeJob(t *testing.T, job updatertest.JobContent, faults ...updatertest.Fault) *updatertest.Server {
+	t.Helper()
+	fake := updatertest.NewServer(t)
+	fake.SetJobContent("7", job)
+	fake.Script(faults...)
+	return fake
+}
+
+// ranges are the Range headers that arrived, with the If-Range of each.
+func ranges(fake *updatertest.Server) (sent []string) {
+	for _, r := range fake.Requests() {
+		sent = append(sent, strings.TrimSpace(r.Header.Get("Range")+" "+r.Header.Get("If-Range")))
+	}
+	return sent
+}
+
+func TestResume(t *testing.T) {
+	content := sample(100_000)
+	tag := `"v1"`
+	recent := time.Now().Add(-time.Hour).UTC()
+	cut := updatertest.Fault{Truncate: 30_000}
+	type fault = updatertest.Fault
+	for _, test := range []struct {
+		name   string
+		job    updatertest.JobContent
+		faults []updatertest.Fault
+		ranges []string
+	}{
+		{"not broken", updatertest.JobContent{}, nil, []string{""}},
+		{"once", updatertest.JobContent{}, []fault{cut}, []string{"", "bytes=30000- " + tag}},
+		{"again and again", updatertest.JobContent{}, []fault{cut, cut, cut}, []string{"", "bytes=30000- " + tag, "bytes=60000- " + tag, "bytes=90000- " + tag}},
+		{"before the first byte", updatertest.JobContent{}, []fault{{Truncate: -1}}, []string{"", "bytes=0- " + tag}},
+		{"four times in vain, and one byte", updatertest.JobContent{}, []fault{cut, {Truncate: -1}, {Truncate: -1}, {Truncate: -1}, {Truncate: -1}, {Truncate: 1}, {Truncate: -1}, {Truncate: -1}},
+			[]string{"", "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30001- " + tag, "bytes=30001- " + tag, "bytes=30001- " + tag}},
+		{"chunks", updatertest.JobContent{}, []fault{{Chunked: true, Truncate: 500}, {Chunked: true, Truncate: 500}}, []string{"", "bytes=500- " + tag, "bytes=1000- " + tag}},
+		{"stalled", updatertest.JobContent{}, []fault{{BodyDelay: time.Hour, DelayAfter: 10}}, []string{"", "bytes=10- " + tag}},
+		{"answered with an error", updatertest.JobContent{}, []fault{cut, {Status: 503}, {DropAfter: true}, {Refuse: true}}, []string{"", "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag}},
+		{"by date", updatertest.JobContent{ETag: new(""), LastModified: recent}, []fault{cut}, []string{"", "bytes=30000- " + recent.Format(http.TimeFormat)}},
+		{"by date, under a weak tag", updatertest.JobContent{ETag: new(`W/"v1"`), LastModified: recent}, []fault{cut}, []string{"", "bytes=30000- " + recent.Format(http.TimeFormat)}},
+		{"by tag, under a date too", updatertest.JobContent{LastModified: recent}, []fault{cut}, []string{"", "bytes=30000- " + tag}},
+		{"in smaller parts than asked for", updatertest.JobContent{}, []fault{cut, {Range: "bytes=30000-39999"}, {Range: "bytes=40000-40000"}}, []string{"", "bytes=30000- " + tag, "bytes=40000- " + tag, "bytes=40001- " + tag}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				test.job.Content = bytes.NewReader(content)
+				if test.job.ETag == nil {
+					test.job.ETag = &tag
+				}
+				fake := fakeJob(t, test.job, test.faults...)
+				// The bubble's clock begins in the year 2000, before the date of the content.
+				time.Sleep(time.Until(recent.Add(time.Hour)))
+				download, err := fake.Client().Download(t.Context(), "7")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer download.Close()
+				got, err := io.ReadAll(download)
+				if err != nil || !bytes.Equal(got, content) || !download.Verified {
+					t.Errorf("%d bytes, %v", len(got), err)
+				}
+				sent := ranges(fake)
+				if !slices.Equal(sent, test.ranges) {
+					t.Errorf("asked for %q, want %q", sent, test.ranges)
+				}
+				if fake.Pending() > 0 || download.Attempts < len(sent) || download.Resumes > len(sent)-1 || (download.Resumes == 0) != (len(sent) == 1) {
+					t.Errorf("%d attempts, %d resumes, %d requests", download.Attempts, download.Resumes, len(sent))
+				}
+			})
+		})
+	}
+}
+
+// TestNoResume: what cannot be resumed, or is not to be, ends with an error that
+// says why, and with what had come by then.
+func TestNoResume(t *testing.T) {
+	content := sample(1000)
+	cut := updatertest.Fault{Truncate: 300}
+	vain := updatertest.Fault{Truncate: -1}
+	head := func(name, value string) updatertest.Fault {
+		return updatertest.Fault{Truncate: 300, Header: http.Header{name: {value}}}
+	}
+	for _, test := range []struct {
+		name     string
+		job      updatertest.JobContent
+		faults   []updatertest.Fault
+		opts     []updater.Option
+		is       error
+		says     string
+		requests int
+	}{
+		{"no validator", updatertest.JobContent{ETag: new("")}, []updatertest.Fault{cut}, nil, io.ErrUnexpectedEOF, "nothing to resume it by", 1},
+		{"weak tag", updatertest.JobContent{ETag: new(`W/"v1"`)}, []updatertest.Fault{cut}, nil, io.ErrUnexpectedEOF, "nothing to resume it by", 1},
+		{"bare tag", updatertest.JobContent{ETag: new("v1")}, []updatertest.Fault{cut}, nil, io.ErrUnexpectedEOF, "nothing to resume it by", 1},
+		{"ranges declined", updatertest.JobContent{}, []updatertest.Fault{head("Accept-Ranges", "none")}, nil, io.ErrUnexpectedEOF, "nothing to resume it by", 1},
+		{"date of this second", updatertest.JobContent{ETag: new("")}, []updatertest.Fault{head("Last-Modified", time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Format(http.TimeFormat))}, nil, io.ErrUnexpectedEOF, "nothing to resume it by", 1},
+		{"no repetitions wanted", updatertest.JobContent{}, []updatertest.Fault{cut}, []updater.Option{updater.WithMaxRetries(0)}, io.ErrUnexpectedEOF, "repetition is turned off", 1},
+		{"five times in vain", updatertest.JobContent{}, []updatertest.Fault{cut, vain, vain, vain, vain, vain}, nil, updater.ErrBadResponse, "5 resumes in a row brought no more", 6},
+		{"stalled and in vain", updatertest.JobContent{}, slices.Repeat([]updatertest.Fault{{BodyDelay: time.Hour, DelayAfter: -1}}, 6), nil, updater.ErrTimeout, "stalled", 6},
+		{"an outage", updatertest.JobContent{}, append([]updatertest.Fault{cut}, slices.Repeat([]updatertest.Fault{{Status: 503}}, 20)...), nil, updater.ErrServer, "status 503", 21},
+		{"gone", updatertest.JobContent{}, []updatertest.Fault{cut, {Status: 404}}, nil, updater.ErrNotFound, "status 404", 2},
+		{"a longer wait than is obeyed", updatertest.JobContent{}, []updatertest.Fault{cut, {Status: 503, RetryAfter: time.Hour}}, nil, updater.ErrServer, "retry after 1h", 2},
+		{"above the cap", updatertest.JobContent{}, []updatertest.Fault{cut}, []updater.Option{updater.WithMaxResponseBytes(300)}, io.ErrUnexpectedEOF, "", 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				test.job.Content = bytes.NewReader(content)
+				fake := fakeJob(t, test.job, test.faults...)
+				download, err := fake.Client(test.opts...).Download(t.Context(), "7")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer download.Close()
+				got, err := io.ReadAll(download)
+				if test.name == "above the cap" { // which counts what came before a resume
+					test.is = updater.ErrResponseTooLarge
+				}
+				failed, ok := err.(*updater.Error)
+				if !ok || !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.says) || !bytes.HasPrefix(content, got) || errors.Is(err, io.EOF) {
+					t.Errorf("%d bytes, %v, want %v", len(got), err, test.is)
+				}
+				if n := len(fake.Requests()); n != test.requests || failed != nil && failed.Attempts != n || download.Attempts != n {
+					t.Errorf("%d requests, %d attempts of the error, %d of the download", n, failed.Attempts, download.Attempts)
+				}
+				if n, again := download.Read(make([]byte, 1)); n != 0 || again != err {
+					t.Errorf("reading on: %d, %v", n, again)
+				}
+			})
+		})
+	}
+}
+
+// TestResumeIsACall: a resume asks limiter and token source, and waits as
+// repetitions do.
+func TestResumeIsACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)},
+			updatertest.Fault{Truncate: 10}, updatertest.Fault{Status: 401}, updatertest.Fault{Truncate: 10}, updatertest.Fault{Status: 302, Header: http.Header{"Location": {"/updater/inquiries/jobs/7/download"}}})
+		var log bytes.Buffer
+		tokens, asked := 0, 0
+		client := fake.Client(
+			updater.WithTokenSource(updater.TokenFunc(func(context.Context) (string, error) { tokens++; return fmt.Sprint("token-", tokens), nil })),
+			updater.WithLimiter(limiterFunc(func(context.Context) error { asked++; return nil })),
+			updater.WithRetryWait(time.Hour, time.Hour), updater.WithLogger(debugLog(&log)))
+		download, err := client.Download(t.Context(), "7")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer download.Close()
+		began := time.Now()
+		got, err := io.ReadAll(download)
+		if err != nil || len(got) != 1000 {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+		requests := fake.Requests()
+		if len(requests) != 5 || asked != 5 || tokens < 5 || download.Attempts != 5 || download.Resumes != 2 {
+			t.Errorf("%d requests, the limiter asked %d times, the source %d times, %d attempts, %d resumes", len(requests), asked, tokens, download.Attempts, download.Resumes)
+		}
+		if requests[4].Header.Get("Range") != "bytes=20-" {
+			t.Errorf("redirected to %q", requests[4].Header.Get("Range"))
+		}
+		if time.Since(began) == 0 {
+			t.Error("no wait before a resume")
+		}
+		if events := strings.Count(log.String(), "msg=resume"); events != 2 {
+			t.Errorf("%d events of a resume in\n%s", events, log.String())
+		}
+	})
+}
+
+// TestEndedBeforeAResume: the caller's context ends the wait before a resume.
+func TestEndedBeforeAResume(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, updatertest.Fault{Truncate: 10})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		download, err := fake.Client(updater.WithRetryWait(time.Hour, time.Hour)).Download(ctx, "7")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer download.Close()
+		got, err := io.ReadAll(download)
+		if len(got) != 10 || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, updater.ErrBadResponse) || len(fake.Requests()) != 1 {
+			t.Errorf("%d bytes, %v, %d requests", len(got), err, len(fake.Requests()))
+		}
+	})
+}
+
+// TestWriteTo: content is written in full pieces, and errors of the writer are
+// its own.
+func TestWriteTo(t *testing.T) {
+	content := sample(1_000_000)
+	fake := fakeJob(t, updatertest.JobContent{Content: bytes.NewReader(content)}, updatertest.Fault{Truncate: 300_000})
+	download, err := fake.Client(updater.WithRetryWait(0, 0)).Download(t.Context(), "7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer download.Close()
+	var w pieces
+	n, err := io.Copy(&w, download)
+	if err != nil || n != int64(len(content)) || !bytes.Equal(bytes.Join(w, nil), content) || download.Resumes != 1 {
+		t.Errorf("%d bytes, %d resumes, %v", n, download.Resumes, err)
+	}
+	if len(w) != 4 || len(w[0]) != 256<<10 {
+		t.Errorf("%d writes, the first of %d bytes", len(w), len(w[0]))
+	}
+
+	fake.Script(updatertest.Fault{Truncate: 300_000, Header: http.Header{"Etag": nil}})
+	download, err = fake.Client(updater.WithRetryWait(0, 0)).Download(t.Context(), "7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer download.Close()
+	w = nil
+	n, err = download.WriteTo(&w)
+	if !errors.Is(err, updater.ErrBadResponse) || n != 300_000 || !bytes.Equal(bytes.Join(w, nil), content[:n]) {
+		t.Errorf("cut off: %d bytes, %v", n, err)
+	}
+
+	full := errors.New("full")
+	download, err = fake.Client().Download(t.Context(), "7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer download.Close()
+	if n, err := download.WriteTo(writerFunc(func(p []byte) (int, error) { return 0, full })); n != 0 || err != full {
+		t.Errorf("%d, %v", n, err)
+	}
+	if _, err := download.WriteTo(writerFunc(func(p []byte) (int, error) { return 1, nil })); err != io.ErrShortWrite {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,95 @@
+package updater
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+)
+
+func TestValidator(t *testing.T) {
+	const date, later = "Fri, 20 Nov 2026 08:00:00 GMT", "Fri, 20 Nov 2026 08:00:01 GMT"
+	for _, test := range []struct {
+		name   string
+		header http.Header
+		want   string
+	}{
+		{"strong tag", http.Header{"Etag": {`"v1"`}}, `"v1"`},
+		{"empty strong tag", http.Header{"Etag": {`""`}}, `""`},
+		{"tag of any bytes", http.Header{"Etag": {"\"!#[]~\x80\xff\""}}, "\"!#[]~\x80\xff\""},
+		{"weak tag", http.Header{"Etag": {`W/"v1"`}}, ""},
+		{"no quotes", http.Header{"Etag": {`v1`}}, ""},
+		{"one quote", http.Header{"Etag": {`"`}}, ""},
+		{"quote inside", http.Header{"Etag": {`"a"b"`}}, ""},
+		{"space inside", http.Header{"Etag": {`"a b"`}}, ""},
+		{"two tags", http.Header{"Etag": {`"a"`, `"b"`}}, ""},
+		{"date", http.Header{"Last-Modified": {date}, "Date": {later}}, date},
+		{"date under a weak tag", http.Header{"Etag": {`W/"v1"`}, "Last-Modified": {date}, "Date": {later}}, date},
+		{"tag above a date", http.Header{"Etag": {`"v1"`}, "Last-Modified": {date}, "Date": {later}}, `"v1"`},
+		{"date of the same second", http.Header{"Last-Modified": {date}, "Date": {date}}, ""},
+		{"date of the future", http.Header{"Last-Modified": {later}, "Date": {date}}, ""},
+		{"date without a clock", http.Header{"Last-Modified": {date}}, ""},
+		{"no date", http.Header{"Last-Modified": {"yesterday"}, "Date": {later}}, ""},
+		{"ranges declined", http.Header{"Etag": {`"v1"`}, "Accept-Ranges": {"None"}}, ""},
+		{"ranges offered", http.Header{"Etag": {`"v1"`}, "Accept-Ranges": {"bytes"}}, `"v1"`},
+	} {
+		if got := validator(test.header); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+// FuzzContentRange: what is accepted is exactly what would be written.
+func FuzzContentRange(f *testing.F) {
+	for _, seed := range []string{"bytes 0-9/20", "bytes 0-9/*", "bytes */20", "bytes 9-0/20", "bytes 0-20/20", "bytes -1-2/3", "bytes +0-9/20",
+		"bytes 0-9/99999999999999999999", "items 0-9/20", "bytes 0-9", "", "bytes  0-9/20", "bytes 00-09/020"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		first, last, total, ok := parseContentRange(http.Header{"Content-Range": {text}})
+		if !ok {
+			return
+		}
+		if first < 0 || last < first || total <= last {
+			t.Errorf("%q is %d-%d/%d", text, first, last, total)
+		}
+		var a, b, c int64
+		if n, err := fmt.Sscanf(text[len("bytes "):], "%d-%d/%d", &a, &b, &c); n != 3 || err != nil || a != first || b != last || c != total {
+			t.Errorf("%q is not %d-%d/%d", text, first, last, total)
+		}
+	})
+}
+
+// TestPlan: segments cover a content without gap or overlap, in as many as the
+// workers take turns, and what is whole never holds a gap.
+func TestPlan(t *testing.T) {
+	for _, size := range []int64{probeSize + 1, 5 << 20, 100<<20 + 17, 1 << 30, 1 << 40} {
+		for _, workers := range []int{2, 3, 4, 16} {
+			p := newPlan(10, probeSize, size, workers)
+			var segments [][2]int64
+			for begin, end := p.take(); begin < end; begin, end = p.take() {
+				segments = append(segments, [2]int64{begin, end})
+			}
+			if len(segments) > workers && len(segments)%workers != 0 && size < 1<<40 {
+				t.Errorf("%d segments of %d for %d workers", len(segments), size, workers)
+			}
+			at := int64(probeSize)
+			for i, s := range segments {
+				if s[0] != at {
+					t.Fatalf("segment %d begins at %d, want %d", i, s[0], at)
+				}
+				at = s[1]
+			}
+			if at != size {
+				t.Errorf("the segments end at %d, want %d", at, size)
+			}
+			for i := len(segments) - 1; i >= 0; i-- {
+				if p.finish(segments[i][0], segments[i][1]) {
+					t.Error("more is whole behind a gap")
+				}
+			}
+			if !p.finish(10, probeSize) || p.whole != size || len(p.done) > 0 {
+				t.Errorf("whole to %d of %d", p.whole, size)
+			}
+		}
+	}
+}

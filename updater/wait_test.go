@@ -1,0 +1,131 @@
+package updater_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/carddata/carddata-go/updater"
+	"github.com/carddata/carddata-go/updater/updatertest"
+)
+
+func notReady(e *updater.Error) bool { return e.StatusCode == 404 || e.StatusCode == 202 }
+
+func TestDownloadWhenReady(t *testing.T) {
+	type fault = updatertest.Fault
+	for _, test := range []struct {
+		name        string
+		faults      []fault
+		o           updater.WaitOptions
+		deadline    time.Duration
+		is          []error // nil: success
+		requests    int
+		least, most time.Duration
+	}{
+		{"ready", nil, updater.WaitOptions{}, 0, nil, 1, 0, 0},
+		{"ready later", []fault{{Status: 404}, {Status: 202}}, updater.WaitOptions{}, 0, nil, 3, time.Minute, 72 * time.Second},
+		{"own interval", []fault{{Status: 404}, {Status: 404}}, updater.WaitOptions{Interval: time.Second}, 0, nil, 3, 2 * time.Second, 2400 * time.Millisecond},
+		{"the service names a wait", []fault{{Status: 404, RetryAfter: 10 * time.Minute}}, updater.WaitOptions{}, 0, nil, 2, 10 * time.Minute, 12 * time.Minute},
+		{"a shorter wait than the interval", []fault{{Status: 404, RetryAfter: time.Second}}, updater.WaitOptions{}, 0, nil, 2, 30 * time.Second, 36 * time.Second},
+		{"another failure", []fault{{Status: 404}, {Status: 403}}, updater.WaitOptions{}, 0, []error{updater.ErrForbidden}, 2, 30 * time.Second, 36 * time.Second},
+		{"not within the time", many(404), updater.WaitOptions{Interval: time.Minute, MaxWait: 5 * time.Minute}, 0, []error{updater.ErrNotReady, updater.ErrNotFound}, 5, 4 * time.Minute, 5 * time.Minute},
+		{"not within an hour", many(404), updater.WaitOptions{Interval: 25 * time.Minute}, 0, []error{updater.ErrNotReady}, 3, 50 * time.Minute, time.Hour},
+		{"not within the deadline", many(404), updater.WaitOptions{Interval: time.Minute}, 90 * time.Second, []error{updater.ErrNotReady, updater.ErrNotFound, context.DeadlineExceeded}, 2, time.Minute, 72 * time.Second},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, test.faults...)
+				ctx := t.Context()
+				if test.deadline > 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, test.deadline)
+					defer cancel()
+				}
+				test.o.NotReady = notReady
+				began := time.Now()
+				download, err := fake.Client().DownloadWhenReady(ctx, "7", test.o)
+				if took := time.Since(began); took < test.least || took > test.most {
+					t.Errorf("took %v, want %v to %v", took, test.least, test.most)
+				}
+				if n := len(fake.Requests()); n != test.requests {
+					t.Errorf("%d requests, want %d", n, test.requests)
+				}
+				if test.is == nil {
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer download.Close()
+					if got, err := io.ReadAll(download); len(got) != 1000 || err != nil || download.Attempts != test.requests {
+						t.Errorf("%d bytes, %v, %d attempts", len(got), err, download.Attempts)
+					}
+					return
+				}
+				for _, target := range test.is {
+					if !errors.Is(err, target) {
+						t.Errorf("%v does not match %q", err, target)
+					}
+				}
+				failed, ok := err.(*updater.Error)
+				if !ok || failed.StatusCode == 0 || failed.Code == "" {
+					t.Errorf("the last answer is not in %v", err)
+				}
+				if errors.Is(err, updater.ErrNotReady) && failed.Attempts != test.requests {
+					t.Errorf("%d attempts", failed.Attempts)
+				}
+			})
+		})
+	}
+}
+
+func many(status int) (faults []updatertest.Fault) {
+	for range 100 {
+		faults = append(faults, updatertest.Fault{Status: status})
+	}
+	return faults
+}
+
+func TestCanceledWhileWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := fakeJob(t, updatertest.JobContent{}, many(404)...)
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Minute, cancel)
+		began := time.Now()
+		_, err := fake.Client().DownloadWhenReady(ctx, "7", updater.WaitOptions{NotReady: notReady, Interval: 20 * time.Minute})
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, updater.ErrNotFound) || errors.Is(err, updater.ErrNotReady) || time.Since(began) != time.Minute {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
+}
+
+func TestUnusableWaitOptions(t *testing.T) {
+	fake := fakeJob(t, updatertest.JobContent{})
+	for name, o := range map[string]updater.WaitOptions{
+		"no function": {}, "negative interval": {NotReady: notReady, Interval: -1}, "negative wait": {NotReady: notReady, MaxWait: -1},
+	} {
+		if _, err := fake.Client().DownloadWhenReady(t.Context(), "7", o); !errors.Is(err, updater.ErrInvalidArgument) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	asked := false
+	_, err := fake.Client().DownloadWhenReady(t.Context(), "..", updater.WaitOptions{NotReady: func(*updater.Error) bool { asked = true; return true }})
+	if !errors.Is(err, updater.ErrInvalidArgument) || asked {
+		t.Errorf("%v, asked %v", err, asked)
+	}
+}
+
+// TestFileWhenReady: a file waits for its job too, and the wait holds its path.
+func TestFileWhenReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := target(t)
+		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, updatertest.Fault{Status: 404}, updatertest.Fault{Status: 202})
+		o := updater.FileOptions{Wait: updater.WaitOptions{NotReady: notReady}}
+		file, err := fake.Client().DownloadFile(t.Context(), "7", path, o)
+		if err != nil || file.Attempts != 3 {
+			t.Errorf("%#v, %v", file, err)
+		}
+		holds(t, path, sample(1000))
+	})
+}
