@@ -134,6 +134,22 @@ func TestLookupAllAnswersEveryInputInOrder(t *testing.T) {
 	})
 }
 
+// An answer that cannot be decoded is asked for again, and the requests in flight
+// stay as many as the caller allowed.
+func TestLookupAllRepeatsWithinItsConcurrency(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{
+			latency: func() time.Duration { return rand.N(100 * time.Millisecond) },
+			answer:  func(string) (map[string]any, bool) { return map[string]any{"bin": 1}, true },
+		}
+		for range s.client(t).LookupAll(t.Context(), numbered(2000), bins.BulkOptions{Concurrency: 3}) {
+		}
+		if s.requests.Load() != 80 || s.most.Load() != 3 {
+			t.Errorf("%d requests, %d of them in flight", s.requests.Load(), s.most.Load())
+		}
+	})
+}
+
 func TestLookupAllGoesOnAfterAFailedRequest(t *testing.T) {
 	s := &service{fail: func(n int64) int {
 		if n == 1 {

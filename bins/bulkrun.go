@@ -160,10 +160,23 @@ func (b *bulkRun) send(must bool) {
 	b.progress.Distinct += len(batch)
 	b.requests.Go(func() {
 		// The place is free as soon as the answer is here: the next request travels
-		// while this one is decoded.
-		leave := sync.OnceFunc(func() { <-b.wire })
+		// while this one is decoded. If it has to be repeated it needs a place again.
+		placed := true
+		leave := func() {
+			if placed {
+				placed = false
+				<-b.wire
+			}
+		}
+		enter := func() {
+			select {
+			case b.wire <- struct{}{}:
+				placed = true
+			case <-b.ctx.Done():
+			}
+		}
 		defer leave()
-		how := lookupHow{patient: true, arrived: leave}
+		how := lookupHow{patient: true, arrived: leave, useless: enter}
 		got := b.client.ask(b.ctx, b.answers, batch, b.o.Enhanced, how)
 		b.answered <- answeredBatch{batch, got}
 		b.answers.share(b.ctx, got.values)

@@ -140,6 +140,7 @@ func (c *Client) Lookup(ctx context.Context, req *LookupRequest, opts ...Option)
 type lookupHow struct {
 	patient bool   // may queue for the limiter as long as it takes
 	arrived func() // called when an answer has arrived, before it is decoded
+	useless func() // called when it cannot be decoded, and may be asked for again
 }
 
 // lookup is Lookup, and counts the requests that it sent.
@@ -171,7 +172,9 @@ func (c *Client) lookup(ctx context.Context, req *LookupRequest, how lookupHow, 
 			if how.arrived != nil {
 				how.arrived()
 			}
-			resp, err = decode(body, req.KeepRaw, len(req.Cards))
+			if resp, err = decode(body, req.KeepRaw, len(req.Cards)); err != nil && how.useless != nil {
+				how.useless()
+			}
 			return err
 		},
 	}, opts)

@@ -280,8 +280,15 @@ func (c *content) stop(cause error) error {
 	return c.failure(cause)
 }
 
-// isBreak tells what another try may mend.
+// isBreak tells what another try may mend. What a service does not support (501
+// and 505) it will not support a moment later.
 func isBreak(err error) bool {
+	if failed, ok := errors.AsType[*Error](err); ok {
+		switch failed.StatusCode {
+		case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
+			return false
+		}
+	}
 	return errors.Is(err, ErrBadResponse) || errors.Is(err, ErrNoAnswer) || errors.Is(err, ErrTimeout) || errors.Is(err, ErrServer)
 }
 

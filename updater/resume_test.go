@@ -127,6 +127,7 @@ func TestNoResume(t *testing.T) {
 		{"stalled and in vain", updatertest.JobContent{}, slices.Repeat([]updatertest.Fault{{BodyDelay: time.Hour, DelayAfter: -1}}, 6), nil, updater.ErrTimeout, "stalled", 6},
 		{"an outage", updatertest.JobContent{}, append([]updatertest.Fault{cut}, slices.Repeat([]updatertest.Fault{{Status: 503}}, 20)...), nil, updater.ErrServer, "status 503", 21},
 		{"gone", updatertest.JobContent{}, []updatertest.Fault{cut, {Status: 404}}, nil, updater.ErrNotFound, "status 404", 2},
+		{"not supported", updatertest.JobContent{}, []updatertest.Fault{cut, {Status: 501}}, nil, updater.ErrServer, "status 501", 2},
 		{"a longer wait than is obeyed", updatertest.JobContent{}, []updatertest.Fault{cut, {Status: 503, RetryAfter: time.Hour}}, nil, updater.ErrServer, "retry after 1h", 2},
 		{"above the cap", updatertest.JobContent{}, []updatertest.Fault{cut}, []updater.Option{updater.WithMaxResponseBytes(300)}, io.ErrUnexpectedEOF, "", 2},
 	} {

@@ -99,6 +99,15 @@ func TestAttemptTimeout(t *testing.T) {
 			t.Errorf("took %v", took)
 		}
 
+		simple := roundTripper(func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})
+		r = newClient(t, simple).get(t.Context())
+		if check(t, r.err(), ErrTimeout); errors.Is(r.err(), context.Canceled) {
+			t.Errorf("nobody canceled: %v", r.err())
+		}
+
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		r = newClient(t, serve(stall)).get(ctx)

@@ -146,3 +146,12 @@ func TestOutcomeNames(t *testing.T) {
 		t.Error(names)
 	}
 }
+
+// Only of a write does it matter whether an earlier attempt was processed.
+func TestReadsLeaveNoDoubt(t *testing.T) {
+	network := serve(status(502), status(404))
+	r := newClient(t, network, WithRetryWait(0, 0)).get(t.Context())
+	if text := Describe("test", r.Failure); strings.Contains(text, "earlier attempt") {
+		t.Error(text)
+	}
+}

@@ -81,7 +81,7 @@ func (r *run) next(ctx context.Context, _ *http.Response, _ error) (bool, error)
 		r.log.budgetSpent()
 		return false, nil
 	}
-	if a.outcome() == OutcomeUnknown {
+	if r.call.Write && a.outcome() == OutcomeUnknown {
 		r.doubt = a
 	}
 	r.repeats[a.point]++
@@ -219,7 +219,9 @@ func (a *attempt) reason() error {
 	} else if row.kind != nil {
 		is = append(is, row.kind)
 	}
-	if a.err != nil {
+	// A transport that knows nothing of causes reports the end of an attempt as a
+	// cancellation, which would be taken for the caller's.
+	if a.err != nil && a.point != attemptTimedOut {
 		is = append(is, a.err)
 	}
 	return because(words, is...)

@@ -1,0 +1,252 @@
+package faults
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A fault is what befalls one request. The zero value is ordinary service.
+type fault struct {
+	unread     bool          // the connection is reset before the request is read
+	expire     bool          // all tokens so far expire with this request
+	status     int           // 0: the ordinary one
+	recorded   bool          // processed although the status does not say so
+	retryAfter string        // "+5s" is a date
+	location   string        //
+	early      int           // an informational status first
+	delay      time.Duration // after processing
+	page       page          // in place of the ordinary body
+	shuffled   bool          // the items of a lookup come in another order
+	changes    bool          // the content of a download is another from now on
+	tag        tag           // of the content
+	span       span          // of the content that is sent
+	chunked    bool          // the length is not announced
+	garbage    bool          // in place of an answer
+	frame      frame         // of HTTP/2, before the answer
+	ends       bool          // after cut bytes of the answer
+	cut        int
+	how        ending
+	closes     time.Duration // so long after the answer the connection ends by how
+}
+
+// A page is a body that is none of the service's results.
+type page int
+
+const (
+	ordinary page = iota
+	empty
+	errorObject
+	html
+	notJSON
+	huge
+	endless // of spaces, slowly
+)
+
+func (p page) String() string {
+	return [...]string{"ordinary", "empty", "error object", "HTML", "not JSON", "huge", "endless"}[p]
+}
+
+// A tag is how a content says which version it is.
+type tag int
+
+const (
+	strong tag = iota
+	weak
+	none
+	dated // by its time alone
+)
+
+func (t tag) String() string { return [...]string{"strong", "weak", "none", "dated"}[t] }
+
+// A span is how a service takes a request for a part of a content.
+type span int
+
+const (
+	asAsked span = iota
+	whole
+	shifted   // another part than was asked for, and it says so
+	shortened // less than was asked for, and it says so
+	unnamed   // a part that is not named
+	notThere
+)
+
+func (s span) String() string {
+	return [...]string{"as asked", "whole", "shifted", "shortened", "unnamed", "not there"}[s]
+}
+
+// A frame says of a request over HTTP/2 that it was not processed, truly or not.
+type frame int
+
+const (
+	noFrame frame = iota
+	resetStream
+	goAway
+)
+
+func (f frame) String() string { return [...]string{"none", "RST_STREAM", "GOAWAY"}[f] }
+
+// bytes are those of the frame, with the code PROTOCOL_ERROR, and as if no stream
+// had been processed.
+func (f frame) bytes(stream uint32) []byte {
+	if f == resetStream {
+		return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte{0, 0, 4, 3, 0}, stream), 1)
+	}
+	return append([]byte{0, 0, 8, 7, 0, 0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0)
+}
+
+// An ending is how a connection ends.
+type ending int
+
+const (
+	reset ending = iota
+	closed
+	stalled // it stays, and nothing comes
+)
+
+func (e ending) String() string { return [...]string{"reset", "closed", "stalled"}[e] }
+
+func (f fault) String() string { return set(f) }
+
+// set names the fields of a struct that are not zero.
+func set(v any) string {
+	var b strings.Builder
+	for field, value := range reflect.ValueOf(v).Fields() {
+		switch {
+		case value.IsZero():
+		case field.Type == reflect.TypeFor[time.Duration]():
+			fmt.Fprintf(&b, " %s=%v", field.Name, time.Duration(value.Int()))
+		case field.Type == reflect.TypeFor[page]():
+			fmt.Fprintf(&b, " %s=%v", field.Name, page(value.Int()))
+		case field.Type == reflect.TypeFor[tag]():
+			fmt.Fprintf(&b, " %s=%v", field.Name, tag(value.Int()))
+		case field.Type == reflect.TypeFor[span]():
+			fmt.Fprintf(&b, " %s=%v", field.Name, span(value.Int()))
+		case field.Type == reflect.TypeFor[frame]():
+			fmt.Fprintf(&b, " %s=%v", field.Name, frame(value.Int()))
+		case field.Type == reflect.TypeFor[ending]():
+			fmt.Fprintf(&b, " %s=%v", field.Name, ending(value.Int()))
+		case field.Type.Kind() == reflect.Bool:
+			fmt.Fprintf(&b, " %s", field.Name)
+		default:
+			fmt.Fprintf(&b, " %s=%v", field.Name, value)
+		}
+	}
+	return cmp.Or(strings.TrimSpace(b.String()), "ordinary")
+}
+
+// undecided are the statuses which do not tell whether a request was processed.
+var undecided = []int{301, 302, 303, 304, 408, 500, 502, 503, 504, 599, 600}
+
+// refusals are those which say that it was not.
+var refusals = []int{307, 308, 400, 403, 404, 405, 409, 410, 413, 414, 415, 422, 431, 451, 501, 505}
+
+// passing are refusals which invite another attempt.
+var passing = []int{421, 425, 429, 429, 429}
+
+var retryAfters = []string{"", "", "0", "1", "2", "7", "45", "60", "61", "3600", "99999999999999999999", "-1", "1.5", "soon", " 3 ", "+5s", "+40s", "+90s", "-5s"}
+
+var faultKinds = []func(c chance) fault{
+	func(c chance) fault { return fault{unread: true} },
+	func(c chance) fault { return fault{ends: true, how: pick(c, reset, closed, stalled)} }, // before the first byte
+	func(c chance) fault { return fault{ends: true, how: pick(c, reset, closed), cut: c.IntN(120)} },
+	func(c chance) fault {
+		return fault{ends: true, how: pick(c, reset, closed, stalled), cut: c.IntN(1500), chunked: c.percent(50)}
+	},
+	func(c chance) fault {
+		return fault{ends: true, how: pick(c, reset, closed, stalled), cut: c.IntN(100_000), chunked: c.percent(50)}
+	},
+	func(c chance) fault { return fault{delay: c.within(50 * time.Second)} },
+	func(c chance) fault { return fault{delay: c.within(5 * time.Second)} },
+	func(c chance) fault {
+		return fault{delay: c.within(20 * time.Second), ends: true, how: pick(c, reset, closed)}
+	},
+	func(c chance) fault {
+		return fault{status: pick(c, undecided...), recorded: c.percent(50), page: drawErrorPage(c)}
+	},
+	func(c chance) fault {
+		return fault{status: pick(c, 500, 502, 503, 504), recorded: c.percent(50), page: drawErrorPage(c)}
+	},
+	func(c chance) fault {
+		return fault{status: 503, recorded: c.percent(50), retryAfter: pick(c, retryAfters...), page: drawErrorPage(c)}
+	},
+	func(c chance) fault { return fault{status: pick(c, refusals...), page: drawErrorPage(c)} },
+	func(c chance) fault {
+		return fault{status: pick(c, passing...), retryAfter: pick(c, retryAfters...), page: drawErrorPage(c)}
+	},
+	func(c chance) fault { return fault{status: 429, retryAfter: pick(c, retryAfters...)} },
+	func(c chance) fault { return fault{expire: true} },
+	func(c chance) fault {
+		return fault{status: pick(c, 301, 302, 303, 307, 308), location: pick(c, "", "/", "elsewhere", "https://elsewhere.invalid/", "same")}
+	},
+	func(c chance) fault {
+		return fault{page: html, recorded: c.percent(50), status: pick(c, 0, 200, 403, 502)}
+	},
+	func(c chance) fault { return fault{page: pick(c, notJSON, empty), status: pick(c, 0, 201, 202, 204)} },
+	func(c chance) fault { return fault{garbage: true, recorded: c.percent(50)} },
+	func(c chance) fault {
+		return fault{early: pick(c, 100, 103), ends: c.percent(50), cut: 30, how: pick(c, reset, closed)}
+	},
+	func(c chance) fault { return fault{closes: 1 + c.within(4*time.Second), how: pick(c, reset, closed)} },
+	func(c chance) fault { return fault{closes: 1, how: pick(c, reset, closed)} },
+	func(c chance) fault {
+		return fault{frame: pick(c, resetStream, goAway), delay: c.within(2 * time.Second)}
+	},
+	func(c chance) fault { return fault{changes: true, tag: tag(c.IntN(4))} },
+	func(c chance) fault {
+		return fault{span: span(c.IntN(6)), tag: tag(c.IntN(4)), ends: c.percent(50), cut: c.IntN(100_000)}
+	},
+	func(c chance) fault { return fault{shuffled: true, chunked: c.percent(50)} },
+}
+
+// lookupFaults try what reads an answer.
+var lookupFaults = []func(c chance) fault{
+	func(c chance) fault { return fault{page: pick(c, notJSON, empty)} },
+	func(c chance) fault { return fault{shuffled: true, delay: c.within(3 * time.Second)} },
+	func(c chance) fault { return fault{ends: true, how: pick(c, reset, closed), cut: c.IntN(1500)} },
+	func(c chance) fault { return fault{expire: true} },
+}
+
+// contentFaults break a content, and answer in all ways to who asks for the rest.
+// A reset would take what is under way with it, and so seldom breaks a content.
+var contentFaults = []func(c chance) fault{
+	func(c chance) fault {
+		return fault{ends: true, how: pick(c, closed, stalled), cut: c.IntN(30_000), chunked: c.percent(20)}
+	},
+	func(c chance) fault { return fault{ends: true, how: pick(c, closed, stalled), cut: 300 + c.IntN(300)} },
+	func(c chance) fault { return fault{ends: true, how: closed, cut: 300 + c.IntN(90_000)} },
+	func(c chance) fault { return fault{span: span(c.IntN(6))} },
+	func(c chance) fault { return fault{span: pick(c, shifted, shortened)} },
+	func(c chance) fault { return fault{changes: true, tag: tag(c.IntN(4))} },
+	func(c chance) fault { return fault{unread: c.percent(50), status: pick(c, 0, 500, 503)} },
+	func(chance) fault { return fault{} },
+}
+
+func drawFault(c chance, from []func(chance) fault) fault {
+	f := pick(c, from...)(c)
+	if c.percent(20) && f.delay == 0 {
+		f.delay = c.within(4 * time.Second)
+	}
+	return f
+}
+
+func drawErrorPage(c chance) page {
+	return pick(c, ordinary, errorObject, errorObject, empty, html, huge, endless)
+}
+
+// records tells whether a request that meets f is processed.
+func (f fault) records() bool {
+	switch {
+	case f.unread:
+		return false
+	case f.garbage, f.page == html && f.status/100 <= 2:
+		return f.recorded
+	case f.status == 0 || f.status/100 == 2:
+		return true
+	}
+	return f.recorded && slices.Contains(undecided, f.status)
+}

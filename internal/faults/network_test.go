@@ -1,0 +1,246 @@
+package faults
+
+import (
+	"context"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/carddata/carddata-go/internal/memnet"
+)
+
+// A dialFault is what befalls one connection, from its making to its writes.
+type dialFault struct {
+	refused  bool
+	noHost   bool
+	noLookup bool
+	hangs    bool
+	delay    time.Duration
+	breaks   bool // after so many bytes that the client writes
+	writes   int64
+	how      ending
+}
+
+func (f dialFault) String() string { return set(f) }
+
+func (f dialFault) err() error {
+	switch {
+	case f.refused:
+		return memnet.ErrRefused
+	case f.noHost:
+		return &net.DNSError{Err: "no such host", Name: "faults.invalid", IsNotFound: true}
+	case f.noLookup:
+		return &net.DNSError{Err: "server misbehaving", Name: "faults.invalid", IsTemporary: true}
+	}
+	return nil
+}
+
+func drawDialFault(c chance) dialFault {
+	return pick(c,
+		dialFault{},
+		dialFault{refused: true},
+		dialFault{noHost: true},
+		dialFault{noLookup: true},
+		dialFault{hangs: true},
+		dialFault{delay: c.within(longestDial)},
+		dialFault{breaks: true},
+		dialFault{breaks: true, writes: 1 + c.Int64N(600), how: pick(c, reset, closed)},
+		dialFault{breaks: true, writes: 1 + c.Int64N(4000), how: pick(c, reset, closed)},
+	)
+}
+
+// A network joins the client's HTTP transport to the service.
+type network struct {
+	w         *world
+	listener  *memnet.Listener
+	server    *http.Server
+	transport *http.Transport
+	open      atomic.Int64
+
+	mu    sync.Mutex
+	dials []dialFault
+}
+
+type serverConnKey struct{}
+
+func newNetwork(w *world) *network {
+	n := &network{w: w, listener: memnet.Listen(), dials: w.dials}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(!w.settings.http2)
+	protocols.SetUnencryptedHTTP2(w.settings.http2)
+	n.server = &http.Server{
+		Handler:   w.service,
+		Protocols: protocols,
+		ErrorLog:  log.New(io.Discard, "", 0),
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, serverConnKey{}, c)
+		},
+	}
+	go n.server.Serve(serverListener{n.listener})
+	n.transport = &http.Transport{
+		DialContext:            n.dial,
+		Protocols:              protocols,
+		DisableKeepAlives:      w.settings.idle == 0,
+		IdleConnTimeout:        w.settings.idle,
+		MaxIdleConnsPerHost:    8,
+		MaxResponseHeaderBytes: 64 << 10,
+	}
+	return n
+}
+
+func (n *network) close() { n.server.Close() }
+
+func (n *network) next() dialFault {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.dials) == 0 {
+		return dialFault{}
+	}
+	f := n.dials[0]
+	n.dials = n.dials[1:]
+	return f
+}
+
+func (n *network) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	f := n.next()
+	if f != (dialFault{}) {
+		n.w.note("dial: %v", f)
+	}
+	if f.hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if f.delay > 0 && !sleep(ctx, f.delay) {
+		return nil, ctx.Err()
+	}
+	if err := f.err(); err != nil {
+		return nil, err
+	}
+	c, err := n.listener.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n.open.Add(1)
+	wire := c.(*memnet.Conn)
+	conn := &clientConn{Conn: wire, fault: f, reset: wire.Reset, closed: sync.OnceFunc(func() { n.open.Add(-1) })}
+	if n.w.settings.counted {
+		return countedConn{conn, wire}, nil
+	}
+	return conn, nil
+}
+
+// A clientConn fails writes when their time has come. It hides that connections
+// in memory count bytes.
+type clientConn struct {
+	net.Conn
+	fault  dialFault
+	reset  func()
+	closed func()
+
+	mu      sync.Mutex
+	written int64
+}
+
+func (c *clientConn) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if left := c.fault.writes - c.written; c.fault.breaks && left < int64(len(p)) {
+		n, _ := c.Conn.Write(p[:max(0, left)])
+		c.written += int64(n)
+		if c.fault.how == reset {
+			c.reset()
+		}
+		c.Close()
+		return n, &net.OpError{Op: "write", Net: "memnet", Err: syscall.EPIPE}
+	}
+	n, err := c.Conn.Write(p)
+	c.written += int64(n)
+	return n, err
+}
+
+func (c *clientConn) Close() error {
+	defer c.closed()
+	return c.Conn.Close()
+}
+
+// A countedConn is one that counts, as the library's own do.
+type countedConn struct {
+	*clientConn
+	counter interface{ BytesWritten() int64 }
+}
+
+func (c countedConn) BytesWritten() int64 { return c.counter.BytesWritten() }
+
+// A serverListener gives the service connections that it can end at any byte.
+type serverListener struct{ net.Listener }
+
+func (l serverListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &serverConn{Conn: c}, nil
+}
+
+type serverConn struct {
+	net.Conn
+	requests atomic.Uint32
+	mu       sync.Mutex
+	ends     bool
+	left     int // bytes to write until it ends
+	how      ending
+	ended    bool // it has
+}
+
+// end ends the connection after so many more bytes.
+func (c *serverConn) end(after int, how ending) {
+	c.mu.Lock()
+	if c.ended {
+		after, how = 0, stalled // for good: what came later would be out of its place
+	}
+	c.ends, c.left, c.how = true, after, how
+	c.mu.Unlock()
+	if after == 0 && how != stalled {
+		c.cut(how)
+	}
+}
+
+func (c *serverConn) cut(how ending) {
+	if how == reset {
+		c.Conn.(*memnet.Conn).Reset()
+	}
+	c.Close()
+}
+
+func (c *serverConn) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ends || c.left >= len(p) {
+		c.left -= len(p)
+		return c.Conn.Write(p)
+	}
+	c.Conn.Write(p[:c.left])
+	c.left, c.ended = 0, true
+	if c.how == stalled {
+		return len(p), nil
+	}
+	c.cut(c.how)
+	return 0, net.ErrClosed
+}
+
+// sleep tells whether d passed before ctx ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
