@@ -55,7 +55,7 @@ func (w *wire) settle() {
 	if spent > budgetFull+earned {
 		defer w.w.violate(overBudget, "repetitions for %d of %d", spent, budgetFull+earned)
 	}
-	if w.w.settings.limit > 0 && w.w.tokens.delay == 0 {
+	if w.w.settings.limit > 0 {
 		if i, n := w.crowded(); n > 0 {
 			defer w.w.violate(overLimit, "%d requests within %v", n, w.sends[i+n-1].Sub(w.sends[i]))
 		}

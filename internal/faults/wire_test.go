@@ -118,8 +118,7 @@ func (w *wire) depart(req *http.Request, body string) *journey {
 	w.bodies[body]++
 	w.sends = append(w.sends, now)
 	withoutLeave := w.w.settings.limit > 0 && w.w.settings.ownLimiter && len(w.sends) > w.leaves
-	// A token source that takes its time lets a pause begin behind the gate.
-	paused := w.w.tokens.delay == 0 && slices.ContainsFunc(w.pauses, func(p pause) bool { return now.After(p.from) && now.Before(p.to) })
+	paused := slices.ContainsFunc(w.pauses, func(p pause) bool { return now.After(p.from) && now.Before(p.to) })
 	// Requests of a loader belong to no call, and may ask the same anew.
 	refused := j.call != nil && len(j.trail) > 0 && j.trail[len(j.trail)-1].isRefusal()
 	tooLong := j.call != nil && len(j.trail) > 0 && j.trail[len(j.trail)-1].retryAfter > time.Minute+5*time.Second

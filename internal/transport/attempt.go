@@ -109,6 +109,18 @@ func (r *run) prepare(req *http.Request, a *attempt) (*http.Request, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, stop(callerEnded, err)
 	}
+	// The source comes before the gate: a slow one would let attempts out together,
+	// above the rate, or into a pause. A token that turns stale meanwhile is refused,
+	// and renewed.
+	if r.settings.Token != nil {
+		if a.token = r.renewed; a.token == "" {
+			token, err := askToken(ctx, r.settings.Token)
+			if err != nil {
+				return nil, stop(credentialFailed, err)
+			}
+			a.token = token
+		}
+	}
 	if err := r.client.gate.pass(ctx, r.settings.Limiter); err != nil {
 		return nil, stop(limiterRefused, err)
 	}
@@ -125,14 +137,7 @@ func (r *run) prepare(req *http.Request, a *attempt) (*http.Request, error) {
 	for _, h := range r.settings.headers {
 		out.Header[h.name] = []string{h.value()}
 	}
-	if r.settings.Token != nil {
-		if a.token = r.renewed; a.token == "" {
-			token, err := askToken(ctx, r.settings.Token)
-			if err != nil {
-				return nil, stop(credentialFailed, err)
-			}
-			a.token = token
-		}
+	if a.token != "" {
 		out.Header["Authorization"] = []string{"Bearer " + a.token}
 	}
 	// The limiter and the source may not have looked.

@@ -46,6 +46,26 @@ func TestRateLimitSpacesAttempts(t *testing.T) {
 	})
 }
 
+// TestSlowTokenSourceKeepsTheRate proves that attempts which waited for a token
+// together do not set off together.
+func TestSlowTokenSourceKeepsTheRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := serve(status(200))
+		slow := TokenFunc(func(context.Context) (string, error) { time.Sleep(10 * time.Second); return "token", nil })
+		c := newClient(t, network, WithRateLimit(1, 1), WithTokenSource(slow))
+		var calls sync.WaitGroup
+		for range 5 {
+			calls.Go(func() { c.get(t.Context()) })
+		}
+		calls.Wait()
+		for i, at := range network.arrived {
+			if at != 10*time.Second+time.Duration(i)*time.Second {
+				t.Errorf("request %d after %v", i+1, at)
+			}
+		}
+	})
+}
+
 // TestLimiterRefusal proves that a refusal is told from the service's, comes at
 // once, and is a deadline's where it is one.
 func TestLimiterRefusal(t *testing.T) {
