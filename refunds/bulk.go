@@ -112,8 +112,9 @@ const (
 //
 // Records with one RefundID are sent in their order, each after the one before it
 // has settled, whatever became of that one: they are separate records of yours,
-// such as a refund and its later status. Before you submit an earlier one again,
-// see whether the later one has replaced it.
+// such as a refund and its later status. An earlier one whose outcome is unknown
+// may yet be recorded after the later one; before you submit it again, see whether
+// the later one has replaced it.
 //
 // # When the service fails
 //
