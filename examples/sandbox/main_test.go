@@ -3,7 +3,9 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"net"
+	"net/http"
 	"os"
 	"regexp"
 	"runtime"
@@ -71,11 +73,20 @@ func TestBinary(t *testing.T) {
 		download.Close()
 	}
 
+	resp, err := http.Get(env["CARDDATA_BIN_URL"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if contentType := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK || !strings.HasPrefix(contentType, "text/html") {
+		t.Errorf("the page: %d, %s", resp.StatusCode, contentType)
+	}
+
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
 	got := wait()
-	want := "sandbox " + env["CARDDATA_BIN_URL"] + " until Ctrl-C\ninterrupted\n"
+	want := "sandbox " + env["CARDDATA_BIN_URL"] + " until Ctrl-C, with a page for the browser\ninterrupted\n"
 	if rest, _ := output.ReadString(0); got.Code != 0 || got.Stderr != want || rest != "" {
 		t.Errorf("%+v; more output: %q", got, rest)
 	}
@@ -94,9 +105,10 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{[]string{"-h"}, 0, ""},
 		{[]string{"-adr", "x"}, 2, "sandbox: flag provided but not defined: -adr"},
-		{[]string{"127.0.0.1:0"}, 2, "sandbox: no arguments besides -addr"},
+		{[]string{"127.0.0.1:0"}, 2, "sandbox: no arguments besides flags"},
 		{[]string{"-addr", "0.0.0.0:0"}, 1, "sandbox: "},
 		{[]string{"-addr", "nonsense"}, 1, "sandbox: "},
+		{[]string{"-remote", "-addr", "nonsense"}, 1, "sandbox: "},
 		{[]string{"-addr", taken.Addr().String()}, 1, "sandbox: "},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -104,5 +116,15 @@ func TestExitCodes(t *testing.T) {
 		if code != test.code || !strings.HasPrefix(stderr.String(), test.stderr) || strings.Count(stderr.String(), "\n") > 1 {
 			t.Errorf("%q: exit code %d, error output:\n%s", test.args, code, stderr.String())
 		}
+	}
+}
+
+// TestRemote shows that other addresses than loopback need the flag.
+func TestRemote(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	var stdout, stderr bytes.Buffer
+	if code := run(ctx, []string{"-remote", "-addr", "0.0.0.0:0"}, &stdout, &stderr); code != 0 {
+		t.Errorf("exit code %d, error output:\n%s", code, stderr.String())
 	}
 }

@@ -89,19 +89,30 @@ func (e *Engine) Pending(area Area) int {
 
 // ServeHTTP serves all three areas.
 func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var area Area
-	switch segments(r)[0] {
-	case "bins":
-		area = Bins
-	case "v1":
-		area = Refunds
-	case "updater":
-		area = Updater
-	}
-	e.serve(w, r, area, e.nextFault)
+	e.serve(w, r, AreaOf(r), e.nextFault, nil)
 }
 
-func (e *Engine) serve(w http.ResponseWriter, r *http.Request, area Area, next func(Area) (Fault, bool)) {
+// Serve serves r as ServeHTTP does, with f instead of what the script has next.
+// Before the answer, if there is one, processed hears whether the request was
+// valid. It is not called when f keeps the request from being processed.
+func (e *Engine) Serve(w http.ResponseWriter, r *http.Request, f Fault, processed func(valid bool)) {
+	e.serve(w, r, AreaOf(r), func(Area) (Fault, bool) { return f.clone(), true }, processed)
+}
+
+// AreaOf returns the area that the path of r belongs to, or "".
+func AreaOf(r *http.Request) Area {
+	switch segments(r)[0] {
+	case "bins":
+		return Bins
+	case "v1":
+		return Refunds
+	case "updater":
+		return Updater
+	}
+	return ""
+}
+
+func (e *Engine) serve(w http.ResponseWriter, r *http.Request, area Area, next func(Area) (Fault, bool), processed func(bool)) {
 	req := e.arrive(area, r, next)
 	fault := req.Fault
 	if fault.DropBefore || fault.Refuse {
@@ -121,6 +132,9 @@ func (e *Engine) serve(w http.ResponseWriter, r *http.Request, area Area, next f
 		a = failure(http.StatusRequestEntityTooLarge, "too_large", err.Error())
 	case fault.processes():
 		a = e.answer(area, r, body)
+		if processed != nil {
+			processed(a.status < 300)
+		}
 	}
 	if !pause(r.Context(), fault.HeaderDelay) || fault.DropAfter {
 		cut(w)

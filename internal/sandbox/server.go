@@ -31,7 +31,7 @@ func (e *Engine) Start(area Area) *Server {
 		return l.Dial(ctx)
 	}
 	handler := func(w http.ResponseWriter, r *http.Request) {
-		e.serve(w, r, area, e.nextButRefusals)
+		e.serve(w, r, area, e.nextButRefusals, nil)
 	}
 	return &Server{
 		transport: &http.Transport{
@@ -84,9 +84,18 @@ type TCPServer struct {
 	running  *running
 }
 
-// ListenTCP serves all three areas on addr, which is host:port with a loopback
-// IP address or localhost as its host, until Close. Port 0 picks a free one.
+// ListenTCP serves all three areas on addr until Close.
 func (e *Engine) ListenTCP(addr string) (*TCPServer, error) {
+	l, err := ListenLoopback(addr)
+	if err != nil {
+		return nil, err
+	}
+	return &TCPServer{l, run(l, e)}, nil
+}
+
+// ListenLoopback listens on addr, which is host:port with a loopback IP address
+// or localhost as its host. Port 0 picks a free one.
+func ListenLoopback(addr string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
@@ -101,7 +110,7 @@ func (e *Engine) ListenTCP(addr string) (*TCPServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	return &TCPServer{l, run(l, e)}, nil
+	return l, nil
 }
 
 // Addr returns the address that s listens on.
