@@ -3,7 +3,10 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"hash"
 	"io"
 
 	"github.com/carddata/carddata-go/examples/internal/target"
@@ -32,6 +35,7 @@ type row struct {
 	text      []byte // without the line break; valid until the next row is read
 	lineBreak string
 	card      string
+	stripped  bool     // the card, of separators
 	bad       *problem // why there is no card to ask for; nil: there is one
 }
 
@@ -42,15 +46,19 @@ type problem struct{ kind, text string }
 type input struct {
 	format format
 	reader *bufio.Reader
-	line   int   // of what comes next
-	offset int64 // of what comes next
-	rows   int64 // that were read
+	line   int       // of what comes next
+	offset int64     // of what comes next
+	hash   hash.Hash // of what came before
+	rows   int64     // that were read
 	bom    bool
+
+	keepSeparators bool
+	selected       []int // the lines whose rows are still to be read; nil: all
 }
 
 // openInput returns the input, and what stands before the rows in the output.
 func openInput(file io.ReaderAt, size int64, f format) (*input, []byte, error) {
-	in := &input{format: f, line: 1, reader: bufio.NewReaderSize(io.NewSectionReader(file, 0, size), maxRow)}
+	in := &input{format: f, line: 1, hash: sha256.New(), reader: bufio.NewReaderSize(io.NewSectionReader(file, 0, size), maxRow)}
 	begin, err := in.reader.Peek(3)
 	if err != nil && err != io.EOF {
 		return nil, nil, err
@@ -70,7 +78,13 @@ func openInput(file io.ReaderAt, size int64, f format) (*input, []byte, error) {
 func (in *input) next() (row, error) {
 	for {
 		r := row{line: in.line}
+		if in.selected != nil && len(in.selected) == 0 {
+			return r, io.EOF
+		}
 		raw, bad, err := in.take(in.format.end)
+		if err == io.EOF && in.selected != nil {
+			return r, in.noRow()
+		}
 		if err != nil {
 			return r, err
 		}
@@ -78,15 +92,28 @@ func (in *input) next() (row, error) {
 		if len(r.text) == 0 {
 			continue
 		}
+		if in.selected != nil {
+			if r.line < in.selected[0] {
+				continue
+			}
+			if r.line > in.selected[0] {
+				return r, in.noRow()
+			}
+			in.selected = in.selected[1:]
+		}
 		in.rows++
 		if r.bad = bad; bad != nil {
 			return r, nil
 		}
 		if r.card, r.bad = in.format.card(r.text); r.bad == nil {
-			r.card, r.bad = identifier(r.card)
+			r.card, r.stripped, r.bad = identifier(r.card, in.keepSeparators)
 		}
 		return r, nil
 	}
+}
+
+func (in *input) noRow() error {
+	return target.Usage("bulk: line %d begins no row of the input (-retry-failed)", in.selected[0])
 }
 
 // take consumes what end delimits. It looks for that in what the reader holds
@@ -112,6 +139,7 @@ func (in *input) take(end func([]byte, bool) (int, *problem)) ([]byte, *problem,
 }
 
 func (in *input) consume(text []byte) []byte {
+	in.hash.Write(text)
 	in.reader.Discard(len(text))
 	in.offset += int64(len(text))
 	in.line += bytes.Count(text, []byte("\n"))
@@ -122,6 +150,7 @@ func (in *input) consume(text []byte) []byte {
 func (in *input) skipLine() error {
 	for {
 		part, err := in.reader.ReadSlice('\n')
+		in.hash.Write(part)
 		in.offset += int64(len(part))
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			in.line++
@@ -133,17 +162,24 @@ func (in *input) skipLine() error {
 	}
 }
 
-// skip passes over rows that an earlier run dealt with. Their number alone would
-// not show that the file is another one by now; that they end elsewhere does.
-func (in *input) skip(rows, offset int64) error {
-	for in.rows < rows {
+// sum is a hash of the bytes so far.
+func (in *input) sum() (sum [sha256.Size]byte) {
+	in.hash.Sum(sum[:0])
+	return sum
+}
+
+// skip passes over the rows that an earlier run dealt with, if their bytes and
+// those before them are still the same.
+func (in *input) skip(to checkpoint) error {
+	for in.rows < to.Totals.Rows {
 		if _, err := in.next(); err == io.EOF {
 			break
 		} else if err != nil {
 			return err
 		}
 	}
-	if in.rows != rows || rows > 0 && in.offset != offset {
+	sum := in.sum()
+	if to.Totals.Rows > 0 && (in.rows != to.Totals.Rows || in.offset != to.Input || hex.EncodeToString(sum[:]) != to.Hash) {
 		return target.Usage("bulk: the input is not the one that the run began with: begin anew, with another -out")
 	}
 	return nil

@@ -23,7 +23,7 @@ const (
 5,,empty,the card is empty
 6,,empty,the card is empty
 7,999999********************9999,too_many_digits,the card has more digits than a card number can have
-8,****,too_many_digits,the card has more digits than a card number can have
+8,999999***********9999,too_many_digits,the card has more digits than a card number can have
 9,****,rounded,"the card was rounded to an exponent, as spreadsheets do"
 10,****,control_character,the card holds a control character
 11,****,not_utf8,the card is not valid UTF-8
@@ -127,6 +127,45 @@ func TestStrict(t *testing.T) {
 	got = bulk(t, program.Variables{}, append(args, "-resume", "-ranges")...)
 	if got.Code != 2 || !strings.Contains(got.Stderr, "bulk: the run was begun with other flags") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestAnotherInput resumes runs with inputs that have as many rows and bytes.
+func TestAnotherInput(t *testing.T) {
+	const input = "id,card\n1,411111\n\n2,45717360\n3,\n4,510510\n"
+	for _, test := range []struct {
+		old, other string
+		code       int
+	}{
+		{"1,411111", "7,411111", 2},
+		{"1,411111", "1,411112", 2},
+		{"id,card", "no,card", 2},
+		{"\n\n2,45717360", "\n2,45717360\n", 2},
+		{"3,\n4,510510", "3,1\n5,51051", 0}, // after the row that the run ended at
+	} {
+		_, vars := serve(t)
+		out := filepath.Join(t.TempDir(), "out")
+		args := []string{"-in", write(t, "in.csv", input), "-out", out, "-strict"}
+		if got := bulk(t, vars, args...); got.Code != 1 || !strings.HasPrefix(got.Stdout, "ended early  2 ") {
+			t.Fatalf("%+v", got)
+		}
+		before := read(t, out)
+		args[1] = write(t, "in.csv", strings.Replace(input, test.old, test.other, 1))
+		got := bulk(t, vars, append(args, "-resume")...)
+		if got.Code != test.code || test.code != 0 && (!strings.Contains(got.Stderr, "bulk: the input is not the one that the run began with") || read(t, out) != before) {
+			t.Errorf("%q: %+v", test.other, got)
+		}
+	}
+	// Before the first row that counts there is nothing to mix.
+	_, vars := serve(t)
+	out := filepath.Join(t.TempDir(), "out")
+	args := []string{"-in", write(t, "in.csv", "id,card\n1,\n"), "-out", out, "-strict", "-columns", "card_brand"}
+	if got := bulk(t, vars, args...); got.Code != 1 {
+		t.Fatalf("%+v", got)
+	}
+	args[1] = write(t, "in.csv", "number,card\n1,411111\n")
+	if got := bulk(t, vars, append(args, "-resume")...); got.Code != 0 || read(t, out) != "number,card,card_brand\n1,411111,VISA\n" {
+		t.Errorf("%+v\n%s", got, read(t, out))
 	}
 }
 

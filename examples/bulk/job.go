@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -65,11 +64,8 @@ func enrich(ctx context.Context, c *config, service *target.Target, stderr io.Wr
 	err = j.run(ctx, client)
 	showing()
 	saving()
-	if saved := j.output.save(); err == nil {
-		err = saved
-	}
-	if err == nil {
-		err = j.output.finish()
+	if ended := j.output.end(err == nil); err == nil {
+		err = ended
 	}
 	return newReport(ctx, c, j.output.position(), err), err
 }
@@ -91,15 +87,26 @@ func (j *job) open(file io.ReaderAt, size int64) (err error) {
 	if j.rows, head, err = openInput(file, size, f); err != nil {
 		return err
 	}
+	var lines []int
+	if c.retryFailed != "" {
+		if lines, err = readFailed(c.retryFailed); err != nil {
+			return err
+		}
+	}
 	j.output, err = openOutput(c, settingsLine{
 		Column: c.column, Field: c.field, Lines: c.lines, Columns: c.columns, Failed: c.failed,
 		Enhanced: c.enhanced, Ranges: c.ranges, Prefix: c.prefix,
+		KeepSeparators: c.keepSeparators, Live: c.live, RetryFailed: digest(lines),
 	}, head)
 	if err != nil {
 		return err
 	}
 	at := j.output.position()
-	if err = errors.Join(j.ahead.skip(at.Totals.Rows, at.Input), j.rows.skip(at.Totals.Rows, at.Input)); err != nil {
+	for _, in := range []*input{j.ahead, j.rows} {
+		in.keepSeparators, in.selected = c.keepSeparators, lines
+		err = cmp.Or(err, in.skip(at))
+	}
+	if err = cmp.Or(err, j.output.save()); err != nil {
 		j.output.close()
 	}
 	return err
@@ -157,22 +164,38 @@ func (j *job) nextGood(ctx context.Context) (row, error) {
 		if err != nil || row.bad == nil {
 			return row, err
 		}
-		if err := cmp.Or(ctx.Err(), j.fail(row, row.bad, false)); err != nil {
+		switch {
+		case ctx.Err() != nil:
+			return row, ctx.Err()
+		case j.config.strict:
+			return row, strict(row, row.bad)
+		}
+		if err := j.output.reject(j.rows, row); err != nil {
 			return row, err
 		}
 	}
 }
 
+// strict ends a run. The row is not written down as failed, so that resuming
+// comes back to it.
+func strict(r row, p *problem) error {
+	return fmt.Errorf("bulk: line %d: %s (-strict)", r.line, p.text)
+}
+
 // settle brings a result and its row together.
-func (j *job) settle(ctx context.Context, r *bins.BulkResult, failure error) error {
+func (j *job) settle(ctx context.Context, r *bins.BulkResult, failed error) error {
 	row, err := j.nextGood(ctx)
 	switch {
 	case err == io.EOF || err == nil && row.card != r.Input.Reveal():
 		return fmt.Errorf("line %d of the input changed while it was read", row.line)
 	case err != nil:
 		return err
-	case failure != nil:
-		return j.fail(row, &problem{kindOf(failure), failure.Error()}, r.Reused)
+	case failed != nil:
+		f := failureOf(failed)
+		if j.config.strict {
+			return strict(row, &f.problem)
+		}
+		return j.output.fail(j.rows, row, f, r.Reused)
 	}
 	var a *answer
 	if !r.Reused {
@@ -184,43 +207,7 @@ func (j *job) settle(ctx context.Context, r *bins.BulkResult, failure error) err
 		return err
 	}
 	j.text = append(j.text, row.lineBreak...)
-	card, _ := r.Result.Card()
-	return j.output.row(j.text, card != nil, a, r.Reused, j.rows.offset)
-}
-
-// fail deals with a row that has no answer. With -strict it is not written down
-// as failed, so that resuming comes back to it.
-func (j *job) fail(row row, p *problem, reused bool) error {
-	if j.config.strict {
-		return fmt.Errorf("bulk: line %d: %s (-strict)", row.line, p.text)
-	}
-	return j.output.fail(row, p, reused, j.rows.offset)
-}
-
-// kinds name the conditions of failed requests in reports, the first that holds.
-var kinds = []struct {
-	condition error
-	name      string
-}{
-	{bins.ErrMissing, "missing"},
-	{bins.ErrRateLimited, "rate_limited"},
-	{bins.ErrTimeout, "timeout"},
-	{bins.ErrServer, "server"},
-	{bins.ErrBadResponse, "bad_response"},
-	{bins.ErrResponseTooLarge, "response_too_large"},
-	{bins.ErrTooLarge, "request_too_large"},
-	{bins.ErrConflict, "conflict"},
-	{bins.ErrBadRequest, "bad_request"},
-	{bins.ErrNoAnswer, "no_answer"},
-}
-
-func kindOf(err error) string {
-	for _, kind := range kinds {
-		if errors.Is(err, kind.condition) {
-			return kind.name
-		}
-	}
-	return "request"
+	return j.output.succeed(j.rows, row, j.text, r, a)
 }
 
 // every calls f at intervals, until the function returned is called.

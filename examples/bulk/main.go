@@ -36,16 +36,25 @@ Output:
                  renames a column. The default is
                  ` + defaultColumns + `
   -failed FILE   rows without an answer, by line, with masked cards (OUT.failed.csv)
-  -report FILE   the report as JSON
+  -report FILE   the report as JSON, in place of an earlier one
   -resume        goes on where the same command ended. The files of a run are
                  refused without it
   -strict        ends at the first row without an answer
+  -retry-failed FILE
+                 takes only the rows of the input that a failed file names. The
+                 output is a new one
+  -max-unanswered N
+                 ends, as if these rows had not been read, when N rows in a row
+                 have failed because the service did not answer (1000; 0 never)
 
 Requests:
   -concurrency N  requests in flight (16)
   -rate N         most requests a second
   -enhanced       asks for the enhanced lookup
-  -prefix N       sends the first N digits of card numbers and no more
+  -prefix N       sends the first N digits of card numbers, at most 11, and no more
+  -keep-separators
+                  sends "4111 1111-..." as it stands, and not without its spaces
+                  and dashes
   -ranges         assumes that the service answers all numbers between bin_min and
                   bin_max of an answer alike. This saves most requests for card
                   numbers; the service does not document it
@@ -53,24 +62,34 @@ Requests:
 CARDDATA_BIN_URL and CARDDATA_API_KEY name the service and the credential.
 Without both, a sandbox with invented data answers.
 
-Exit code: 0 every row has its answer; 1 failed; 2 usage or configuration; 3 done,
-but for rows in the failed file; 130 interrupted. "go run" turns all but 0 into 1:
-build the program first.
+Exit code: 0 every row has its answer, be it that the card is unknown; 1 failed;
+2 usage, configuration, or another process on the same output; 3 done, but for rows
+in the failed file; 4 the service does not answer, to be resumed; 130 interrupted.
+"go run" turns all but 0 into 1: build the program first.
 `
 
-const exitFailedRows = 3
+const (
+	exitFailedRows = 3
+	exitUnanswered = 4
+)
 
 var settings = target.Settings{URL: "CARDDATA_BIN_URL", Required: []string{"CARDDATA_API_KEY"}}
 
 // A config is what the command line says.
 type config struct {
 	in, out, failed, report string
+	retryFailed             string
 	column, field, columns  string
 	lines, resume, strict   bool
 	enhanced, ranges        bool
+	keepSeparators          bool
 	concurrency, prefix     int
+	maxUnanswered           int
+	live                    bool
 	rate                    float64
 }
+
+func (c *config) statePath() string { return c.out + ".state" }
 
 func main() {
 	os.Exit(run(target.Signals(), os.Args[1:], os.Stdout, os.Stderr, os.LookupEnv))
@@ -90,8 +109,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 		return target.Fail(ctx, stderr, err)
 	}
 	defer service.Close()
+	c.live = service.Live()
 	if service.Engine != nil {
 		service.Engine.SetLookup(sandbox.SyntheticCard)
+		fmt.Fprintln(stderr, "its cards are made up for any number, and not those of examples/lookup")
 	}
 	demo := c.in == ""
 	if demo {
@@ -115,8 +136,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 		if r != nil && !demo {
 			fmt.Fprintln(stderr, "to go on, run the same command with -resume")
 		}
+		if code == target.ExitFailed && errors.Is(err, errUnanswered) {
+			code = exitUnanswered
+		}
 		return code
 	case r.Failed > 0:
+		fmt.Fprintln(stderr, "to ask again for the failed rows, give their file as -retry-failed, and another -out")
 		return exitFailedRows
 	}
 	return 0
@@ -126,17 +151,20 @@ func (c *config) flags() *flag.FlagSet {
 	f := flag.NewFlagSet("bulk", flag.ContinueOnError)
 	for name, value := range map[string]*string{
 		"in": &c.in, "out": &c.out, "failed": &c.failed, "report": &c.report, "column": &c.column, "field": &c.field,
+		"retry-failed": &c.retryFailed,
 	} {
 		f.StringVar(value, name, "", "")
 	}
 	f.StringVar(&c.columns, "columns", defaultColumns, "")
 	for name, value := range map[string]*bool{
 		"lines": &c.lines, "resume": &c.resume, "strict": &c.strict, "enhanced": &c.enhanced, "ranges": &c.ranges,
+		"keep-separators": &c.keepSeparators,
 	} {
 		f.BoolVar(value, name, false, "")
 	}
 	f.IntVar(&c.concurrency, "concurrency", 16, "")
 	f.IntVar(&c.prefix, "prefix", 0, "")
+	f.IntVar(&c.maxUnanswered, "max-unanswered", 20*bins.MaxCards, "")
 	f.Float64Var(&c.rate, "rate", 0, "")
 	return f
 }
@@ -154,23 +182,30 @@ func (c *config) check(arguments int) error {
 		return target.Usage("bulk: no arguments besides flags (-h helps)")
 	case set > 1:
 		return target.Usage("bulk: -column, -field and -lines exclude each other")
-	case c.in == "" && (c.out != "" || c.resume || set > 0):
+	case c.in == "" && (c.out != "" || c.resume || c.retryFailed != "" || set > 0):
 		return target.Usage("bulk: -in is missing (-h helps)")
 	case c.in != "" && c.out == "":
 		return target.Usage("bulk: -out is missing (-h helps)")
-	case c.concurrency < 1, c.prefix < 0, !(c.rate >= 0):
-		return target.Usage("bulk: -concurrency must be at least 1, -prefix and -rate not negative")
+	case c.concurrency < 1, c.maxUnanswered < 0, !(c.rate >= 0):
+		return target.Usage("bulk: -concurrency must be at least 1, -rate and -max-unanswered not negative")
+	case c.prefix < 0, c.prefix >= minCardNumber:
+		return target.Usage("bulk: -prefix must be from 1 to %d: more digits may be a card number", minCardNumber-1)
+	}
+	if info, err := os.Stat(c.report); err == nil && !info.Mode().IsRegular() {
+		return target.Usage("bulk: %s is no file that a report could replace", c.report)
 	}
 	if c.in == "" {
 		return nil
 	}
 	c.failed = cmp.Or(c.failed, c.out+".failed.csv")
-	files := []string{c.in, c.out, c.out + ".state", c.failed}
-	if c.report != "" {
-		files = append(files, c.report)
+	files := []string{c.in, c.out, c.statePath(), c.failed}
+	for _, path := range []string{c.report, c.retryFailed} {
+		if path != "" {
+			files = append(files, path)
+		}
 	}
 	for i, path := range files {
-		if files[i] = filepath.Clean(path); slices.Contains(files[:i], files[i]) {
+		if slices.ContainsFunc(files[:i], func(other string) bool { return sameFile(path, other) }) {
 			return target.Usage("bulk: two of the files are the same: %s", path)
 		}
 	}

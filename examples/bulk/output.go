@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"sync"
 	"time"
@@ -23,37 +23,47 @@ type output struct {
 	rows   *appender
 	failed *appender
 	state  *stateFile
-	now    settingsLine
 	at     checkpoint
 	before totals // of the runs that this one goes on with
 	begun  time.Time
 	saved  int64 // rows, by the last checkpoint
 	err    error // of a save
+
+	// Since the service last answered. Rows from the first on that it did not
+	// answer count only when it does again: so far reaches the checkpoint.
+	unanswered    int
+	maxUnanswered int
+	certain       checkpoint
 }
+
+var errUnanswered = errors.New("the service does not answer")
 
 const failedHead = "line,card,kind,reason\n"
 
 // openOutput opens the files, of which there are none yet unless the run is
 // resumed. All of them are readable for their owner only: the rows hold cards.
 func openOutput(c *config, now settingsLine, head []byte) (*output, error) {
-	statePath := c.out + ".state"
 	if !c.resume {
-		for _, path := range []string{statePath, c.out, c.failed} {
-			if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-				return nil, target.Usage("bulk: %s exists: give -resume to go on with it, or another -out", path)
-			}
+		if err := c.refuseExisting(); err != nil {
+			return nil, err
 		}
 	}
-	o := &output{now: now, begun: time.Now()}
-	var err error
-	if o.state, err = openState(statePath, now); err != nil {
+	state, err := openState(c.statePath(), c.resume)
+	if err != nil {
 		return nil, err
 	}
-	if o.rows, err = openAppender(c.out); err == nil {
-		o.failed, err = openAppender(c.failed)
+	o := &output{state: state, begun: time.Now(), maxUnanswered: c.maxUnanswered}
+	if state.run != nil && *state.run != now {
+		err = target.Usage("bulk: the run was begun with other flags, or not with the same of sandbox and live service: -resume needs the same")
 	}
 	if err == nil {
-		err = o.begin(head)
+		o.rows, err = openAppender(c.out, c.resume)
+	}
+	if err == nil {
+		o.failed, err = openAppender(c.failed, c.resume)
+	}
+	if err == nil {
+		err = o.begin(now, head)
 	}
 	if err != nil {
 		o.close()
@@ -62,32 +72,60 @@ func openOutput(c *config, now settingsLine, head []byte) (*output, error) {
 	return o, nil
 }
 
-// begin goes back to the last checkpoint, or writes the first.
-func (o *output) begin(head []byte) error {
-	if !o.state.begun {
+// refuseExisting says what to do about the files of a run that is not resumed.
+func (c *config) refuseExisting() error {
+	for _, path := range []string{c.statePath(), c.out, c.failed} {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if path != c.statePath() {
+			return target.Usage("bulk: %s exists: name another file", path)
+		}
+		state, err := openState(path, true)
+		if err != nil {
+			return err
+		}
+		defer state.file.Close()
+		if state.complete() {
+			return target.Usage("bulk: %s exists: that run is complete, name another -out", path)
+		}
+		return target.Usage("bulk: %s exists: give -resume to go on with it, or another -out", path)
+	}
+	return nil
+}
+
+// begin goes back to the last checkpoint.
+func (o *output) begin(now settingsLine, head []byte) error {
+	if o.state.run == nil {
 		// Resuming must not cut off what no run has written.
 		for _, a := range []*appender{o.rows, o.failed} {
 			if a.size > 0 {
 				return target.Usage("bulk: there is no state to resume %s from", a.file.Name())
 			}
 		}
-		if err := o.state.append(stateLine{Run: &o.now}, true); err != nil {
+		if err := o.state.append(stateLine{Run: &now}, true); err != nil {
 			return err
 		}
 	}
 	o.at = o.state.reached(o.rows.size, o.failed.size)
+	if o.at.Complete && (o.rows.size > o.at.Output || o.failed.size > o.at.Failed) {
+		return target.Usage("bulk: the run is complete, and what it wrote has grown since: name another -out")
+	}
+	if o.at.Totals.Rows == 0 {
+		o.at.Output, o.at.Failed = 0, 0 // the input may have another header by now
+	}
 	o.before = o.at.Totals
 	o.at.Totals = o.before.clone()
 	o.at.Totals.Runs++
-	o.saved = o.at.Totals.Rows
-	if err := errors.Join(o.rows.cut(o.at.Output, head), o.failed.cut(o.at.Failed, []byte(failedHead))); err != nil {
-		return err
+	o.at.Complete = false
+	if sum, err := hex.DecodeString(o.at.Hash); err == nil {
+		copy(o.at.sum[:], sum)
 	}
-	return o.save()
+	return errors.Join(o.rows.cut(o.at.Output, head), o.failed.cut(o.at.Failed, []byte(failedHead)))
 }
 
-// row writes an answered row, and keeps the answer if it is a new one.
-func (o *output) row(text []byte, known bool, a *answer, reused bool, input int64) error {
+// succeed writes an answered row, and keeps the answer if it is a new one.
+func (o *output) succeed(in *input, r row, text []byte, result *bins.BulkResult, a *answer) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if a != nil {
@@ -95,35 +133,65 @@ func (o *output) row(text []byte, known bool, a *answer, reused bool, input int6
 			return err
 		}
 	}
-	if !known {
+	if _, err := result.Result.Card(); err == nil {
+		o.at.Totals.Known++
+	} else {
 		o.at.Totals.Unknown++
 	}
-	if reused {
-		o.at.Totals.Cached++
-	}
-	o.at.Totals.Answered++
-	return o.advance(o.rows, text, input)
+	o.count(result.Reused, false)
+	return o.advance(in, r, o.rows, text)
 }
 
-// fail writes a row to the failed file.
-func (o *output) fail(r row, p *problem, reused bool, input int64) error {
+// fail writes a row to the failed file whose request has failed.
+func (o *output) fail(in *input, r row, f *failure, reused bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.count(reused, f.unanswered)
+	if o.maxUnanswered > 0 && o.unanswered == o.maxUnanswered {
+		return fmt.Errorf("bulk: %w: %s rows in a row have failed (%s)", errUnanswered, grouped(int64(o.unanswered)), f.kind)
+	}
+	return o.writeFailed(in, r, &f.problem)
+}
+
+// reject writes a row to the failed file for which nothing can be asked.
+func (o *output) reject(in *input, r row) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.writeFailed(in, r, r.bad)
+}
+
+// count takes what a result says of the service.
+func (o *output) count(reused, unanswered bool) {
+	switch {
+	case unanswered && o.maxUnanswered > 0:
+		if o.unanswered == 0 {
+			o.certain = o.reached()
+		}
+		o.unanswered++
+	case !reused:
+		o.unanswered = 0
+	}
 	if reused {
 		o.at.Totals.Cached++
 	}
+}
+
+func (o *output) writeFailed(in *input, r row, p *problem) error {
 	o.at.Totals.fail(p.kind)
 	// An identifier masks itself.
 	text := fmt.Appendf(nil, "%d,%s,%s,%s\n", r.line, quote(bins.NewIdentifier(r.card).String()), p.kind, quote(p.text))
-	return o.advance(o.failed, text, input)
+	return o.advance(in, r, o.failed, text)
 }
 
-func (o *output) advance(to *appender, text []byte, input int64) error {
+func (o *output) advance(in *input, r row, to *appender, text []byte) error {
 	if o.err != nil {
 		return o.err
 	}
+	if r.stripped {
+		o.at.Totals.Stripped++
+	}
 	o.at.Totals.Rows++
-	o.at.Input = input
+	o.at.Input, o.at.sum = in.offset, in.sum()
 	return to.write(text)
 }
 
@@ -149,10 +217,31 @@ func (o *output) conflicts(n int64) {
 func (o *output) position() checkpoint {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	return o.reached()
+}
+
+func (o *output) reached() checkpoint {
 	at := o.at
-	at.Totals.Seconds = o.before.Seconds + time.Since(o.begun).Seconds()
+	at.Output, at.Failed, at.Hash = o.rows.size, o.failed.size, hex.EncodeToString(at.sum[:])
 	at.Totals = at.Totals.clone()
+	at.Totals.Seconds = o.before.Seconds + time.Since(o.begun).Seconds()
 	return at
+}
+
+// end makes the last checkpoint.
+func (o *output) end(complete bool) error {
+	o.mu.Lock()
+	var err error
+	if o.unanswered > 0 && !complete {
+		requests := o.at.Totals
+		o.at = o.certain
+		o.at.Totals.Distinct, o.at.Totals.Requests, o.at.Totals.Retries = requests.Distinct, requests.Requests, requests.Retries
+		err = errors.Join(o.rows.cut(o.at.Output, nil), o.failed.cut(o.at.Failed, nil))
+	}
+	o.unanswered = 0
+	o.at.Complete = complete
+	o.mu.Unlock()
+	return errors.Join(err, o.save())
 }
 
 // save brings everything to the disk and writes a checkpoint.
@@ -161,9 +250,11 @@ func (o *output) save() error {
 	defer o.mu.Unlock()
 	err := errors.Join(o.err, o.state.buffer.Flush(), o.rows.sync(), o.failed.sync())
 	if err == nil {
-		o.at.Output, o.at.Failed = o.rows.size, o.failed.size
-		o.at.Totals.Seconds = o.before.Seconds + time.Since(o.begun).Seconds()
-		err = o.state.append(stateLine{Checkpoint: &o.at}, true)
+		at := o.certain
+		if o.unanswered == 0 {
+			at = o.reached()
+		}
+		err = o.state.append(stateLine{Checkpoint: &at}, true)
 	}
 	o.err, o.saved = err, o.at.Totals.Rows
 	return err
@@ -179,8 +270,6 @@ func (o *output) saveIfNew() {
 	}
 }
 
-func (o *output) finish() error { return o.state.finish(o.now, o.at) }
-
 func (o *output) close() {
 	for _, a := range []*appender{o.rows, o.failed} {
 		if a != nil {
@@ -188,52 +277,4 @@ func (o *output) close() {
 		}
 	}
 	o.state.file.Close()
-}
-
-// An appender is a file that grows.
-type appender struct {
-	file   *os.File
-	buffer *bufio.Writer
-	size   int64 // what is buffered included
-	synced int64
-}
-
-func openAppender(path string) (*appender, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	size, err := file.Seek(0, io.SeekEnd)
-	if err != nil {
-		file.Close()
-		return nil, err
-	}
-	return &appender{file: file, buffer: bufio.NewWriterSize(file, 1<<16), size: size}, nil
-}
-
-// cut keeps so much of the file. If that is nothing, the head is written.
-func (a *appender) cut(size int64, head []byte) error {
-	if err := a.file.Truncate(size); err != nil {
-		return err
-	}
-	_, err := a.file.Seek(size, io.SeekStart)
-	a.size, a.synced = size, size
-	if size == 0 && err == nil {
-		err = a.write(head)
-	}
-	return err
-}
-
-func (a *appender) write(text []byte) error {
-	a.size += int64(len(text))
-	_, err := a.buffer.Write(text)
-	return err
-}
-
-func (a *appender) sync() error {
-	if a.synced == a.size {
-		return nil
-	}
-	a.synced = a.size
-	return errors.Join(a.buffer.Flush(), a.file.Sync())
 }

@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,11 +17,12 @@ import (
 
 // Totals count what became of the rows, over all runs that were resumed.
 type totals struct {
-	Rows     int64          `json:"rows"`     // answered or failed
-	Answered int64          `json:"answered"` // in the output
-	Unknown  int64          `json:"unknown"`  // of them: the service knows no such card
+	Rows     int64          `json:"rows"`     // known, unknown or failed
+	Known    int64          `json:"known"`    // in the output, with a card
+	Unknown  int64          `json:"unknown"`  // in the output: the service has no card
 	Failed   int64          `json:"failed"`   // in the failed file
 	Errors   map[string]int `json:"errors"`   // the failed rows by kind
+	Stripped int64          `json:"stripped"` // rows whose separators were not sent
 	Cached   int64          `json:"cached"`   // rows for which nothing was sent
 	Distinct int            `json:"distinct"` // identifiers sent
 	Requests int            `json:"requests"` // sent, repetitions included
@@ -59,8 +60,12 @@ func newReport(ctx context.Context, c *config, at checkpoint, err error) *report
 	switch {
 	case err != nil && ctx.Err() != nil:
 		r.Outcome = "interrupted"
+	case errors.Is(err, errUnanswered):
+		r.Outcome = "outage"
 	case err != nil:
 		r.Outcome = "ended early"
+	case r.Failed > 0:
+		r.Outcome = fmt.Sprintf("complete, %s failed", grouped(r.Failed))
 	}
 	if r.Errors == nil {
 		r.Errors = map[string]int{} // an object in JSON
@@ -81,10 +86,14 @@ func (r *report) publish(stdout io.Writer, path string) error {
 		fmt.Fprintf(w, "%s\t%s%s\n", name, grouped(int64(n)), note)
 	}
 	line(r.Outcome, int(r.Rows), fmt.Sprintf("rows in %.1f s, %s rows/s", r.Seconds, grouped(int64(r.RowsPerSecond))))
-	line("answered", int(r.Answered), fmt.Sprintf("of them %s unknown to the service", grouped(r.Unknown)))
-	line("failed", int(r.Failed), "")
+	line("known", int(r.Known), "")
+	line("unknown", int(r.Unknown), "rows whose card the service does not know")
+	line("failed", int(r.Failed), "rows without an answer")
 	for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
 		line("  "+kind, r.Errors[kind], "")
+	}
+	if r.Stripped > 0 {
+		line("stripped", int(r.Stripped), "rows whose card was sent without its spaces and dashes")
 	}
 	line("cached", int(r.Cached), "rows for which nothing was sent")
 	line("distinct", r.Distinct, "identifiers sent")
@@ -106,7 +115,7 @@ func (r *report) publish(stdout io.Writer, path string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, append(text, '\n'), 0o600)
+	return replaceFile(path, append(text, '\n'))
 }
 
 // grouped writes 1234567 as 1,234,567.

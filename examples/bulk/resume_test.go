@@ -194,7 +194,7 @@ func testKilled(t *testing.T, times int, mode string) {
 	engine, cmd := run(out, open, "4")
 	got := program.Run(t, cmd)
 	check(engine)
-	if got.Code != exitFailedRows || !regexp.MustCompile(`(?m)^complete +20,000 +rows`).MatchString(got.Stdout) {
+	if got.Code != exitFailedRows || !regexp.MustCompile(`^complete, [1-9][0-9]+ failed +20,000 +rows`).MatchString(got.Stdout) {
 		t.Errorf("%+v", got)
 	}
 	for _, suffix := range []string{"", ".failed.csv"} {

@@ -2,7 +2,7 @@ package main
 
 import (
 	"bufio"
-	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"io"
 	"os"
@@ -20,11 +20,12 @@ import (
 // holds for, nor which rows failed. And why not a database? Appending a line
 // needs none, and a line cut off by the kill is easily told from a whole one.
 //
-// A card number is never written to it: see learn.
+// A card number is never written to it: see learn. For as long as it is open it is
+// locked, and with it the output.
 type stateFile struct {
 	file    *os.File
 	buffer  *bufio.Writer
-	begun   bool // before this run
+	run     *settingsLine // nil: none has begun
 	answers []answer
 	points  []checkpoint
 }
@@ -39,33 +40,43 @@ type stateLine struct {
 // settingsLine is what a resumed run must be told again, because other rows
 // would come of it.
 type settingsLine struct {
-	Column   string `json:"column,omitzero"`
-	Field    string `json:"field,omitzero"`
-	Lines    bool   `json:"lines,omitzero"`
-	Columns  string `json:"columns"`
-	Failed   string `json:"failed"`
-	Enhanced bool   `json:"enhanced"`
-	Ranges   bool   `json:"ranges"`
-	Prefix   int    `json:"prefix"`
+	Column         string `json:"column,omitzero"`
+	Field          string `json:"field,omitzero"`
+	Lines          bool   `json:"lines,omitzero"`
+	Columns        string `json:"columns"`
+	Failed         string `json:"failed"`
+	Enhanced       bool   `json:"enhanced"`
+	Ranges         bool   `json:"ranges"`
+	Prefix         int    `json:"prefix"`
+	KeepSeparators bool   `json:"keep_separators"`
+	Live           bool   `json:"live"`                  // and not the sandbox
+	RetryFailed    string `json:"retry_failed,omitzero"` // a digest of the lines
 }
 
 // A checkpoint is how far the rows have come. The files are at least as long as
 // it says: they are written, and on the disk, before it is.
 type checkpoint struct {
-	Input  int64  `json:"input"`  // bytes read
-	Output int64  `json:"output"` // bytes written
-	Failed int64  `json:"failed"` // bytes written
-	Totals totals `json:"totals"`
+	Input    int64  `json:"input"`  // bytes read
+	Hash     string `json:"hash"`   // of them
+	Output   int64  `json:"output"` // bytes written
+	Failed   int64  `json:"failed"` // bytes written
+	Totals   totals `json:"totals"`
+	Complete bool   `json:"complete,omitzero"`
+
+	sum [sha256.Size]byte // what Hash is made of
 }
 
-// openState opens the state file and reads what it holds, or creates it empty.
-func openState(path string, now settingsLine) (*stateFile, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+// openState creates a state file or, where existing is true, reads what one holds.
+func openState(path string, existing bool) (*stateFile, error) {
+	file, err := openPrivate(path, existing)
 	if err != nil {
 		return nil, err
 	}
 	s := &stateFile{file: file, buffer: bufio.NewWriterSize(file, 1<<16)}
-	if err := s.load(now); err != nil {
+	if err = lockFile(file); err == nil {
+		err = s.load()
+	}
+	if err != nil {
 		file.Close()
 		return nil, err
 	}
@@ -75,7 +86,7 @@ func openState(path string, now settingsLine) (*stateFile, error) {
 // load reads the file up to its last whole line, and cuts it off there, so that
 // the next line does not continue a torn one. A line inside that is not to be
 // read, as a crash of the machine may leave it, costs no more than itself.
-func (s *stateFile) load(now settingsLine) error {
+func (s *stateFile) load() error {
 	lines := bufio.NewReader(s.file)
 	whole := int64(0)
 	for {
@@ -92,17 +103,18 @@ func (s *stateFile) load(now settingsLine) error {
 			continue
 		}
 		switch {
-		case line.Run != nil && *line.Run != now:
-			return target.Usage("bulk: the run was begun with other flags: -resume needs the same")
 		case line.Run != nil:
-			s.begun = true
+			s.run = line.Run
 		case line.Answer != nil:
 			s.answers = append(s.answers, *line.Answer)
 		case line.Checkpoint != nil:
 			s.points = append(s.points, *line.Checkpoint)
+			if line.Checkpoint.Complete {
+				s.answers = nil // of no more use
+			}
 		}
 	}
-	if whole > 0 && !s.begun {
+	if whole > 0 && s.run == nil {
 		return target.Usage("bulk: %s is not the state of a run", s.file.Name())
 	}
 	if err := s.file.Truncate(whole); err != nil {
@@ -110,6 +122,10 @@ func (s *stateFile) load(now settingsLine) error {
 	}
 	_, err := s.file.Seek(whole, io.SeekStart)
 	return err
+}
+
+func (s *stateFile) complete() bool {
+	return len(s.points) > 0 && s.points[len(s.points)-1].Complete
 }
 
 // reached returns the last checkpoint that the files reach, in case the machine
@@ -133,25 +149,4 @@ func (s *stateFile) append(line stateLine, flush bool) error {
 		return err
 	}
 	return s.buffer.Flush()
-}
-
-// finish leaves the settings and the last checkpoint: resuming a run that is
-// complete is no error, and the answers are needed no more.
-func (s *stateFile) finish(now settingsLine, end checkpoint) error {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	for _, line := range []stateLine{{Run: &now}, {Checkpoint: &end}} {
-		if err := encoder.Encode(line); err != nil {
-			return err
-		}
-	}
-	path := s.file.Name()
-	if err := s.file.Close(); err != nil {
-		return err
-	}
-	// A kill in between leaves the one or the other.
-	if err := os.WriteFile(path+".new", text.Bytes(), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
 }

@@ -39,9 +39,13 @@ func TestUsage(t *testing.T) {
 		{"column twice", vars, []string{"-in", in, "-out", out, "-columns", "a=type,a=prepaid"}, `bulk: -columns names the column "a" twice`},
 		{"not of a card", vars, []string{"-in", in, "-out", out, "-columns", "correlation_id"}, "bulk: correlation_id belongs to one request"},
 		{"concurrency", vars, []string{"-in", in, "-out", out, "-concurrency", "0"}, "bulk: -concurrency must be at least 1"},
-		{"rate", vars, []string{"-in", in, "-out", out, "-rate", "NaN"}, "bulk: -concurrency must be at least 1, -prefix and -rate"},
+		{"rate", vars, []string{"-in", in, "-out", out, "-rate", "NaN"}, "bulk: -concurrency must be at least 1, -rate and"},
+		{"unanswered", vars, []string{"-in", in, "-out", out, "-max-unanswered", "-1"}, "bulk: -concurrency must be at least 1, -rate and"},
+		{"prefix of a card number", vars, []string{"-in", in, "-out", out, "-prefix", "12"}, "bulk: -prefix must be from 1 to 11: "},
+		{"no failed file", vars, []string{"-in", in, "-out", out, "-columns", "card_brand", "-retry-failed", in + "x"}, "bulk: open "},
+		{"retry without input", nil, []string{"-retry-failed", in}, "bulk: -in is missing"},
 		{"same file", vars, []string{"-in", in, "-out", filepath.Dir(in) + "/./in.csv"}, "bulk: two of the files are the same"},
-		{"output exists", vars, []string{"-in", in, "-out", taken, "-columns", "card_brand"}, "bulk: " + taken + " exists: give -resume"},
+		{"output exists", vars, []string{"-in", in, "-out", taken, "-columns", "card_brand"}, "bulk: " + taken + " exists: name another file"},
 		{"nothing to resume", vars, []string{"-in", in, "-out", taken, "-resume", "-columns", "card_brand"}, "bulk: there is no state to resume " + taken + " from"},
 		{"utf-16", vars, []string{"-in", write(t, "x.csv", "\xff\xfec\x00"), "-out", out}, "bulk: the input is UTF-16"},
 		{"empty csv", vars, []string{"-in", write(t, "x.csv", ""), "-out", out}, "bulk: the input does not begin with a CSV header"},
@@ -68,6 +72,13 @@ func TestUsage(t *testing.T) {
 	}
 	if _, err := os.Stat(out); err == nil {
 		t.Error("an output was created")
+	}
+	// No sandbox goes on with a run of the live service.
+	if got := bulk(t, vars, "-in", write(t, "in.txt", ""), "-out", out); got.Code != 0 {
+		t.Errorf("%+v", got)
+	}
+	if got := bulk(t, nil, "-in", write(t, "in.txt", ""), "-out", out, "-resume"); got.Code != 2 || !strings.Contains(got.Stderr, "sandbox and live service") {
+		t.Errorf("%+v", got)
 	}
 	if got := bulk(t, nil, "-h"); got.Code != 0 || got.Stdout != usage || got.Stderr != "" {
 		t.Errorf("%+v", got)
