@@ -30,9 +30,9 @@ func Identifier(id string) string {
 	return id[:shown] + strings.Repeat("*", len(id)-shown-trailing) + id[len(id)-trailing:]
 }
 
-// cardNumber matches runs of twelve digits and more, also in groups. Dots and
-// slashes do not group: they stand in addresses and paths.
-var cardNumber = regexp.MustCompile(`[0-9](?:[ -]?[0-9]){11,}`)
+// cardNumber matches runs of twelve digits and more, of any script and also in
+// groups. Dots and slashes do not group: they stand in addresses and paths.
+var cardNumber = regexp.MustCompile(`\p{Nd}(?:[ -]?\p{Nd}){11,}`)
 
 var separators = strings.NewReplacer(" ", "", "-", "")
 
