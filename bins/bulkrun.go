@@ -179,7 +179,8 @@ func (b *bulkRun) send(must bool) {
 		how := lookupHow{patient: true, arrived: leave, useless: enter}
 		got := b.client.ask(b.ctx, b.answers, batch, b.o.Enhanced, how)
 		b.answered <- answeredBatch{batch, got}
-		b.answers.share(b.ctx, got.values)
+		// The loop may end before: what was paid for is kept all the same.
+		b.answers.share(context.WithoutCancel(b.ctx), got.values)
 	})
 }
 

@@ -121,3 +121,30 @@ func TestEmptyIdentifierIsNoRange(t *testing.T) {
 		t.Errorf("%d entries", cache.Len())
 	}
 }
+
+// slow is a cache that takes a while, but no longer than its context.
+type slow struct{ *sharedCache }
+
+func (c slow) Set(ctx context.Context, values map[string][]byte, ttl time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(50 * time.Millisecond):
+		return c.sharedCache.Set(ctx, values, ttl)
+	}
+}
+
+// The last answers are shared too, although the loop ends with them.
+func TestEveryAnswerIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache := slow{&sharedCache{values: map[string][]byte{}}}
+		for _, err := range (&service{}).client(t).LookupAll(t.Context(), numbered(120), bins.BulkOptions{Cache: cache}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(cache.values) != 120 {
+			t.Errorf("%d of 120 answers are shared", len(cache.values))
+		}
+	})
+}

@@ -228,19 +228,22 @@ func TestSharedCache(t *testing.T) {
 }
 
 func TestMemoryCacheIsACache(t *testing.T) {
-	cache := bins.NewMemoryCache(bins.CacheOptions{})
-	shared := &sharedCache{values: map[string][]byte{}}
-	s := &service{}
-	if _, err := loader(t, s, bins.LoaderOptions{Cache: shared, Window: -1}).Load(t.Context(), "411111"); err != nil {
-		t.Fatal(err)
-	}
-	if err := cache.Set(t.Context(), shared.values, time.Hour); err != nil || cache.Len() != 1 {
-		t.Fatalf("%d kept, %v", cache.Len(), err)
-	}
-	for key, value := range shared.values {
-		got, err := cache.Get(t.Context(), []string{key, "other"})
-		if err != nil || len(got) != 1 || string(got[key]) != string(value) {
-			t.Errorf("got %s, %v; want %s", got, err, value)
+	synctest.Test(t, func(t *testing.T) {
+		cache := bins.NewMemoryCache(bins.CacheOptions{})
+		shared := &sharedCache{values: map[string][]byte{}}
+		s := &service{}
+		if _, err := loader(t, s, bins.LoaderOptions{Cache: shared, Window: -1}).Load(t.Context(), "411111"); err != nil {
+			t.Fatal(err)
 		}
-	}
+		synctest.Wait() // an answer is shared after it is given
+		if err := cache.Set(t.Context(), shared.values, time.Hour); err != nil || cache.Len() != 1 {
+			t.Fatalf("%d kept, %v", cache.Len(), err)
+		}
+		for key, value := range shared.values {
+			got, err := cache.Get(t.Context(), []string{key, "other"})
+			if err != nil || len(got) != 1 || string(got[key]) != string(value) {
+				t.Errorf("got %s, %v; want %s", got, err, value)
+			}
+		}
+	})
 }

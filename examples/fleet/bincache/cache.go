@@ -1,0 +1,48 @@
+// Package bincache keeps answers of BIN lookups in a Redis that replicas share.
+package bincache
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/carddata/carddata-go/bins"
+)
+
+// A Cache is a [bins.Cache] in Redis. The library makes the keys, of which none
+// holds a card number, and says how long to keep the values and how long to wait:
+// its client needs ContextTimeoutEnabled, or a stalled Redis holds lookups up.
+type Cache struct{ client redis.UniversalClient }
+
+var _ bins.Cache = (*Cache)(nil)
+
+// New returns a cache that all clients of the same Redis share.
+func New(client redis.UniversalClient) *Cache { return &Cache{client} }
+
+// Get asks for all keys in one command.
+func (c *Cache) Get(ctx context.Context, keys []string) (map[string][]byte, error) {
+	found, err := c.client.MGet(ctx, keys...).Result()
+	if err != nil {
+		return nil, err
+	}
+	values := make(map[string][]byte, len(keys))
+	for i, value := range found {
+		if text, ok := value.(string); ok {
+			values[keys[i]] = []byte(text)
+		}
+	}
+	return values, nil
+}
+
+// Set sends all values in one pipeline. Each has its own time to live, which
+// MSET would not give it.
+func (c *Cache) Set(ctx context.Context, values map[string][]byte, ttl time.Duration) error {
+	_, err := c.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for key, value := range values {
+			p.Set(ctx, key, value, ttl)
+		}
+		return nil
+	})
+	return err
+}
