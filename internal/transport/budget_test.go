@@ -2,6 +2,8 @@ package transport
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -89,4 +91,31 @@ func TestBudgetIsAClients(t *testing.T) {
 	one, other := newClient(t, serve(status(503)), WithRetryWait(0, 0)), newClient(t, serve(status(503)), WithRetryWait(0, 0))
 	spend(t, one)
 	attempts(t, other.get(t.Context()), 4)
+}
+
+// TestBudgetSparesRenewals proves that a token expires without harm in an outage.
+func TestBudgetSparesRenewals(t *testing.T) {
+	asked, old := 0, false
+	network := roundTripper(func(r *http.Request) (*http.Response, error) {
+		switch {
+		case !old:
+			return reply(503, ""), nil
+		case r.Header.Get("Authorization") == "Bearer 1":
+			return reply(401, ""), nil
+		}
+		return reply(200, ""), nil
+	})
+	renewing := TokenFunc(func(context.Context) (string, error) {
+		if !old {
+			return "1", nil
+		}
+		asked++
+		return fmt.Sprint(asked), nil
+	})
+	c := newClient(t, network, WithRetryWait(0, 0), WithTokenSource(renewing))
+	spend(t, c)
+	old = true
+	if r := c.get(t.Context()); r.Failure != nil || r.Attempts != 2 {
+		t.Errorf("%d attempts, %v", r.Attempts, r.err())
+	}
 }

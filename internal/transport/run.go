@@ -74,8 +74,11 @@ func (r *run) next(ctx context.Context, _ *http.Response, _ error) (bool, error)
 		return false, nil
 	}
 	r.cost = costRetry
-	if a.point == attemptTimedOut {
+	switch a.point {
+	case attemptTimedOut:
 		r.cost = costTimeout
+	case unauthorized:
+		r.cost = 0 // another token is no more load, and an old one would fail every call
 	}
 	if !r.client.budget.take(r.cost) {
 		r.log.budgetSpent()
