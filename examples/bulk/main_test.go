@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -18,19 +17,7 @@ import (
 // binary is the program, as its users build it.
 var binary string
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "bulk-test-")
-	if err != nil {
-		panic(err)
-	}
-	binary = filepath.Join(dir, "bulk.exe")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		panic(fmt.Sprintf("go build: %v\n%s", err, out))
-	}
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { program.Main(m, &binary) }
 
 // serve starts a service of the test's own.
 func serve(t *testing.T) (*sandbox.Engine, program.Variables) {

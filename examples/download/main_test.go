@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -29,19 +28,7 @@ const result = `old_number,new_number,new_expiry,result
 // binary is the program, as its users build it.
 var binary string
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "download-test-")
-	if err != nil {
-		panic(err)
-	}
-	binary = filepath.Join(dir, "download.exe")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		panic(fmt.Sprintf("go build: %v\n%s", err, out))
-	}
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { program.Main(m, &binary) }
 
 func call(ctx context.Context, vars program.Variables, args ...string) program.Result {
 	var stdout, stderr bytes.Buffer

@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -23,17 +21,7 @@ var binary string
 
 func TestMain(m *testing.M) {
 	os.Unsetenv("REDIS_URL")
-	dir, err := os.MkdirTemp("", "fleet-test-")
-	if err != nil {
-		panic(err)
-	}
-	binary = filepath.Join(dir, "fleet.exe")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		panic(fmt.Sprintf("go build: %v\n%s", err, out))
-	}
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
+	program.Main(m, &binary)
 }
 
 // TestQuick runs the whole program, in a Redis that is not its own.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -15,19 +14,7 @@ import (
 // binary is the program, as its users build it.
 var binary string
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "outbox-test-")
-	if err != nil {
-		panic(err)
-	}
-	binary = filepath.Join(dir, "outbox.exe")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, ".").CombinedOutput(); err != nil {
-		panic(fmt.Sprintf("go build: %v\n%s", err, out))
-	}
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { program.Main(m, &binary) }
 
 // A system is a service, a database and the program between them.
 type system struct {

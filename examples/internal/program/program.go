@@ -3,6 +3,7 @@ package program
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -28,6 +29,24 @@ type Variables map[string]string
 func (v Variables) Lookup(name string) (string, bool) {
 	value, ok := v[name]
 	return value, ok
+}
+
+// Main builds the program in the current directory into *binary, as its users
+// build it, and runs a package's tests.
+func Main(m *testing.M, binary *string) {
+	dir, err := os.MkdirTemp("", "example-test-")
+	if err != nil {
+		panic(err)
+	}
+	*binary = filepath.Join(dir, "example.exe")
+	code := 1
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", *binary, ".").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+	} else {
+		code = m.Run()
+	}
+	os.RemoveAll(dir)
+	os.Exit(code)
 }
 
 // Build builds the program in the current directory.
