@@ -1,6 +1,7 @@
 package refunds
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"time"
@@ -62,6 +63,12 @@ func (b *breaker) settled(err error) (giveUp bool) {
 		b.probe = end
 	}
 	return !now.Before(end)
+}
+
+// isOutOfTime tells a record that could not be sent by the deadline, as no further
+// one could, from one that the service is to blame for.
+func isOutOfTime(err error) bool {
+	return errors.Is(err, ErrLocalLimit) && errors.Is(err, context.DeadlineExceeded)
 }
 
 // isOutage tells the failures that the next record would meet too from an answer

@@ -129,6 +129,10 @@ const (
 // records, and one for each such probe. After [BulkOptions.GiveUpAfter] the rest of
 // the input is taken and yielded as not sent, with [ErrSuspended].
 //
+// A record that can not be sent before the deadline of ctx, because of the rate
+// limit or a pause that the service asked for, is no failure: it ends the
+// submission as the deadline does.
+//
 // # Stopping
 //
 // To stop, end ctx, and go on taking results. Nothing new is sent; what was taken
@@ -140,9 +144,11 @@ const (
 // Leaving the loop does the same, waits as long, and hands what it would have
 // yielded to [BulkOptions.Abandoned]. No goroutine is left.
 //
-// While the input makes SubmitAll wait for a record, no result is yielded: an
-// input that may wait long should end with ctx, and then end. The results can be
-// ranged over once, because ranging over them submits.
+// Input, loop and the functions of the options run on one goroutine, so that they
+// may share what they like. While the input makes SubmitAll wait for a record, no
+// result is yielded: an input that may wait long should end with ctx, and then end.
+// What a token source, a limiter or an HTTP transport panics with reaches the loop's
+// goroutine. The results can be ranged over once, because ranging over them submits.
 func (c *Client) SubmitAll(ctx context.Context, accountID string, rs iter.Seq[*Refund], o BulkOptions) iter.Seq2[Submission, error] {
 	var ranged atomic.Bool
 	return func(yield func(Submission, error) bool) {

@@ -33,7 +33,8 @@ type bulkRun struct {
 
 	breaker  breaker
 	refusal  error // why nothing more is sent
-	over     bool  // because ctx has ended
+	over     bool  // because the time of ctx has
+	panicked any   // what is to reach the loop's goroutine
 	progress BulkProgress
 }
 
@@ -44,6 +45,8 @@ type record struct {
 	done    bool
 	receipt *Receipt
 	err     error
+
+	panicked any
 }
 
 func newBulk(ctx context.Context, c *Client, path string, o BulkOptions, yield func(Submission, error) bool) *bulkRun {
@@ -100,6 +103,7 @@ func (b *bulkRun) add(r *Refund) bool {
 func (b *bulkRun) advance(all bool) bool {
 	for {
 		b.collect()
+		b.rethrow()
 		if b.ctx.Err() != nil && !b.over {
 			b.over = true
 			b.refuse(transport.Ended(b.ctx))
@@ -140,9 +144,24 @@ func (b *bulkRun) send() {
 	b.open++
 	b.breaker.sent()
 	b.requests.Go(func() {
+		defer func() {
+			if r.receipt == nil && r.err == nil {
+				r.broke(recover())
+			}
+			b.settled <- r
+		}()
 		r.receipt, r.err = b.client.send(b.ctx, b.wire, &r.outgoing, nil)
-		b.settled <- r
 	})
+}
+
+// broke settles a record whose request ended in what the caller's own code did,
+// such as a token source that panicked. Whether it was sent by then is not known.
+func (r *record) broke(panicked any) {
+	err := transport.Reason("a function of the caller's panicked, or ended its goroutine")
+	r.err = &OutcomeError{Outcome: OutcomeUnknown, RefundID: r.refundID, Err: &Error{Operation: operation, Err: err}}
+	if r.panicked = panicked; panicked == nil {
+		r.panicked = err
+	}
 }
 
 // await waits until something settles, the next probe is due, or ctx ends.
@@ -184,8 +203,17 @@ func (b *bulkRun) settle(r *record) {
 	b.progress.Requests += attempts
 	b.progress.Retries += max(0, attempts-1)
 	b.complete(r, r.receipt, r.err)
-	if b.refusal != nil || b.ctx.Err() != nil {
+	if b.panicked == nil {
+		b.panicked = r.panicked
+	}
+	if b.refusal != nil || b.ctx.Err() != nil || r.panicked != nil {
 		return // what the end of ctx did says nothing of the service
+	}
+	if _, bounded := b.ctx.Deadline(); bounded && isOutOfTime(r.err) {
+		outcome, _ := errors.AsType[*OutcomeError](r.err)
+		b.over = true
+		b.refuse(outcome.Err)
+		return
 	}
 	if b.breaker.settled(r.err) {
 		outcome, _ := errors.AsType[*OutcomeError](r.err)
@@ -193,7 +221,7 @@ func (b *bulkRun) settle(r *record) {
 	}
 	if paused := b.breaker.isOpen(); paused != b.progress.Paused {
 		b.progress.Paused = paused
-		b.report()
+		b.report(b.progress)
 	}
 }
 
@@ -224,71 +252,4 @@ func (b *bulkRun) complete(r *record, receipt *Receipt, err error) {
 		b.inOrder[0] = nil
 		b.inOrder = b.inOrder[1:]
 	}
-}
-
-// deliver hands the next result over, and tells whether to go on.
-func (b *bulkRun) deliver(to func(Submission, error) bool) bool {
-	r := b.results[0]
-	b.results[0] = nil
-	b.results = b.results[1:]
-	s := r.submission()
-	b.progress.Done++
-	switch s.Outcome {
-	case OutcomeAccepted:
-		b.progress.Accepted++
-	case OutcomeRejected:
-		b.progress.Rejected++
-	case OutcomeNotSent:
-		b.progress.NotSent++
-	default:
-		b.progress.Unknown++
-	}
-	b.report()
-	return to(s, r.err)
-}
-
-func (b *bulkRun) report() {
-	if b.o.Progress != nil {
-		b.o.Progress(b.progress)
-	}
-}
-
-// stop waits for what is in flight, within the grace, and hands over what the
-// loop was not there to take.
-func (b *bulkRun) stop() {
-	b.cancel()
-	if !b.over {
-		b.over = true
-		b.refuse(transport.Ended(b.ctx))
-	}
-	for b.open > 0 {
-		b.settle(<-b.settled)
-	}
-	b.cut()
-	b.requests.Wait()
-	for len(b.results) > 0 {
-		b.deliver(func(s Submission, err error) bool {
-			if b.o.Abandoned != nil {
-				b.o.Abandoned(s, err)
-			}
-			return true
-		})
-	}
-}
-
-func (r *record) submission() Submission {
-	s := Submission{Index: r.index, RefundID: r.refundID, Outcome: OutcomeAccepted, Receipt: r.receipt}
-	if outcome, ok := errors.AsType[*OutcomeError](r.err); ok {
-		s.Outcome, s.Attempts = outcome.Outcome, outcome.Attempts
-	} else {
-		s.Attempts = r.receipt.Attempts
-	}
-	return s
-}
-
-// ended is the last result of a submission that did not come to the end of its
-// input.
-func ended(err error) (Submission, error) {
-	return Submission{Index: -1, Outcome: OutcomeNotSent},
-		&OutcomeError{Outcome: OutcomeNotSent, Err: &Error{Operation: "submit all", Err: err}}
 }

@@ -79,7 +79,7 @@ var refundDefects = []defect{
 	},
 	{
 		"submitAll", "a bulk submission repeats an unknown outcome", "refunds/bulkrun.go",
-		"	b.complete(r, r.receipt, r.err)\n	if b", "	if errors.Is(r.err, ErrOutcomeUnknown) && b.refusal == nil {\n		b.ready = append(b.ready, r)\n		return\n	}\n	b.complete(r, r.receipt, r.err)\n	if b",
+		"	b.complete(r, r.receipt, r.err)\n	if b.p", "	if errors.Is(r.err, ErrOutcomeUnknown) && b.refusal == nil {\n		b.ready = append(b.ready, r)\n		return\n	}\n	b.complete(r, r.receipt, r.err)\n	if b.p",
 		[]invariant{doubled, miscounted, tooOften, outcome},
 	},
 	{
@@ -93,7 +93,7 @@ var refundDefects = []defect{
 		[]invariant{overdue},
 	},
 	{
-		"submitAll", "a bulk submission that is left forgets what is in flight", "refunds/bulkrun.go",
+		"submitAll", "a bulk submission that is left forgets what is in flight", "refunds/bulkresult.go",
 		"			if b.o.Abandoned != nil {", "			if b.o.Abandoned == nil {",
 		[]invariant{outcome},
 	},
@@ -113,7 +113,7 @@ var refundDefects = []defect{
 		[]invariant{overLimit},
 	},
 	{
-		"submitAll", "the attempts of a submission are not its own", "refunds/bulkrun.go",
+		"submitAll", "the attempts of a submission are not its own", "refunds/bulkresult.go",
 		"		s.Attempts = r.receipt.Attempts\n", "		s.Attempts = 1\n",
 		[]invariant{miscounted},
 	},

@@ -1,0 +1,129 @@
+package refunds_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/carddata/carddata-go/refunds"
+	"github.com/carddata/carddata-go/refunds/refundstest"
+)
+
+func records(n int) []*refunds.Refund {
+	list := make([]*refunds.Refund, n)
+	for i := range list {
+		list[i] = &refunds.Refund{RefundID: fmt.Sprint("re-", i)}
+	}
+	return list
+}
+
+// heardOf runs a submission that panics, and returns the outcomes that the loop
+// or Abandoned was told.
+func heardOf(t *testing.T, c *refunds.Client, n int, o refunds.BulkOptions) (heard map[string]refunds.Outcome, panicked any) {
+	t.Helper()
+	heard = map[string]refunds.Outcome{}
+	hear := func(s refunds.Submission, _ error) {
+		if _, twice := heard[s.RefundID]; twice {
+			t.Errorf("%s has two results", s.RefundID)
+		}
+		heard[s.RefundID] = s.Outcome
+	}
+	abandoned := o.Abandoned
+	o.Abandoned = func(s refunds.Submission, err error) {
+		hear(s, err)
+		if abandoned != nil {
+			abandoned(s, err)
+		}
+	}
+	defer func() { panicked = recover() }()
+	for s, err := range c.SubmitAll(t.Context(), "acct", slices.Values(records(n)), o) {
+		hear(s, err)
+	}
+	return heard, nil
+}
+
+// What a function of the caller panics with reaches the caller, and the result of
+// no record is lost to it.
+func TestSubmitAllSurvivesPanics(t *testing.T) {
+	calls := 0
+	for name, test := range map[string]struct {
+		options []refunds.Option
+		bulk    refunds.BulkOptions
+	}{
+		"progress": {nil, refunds.BulkOptions{Progress: func(p refunds.BulkProgress) {
+			if p.Done == 20 {
+				panic("on purpose")
+			}
+		}}},
+		"abandoned": {nil, refunds.BulkOptions{
+			Progress: func(p refunds.BulkProgress) {
+				if p.Done == 20 {
+					panic("on purpose")
+				}
+			},
+			Abandoned: func(refunds.Submission, error) { panic("on purpose") },
+		}},
+		"token source": {[]refunds.Option{refunds.WithTokenSource(refunds.TokenFunc(func(context.Context) (string, error) {
+			if calls++; calls == 20 {
+				panic("on purpose")
+			}
+			return "token", nil
+		}))}, refunds.BulkOptions{Concurrency: 1}},
+		"token source that ends its goroutine": {[]refunds.Option{refunds.WithTokenSource(refunds.TokenFunc(func(context.Context) (string, error) {
+			if calls++; calls == 20 {
+				runtime.Goexit()
+			}
+			return "token", nil
+		}))}, refunds.BulkOptions{Concurrency: 1}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			calls = 0
+			fake := refundstest.NewServer(t)
+			heard, panicked := heardOf(t, fake.Client(test.options...), 100, test.bulk)
+			if panicked == nil {
+				t.Errorf("%s: the caller's panic is lost", name)
+			}
+			for _, r := range fake.Recorded() {
+				if heard[r.Refund.RefundID] != refunds.OutcomeAccepted {
+					t.Errorf("%s: %s was recorded, and %v is what was heard of it", name, r.Refund.RefundID, heard[r.Refund.RefundID])
+				}
+			}
+			if len(heard) < 20 {
+				t.Errorf("%s: heard of %d", name, len(heard))
+			}
+		})
+	}
+}
+
+// A deadline that leaves no time to send is the caller's, and says nothing of the
+// service.
+func TestSubmitAllEndsWithItsDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := refundstest.NewServer(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		paused, notSent, last := false, 0, error(nil)
+		o := refunds.BulkOptions{Progress: func(p refunds.BulkProgress) { paused = paused || p.Paused }}
+		for s, err := range fake.Client(refunds.WithRateLimit(1, 1)).SubmitAll(ctx, "acct", slices.Values(records(1000)), o) {
+			switch {
+			case s.Index < 0:
+				last = err
+			case s.Outcome == refunds.OutcomeNotSent:
+				notSent++
+			case err != nil:
+				t.Error(err)
+			}
+		}
+		if paused || notSent > 8 || !errors.Is(last, refunds.ErrLocalLimit) || !errors.Is(last, context.DeadlineExceeded) {
+			t.Errorf("paused %v, %d not sent, and ended with %v", paused, notSent, last)
+		}
+		if n := len(fake.Recorded()); n < 50 {
+			t.Errorf("%d recorded in a minute", n)
+		}
+	})
+}
