@@ -17,7 +17,7 @@ type answerStore struct {
 	missing  func() error // of a card that an answer leaves out
 }
 
-func newAnswerStore(operation string, c Cache, enhanced *bool, ranges bool) *answerStore {
+func newAnswerStore(operation string, c Cache, entries int, enhanced *bool, ranges bool) *answerStore {
 	s := &answerStore{
 		enhanced: enhancementOf(enhanced), ranges: ranges,
 		missing: func() error { return &Error{Operation: operation, Err: ErrMissing} },
@@ -26,9 +26,9 @@ func newAnswerStore(operation string, c Cache, enhanced *bool, ranges bool) *ans
 	case m != nil:
 		s.memory = m
 	case ok:
-		s.memory = NewMemoryCache(CacheOptions{})
+		s.memory = NewMemoryCache(CacheOptions{Entries: entries})
 	default:
-		s.memory, s.shared = NewMemoryCache(CacheOptions{}), c
+		s.memory, s.shared = NewMemoryCache(CacheOptions{Entries: entries}), c
 	}
 	return s
 }

@@ -32,8 +32,9 @@ type BulkOptions struct {
 	Ranges bool
 
 	// Cache is where answers are looked for before, and kept after, a request. Nil
-	// is a [MemoryCache] of its own for each bulk lookup. In front of any other
-	// cache there is one too.
+	// is a [MemoryCache] of its own for each bulk lookup, of 65,536 entries; give a
+	// larger one where more identifiers than that come again and again. In front of
+	// any other cache there is one too.
 	Cache Cache
 
 	// Progress is called after every request, and every some thousand results, by
@@ -83,7 +84,9 @@ var ErrMissing = errors.New("the answer holds no item for this card")
 
 const (
 	defaultConcurrency = 8
-	maxConcurrency     = 10_000
+	// bulkEntries holds the BINs that the cards of even a large merchant have.
+	bulkEntries    = 1 << 16
+	maxConcurrency = 10_000
 	// maxWaiting bounds the inputs that wait for an answer before them.
 	maxWaiting = 1 << 15
 	// maxLookups bounds the answers that wait with them, at rest.

@@ -66,7 +66,7 @@ func newBulk(ctx context.Context, c *Client, o BulkOptions, yield func(BulkResul
 	}
 	b := &bulkRun{
 		client: c, o: o, yield: yield,
-		answers:  newAnswerStore("lookup all", o.Cache, o.Enhanced, o.Ranges),
+		answers:  newAnswerStore("lookup all", o.Cache, bulkEntries, o.Enhanced, o.Ranges),
 		lookups:  map[string]*lookup{},
 		wire:     make(chan struct{}, o.Concurrency),
 		answered: make(chan answeredBatch, 2*o.Concurrency),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,6 +61,8 @@ type MemoryCache struct {
 	conflicts atomic.Int64
 }
 
+const defaultEntries = 100_000
+
 // NewMemoryCache returns an empty cache.
 func NewMemoryCache(o CacheOptions) *MemoryCache { return &MemoryCache{given: o} }
 
@@ -69,7 +72,7 @@ const maxTTL = 10 * 365 * 24 * time.Hour
 func (m *MemoryCache) options() CacheOptions {
 	o := m.given
 	if o.Entries <= 0 {
-		o.Entries = 100_000
+		o.Entries = defaultEntries
 	}
 	if o.TTL <= 0 {
 		o.TTL = 24 * time.Hour
@@ -142,26 +145,38 @@ func (m *MemoryCache) find(key cacheKey, byRange bool) *entry {
 // pack returns an answer at rest, to be kept for at most so long, or nil if it is
 // not to be kept.
 func (m *MemoryCache) pack(key cacheKey, r *Result, byRange bool, atMost time.Duration) *entry {
-	e := &entry{key: key, message: r.Error, data: r.Data != nil}
+	// Clones, because the strings of an item lie together, and one would keep all.
+	e := &entry{key: key, message: strings.Clone(r.Error), data: r.Data != nil}
 	o := m.options()
 	ttl := o.NegativeTTL
 	if e.data && r.Data.Card != nil {
-		ttl, e.template = o.TTL, newTemplate(r.Data.Card)
-		e.binMin, e.binMax = r.Data.Card.BINMin, r.Data.Card.BINMax
-	}
-	if !mayBeCardNumber(r.BIN) {
-		e.bin = r.BIN
+		ttl, e.template = o.TTL, templateOf(r.Data.Card, m.template)
+		bounds := r.Data.Card.BINMin + r.Data.Card.BINMax
+		e.binMin, e.binMax = bounds[:len(r.Data.Card.BINMin)], bounds[len(r.Data.Card.BINMin):]
 	}
 	if byRange && isDigits(key.id) && len(key.id) <= rangeDigits {
 		if low, high, ok := r.bounds(); ok && contains(low, high, key.id) {
 			e.key.id, e.low, e.high = "", low, high
 		}
 	}
+	switch {
+	case mayBeCardNumber(r.BIN):
+	case strings.HasPrefix(e.key.id, r.BIN):
+		e.bin = e.key.id[:len(r.BIN)]
+	default:
+		e.bin = strings.Clone(r.BIN)
+	}
 	if ttl = min(ttl, atMost); ttl <= 0 || key.id == "" || mayBeCardNumber(e.key.id) || e.size() > maxEntrySize {
 		return nil
 	}
 	e.expires = time.Now().Add(jittered(ttl)).UnixNano()
 	return e
+}
+
+func (m *MemoryCache) template(key templateKey) *template {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.templates[key]
 }
 
 // keep takes answers in; those that are nil are not to be kept. Answers of one

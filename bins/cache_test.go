@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -246,4 +247,46 @@ func TestMemoryCacheIsACache(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestMemoryCacheKeepsLittle: an answer at rest holds no more of the answer that
+// it came with than its own few words.
+func TestMemoryCacheKeepsLittle(t *testing.T) {
+	const entries = 5_000
+	inUse := func() uint64 {
+		runtime.GC()
+		runtime.GC() // what finalizers and the first one left
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	// The answer differs in range alone.
+	s := &service{answer: func(card string) (map[string]any, bool) {
+		return map[string]any{"bin": card[:6], "data": map[string]any{"card": map[string]any{
+			"bin_min": card + strings.Repeat("0", 11), "bin_max": card + strings.Repeat("9", 11), "card_brand": strings.Repeat("b", 500),
+			"additional_card_brands": []any{map[string]any{"bin_min": card + strings.Repeat("0", 11)}},
+		}}}, true
+	}}
+	client, cache := s.client(t), bins.NewMemoryCache(bins.CacheOptions{})
+	fill := func(first int) {
+		for _, err := range client.LookupAll(t.Context(), func(yield func(string) bool) {
+			for i := range entries {
+				if !yield(fmt.Sprintf("4%07d", first+i)) {
+					return
+				}
+			}
+		}, bins.BulkOptions{Cache: cache}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	fill(0) // and what is made once
+	before := inUse()
+	fill(entries)
+	if each := int64(inUse()-before) / entries; each > 450 || cache.Len() != 2*entries {
+		t.Errorf("%d entries, %d bytes each", cache.Len(), each)
+	} else {
+		t.Logf("%d bytes each", each)
+	}
 }

@@ -73,12 +73,14 @@ func (e *entry) result(id string) Result {
 	if len(e.bin) <= len(id) && id[:len(e.bin)] == e.bin {
 		r.BIN = e.bin
 	}
-	if e.data {
+	switch {
+	case e.template != nil:
+		known := new(item)
+		e.template.fill(&known.card, e.binMin, e.binMax)
+		known.data.Card = &known.card
+		r.Data = &known.data
+	case e.data:
 		r.Data = &Data{}
-	}
-	if e.template != nil {
-		r.Data.Card = e.template.card()
-		r.Data.Card.BINMin, r.Data.Card.BINMax = e.binMin, e.binMax
 	}
 	return r
 }

@@ -62,7 +62,7 @@ func NewLoader(c *Client, o LoaderOptions) (*Loader, error) {
 	}
 	return &Loader{
 		client: c, o: o,
-		answers: newAnswerStore("load", o.Cache, o.Enhanced, o.Ranges),
+		answers: newAnswerStore("load", o.Cache, defaultEntries, o.Enhanced, o.Ranges),
 		flying:  map[string]*shipment{},
 	}, nil
 }

@@ -54,6 +54,13 @@ func (s *scanner) response() (*LookupResponse, bool) {
 	return resp, !s.gaveUp && s.at == len(s.body)
 }
 
+// An item is what an item of an answer points to, in one piece.
+type item struct {
+	data Data
+	card Card
+	echo string // what PANOrToken points to
+}
+
 // value reads what comes next into a target that is zero, and which null leaves so.
 func (s *scanner) value(target any) {
 	if s.null() {
@@ -81,7 +88,10 @@ func (s *scanner) value(target any) {
 		}
 	case *Identifier:
 		if inside, plain := s.quoted(); plain {
-			*v = NewIdentifier(s.keep(inside))
+			s.item.echo = s.keep(inside)
+			if s.item.echo != "" {
+				*v = Identifier{value: &s.item.echo}
+			}
 		} else {
 			s.giveUp()
 		}
@@ -90,10 +100,11 @@ func (s *scanner) value(target any) {
 	case *[]Result:
 		*v = s.results()
 	case **Data:
-		*v = new(Data)
+		s.item = new(item)
+		*v = &s.item.data
 		s.object(dataShape, &(*v).Card)
 	case **Card:
-		*v = new(Card)
+		*v = &s.item.card
 		s.card(*v)
 	case *Number:
 		s.object(numberShape, &v.Length)
@@ -132,7 +143,7 @@ func (s *scanner) results() []Result {
 	list := make([]Result, 0, s.expected)
 	for ok := s.enter('[', ']'); ok; ok = s.more(']') {
 		s.texts.Reset()
-		s.room, s.kept = min(s.kept, maxRoom), 0
+		s.room, s.kept = min(max(s.kept, s.room), maxRoom), 0
 		list = append(list, Result{})
 		r := &list[len(list)-1]
 		s.next()

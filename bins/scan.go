@@ -21,8 +21,9 @@ type scanner struct {
 	expected  int                         // items
 	followers [shapes][maxNames + 1]uint8 // which member came after each, where it last did
 	unescaped []byte
+	item      *item           // that is being read
 	texts     strings.Builder // the strings of one item, in one piece
-	room      int             // bytes that they are guessed to take
+	room      int             // bytes that they are guessed to take, as the longest so far
 	kept      int             // bytes that they take
 }
 

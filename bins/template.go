@@ -14,19 +14,37 @@ import (
 // without what belongs to one card alone.
 type template struct {
 	common Card
-	key    [sha256.Size]byte
+	key    templateKey
 	size   int // of its content
 	uses   int
 }
 
-func newTemplate(card *Card) *template {
-	t := &template{common: *card}
-	t.common.BINMin, t.common.BINMax = "", ""
-	t.common.PANOrToken, t.common.CorrelationID = Identifier{}, ""
-	content := appendContent(make([]byte, 0, 1<<10), reflect.ValueOf(&t.common).Elem())
-	t.key, t.size = sha256.Sum256(content), len(content)
-	return t
+type templateKey [sha256.Size]byte
+
+// cardsOwn stands in a template for a bound of the card's own range, where an
+// additional brand repeats it. No answer holds it, as it is no UTF-8.
+const cardsOwn = "\xff"
+
+// templateOf returns the card's template: the one that is known by the key of its
+// content, or else a new one.
+func templateOf(card *Card, known func(key templateKey) *template) *template {
+	common := *card
+	common.BINMin, common.BINMax = "", ""
+	common.PANOrToken, common.CorrelationID = Identifier{}, ""
+	common.AdditionalCardBrands = slices.Clone(card.AdditionalCardBrands)
+	for i := range common.AdditionalCardBrands {
+		b := &common.AdditionalCardBrands[i]
+		b.BINMin, b.BINMax = swapped(b.BINMin, card.BINMin, cardsOwn), swapped(b.BINMax, card.BINMax, cardsOwn)
+	}
+	content := appendContent(make([]byte, 0, 2<<10), reflect.ValueOf(&common).Elem())
+	key := templateKey(sha256.Sum256(content))
+	if t := known(key); t != nil {
+		return t
+	}
+	return &template{common: common, key: key, size: len(content)}
 }
+
+var rawMessage = reflect.TypeFor[json.RawMessage]()
 
 // appendContent appends all that v holds, so that different values append
 // different bytes. JSON would do the same at five times the time.
@@ -45,8 +63,8 @@ func appendContent(b []byte, v reflect.Value) []byte {
 		}
 	case reflect.Slice:
 		b = binary.AppendUvarint(b, uint64(v.Len()))
-		if bytes, ok := v.Interface().(json.RawMessage); ok {
-			return append(b, bytes...)
+		if v.Type() == rawMessage {
+			return append(b, v.Bytes()...)
 		}
 		for i := range v.Len() {
 			b = appendContent(b, v.Index(i))
@@ -55,7 +73,7 @@ func appendContent(b []byte, v reflect.Value) []byte {
 	return b
 }
 
-type templates map[[sha256.Size]byte]*template
+type templates map[templateKey]*template
 
 // share returns the template that is already there for the same card, if any.
 func (t templates) share(own *template) *template {
@@ -74,10 +92,21 @@ func (t templates) release(shared *template) {
 	}
 }
 
-// card returns a Card of the caller's own.
-func (t *template) card() *Card {
-	card := t.common
+func swapped(s, old, new string) string {
+	if s == old {
+		return new
+	}
+	return s
+}
+
+// fill makes a Card of the caller's own, in a range.
+func (t *template) fill(card *Card, binMin, binMax string) {
+	*card = t.common
+	card.BINMin, card.BINMax = binMin, binMax
 	card.AdditionalCardBrands = slices.Clone(card.AdditionalCardBrands)
+	for i := range card.AdditionalCardBrands {
+		b := &card.AdditionalCardBrands[i]
+		b.BINMin, b.BINMax = swapped(b.BINMin, cardsOwn, binMin), swapped(b.BINMax, cardsOwn, binMax)
+	}
 	card.NetworkFees = bytes.Clone(card.NetworkFees)
-	return &card
 }

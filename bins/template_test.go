@@ -6,6 +6,10 @@ import (
 	"testing"
 )
 
+func newTemplate(card *Card) *template {
+	return templateOf(card, func(templateKey) *template { return nil })
+}
+
 // TestTemplateTellsEveryFieldApart changes each field of a card in turn: but for
 // those that belong to one card or range, none may be forgotten.
 func TestTemplateTellsEveryFieldApart(t *testing.T) {
@@ -20,6 +24,28 @@ func TestTemplateTellsEveryFieldApart(t *testing.T) {
 				t.Errorf("%s: changed card taken for the same: %v", field.Name, same)
 			}
 		})
+	}
+}
+
+// TestTemplateServesAnyRange: the bounds of a card's range are not a template's,
+// and neither are those of its additional brands, where they are the same.
+func TestTemplateServesAnyRange(t *testing.T) {
+	card := func(low, high string) *Card {
+		return &Card{BINMin: low, BINMax: high, AdditionalCardBrands: []AdditionalCardBrand{
+			{CardBrand: "own", BINMin: low, BINMax: high}, {CardBrand: "other", BINMin: "1", BINMax: high}, {},
+		}}
+	}
+	first, second := card("400000", "400009"), card("500000", "500009")
+	template := newTemplate(first)
+	if template.key != newTemplate(second).key {
+		t.Error("cards of two ranges have no template in common")
+	}
+	var got Card
+	if template.fill(&got, "500000", "500009"); !reflect.DeepEqual(&got, second) {
+		t.Errorf("the template makes %+v, not %+v", got, second)
+	}
+	if !reflect.DeepEqual(first, card("400000", "400009")) {
+		t.Error("making a template changed the card")
 	}
 }
 

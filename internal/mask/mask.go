@@ -4,6 +4,7 @@ package mask
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 const (
@@ -32,13 +33,13 @@ func Identifier(id string) string {
 
 // cardNumber matches runs of twelve digits and more, of any script and also in
 // groups. Dots and slashes do not group: they stand in addresses and paths.
-var cardNumber = regexp.MustCompile(`\p{Nd}(?:[ -]?\p{Nd}){11,}`)
+var cardNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\p{Nd}(?:[ -]?\p{Nd}){11,}`) })
 
 var separators = strings.NewReplacer(" ", "", "-", "")
 
 // Text masks the card numbers inside a text.
 func Text(s string) string {
-	return cardNumber.ReplaceAllStringFunc(s, func(run string) string {
+	return cardNumber().ReplaceAllStringFunc(s, func(run string) string {
 		return Identifier(separators.Replace(run))
 	})
 }

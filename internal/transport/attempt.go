@@ -7,9 +7,9 @@ import (
 	"context"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -18,6 +18,7 @@ type attempt struct {
 	point    point
 	sent     bool          // handed to the network
 	queued   time.Duration // until then, for the limiter, a pause and a token
+	witness  witness
 	evidence Evidence
 	header   http.Header
 	token    string
@@ -40,7 +41,7 @@ var errNilResponse = errors.New("the HTTP transport returned neither a response 
 func (r *run) RoundTrip(req *http.Request) (*http.Response, error) {
 	a, before, arrived := &attempt{}, r.last, time.Now()
 	r.last, r.waiting = a, false
-	out, err := r.prepare(req, a)
+	header, err := r.prepare(req, a)
 	if err != nil {
 		if req.Body != nil {
 			req.Body.Close()
@@ -61,10 +62,14 @@ func (r *run) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(wire)
 	expire := func() { cancel(ErrTimeout) }
 	timer := newTimer(r.settings.AttemptTimeout, expire)
-	var w witness
+	w := &a.witness
+	out := req.WithContext(w.watch(ctx))
+	out.Header = header
+	// Without GetBody neither net/http nor a redirect sends a body again.
+	out.GetBody = nil
 	began := time.Now()
 	a.queued = began.Sub(arrived)
-	resp, err := r.client.roundTrip(out.WithContext(w.watch(ctx)))
+	resp, err := r.client.roundTrip(out)
 	if err == nil && resp == nil {
 		err = errNilResponse
 	}
@@ -95,9 +100,9 @@ func (r *run) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// prepare waits for leave to send and completes the request. What stops here
+// prepare waits for leave to send, and makes the request's header. What stops here
 // was not sent.
-func (r *run) prepare(req *http.Request, a *attempt) (*http.Request, error) {
+func (r *run) prepare(req *http.Request, a *attempt) (http.Header, error) {
 	ctx := req.Context()
 	stop := func(p point, err error) error {
 		a.point, a.err = p, err
@@ -124,27 +129,23 @@ func (r *run) prepare(req *http.Request, a *attempt) (*http.Request, error) {
 	if err := r.client.gate.pass(ctx, r.settings.Limiter); err != nil {
 		return nil, stop(limiterRefused, err)
 	}
-	out := new(http.Request)
-	*out = *req
-	// Without GetBody neither net/http nor a redirect sends a body again.
-	out.GetBody = nil
-	out.Header = make(http.Header, 8)
-	out.Header["User-Agent"] = []string{r.settings.userAgent()}
+	header := make(http.Header, 8)
+	header["User-Agent"] = []string{r.settings.userAgent()}
 	if r.call.Headers != nil {
-		r.call.Headers(out.Header)
+		r.call.Headers(header)
 	}
 	// Those that the caller may not change are refused as options.
 	for _, h := range r.settings.headers {
-		out.Header[h.name] = []string{h.value()}
+		header[h.name] = []string{h.value()}
 	}
 	if a.token != "" {
-		out.Header["Authorization"] = []string{"Bearer " + a.token}
+		header["Authorization"] = []string{"Bearer " + a.token}
 	}
 	// The limiter and the source may not have looked.
 	if err := ctx.Err(); err != nil {
 		return nil, stop(callerEnded, err)
 	}
-	return out, nil
+	return header, nil
 }
 
 // receive takes in what the attempt was for. It leaves resp with a body that
@@ -177,7 +178,7 @@ func (a *attempt) receive(ctx context.Context, r *run, resp *http.Response, time
 		// The body of a protocol switch never ends.
 	case a.point != success || r.call.Stream:
 		timer.Reset(shorter(errorBodyTimeout, r.settings.AttemptTimeout))
-		a.body, _ = readBounded(body, maxErrorBody, -1)
+		a.body, _ = readBounded(body, new(bytes.Buffer), maxErrorBody, -1)
 		if a.point == success {
 			a.point = statusUnusable
 		}
@@ -189,8 +190,19 @@ func (a *attempt) receive(ctx context.Context, r *run, resp *http.Response, time
 
 // accept reads and checks the body of a success.
 func (a *attempt) accept(ctx context.Context, body io.Reader, r *run) {
+	buffer := new(bytes.Buffer)
+	if r.call.Decode != nil {
+		buffer = buffers.Get().(*bytes.Buffer)
+		defer func() {
+			if buffer.Len() > 0 {
+				a.body = bytes.Clone(a.body) // nil if it was decoded
+			}
+			buffer.Reset()
+			buffers.Put(buffer)
+		}()
+	}
 	var err error
-	a.body, err = readBounded(body, r.settings.MaxResponseBytes, a.length)
+	a.body, err = readBounded(body, buffer, r.settings.MaxResponseBytes, a.length)
 	switch {
 	case isHTML(a.header, a.body):
 		a.point = answerIsHTML
@@ -213,9 +225,16 @@ func (a *attempt) accept(ctx context.Context, body io.Reader, r *run) {
 	default:
 		if err := r.call.Decode(a.body); err != nil {
 			a.point, a.err = answerMalformed, err
+			break
 		}
+		a.body = nil
 	}
 }
+
+// buffers hold answers until they are decoded.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+const modest = 1 << 20 // bytes
 
 // outcome is what became of a write by this attempt alone.
 func (a *attempt) outcome() Outcome {
@@ -229,34 +248,40 @@ func (a *attempt) outcome() Outcome {
 }
 
 // readBounded reads at most limit bytes, and fails beyond; limit 0 is none.
-func readBounded(body io.Reader, limit, length int64) ([]byte, error) {
+func readBounded(body io.Reader, buffer *bytes.Buffer, limit, length int64) ([]byte, error) {
 	if limit > 0 {
 		body = io.LimitReader(body, max(limit, limit+1)) // the sum may overflow
 	}
-	data, err := readAll(body, length)
+	data, err := readAll(body, buffer, length)
 	if limit > 0 && int64(len(data)) > limit {
 		return data[:limit], ErrResponseTooLarge
 	}
 	return data, err
 }
 
-// readAll makes room for the announced length, but only for a modest one, as it
-// is the other side's word.
-func readAll(body io.Reader, length int64) ([]byte, error) {
-	if length <= 0 || length > 1<<20 {
-		return io.ReadAll(body)
+// readAll reads a modest body into the buffer. It makes room for the announced
+// length, but only for a modest one, as it is the other side's word.
+func readAll(body io.Reader, buffer *bytes.Buffer, length int64) ([]byte, error) {
+	if 0 < length && length < modest {
+		buffer.Grow(int(length) + bytes.MinRead)
 	}
-	var buffer bytes.Buffer
-	buffer.Grow(int(length) + bytes.MinRead)
-	_, err := buffer.ReadFrom(body)
-	return buffer.Bytes(), err
+	_, err := buffer.ReadFrom(io.LimitReader(body, modest))
+	if err != nil || buffer.Len() < modest {
+		return buffer.Bytes(), err
+	}
+	return io.ReadAll(io.MultiReader(buffer, body))
 }
 
 // isHTML recognises a page where data was due: a login, a block or an error
 // page of something in between, whatever its status says.
 func isHTML(h http.Header, body []byte) bool {
-	mediaType, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
-	return mediaType == "text/html" || mediaType == "application/xhtml+xml" ||
+	mediaType, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	switch strings.ToLower(strings.TrimSpace(mediaType)) {
+	case "text/html", "application/xhtml+xml":
+		return true
+	}
+	// Looking for everything that a body could be takes its time.
+	return bytes.HasPrefix(bytes.TrimLeft(body, "\t\n\f\r "), []byte("<")) &&
 		strings.HasPrefix(http.DetectContentType(body), "text/html")
 }
 

@@ -98,7 +98,8 @@ type Call struct {
 	// not begun: waits and further attempts. Nil: that ends both.
 	Wire context.Context
 
-	// Decode reads the body of a success. Its error makes the answer malformed.
+	// Decode reads the body of a success, and keeps nothing of it. Its error makes
+	// the answer malformed.
 	Decode func(body []byte) error
 }
 
@@ -161,17 +162,18 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) Result {
 			return refused(call, endedBy(ctx, err, nil))
 		}
 	}
-	// The literal serves one call: its policies need the call's state, which
+	// The two serve one call: their policies need the call's state, which
 	// go-retryablehttp does not hand them.
-	loop := retryablehttp.Client{
-		HTTPClient:   &http.Client{Transport: r, CheckRedirect: r.redirect},
+	r.http = http.Client{Transport: r, CheckRedirect: r.redirect}
+	r.loop = retryablehttp.Client{
+		HTTPClient:   &r.http,
 		RetryMax:     settings.MaxRetries,
 		CheckRetry:   r.next,
 		Backoff:      func(time.Duration, time.Duration, int, *http.Response) time.Duration { return r.wait },
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
 	// What the loop returns is already in the run, together with what it drops.
-	_, _ = loop.Do(req)
+	_, _ = r.loop.Do(req)
 	return r.result(ctx)
 }
 

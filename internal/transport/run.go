@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"syscall"
 	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
 )
 
 // A run is the state of one call across its attempts.
@@ -15,6 +17,8 @@ type run struct {
 	call     *Call
 	settings *Settings
 	log      callLog
+	http     http.Client
+	loop     retryablehttp.Client
 	began    time.Time
 
 	attempts int // handed to the network

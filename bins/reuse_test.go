@@ -1,0 +1,41 @@
+package bins_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/testkit"
+)
+
+// TestAnswersAreTheReceivers: buffers are used for one answer after another, of
+// which none shows in an earlier one.
+func TestAnswersAreTheReceivers(t *testing.T) {
+	body := func(n int) string {
+		return fmt.Sprintf(`{"cards":[{"bin":"41111%d","error":"e%d","unknown":%d,"data":{"card":{"bin_min":"%d","pan_or_token":"t%d",`+
+			`"networkfees":{"fee":"%d"},"additional_card_brands":[{"card_brand":"b%d"}]}}}]}`, n, n, n, n, n, n, n)
+	}
+	text := func(resp *bins.LookupResponse) string {
+		encoded, err := json.Marshal(resp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(encoded) + string(resp.Cards[0].Raw)
+	}
+	var responses []*bins.LookupResponse
+	var before []string
+	for n := range 5 {
+		mock := testkit.NewMock("POST", testkit.Base+path, testkit.Answer(200, body(n)))
+		resp, err := newClient(t, mock).Lookup(t.Context(), request())
+		if err != nil {
+			t.Fatal(err)
+		}
+		responses, before = append(responses, resp), append(before, text(resp))
+	}
+	for n, resp := range responses {
+		if after := text(resp); after != before[n] {
+			t.Errorf("answer %d was %s and became %s", n, before[n], after)
+		}
+	}
+}

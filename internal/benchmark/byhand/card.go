@@ -1,0 +1,125 @@
+package byhand
+
+import "encoding/json"
+
+// LookupRequest is the body of a lookup.
+type LookupRequest struct {
+	Cards []LookupCard `json:"cards"`
+}
+
+// LookupCard is one card of it.
+type LookupCard struct {
+	Card string `json:"card"`
+}
+
+// NewLookupRequest asks for cards.
+func NewLookupRequest(cards []string) *LookupRequest {
+	r := &LookupRequest{Cards: make([]LookupCard, len(cards))}
+	for i, card := range cards {
+		r.Cards[i].Card = card
+	}
+	return r
+}
+
+// LookupResponse is the answer.
+type LookupResponse struct {
+	Cards []Item `json:"cards"`
+}
+
+// Item is one item of it.
+type Item struct {
+	BIN   string  `json:"bin"`
+	Error *string `json:"error"`
+	Data  *struct {
+		Card *Card `json:"card"`
+	} `json:"data"`
+}
+
+// Card is what is known of a card. Pointers tell null from false and 0.
+type Card struct {
+	Number struct {
+		Length *int `json:"length"`
+	} `json:"number"`
+	BINLength            *int    `json:"bin_length"`
+	SVCBINLength         *int    `json:"svc_bin_length"`
+	BINMin               string  `json:"bin_min"`
+	BINMax               string  `json:"bin_max"`
+	PANOrToken           string  `json:"pan_or_token"`
+	VirtualCard          *bool   `json:"virtual_card"`
+	Level2               *bool   `json:"level2"`
+	Level3               *bool   `json:"level3"`
+	ALM                  *bool   `json:"alm"`
+	AccountUpdater       *bool   `json:"account_updater"`
+	DomesticOnly         *bool   `json:"domestic_only"`
+	GamblingBlocked      *bool   `json:"gambling_blocked"`
+	IssuerCurrency       string  `json:"issuer_currency"`
+	Reloadable           *bool   `json:"reloadable"`
+	AdditionalCardBrands []Brand `json:"additional_card_brands"`
+	CardBrand            string  `json:"card_brand"`
+	CardSegmentType      string  `json:"card_segment_type"`
+	ComboCard            string  `json:"combo_card"`
+	Type                 string  `json:"type"`
+	FundingSource        string  `json:"funding_source"`
+	Prepaid              *bool   `json:"prepaid"`
+	Product              struct {
+		ProductID   string `json:"product_id"`
+		ProductName string `json:"product_name"`
+	} `json:"product"`
+	Bank struct {
+		Name      string `json:"name"`
+		Phone     string `json:"phone"`
+		URL       string `json:"url"`
+		CleanName string `json:"clean_name"`
+	} `json:"bank"`
+	Country struct {
+		Alpha2  string `json:"alpha2"`
+		Numeric string `json:"numeric"`
+		Name    string `json:"name"`
+	} `json:"country"`
+	Authentication struct {
+		AuthenticationRequired *bool  `json:"authentication_required"`
+		AuthenticationName     string `json:"authentication_name"`
+	} `json:"authentication"`
+	Cost struct {
+		Interchange Interchange `json:"interchange"`
+	} `json:"cost"`
+	NetworkFees                  json.RawMessage `json:"networkfees"`
+	CorrelationID                string          `json:"correlation_id"`
+	IssuerSupportsTokenization   *bool           `json:"issuer_supports_tokenization"`
+	MultiAccountAccessIndicator  string          `json:"multi_account_access_indicator"`
+	SharedBIN                    *bool           `json:"shared_bin"`
+	FlaggedForDeleteRemainingWks *int            `json:"flagged_for_delete_remaining_wks"`
+}
+
+// Brand is a further brand of a card.
+type Brand struct {
+	CardBrand         string `json:"card_brand"`
+	BINMax            string `json:"bin_max"`
+	BINMin            string `json:"bin_min"`
+	CardBrandProduct  string `json:"card_brand_product"`
+	CardBrandBankName string `json:"card_brand_bank_name"`
+	EcomEnabled       *bool  `json:"ecom_enabled"`
+	BillpayEnabled    *bool  `json:"billpay_enabled"`
+}
+
+// Interchange holds the caps on the interchange fee.
+type Interchange struct {
+	Regulated     *bool  `json:"regulated"`
+	RegulatedName string `json:"regulated_name"`
+	Notes         string `json:"notes"`
+	Domestic      Cap    `json:"domestic"`
+	Inter         Cap    `json:"inter"`
+	Intra         Cap    `json:"intra"`
+}
+
+// Cap is one of them.
+type Cap struct {
+	CapRegionShortname       string `json:"cap_region_shortname"`
+	CapAdvaloremAmount       string `json:"cap_advalorem_amount"`
+	CapTypeName              string `json:"cap_type_name"`
+	CapFixedAmount           string `json:"cap_fixed_amount"`
+	CapTypeQualifierCurrency string `json:"cap_type_qualifier_currency"`
+	CapTypeQualifierText     string `json:"cap_type_qualifier_text"`
+	CapTypeQualifierLower    string `json:"cap_type_qualifier_lower"`
+	CapTypeQualifierUpper    string `json:"cap_type_qualifier_upper"`
+}

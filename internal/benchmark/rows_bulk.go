@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/carddata/carddata-go/internal/benchmark/process"
+)
+
+var bulkRows = append([]row{
+	bulkRow(32, 92), bulkRow(64, 88), bulkRow(128, 75),
+}, limitRows()...)
+
+const lookupAll = process.LookupAll
+
+// bulkRow compares bulk lookups with so many requests in flight.
+func bulkRow(concurrency int, share float64) row {
+	return row{
+		name: fmt.Sprintf("bulk-%d", concurrency),
+		work: fmt.Sprintf("Bulk lookups of cards that are all different, %d requests in flight at a service in memory that "+
+			"takes 20 ms for each. The bound is what this latency lets through; the memory is the process's peak.", concurrency),
+		open: func(e *environment) (round, error) {
+			job := process.Job{Work: "bulk", Concurrency: concurrency, Seconds: 1}
+			if e.quick {
+				job.Seconds = 0.1
+			}
+			var all []contestant
+			for _, contestant := range []string{lookupAll, "errgroup over " + library, "errgroup over " + byHand} {
+				job.Contestant = contestant
+				all = append(all, e.working(contestant, job))
+			}
+			return inTurn(all), nil
+		},
+		targets: []target{
+			{unit: "% of the bound", of: lookupAll, bound: atLeast(share)},
+			{unit: "MiB", of: lookupAll, bound: atMost(50)},
+		},
+	}
+}
+
+const limitedBefore = "limiter before go-retryablehttp"
+
+// limitRows are bulk lookups under a limit, at services that count.
+func limitRows() []row {
+	var all []row
+	for _, limit := range []float64{100, 1000, 5000} {
+		for _, faults := range []bool{false, true} {
+			name, work := fmt.Sprintf("limit-%.0f", limit), fmt.Sprintf("Bulk lookups at a service that allows %.0f requests a second", limit)
+			if faults {
+				name, work = name+"-faults", work+" and answers one in five with 503"
+			}
+			all = append(all, row{
+				name: name,
+				work: work + ", by the service's own record. Limiters are set to 99.5 % of that, with a burst of 1.",
+				open: func(e *environment) (round, error) {
+					job := process.Job{Work: "limit", Limit: limit, Faults: faults, Seconds: 1.5}
+					if e.quick {
+						job.Seconds = math.Max(0.1, 20/limit)
+					}
+					var all []contestant
+					for _, contestant := range []string{lookupAll, limitedBefore} {
+						job.Contestant = contestant
+						all = append(all, e.working(contestant, job))
+					}
+					return inTurn(all), nil
+				},
+				targets: []target{
+					{unit: "% of the allowed rate", of: lookupAll, bound: atLeast(99)},
+					{unit: "% of it in the busiest second", of: lookupAll, bound: atMost(100)},
+				},
+			})
+		}
+	}
+	return all
+}
