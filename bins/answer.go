@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"slices"
+
+	"github.com/carddata/carddata-go/internal/transport"
 )
 
 // A lookup is one identifier on its way to an answer.
@@ -51,6 +53,15 @@ type delivery struct {
 	values   map[string][]byte // for the caller's cache
 	attempts int
 	err      error
+	panicked any // what the caller's own code did, such as a token source
+}
+
+// broke is what a request came to that ended neither with answers nor an error.
+func (d *delivery) broke(panicked any) {
+	d.err = transport.Reason("a function of the caller's panicked, or ended its goroutine")
+	if d.panicked = panicked; panicked == nil {
+		d.panicked = d.err
+	}
 }
 
 // ask sends the lookups in one request.

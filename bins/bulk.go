@@ -109,7 +109,9 @@ const (
 // certificate, or the end of ctx. That the service knows nothing of a card is no
 // error: see [Result.Card].
 //
-// Leaving the loop stops all work; requests in flight are canceled, and no
+// Input, loop and Progress run on one goroutine, so that they may share what they
+// like; what a token source, a limiter or an HTTP transport panics with reaches it,
+// too. Leaving the loop stops all work; requests in flight are canceled, and no
 // goroutine is left. Requests are filled as input comes: for a few cards at a
 // time, whose answers are waited for, use a [Loader].
 func (c *Client) LookupAll(ctx context.Context, cards iter.Seq[string], o BulkOptions) iter.Seq2[BulkResult, error] {

@@ -174,10 +174,16 @@ func (b *bulkRun) send(must bool) {
 		}
 		defer leave()
 		how := lookupHow{patient: true, arrived: leave, useless: enter}
-		got := b.client.ask(b.ctx, b.answers, batch, b.o.Enhanced, how)
-		b.answered <- answeredBatch{batch, got}
-		// The loop may end before: what was paid for is kept all the same.
-		b.answers.share(context.WithoutCancel(b.ctx), got.values)
+		var got delivery
+		defer func() {
+			if got.answers == nil && got.err == nil {
+				got.broke(recover())
+			}
+			b.answered <- answeredBatch{batch, got}
+			// The loop may end before: what was paid for is kept all the same.
+			b.answers.share(context.WithoutCancel(b.ctx), got.values)
+		}()
+		got = b.client.ask(b.ctx, b.answers, batch, b.o.Enhanced, how)
 	})
 }
 
@@ -200,6 +206,9 @@ func (b *bulkRun) takePlace() bool {
 // receive resolves the lookups of a request.
 func (b *bulkRun) receive(a answeredBatch) {
 	b.open--
+	if a.panicked != nil {
+		panic(a.panicked) // on the loop's goroutine, where the caller can recover
+	}
 	b.progress.Requests += a.attempts
 	b.progress.Retries += max(0, a.attempts-1)
 	if a.err != nil && (b.fatal != nil || failsAll(b.ctx, a.err)) {

@@ -27,7 +27,8 @@ type LoaderOptions struct {
 // short window travel in one request, and the same card is asked for once. It is
 // made by [NewLoader] and safe for concurrent use. It needs no closing: no
 // goroutine of it runs while nobody waits. How many requests are in flight is
-// bounded by the client's rate limit alone.
+// bounded by the client's rate limit alone. What a token source, a limiter, a cache
+// or an HTTP transport panics with reaches those who wait.
 type Loader struct {
 	client  *Client
 	o       LoaderOptions
@@ -44,6 +45,7 @@ type shipment struct {
 	lookups  []*lookup
 	waiters  int
 	answered chan struct{}
+	panicked any
 	timer    *time.Timer
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -104,6 +106,9 @@ func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
 		l.leave(s)
 		return Result{}, &Error{Operation: "load", Err: transport.Ended(ctx)}
 	}
+	if s.panicked != nil {
+		panic(s.panicked) // here, where the caller can recover
+	}
 	for _, lookup := range s.lookups {
 		if lookup.sent == id {
 			return lookup.result(id), lookup.err
@@ -151,16 +156,25 @@ func (l *Loader) depart(s *shipment) {
 
 func (l *Loader) deliver(s *shipment) {
 	defer s.cancel()
-	var d delivery
-	if rest := l.answers.resolve(s.ctx, s.lookups); len(rest) > 0 {
-		d = l.client.ask(s.ctx, l.answers, rest, l.o.Enhanced, lookupHow{})
-		d.give(rest)
+	d := delivery{}
+	defer func() {
+		if d.answers == nil && d.err == nil {
+			d.broke(recover())
+			s.panicked = d.panicked
+		}
+		l.mu.Lock()
+		l.land(s)
+		l.mu.Unlock()
+		close(s.answered)
+		l.answers.share(context.WithoutCancel(s.ctx), d.values)
+	}()
+	rest := l.answers.resolve(s.ctx, s.lookups)
+	if len(rest) == 0 {
+		d.answers = []answer{}
+		return
 	}
-	l.mu.Lock()
-	l.land(s)
-	l.mu.Unlock()
-	close(s.answered)
-	l.answers.share(context.WithoutCancel(s.ctx), d.values)
+	d = l.client.ask(s.ctx, l.answers, rest, l.o.Enhanced, lookupHow{})
+	d.give(rest)
 }
 
 // land makes room for other shipments with the same identifiers.
