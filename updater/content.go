@@ -2,12 +2,12 @@ package updater
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/transport"
@@ -26,67 +26,6 @@ const (
 	maxWait = time.Minute
 )
 
-// A source is a job's result, of which parts can be asked for. It keeps the
-// caller's ids in closures, out of the reach of fmt.
-type source struct {
-	do       func(ctx context.Context, c *transport.Call) transport.Result
-	headers  func(http.Header)
-	path     func() string
-	resource func() string
-}
-
-func (c *Client) source(jobID string, opts []Option) (*source, error) {
-	if c == nil || c.core == nil {
-		return nil, transport.Invalid("the client was not made by NewClient")
-	}
-	job, err := transport.Segment("job id", jobID)
-	if err != nil {
-		return nil, err
-	}
-	path := "/updater/inquiries/jobs/" + job + "/download"
-	return &source{
-		do:      func(ctx context.Context, call *transport.Call) transport.Result { return c.core.Do(ctx, call, opts) },
-		headers: func(h http.Header) { h.Set("x-merchant-id", c.merchant()) },
-		path:    func() string { return path },
-		resource: func() string {
-			address, merchant := c.core.Fingerprint(path), sha256.Sum256([]byte(c.merchant()))
-			return fmt.Sprintf("%x", sha256.Sum256(append(address[:], merchant[:]...)))
-		},
-	}, nil
-}
-
-// ask requests the content from an offset up to an end; -1 is its own end. A
-// range of a known version is asked for on the condition that it still is the
-// version.
-func (s *source) ask(ctx context.Context, from, end int64, of version, resume int) transport.Result {
-	ranged := from > 0 || end >= 0 || of.Validator != ""
-	return s.do(ctx, &transport.Call{
-		Operation: operation,
-		Method:    http.MethodGet,
-		Route:     "/updater/inquiries/jobs/{jobId}/download",
-		Path:      s.path(),
-		Headers: func(h http.Header) {
-			s.headers(h)
-			h["Accept-Encoding"] = []string{"identity"}
-			if !ranged {
-				return
-			}
-			span := "bytes=" + strconv.FormatInt(from, 10) + "-"
-			if end >= 0 {
-				span += strconv.FormatInt(end-1, 10)
-			}
-			h["Range"] = []string{span}
-			if of.Validator != "" {
-				h["If-Range"] = []string{of.Validator}
-			}
-		},
-		Stream:  true,
-		Partial: ranged,
-		Offset:  from,
-		Resume:  resume,
-	})
-}
-
 // A content is one version of a result, or a part of it, read across
 // connections that break.
 type content struct {
@@ -98,7 +37,9 @@ type content struct {
 	pos     int64 // of the next byte
 	end     int64 // behind the last byte; -1: where the stream ends
 	err     error // for good
+	excess  bool  // more came than was announced, so that it may be of another place
 
+	mu        sync.Mutex // of stream, which Close looks at from any goroutine
 	stream    io.ReadCloser
 	left      int64 // what the stream may still bring; -1: not known
 	status    int
@@ -147,7 +88,9 @@ func (c *content) admit(r *transport.Result) error {
 		return (*Error)(r.Failure)
 	}
 	c.status = r.StatusCode
+	c.mu.Lock()
 	c.stream = r.Stream
+	c.mu.Unlock()
 	if r.StatusCode == http.StatusPartialContent {
 		if err := c.admitPart(r); err != nil {
 			c.stream.Close()
@@ -164,6 +107,9 @@ func (c *content) admitPart(r *transport.Result) error {
 		return transport.Reason("the answer is not the part of the content that was asked for", transport.ErrBadResponse)
 	case c.version == version{}:
 		c.version = newVersion(r)
+	case c.version.ETag != "" && r.Header.Get("ETag") == "":
+		// RFC 9110 (15.3.7) has a part repeat the ETag, though not the Last-Modified.
+		return transport.Reason("the answer does not tell of which content it is a part", ErrChanged)
 	case c.version.contradicts(r.Header) || c.version.Length >= 0 && c.version.Length != total:
 		return transport.Reason("the content has changed", ErrChanged)
 	}
@@ -185,6 +131,7 @@ func (c *content) Read(p []byte) (int, error) {
 		n, err := c.stream.Read(p)
 		if c.left >= 0 && int64(n) > c.left {
 			n = int(c.left)
+			c.excess = true
 			c.err = c.failure(transport.Reason("the answer is longer than announced", transport.ErrBadResponse))
 		}
 		c.pos += int64(n)
@@ -298,8 +245,11 @@ func (c *content) failure(err error) error {
 
 // Close ends the stream.
 func (c *content) Close() error {
-	if c.stream == nil {
+	c.mu.Lock()
+	stream := c.stream
+	c.mu.Unlock()
+	if stream == nil {
 		return nil
 	}
-	return c.stream.Close()
+	return stream.Close()
 }

@@ -1,6 +1,7 @@
 package updater_test
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -63,11 +64,29 @@ func TestFileSizeLimit(t *testing.T) {
 // TestUmask: the mode is what is promised, whatever the process takes away.
 func TestUmask(t *testing.T) {
 	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
-	path := target(t)
-	if said, err := (child{URL: fake.URL(), Path: path, Umask: 0o277}).command(t).Output(); err != nil {
-		t.Errorf("%v, %s", err, said)
+	for _, umask := range []int{0o277, 0o777} {
+		job := child{URL: fake.URL(), Path: target(t), Umask: umask, Ask: true}
+		cmd := job.command(t)
+		in, errIn := cmd.StdinPipe()
+		out, errOut := cmd.StdoutPipe()
+		if err := errors.Join(errIn, errOut, cmd.Start()); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		lines.Scan()
+		for _, name := range []string{partialOf(job.Path), partialOf(job.Path) + ".json"} {
+			if info, err := os.Lstat(name); err != nil || info.Mode() != 0o600 {
+				t.Errorf("umask %o: %v, %v", umask, info, err)
+			}
+		}
+		in.Close()
+		for lines.Scan() {
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+		holds(t, job.Path, sample(1000))
 	}
-	holds(t, path, sample(1000))
 }
 
 // TestFullDisk needs a disk of its own, in a mount namespace.
@@ -166,6 +185,7 @@ func TestPlanted(t *testing.T) {
 		"pipe in place of the part":            func(t *testing.T, victim, path string) { syscall.Mkfifo(partialOf(path), 0o600) },
 		"pipe in place of the note":            func(t *testing.T, victim, path string) { syscall.Mkfifo(partialOf(path)+".json", 0o600) },
 		"empty directory in place of the part": func(t *testing.T, victim, path string) { os.Mkdir(partialOf(path), 0o700) },
+		"part that nobody can read":            func(t *testing.T, victim, path string) { os.WriteFile(partialOf(path), []byte(victim), 0) },
 		"part that others can read":            func(t *testing.T, victim, path string) { os.WriteFile(partialOf(path), []byte(victim), 0o644) },
 		"part of somebody else": func(t *testing.T, victim, path string) {
 			os.WriteFile(partialOf(path), []byte(victim), 0o600)
@@ -213,4 +233,41 @@ func TestPlanted(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("directory in place of the note", func(t *testing.T) {
+		path := target(t)
+		if err := os.MkdirAll(filepath.Join(partialOf(path)+".json", "x"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
+		if _, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err == nil {
+			t.Error("no error")
+		}
+		if names := beside(t, path); !slices.Equal(names, []string{".result.csv.part.json", "result.csv"}) {
+			t.Errorf("in the directory: %q", names)
+		}
+	})
+}
+
+// TestMovedDirectory: a path that leads elsewhere at the end is no success, and the
+// content stays nowhere.
+func TestMovedDirectory(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(dir, "link")
+	lead := func(to string) {
+		os.Remove(link)
+		if err := errors.Join(os.MkdirAll(filepath.Join(dir, to), 0o700), os.Symlink(to, link)); err != nil {
+			t.Error(err)
+		}
+	}
+	lead("a")
+	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
+	_, err := fake.Client().DownloadFile(t.Context(), "7", filepath.Join(link, "result"), updater.FileOptions{Progress: func(updater.FileProgress) { lead("b") }})
+	if _, own := err.(*updater.Error); !own || !strings.Contains(err.Error(), "the path leads to another directory") {
+		t.Error(err)
+	}
+	for _, name := range []string{"a", "b"} {
+		if names := beside(t, filepath.Join(dir, name, "result")); len(names) > 0 {
+			t.Errorf("in %s: %q", name, names)
+		}
+	}
 }

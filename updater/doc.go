@@ -18,7 +18,9 @@
 //
 // NewClient takes any of them, and [Client.ForMerchant] makes a client for another
 // that shares everything else. Neither a merchant id nor a job id is safe as the
-// name of a file: both may hold a slash.
+// name of a file: both may hold a slash, be ".." or too long. The SHA-256 of the id in
+// hexadecimal is, everywhere; "result-"+url.PathEscape(id) is for short ids, where
+// capitals count and a colon is an ordinary character, as on Linux.
 //
 // # Errors
 //

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
 // A Download is the content of a job's result, read as it arrives: an
-// io.ReadCloser, and an io.WriterTo for io.Copy. It must be closed, and is used
-// by one goroutine at a time.
+// io.ReadCloser, and an io.WriterTo for io.Copy. It must be closed, and but for
+// Close is used by one goroutine at a time.
 //
 // Format and fields of the content are not documented. It is card data of the
 // most sensitive kind: keep it out of logs, and store it only in private files,
@@ -37,6 +38,7 @@ type Download struct {
 	Resumes int
 
 	content *content
+	end     context.CancelCauseFunc // of the content's context
 }
 
 // Read reads content, and waits for it no longer than WithAttemptTimeout. After
@@ -45,35 +47,49 @@ type Download struct {
 // A stream that broke or stalled is resumed, unnoticed, if the service gave a
 // strong ETag, or a Last-Modified that is more than a second old, and does not
 // decline ranges: after a wait as WithRetryWait sets it, with the repetitions of
-// any call, and up to 5 times in a row without a further byte. Content of two
-// versions is never mixed.
+// any call, and up to 5 times in a row without a further byte.
+//
+// Content of two versions is not mixed: each part has to repeat the ETag, as RFC
+// 9110 (15.3.7) demands, and to agree in length. A part need not repeat a
+// Last-Modified, so that where that is all there is, it is the service which has to
+// heed If-Range: one that ignores it, and serves another content of the same
+// length, is not noticed.
 //
 // Any end but io.EOF is an [*Error]: [ErrChanged] when the rest is no longer to be
 // had, [ErrTimeout] when the content stalled, [ErrBadResponse] when it was cut off
 // or another part came than was asked for, [ErrResponseTooLarge] beyond
-// WithMaxResponseBytes, the context's error, or the failure of the call that was to
-// resume it. A content that merely trickles is read for as long as the context
-// allows; what comes after the announced length is not read.
+// WithMaxResponseBytes, the context's error, os.ErrClosed after Close, or the failure
+// of the call that was to resume it. A content that merely trickles is read for as
+// long as the context allows. What comes after a Content-Length is not read; a part
+// in chunks that is longer than its Content-Range is an ErrBadResponse.
 func (d *Download) Read(p []byte) (int, error) {
 	if d.content == nil {
 		return 0, &Error{Operation: operation, Err: transport.Invalid("the download was not made by Client.Download")}
 	}
 	n, err := d.content.Read(p)
 	d.Attempts, d.Resumes, d.RequestID = d.content.attempts, d.content.resumes, d.content.requestID
+	if n == 0 && context.Cause(d.content.ctx) == os.ErrClosed {
+		err = d.content.failure(transport.Reason("the download was closed", os.ErrClosed))
+	}
 	return n, err
 }
 
-// WriteTo writes what is left of the content to w, in large pieces, of which
+// WriteTo writes what is left of the content to w, in pieces of 256 KiB, of which
 // each is written when it is full, and the last one also before an error is
-// returned. The errors are those of Read, which are [*Error]s, and of w.
+// returned. The errors are those of Read, which are [*Error]s, and of w. Whoever
+// watches w sees nothing of a piece before that: to pass on what comes as it comes,
+// give io.Copy a struct{ io.Reader } of the download, which hides WriteTo.
 func (d *Download) WriteTo(w io.Writer) (int64, error) {
-	return fill(d, func(piece []byte) error {
+	written := int64(0)
+	err := fill(d, func(piece []byte) error {
 		n, err := w.Write(piece)
+		written += int64(n)
 		if err == nil && n < len(piece) {
 			err = io.ErrShortWrite
 		}
 		return err
 	})
+	return written, err
 }
 
 // pieceSize is where one write of a full piece outruns many small ones, and
@@ -81,7 +97,7 @@ func (d *Download) WriteTo(w io.Writer) (int64, error) {
 const pieceSize = 256 << 10
 
 // fill hands the content of r over in full pieces, the last one excepted.
-func fill(r io.Reader, write func(piece []byte) error) (written int64, err error) {
+func fill(r io.Reader, write func(piece []byte) error) (err error) {
 	piece := make([]byte, pieceSize)
 	for err == nil {
 		var n int
@@ -94,21 +110,23 @@ func fill(r io.Reader, write func(piece []byte) error) (written int64, err error
 			break
 		}
 		if failed := write(piece[:n]); failed != nil {
-			return written, failed
+			return failed
 		}
-		written += int64(n)
 	}
 	if err == io.EOF {
 		err = nil
 	}
-	return written, err
+	return err
 }
 
-// Close ends the download. What was not read is not fetched any more.
+// Close ends the download for good. What was not read is not fetched any more, and
+// Read returns an error of which errors.Is finds os.ErrClosed. It may be called at
+// any time by any goroutine, and ends a Read that waits.
 func (d *Download) Close() error {
 	if d.content == nil {
 		return nil
 	}
+	d.end(os.ErrClosed)
 	return d.content.Close()
 }
 
@@ -136,18 +154,20 @@ func (d Download) LogValue() slog.Value {
 // bound on the whole, as a long download is no fault, but the wait for the
 // answer, and for each further part of it, is bounded by WithAttemptTimeout.
 func (c *Client) Download(ctx context.Context, jobID string, opts ...Option) (*Download, error) {
-	s, err := c.source(jobID, opts)
+	s, err := c.source(ctx, jobID, opts)
 	if err != nil {
 		return nil, &Error{Operation: operation, Err: err}
 	}
-	opened, err := s.open(ctx, 0, -1, version{})
-	if err != nil {
-		return nil, err
-	}
-	return newDownload(opened), nil
+	return newDownload(ctx, func(ctx context.Context) (*content, error) { return s.open(ctx, 0, -1, version{}) })
 }
 
-func newDownload(c *content) *Download {
+func newDownload(ctx context.Context, open func(context.Context) (*content, error)) (*Download, error) {
+	ctx, end := context.WithCancelCause(ctx)
+	c, err := open(ctx)
+	if err != nil {
+		end(nil)
+		return nil, err
+	}
 	return &Download{
 		ContentType:  c.version.ContentType,
 		Length:       c.version.Length,
@@ -157,5 +177,6 @@ func newDownload(c *content) *Download {
 		RequestID:    c.requestID,
 		Attempts:     c.attempts,
 		content:      c,
-	}
+		end:          end,
+	}, nil
 }

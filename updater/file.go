@@ -16,20 +16,21 @@ var ErrUnverified = errors.New("unverified end")
 // FileOptions adjust [Client.DownloadFile]. The zero value is good.
 type FileOptions struct {
 	// Progress is called after every piece of up to 256 KiB, by one goroutine at a
-	// time, and holds the download up until it returns.
+	// time, and holds the download up until it returns. If it panics, so does the call.
 	Progress func(FileProgress)
 	// Parallel is how many ranges of the content are fetched at once, which is
 	// faster where each connection is slow. It is done only if the service gives a
 	// strong ETag and serves ranges, and else one stream is read. Zero and 1 are one
-	// stream.
+	// stream, and 64 is the most.
 	Parallel int
 	// SkipHash leaves File.SHA256 out.
 	SkipHash bool
 	// AcceptUnverified takes a content whose end the service does not mark, although
 	// it may be cut off, instead of [ErrUnverified].
 	AcceptUnverified bool
-	// Wait waits for the job, as [Client.DownloadWhenReady] does, if its NotReady is
-	// set.
+	// Wait waits for the job, as [Client.DownloadWhenReady] does. The zero value does
+	// not wait. Nothing is held meanwhile, neither the path nor a file: what others do
+	// at the path counts, and can end the waiting with [ErrBusy].
 	Wait WaitOptions
 }
 
@@ -73,7 +74,9 @@ func (f File) LogValue() slog.Value {
 // DownloadFile downloads the result of a job, as [Client.Download] does, into a
 // file of mode 0600 at path. What was at path stays untouched until the whole
 // content is on disk, and then is replaced at once; a symbolic link is replaced
-// itself. The directory must exist. A name that the service sends is never used.
+// itself. The directory must exist, and path lead to it until the end. A name that
+// the service sends is never used. Each call fetches the content: also one for a path
+// that already holds it fetches all of it again.
 //
 // The content gathers in a private file beside it, .NAME.part for a path that ends
 // in NAME, with a note of what it is in .NAME.part.json. If the download fails, is
@@ -81,7 +84,9 @@ func (f File) LogValue() slog.Value {
 // address continues from there, if the service confirms that the content is still
 // the same, and otherwise begins anew. The two files stay only if the service
 // gave something to continue by; remove them if there is to be no next call, as
-// they hold card data. After a restart of the machine, which Linux tells, nothing is
+// they hold card data. They are trusted if they are private to this user: whoever
+// may write them may write the path. A name may have 15 bytes less than the file
+// system allows, which is mostly 240. After a restart of the machine, which Linux tells, nothing is
 // continued; elsewhere a crash of the machine can leave a part that differs from
 // what was sent. A parallel download continues from its first gap.
 //
@@ -97,25 +102,18 @@ func (c *Client) DownloadFile(ctx context.Context, jobID, path string, o FileOpt
 	fail := func(err error) (*File, error) {
 		return nil, &Error{Operation: operation, Err: err}
 	}
-	s, err := c.source(jobID, opts)
-	if err == nil && o.Parallel < 0 {
-		err = transport.Invalid("FileOptions.Parallel is negative")
+	s, err := c.source(ctx, jobID, opts)
+	if err == nil && (o.Parallel < 0 || o.Parallel > maxParallel) {
+		err = transport.Invalid("FileOptions.Parallel is not 0 to %d", maxParallel)
 	}
 	if err == nil {
 		err = o.Wait.check()
 	}
-	if err == nil && ctx == nil {
-		err = transport.Invalid("the context is nil")
-	}
 	if err != nil {
 		return fail(err)
 	}
-	p, err := openPartial(path)
-	if err != nil {
-		return fail(err)
-	}
-	defer p.close()
-	t := &transfer{source: s, partial: p, options: &o}
+	t := &transfer{source: s, path: path, options: &o}
+	defer t.release()
 	file, err := t.run(ctx, true)
 	if errors.Is(err, ErrChanged) {
 		file, err = t.run(ctx, false)
@@ -123,7 +121,6 @@ func (c *Client) DownloadFile(ctx context.Context, jobID, path string, o FileOpt
 	if err == nil {
 		return file, nil
 	}
-	p.leave(!t.begun || t.version.Validator != "")
 	failed, ok := errors.AsType[*Error](err)
 	if !ok {
 		return nil, &Error{Operation: operation, RequestID: t.requestID, Attempts: t.attempts, Err: err}

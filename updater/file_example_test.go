@@ -60,15 +60,15 @@ func ExampleClient_DownloadFile() {
 }
 
 // The service does not document what a job that is not ready answers. Suppose you
-// know that yours answers 404, or the code job_not_ready.
+// know that yours answers 202, or the code job_not_ready.
 func ExampleClient_DownloadWhenReady() {
 	var t exampletest.T // in a test, its own t
 	defer t.End()
 	fake := updatertest.NewServer(&t) // stands in for the service
-	fake.Script(updatertest.Fault{Status: 404}, updatertest.Fault{Status: 404})
+	fake.Script(updatertest.Fault{Status: 202}, updatertest.Fault{Status: 409, Body: `{"code":"job_not_ready"}`})
 
 	download, err := fake.Client().DownloadWhenReady(context.Background(), "42", updater.WaitOptions{
-		NotReady: func(e *updater.Error) bool { return e.StatusCode == 404 || e.Code == "job_not_ready" },
+		NotReady: func(e *updater.Error) bool { return e.StatusCode == 202 || e.Code == "job_not_ready" },
 		Interval: time.Millisecond, // in earnest: leave it out
 		MaxWait:  time.Hour,
 	})

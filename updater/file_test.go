@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -144,7 +145,7 @@ func TestUnusablePaths(t *testing.T) {
 		{dir, syscall.EISDIR, "is a directory"},
 		{filepath.Join(dir, "canary", "result"), fs.ErrNotExist, "no such file or directory"},
 		{filepath.Join(file, "result"), nil, "the directory cannot be opened"},
-		{filepath.Join(dir, strings.Repeat("n", 250)), syscall.ENAMETOOLONG, "too long"},
+		{filepath.Join(dir, strings.Repeat("n", 241)), syscall.ENAMETOOLONG, "too long"},
 		{os.DevNull, fs.ErrExist, "no regular file"},
 		{filepath.Join(dir, "a\x00b"), syscall.EINVAL, ""},
 	} {
@@ -162,7 +163,8 @@ func TestUnusablePaths(t *testing.T) {
 func TestUnusableFileOptions(t *testing.T) {
 	fake := fakeJob(t, updatertest.JobContent{})
 	for name, o := range map[string]updater.FileOptions{
-		"parallel": {Parallel: -1}, "interval": {Wait: updater.WaitOptions{Interval: -1}}, "wait": {Wait: updater.WaitOptions{MaxWait: -1}},
+		"negative parallel": {Parallel: -1}, "parallel": {Parallel: 65}, "huge parallel": {Parallel: math.MaxInt}, "interval": {Wait: updater.WaitOptions{Interval: -1}}, "wait": {Wait: updater.WaitOptions{MaxWait: -1}},
+		"interval alone": {Wait: updater.WaitOptions{Interval: 1}}, "wait alone": {Wait: updater.WaitOptions{MaxWait: 1}},
 	} {
 		if _, err := fake.Client().DownloadFile(t.Context(), "7", target(t), o); !errors.Is(err, updater.ErrInvalidArgument) {
 			t.Errorf("%s: %v", name, err)

@@ -100,9 +100,18 @@ func ok(body string, header ...string) string {
 	return head(200, append(header, `ETag: "v1"`, "Content-Length: 20")...) + body
 }
 
-// part is a 206 with a body and its length.
+// part is a 206 of the same content, with a body and its length.
 func part(contentRange, body string, header ...string) string {
+	return untaggedPart(contentRange, body, append(header, `ETag: "v1"`)...)
+}
+
+func untaggedPart(contentRange, body string, header ...string) string {
 	return head(206, append(header, "Content-Range: "+contentRange, fmt.Sprint("Content-Length: ", len(body)))...) + body
+}
+
+// dated is the first half of a 200 that can be continued by its Last-Modified.
+func dated(header string) string {
+	return head(200, header, "Last-Modified: Fri, 20 Nov 2026 08:00:00 GMT", "Date: Fri, 20 Nov 2026 09:00:00 GMT", "Content-Length: 20") + half
 }
 
 func head(status int, header ...string) string {
@@ -124,7 +133,7 @@ func TestHostileService(t *testing.T) {
 	}{
 		{"longer than announced", []string{ok(whole + "more")}, whole, nil, 1, true},
 		{"shorter than announced", []string{ok(half), part("bytes 10-19/20", rest)}, whole, nil, 2, true},
-		{"shorter, time and again", []string{ok(half), head(206, "Content-Range: bytes 10-19/20", "Content-Length: 10")}, half, updater.ErrBadResponse, 6, false},
+		{"shorter, time and again", []string{ok(half), head(206, `ETag: "v1"`, "Content-Range: bytes 10-19/20", "Content-Length: 10")}, half, updater.ErrBadResponse, 6, false},
 		{"shorter, of a length that is none", []string{head(200, `ETag: "v1"`) + half}, half, nil, 1, false},
 		{"chunks without an end", []string{head(200, `ETag: "v1"`, chunks) + "a\r\n" + half + "\r\n", part("bytes 10-19/20", rest)}, whole, nil, 2, true},
 		{"a chunk that is none", []string{head(200, `ETag: "v1"`, chunks) + "a\r\n" + half + "\r\nzz\r\n", part("bytes 10-19/20", rest)}, whole, nil, 2, true},
@@ -132,9 +141,12 @@ func TestHostileService(t *testing.T) {
 		{"chunks, of which only the end is missing", []string{head(200, `ETag: "v1"`, chunks) + "14\r\n" + whole + "\r\n", head(416, "Content-Range: bytes */20", "Content-Length: 0")}, whole, nil, 2, true},
 		{"chunks, and a longer content", []string{head(200, `ETag: "v1"`, chunks) + "a\r\n" + half + "\r\n", head(416, "Content-Range: bytes */20", "Content-Length: 0"), ok(whole)}, half, updater.ErrChanged, 2, true},
 		{"chunks, and another content", []string{head(200, `ETag: "v1"`, chunks) + "a\r\n" + half + "\r\n", head(416, "Content-Range: bytes */10", `ETag: "v2"`, "Content-Length: 0"), ok(whole)}, half, updater.ErrChanged, 2, true},
-		{"a part in chunks, of which only the end is missing", []string{ok(half), head(206, "Content-Range: bytes 10-19/20", chunks) + "a\r\n" + rest + "\r\n"}, whole, nil, 2, true},
+		{"a part in chunks, of which only the end is missing", []string{ok(half), head(206, `ETag: "v1"`, "Content-Range: bytes 10-19/20", chunks) + "a\r\n" + rest + "\r\n"}, whole, nil, 2, true},
 
-		{"another ETag", []string{ok(half), part("bytes 10-19/20", rest, `ETag: "v2"`), ok(whole)}, half, updater.ErrChanged, 2, true},
+		{"another ETag", []string{ok(half), untaggedPart("bytes 10-19/20", rest, `ETag: "v2"`), ok(whole)}, half, updater.ErrChanged, 2, true},
+		{"no ETag", []string{ok(half), untaggedPart("bytes 10-19/20", rest), ok(whole)}, half, updater.ErrChanged, 2, true},
+		{"no weak ETag", []string{dated(`ETag: W/"v1"`), untaggedPart("bytes 10-19/20", rest), ok(whole)}, half, updater.ErrChanged, 2, true},
+		{"a date, and a part without", []string{dated("X: x"), untaggedPart("bytes 10-19/20", rest)}, whole, nil, 2, true},
 		{"another Last-Modified", []string{ok(half, "Last-Modified: Fri, 20 Nov 2026 08:00:00 GMT"), part("bytes 10-19/20", rest, "Last-Modified: Fri, 20 Nov 2026 08:00:01 GMT"), ok(whole)}, half, updater.ErrChanged, 2, true},
 		{"another total", []string{ok(half), part("bytes 10-19/21", rest), ok(whole)}, half, updater.ErrChanged, 2, true},
 		{"200 instead of 206", []string{ok(half), head(200, `ETag: "v2"`, "Content-Length: 20") + whole, ok(whole)}, half, updater.ErrChanged, 2, true},
@@ -148,7 +160,7 @@ func TestHostileService(t *testing.T) {
 		{"a part that ends behind the end", []string{ok(half), part("bytes 10-20/20", rest+"k")}, half, updater.ErrBadResponse, 2, false},
 		{"a part of no total", []string{ok(half), part("bytes 10-19/*", rest)}, half, updater.ErrBadResponse, 2, false},
 		{"a part of another length", []string{ok(half), part("bytes 10-19/20", rest+"k")}, half, updater.ErrBadResponse, 2, false},
-		{"a part in longer chunks", []string{ok(half), head(206, "Content-Range: bytes 10-19/20", chunks) + "b\r\n" + rest + "k\r\n0\r\n\r\n"}, whole, updater.ErrBadResponse, 2, false},
+		{"a part in longer chunks", []string{ok(half), head(206, `ETag: "v1"`, "Content-Range: bytes 10-19/20", chunks) + "b\r\n" + rest + "k\r\n0\r\n\r\n"}, whole, updater.ErrBadResponse, 2, false},
 		{"a part without a range", []string{ok(half), head(206, "Content-Length: 10") + rest}, half, updater.ErrBadResponse, 2, false},
 		{"a part with two ranges", []string{ok(half), part("bytes 10-19/20", rest, "Content-Range: bytes 0-9/20")}, half, updater.ErrBadResponse, 2, false},
 		{"several parts", []string{ok(half), head(206, "Content-Type: multipart/byteranges; boundary=x", "Content-Length: 100") + "\r\n--x\r\nContent-Range: bytes 10-19/20\r\n\r\n" + rest + "\r\n--x--\r\n"}, half, updater.ErrBadResponse, 2, false},
@@ -161,7 +173,7 @@ func TestHostileService(t *testing.T) {
 		{"a redirect of the rest to another host", []string{ok(half), head(307, "Location: "+elsewhere.base+"/", "Content-Length: 0")}, half, updater.ErrRedirect, 2, false},
 		{"a header bomb", []string{"HTTP/1.1 200 OK\r\n" + strings.Repeat("X-Bomb: "+strings.Repeat("x", 1000)+"\r\n", 1000)}, "", updater.ErrBadResponse, 1, false},
 		{"a header bomb before the rest", []string{ok(half), "HTTP/1.1 206 Partial Content\r\n" + strings.Repeat("X-Bomb: "+strings.Repeat("x", 1000)+"\r\n", 1000)}, half, updater.ErrBadResponse, 2, false},
-		{"an ETag bomb", []string{head(200, `ETag: "`+strings.Repeat("v", 60_000)+`"`, "Content-Length: 20") + half, part("bytes 10-19/20", rest)}, whole, nil, 2, true},
+		{"an ETag bomb", []string{head(200, `ETag: "`+strings.Repeat("v", 60_000)+`"`, "Content-Length: 20") + half, untaggedPart("bytes 10-19/20", rest, `ETag: "`+strings.Repeat("v", 60_000)+`"`)}, whole, nil, 2, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -218,7 +230,7 @@ func TestStalledWire(t *testing.T) {
 	if got, err := io.ReadAll(download); string(got) != whole || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
-	w = newWire(t, ok(hold), head(206, "Content-Range: bytes 0-19/20", "Content-Length: 20")+hold)
+	w = newWire(t, ok(hold), head(206, `ETag: "v1"`, "Content-Range: bytes 0-19/20", "Content-Length: 20")+hold)
 	download, err = w.client(t, updater.WithAttemptTimeout(20*time.Millisecond)).Download(t.Context(), "7")
 	if err != nil {
 		t.Fatal(err)
@@ -249,4 +261,25 @@ func TestTrickle(t *testing.T) {
 			t.Errorf("the file holds %d other bytes", len(got))
 		}
 	})
+}
+
+// TestDoubtfulPart: an answer longer than its range may have begun elsewhere, and
+// what it brought is not built upon.
+func TestDoubtfulPart(t *testing.T) {
+	wrong := head(206, `ETag: "v1"`, "Content-Range: bytes 10-19/20", "Transfer-Encoding: chunked") + "14\r\n" + whole + "\r\n0\r\n\r\n"
+	w := newWire(t, ok(half), wrong, ok(whole))
+	path := filepath.Join(t.TempDir(), "result")
+	client := w.client(t)
+	if _, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{}); !errors.Is(err, updater.ErrBadResponse) {
+		t.Error(err)
+	}
+	if names := beside(t, path); len(names) > 0 {
+		t.Errorf("left: %q", names)
+	}
+	if file, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil || w.requests[2].Header.Get("Range") != "" {
+		t.Errorf("%v, %v", file, err)
+	}
+	if got, _ := os.ReadFile(path); string(got) != whole {
+		t.Errorf("the file holds %q", got)
+	}
 }

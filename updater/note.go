@@ -20,6 +20,8 @@ const maxNote = 64 << 10
 
 func (p *partial) noteName() string { return p.name + ".json" }
 
+func (p *partial) newNoteName() string { return p.noteName() + ".new" }
+
 // kept returns the version of the content whose beginning an earlier call left,
 // and how much of it can be built upon. The last byte is asked for again, so that
 // also a whole content is found to be current.
@@ -70,7 +72,7 @@ func (p *partial) writeNote(resource string, v version, whole int64) error {
 	if err != nil {
 		return err
 	}
-	name := p.noteName() + ".new"
+	name := p.newNoteName()
 	if err := p.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -78,10 +80,15 @@ func (p *partial) writeNote(resource string, v version, whole int64) error {
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(data)
-	if err := errors.Join(err, file.Close()); err != nil {
-		p.root.Remove(name)
-		return err
+	err = file.Chmod(0o600) // what the umask took away
+	if err == nil {
+		_, err = file.Write(data)
 	}
-	return p.root.Rename(name, p.noteName())
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = p.root.Rename(name, p.noteName())
+	}
+	if err != nil {
+		p.root.Remove(name)
+	}
+	return err
 }

@@ -2,10 +2,14 @@ package updater
 
 import (
 	"context"
+	"errors"
+	"runtime"
 	"sync"
 )
 
 const (
+	// maxParallel is more than any service is glad to see.
+	maxParallel = 64
 	// probeSize is what the first request of a parallel download asks for, as its
 	// answer tells whether there are ranges, and of what length.
 	probeSize = 1 << 20
@@ -57,7 +61,8 @@ func (p *plan) finish(begin, end int64) bool {
 }
 
 // parallel fetches first, the part that the first request asked for, and the
-// segments behind it by several workers at once.
+// segments behind it by several workers at once. A worker that a callback of the
+// caller's ends, by a panic or by runtime.Goexit, ends the caller in the same way.
 func (t *transfer) parallel(ctx context.Context, cancel context.CancelFunc, first *content) error {
 	template := first.at(ctx, 0, 0)
 	plan := newPlan(first.pos, first.end, t.version.Length, t.options.Parallel)
@@ -79,6 +84,25 @@ func (t *transfer) parallel(ctx context.Context, cancel context.CancelFunc, firs
 			t.mu.Unlock()
 		}
 	}
+	var escape func()
+	guarded := func(c *content) {
+		returned := false
+		defer func() {
+			thrown := recover()
+			if returned {
+				return
+			}
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			failed = errWorkerEnded
+			cancel()
+			if escape = runtime.Goexit; thrown != nil {
+				escape = func() { panic(thrown) }
+			}
+		}()
+		work(c)
+		returned = true
+	}
 	var workers sync.WaitGroup
 	contents := []*content{first}
 	for range t.options.Parallel - 1 {
@@ -87,17 +111,25 @@ func (t *transfer) parallel(ctx context.Context, cancel context.CancelFunc, firs
 		}
 	}
 	for _, c := range contents {
-		workers.Go(func() { work(c) })
+		workers.Go(func() { guarded(c) })
 	}
 	workers.Wait()
+	if escape != nil {
+		escape()
+	}
+	if failed == nil && plan.whole != plan.total {
+		return errWorkerEnded
+	}
 	return failed
 }
+
+var errWorkerEnded = errors.New("a part of the content was not fetched")
 
 // segment reads one segment into its place.
 func (t *transfer) segment(plan *plan, c *content) error {
 	defer c.Close()
 	begin, end, at := c.pos, c.end, c.pos
-	_, err := fill(c, func(piece []byte) error {
+	err := fill(c, func(piece []byte) error {
 		if err := t.write(piece, at); err != nil {
 			return err
 		}

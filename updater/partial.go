@@ -23,9 +23,12 @@ var ErrBusy = errors.New("path is busy")
 // download again later, when its bytes are.
 type partial struct {
 	root *os.Root // the directory, so that no link leads out of it
+	dir  string   // as the caller calls it
 	base string   // the name that the content is to have
 	name string
 	file *os.File
+	// doubtful: what is in the file is not to be built upon.
+	doubtful bool
 }
 
 // errNotPrivate: some file systems know neither owners nor modes.
@@ -44,7 +47,7 @@ func openPartial(path string) (*partial, error) {
 	if err != nil {
 		return nil, fileError("the directory cannot be opened", err)
 	}
-	p := &partial{root: root, base: base, name: "." + base + ".part"}
+	p := &partial{root: root, dir: dir, base: base, name: "." + base + ".part"}
 	if err := p.open(); err != nil {
 		root.Close()
 		return nil, err
@@ -61,6 +64,9 @@ func (p *partial) open() error {
 		return fileError("the path cannot be replaced", &fs.PathError{Op: "download", Path: p.base, Err: syscall.EISDIR})
 	case !info.Mode().IsRegular() && info.Mode().Type() != fs.ModeSymlink:
 		return fileError("the path is no regular file", &fs.PathError{Op: "download", Path: p.base, Err: fs.ErrExist})
+	}
+	if _, err := p.root.Lstat(p.newNoteName()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fileError("the names of the partial file cannot be used", err) // too long, mostly
 	}
 	// The name changes hands when a download ends just now.
 	for range 100 {
@@ -89,8 +95,8 @@ func (p *partial) open() error {
 }
 
 // openOwn opens the partial file if it is this user's own, or makes it. Anything
-// else of the name, such as a link that leads elsewhere, is removed and nil is
-// returned.
+// else of the name, such as a link that leads elsewhere, or a file of a process that
+// was killed before it had its mode, is removed and nil is returned.
 func (p *partial) openOwn() (*os.File, error) {
 	info, err := p.root.Lstat(p.name)
 	switch {
@@ -126,7 +132,11 @@ func (p *partial) make() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := file.Stat()
+	err = file.Chmod(0o600) // what the umask took away
+	var made fs.FileInfo
+	if err == nil {
+		made, err = file.Stat()
+	}
 	if err == nil && isOwn(made) {
 		return file, nil
 	}
@@ -156,11 +166,8 @@ func (p *partial) begin(resource string, v version, from, whole int64) error {
 		err = p.file.Truncate(from)
 		if err == nil && from == 0 {
 			// The old bytes must be gone for good before the note is of new ones.
-			err = p.file.Sync()
+			err = p.sync()
 		}
-	}
-	if err == nil {
-		err = p.file.Chmod(0o600) // what the umask took away
 	}
 	if err == nil {
 		err = p.writeNote(resource, v, whole)
@@ -171,12 +178,14 @@ func (p *partial) begin(resource string, v version, from, whole int64) error {
 	return nil
 }
 
-// sync makes the content outlast a crash of the machine.
+// sync makes the content outlast a crash of the machine. Once it has failed, what
+// is read from the file need not be what was written, and a second one tells nothing.
 func (p *partial) sync() error {
-	if err := p.file.Sync(); err != nil {
-		return fileError("the file cannot be completed", err)
+	err := p.file.Sync()
+	if err != nil {
+		p.doubtful = true
 	}
-	return nil
+	return err
 }
 
 // commit gives the content its path.
@@ -185,26 +194,42 @@ func (p *partial) commit(size int64) error {
 	if err == nil && (info.Size() != size || !p.isNamed(p.file)) {
 		err = fs.ErrInvalid // somebody else has been at it
 	}
+	if err == nil && !p.isInPlace() {
+		p.doubtful = true // no later call would look for it here
+		return fileError("the path leads to another directory by now", fs.ErrInvalid)
+	}
 	if err == nil && !renamesOpenFiles {
 		err = p.file.Close()
 	}
 	if err == nil {
+		// Once it is renamed, the note can be that of the next download.
+		p.root.Remove(p.noteName())
+		p.doubtful = true
 		err = p.root.Rename(p.name, p.base)
 	}
 	if err != nil {
 		return fileError("the file cannot be completed", err)
 	}
-	p.root.Remove(p.noteName())
 	if err := syncDirectory(p.root); err != nil {
 		return fileError("the file is complete, but may not outlast a crash of the machine", err)
 	}
 	return nil
 }
 
+// isInPlace tells whether the caller's path still leads to the directory.
+func (p *partial) isInPlace() bool {
+	opened, err := p.root.Stat(".")
+	if err != nil {
+		return false
+	}
+	named, err := os.Stat(p.dir)
+	return err == nil && os.SameFile(opened, named)
+}
+
 // leave ends a download that failed. Only what a later one can build upon stays.
 func (p *partial) leave(resumable bool) {
 	info, err := p.file.Stat()
-	if err == nil && info.Size() > 1 && resumable || !p.isNamed(p.file) {
+	if err == nil && info.Size() > 1 && resumable && !p.doubtful || !p.isNamed(p.file) {
 		return
 	}
 	if !renamesOpenFiles {

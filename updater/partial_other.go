@@ -5,7 +5,6 @@ package updater
 import (
 	"io/fs"
 	"os"
-	"path/filepath"
 	"sync"
 
 	"github.com/carddata/carddata-go/internal/transport"
@@ -13,24 +12,33 @@ import (
 
 const renamesOpenFiles = false
 
-// locked are the partial files in use by this process. Without flock, another
-// process is not noticed.
-var locked sync.Map
+// locked are the partial files in use by this process, whatever paths lead to
+// them. Without flock, another process is not noticed.
+var locked = struct {
+	sync.Mutex
+	files map[*os.File]fs.FileInfo
+}{files: map[*os.File]fs.FileInfo{}}
 
 func lockFile(file *os.File) error {
-	if _, taken := locked.LoadOrStore(lockName(file), true); taken {
-		return transport.Reason("another download to the same path is under way", ErrBusy)
+	info, err := file.Stat()
+	if err != nil {
+		return fileError("the partial file cannot be locked", err)
 	}
+	locked.Lock()
+	defer locked.Unlock()
+	for _, other := range locked.files {
+		if os.SameFile(info, other) {
+			return transport.Reason("another download to the same path is under way", ErrBusy)
+		}
+	}
+	locked.files[file] = info
 	return nil
 }
 
-func unlockFile(file *os.File) { locked.Delete(lockName(file)) }
-
-func lockName(file *os.File) string {
-	if path, err := filepath.Abs(file.Name()); err == nil {
-		return path
-	}
-	return file.Name()
+func unlockFile(file *os.File) {
+	locked.Lock()
+	defer locked.Unlock()
+	delete(locked.files, file)
 }
 
 func isOwn(info fs.FileInfo) bool { return info.Mode().IsRegular() }

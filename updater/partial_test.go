@@ -2,6 +2,7 @@ package updater
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -39,4 +40,32 @@ func TestPartialChangesHands(t *testing.T) {
 		})
 	}
 	running.Wait()
+}
+
+// TestNoteGoesFirst: as soon as the partial file has its path, another download may
+// use the names beside it, so that the note is gone before. A path that cannot be
+// replaced shows it.
+func TestNoteGoesFirst(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "result")
+	p, err := openPartial(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	_, errWrite := p.file.WriteAt([]byte("ab"), 0)
+	errNote := p.writeNote("resource", version{Length: 2, ETag: `"v1"`, Validator: `"v1"`}, -1)
+	if err := errors.Join(errWrite, errNote, os.Mkdir(path, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.commit(2); err == nil {
+		t.Error("a directory was replaced")
+	}
+	if _, err := os.Lstat(filepath.Join(dir, p.noteName())); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the note: %v", err)
+	}
+	p.leave(true)
+	if _, err := os.Lstat(filepath.Join(dir, p.name)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the part: %v", err)
+	}
 }

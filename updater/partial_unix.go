@@ -32,10 +32,11 @@ func lockFile(file *os.File) error {
 // unlockFile is done by closing it.
 func unlockFile(*os.File) {}
 
-// isOwn tells whether a file is this user's alone, by no other name.
+// isOwn tells whether a file is this user's alone, to read and to write, by no other
+// name.
 func isOwn(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && info.Mode().IsRegular() && info.Mode().Perm()&0o077 == 0 && stat.Nlink == 1 && int(stat.Uid) == os.Geteuid()
+	return ok && info.Mode().IsRegular() && info.Mode().Perm()&0o677 == 0o600 && stat.Nlink == 1 && int(stat.Uid) == os.Geteuid()
 }
 
 // syncDirectory makes a rename outlast a crash, where the file system can.

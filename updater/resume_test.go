@@ -252,10 +252,10 @@ func TestWriteTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer download.Close()
-	if n, err := download.WriteTo(writerFunc(func(p []byte) (int, error) { return 0, full })); n != 0 || err != full {
+	if n, err := download.WriteTo(writerFunc(func(p []byte) (int, error) { return 7, full })); n != 7 || err != full {
 		t.Errorf("%d, %v", n, err)
 	}
-	if _, err := download.WriteTo(writerFunc(func(p []byte) (int, error) { return 1, nil })); err != io.ErrShortWrite {
-		t.Errorf("%v", err)
+	if n, err := download.WriteTo(writerFunc(func(p []byte) (int, error) { return 1, nil })); n != 1 || err != io.ErrShortWrite {
+		t.Errorf("%d, %v", n, err)
 	}
 }

@@ -12,7 +12,8 @@ import (
 // A transfer brings a result into a partial file.
 type transfer struct {
 	source  *source
-	partial *partial
+	path    string
+	partial *partial // nil while the job is waited for
 	options *FileOptions
 	version version
 	begun   bool // what the partial file held before is given up, or built upon
@@ -30,12 +31,7 @@ type transfer struct {
 func (t *transfer) run(ctx context.Context, resume bool) (*File, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var kept version
-	var from int64
-	if resume {
-		kept, from = t.partial.kept(t.source.resource())
-	}
-	c, err := t.options.Wait.wait(ctx, func() (*content, error) { return t.open(ctx, kept, from) })
+	c, err := t.options.Wait.wait(ctx, func() (*content, error) { return t.begin(ctx, resume) })
 	if err != nil {
 		if failed, ok := errors.AsType[*Error](err); ok {
 			t.attempts += failed.Attempts
@@ -48,7 +44,7 @@ func (t *transfer) run(ctx context.Context, resume bool) (*File, error) {
 		t.count(c)
 		return nil, c.failure(transport.Reason("the service does not mark the end of the content", ErrUnverified))
 	}
-	from = c.pos
+	from := c.pos
 	parallel := c.end >= 0 && c.end < c.version.Length
 	whole := int64(-1)
 	if parallel {
@@ -72,6 +68,38 @@ func (t *transfer) run(ctx context.Context, resume bool) (*File, error) {
 		return nil, err
 	}
 	return t.finish(ctx, c, from)
+}
+
+// begin takes the partial file and requests the content, or what is missing of it.
+// A job may be waited for for hours, so that what fails holds nothing meanwhile.
+func (t *transfer) begin(ctx context.Context, resume bool) (*content, error) {
+	if t.partial == nil {
+		p, err := openPartial(t.path)
+		if err != nil {
+			return nil, err
+		}
+		t.partial = p
+	}
+	var kept version
+	var from int64
+	if resume {
+		kept, from = t.partial.kept(t.source.resource())
+	}
+	c, err := t.open(ctx, kept, from)
+	if err != nil {
+		t.release()
+	}
+	return c, err
+}
+
+// release gives the partial file up, and leaves what a later call can build upon.
+func (t *transfer) release() {
+	if t.partial == nil {
+		return
+	}
+	t.partial.leave(!t.begun || t.version.Validator != "")
+	t.partial.close()
+	t.partial = nil
 }
 
 // open requests the content from an offset on, or its beginning if what was to
@@ -109,7 +137,7 @@ func (t *transfer) open(ctx context.Context, kept version, from int64) (*content
 
 func (t *transfer) sequential(c *content) error {
 	defer t.count(c)
-	_, err := fill(c, func(piece []byte) error {
+	err := fill(c, func(piece []byte) error {
 		if err := t.write(piece, t.bytes); err != nil {
 			return err
 		}
@@ -118,6 +146,9 @@ func (t *transfer) sequential(c *content) error {
 		t.report(c)
 		return nil
 	})
+	if c.excess {
+		t.partial.doubtful = true
+	}
 	return err
 }
 
@@ -151,13 +182,16 @@ func (t *transfer) count(c *content) {
 }
 
 func (t *transfer) finish(ctx context.Context, c *content, from int64) (*File, error) {
+	if t.version.Length >= 0 && t.bytes != t.version.Length {
+		return nil, c.failure(transport.Reason("the file is not as long as announced", transport.ErrBadResponse))
+	}
 	f := &File{
 		Size: t.bytes, ContentType: t.version.ContentType, ETag: t.version.ETag, LastModified: t.version.LastModified,
 		RequestID: t.requestID, Verified: c.framed, Attempts: t.attempts, Resumes: t.resumes, ResumedBytes: from,
 	}
 	// The disk works while the hash is completed.
 	if err := t.partial.sync(); err != nil {
-		return nil, err
+		return nil, fileError("the file cannot be completed", err)
 	}
 	if t.hash != nil {
 		sum, err := t.hash.sum(ctx)

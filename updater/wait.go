@@ -3,6 +3,7 @@ package updater
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -21,7 +22,10 @@ type WaitOptions struct {
 	// other failure ends the waiting. A 202 or 204 is a failure too, with that
 	// StatusCode. It is required, and could be:
 	//
-	//	func(e *updater.Error) bool { return e.StatusCode == 404 || e.Code == "job_not_ready" }
+	//	func(e *updater.Error) bool { return e.StatusCode == 202 || e.Code == "job_not_ready" }
+	//
+	// If a status alone tells, such as 404, and a job that does not exist answers the
+	// same, a wrong job id is waited for until MaxWait.
 	NotReady func(*Error) bool
 	// Interval is the wait before asking again, to which up to a fifth is added at
 	// random. A longer Retry-After of the service is obeyed. Zero is 30 seconds.
@@ -40,7 +44,7 @@ const (
 // again, as o says, until the job is. It ends with [ErrNotReady] as soon as
 // MaxWait, or the deadline of ctx, leaves no time to ask again.
 func (c *Client) DownloadWhenReady(ctx context.Context, jobID string, o WaitOptions, opts ...Option) (*Download, error) {
-	s, err := c.source(jobID, opts)
+	s, err := c.source(ctx, jobID, opts)
 	if err == nil && o.NotReady == nil {
 		err = transport.Invalid("WaitOptions.NotReady is nil")
 	}
@@ -50,14 +54,15 @@ func (c *Client) DownloadWhenReady(ctx context.Context, jobID string, o WaitOpti
 	if err != nil {
 		return nil, &Error{Operation: operation, Err: err}
 	}
-	opened, err := o.wait(ctx, func() (*content, error) { return s.open(ctx, 0, -1, version{}) })
-	if err != nil {
-		return nil, err
-	}
-	return newDownload(opened), nil
+	return newDownload(ctx, func(ctx context.Context) (*content, error) {
+		return o.wait(ctx, func() (*content, error) { return s.open(ctx, 0, -1, version{}) })
+	})
 }
 
 func (o *WaitOptions) check() error {
+	if o.NotReady == nil && (o.Interval != 0 || o.MaxWait != 0) {
+		return transport.Invalid("WaitOptions.NotReady is nil, and would never wait")
+	}
 	if o.Interval < 0 || o.MaxWait < 0 {
 		return transport.Invalid("a time of the WaitOptions is negative")
 	}
@@ -85,7 +90,7 @@ func (o *WaitOptions) wait(ctx context.Context, open func() (*content, error)) (
 			return nil, err
 		}
 		attempts += failed.Attempts
-		pause := max(interval, failed.RetryAfter)
+		pause := min(max(interval, failed.RetryAfter), math.MaxInt64/2) // for the sum
 		pause += rand.N(pause/5 + 1)
 		last := *failed
 		last.Attempts = attempts

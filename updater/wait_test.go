@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,6 +36,7 @@ func TestDownloadWhenReady(t *testing.T) {
 		{"another failure", []fault{{Status: 404}, {Status: 403}}, updater.WaitOptions{}, 0, []error{updater.ErrForbidden}, 2, 30 * time.Second, 36 * time.Second},
 		{"not within the time", many(404), updater.WaitOptions{Interval: time.Minute, MaxWait: 5 * time.Minute}, 0, []error{updater.ErrNotReady, updater.ErrNotFound}, 5, 4 * time.Minute, 5 * time.Minute},
 		{"not within an hour", many(404), updater.WaitOptions{Interval: 25 * time.Minute}, 0, []error{updater.ErrNotReady}, 3, 50 * time.Minute, time.Hour},
+		{"an interval for ever", many(404), updater.WaitOptions{Interval: math.MaxInt64}, 0, []error{updater.ErrNotReady}, 1, 0, 0},
 		{"not within the deadline", many(404), updater.WaitOptions{Interval: time.Minute}, 90 * time.Second, []error{updater.ErrNotReady, updater.ErrNotFound, context.DeadlineExceeded}, 2, time.Minute, 72 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -116,16 +120,39 @@ func TestUnusableWaitOptions(t *testing.T) {
 	}
 }
 
-// TestFileWhenReady: a file waits for its job too, and the wait holds its path.
+// TestFileWhenReady: a file waits for its job too, and holds nothing meanwhile:
+// what others did at the path by then counts.
 func TestFileWhenReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := target(t)
 		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, updatertest.Fault{Status: 404}, updatertest.Fault{Status: 202})
+		interrupted := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
 		o := updater.FileOptions{Wait: updater.WaitOptions{NotReady: notReady}}
+		time.AfterFunc(time.Second, func() {
+			if names := beside(t, path); len(names) != 1 {
+				t.Errorf("while it waits: %q", names)
+			}
+			for _, name := range openFiles() {
+				if name == filepath.Dir(path) {
+					t.Errorf("while it waits, the directory is open")
+				}
+			}
+			interrupt(t, interrupted, path, 500, updater.FileOptions{})
+		})
 		file, err := fake.Client().DownloadFile(t.Context(), "7", path, o)
-		if err != nil || file.Attempts != 3 {
-			t.Errorf("%#v, %v", file, err)
+		if err != nil || file.Attempts != 3 || file.ResumedBytes != 499 {
+			t.Errorf("%+v, %v", show(file), err)
 		}
 		holds(t, path, sample(1000))
 	})
+}
+
+// openFiles are the files that this process has open, where the system tells.
+func openFiles() (names []string) {
+	entries, _ := os.ReadDir("/proc/self/fd")
+	for _, entry := range entries {
+		name, _ := os.Readlink("/proc/self/fd/" + entry.Name())
+		names = append(names, name)
+	}
+	return names
 }

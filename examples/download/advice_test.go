@@ -45,6 +45,7 @@ func TestExitCodes(t *testing.T) {
 		{nil, []string{"-size", "-1"}, 2, "download: invalid value"},
 		{nil, []string{"-parallel", "0"}, 2, "download: -parallel and -ranges must be"},
 		{nil, []string{"-ranges", "-1"}, 2, "download: -parallel and -ranges must be"},
+		{nil, []string{"-ranges", "65"}, 2, "download: -parallel and -ranges must be"},
 		{nil, []string{"-interval", "0s"}, 2, "download: -parallel and -ranges must be"},
 		{nil, []string{"-not-ready", "404,"}, 2, "download: invalid value"},
 		{nil, []string{"-read", "xml"}, 2, "download: -read must be csv, ndjson or json"},

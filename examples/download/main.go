@@ -32,7 +32,7 @@ standard output: masked on a terminal, as it is to a pipe or a file.
                     which need {merchant} in -o
   -parallel N       merchants at the same time (4)
   -ranges N         parts of a result at the same time, where links limit each
-                    connection (1)
+                    connection (1, at most 64)
   -no-hash          leaves out the SHA-256, which takes some time
   -accept-unverified
                     takes a result whose end the service does not mark, so that one cut
@@ -152,8 +152,8 @@ func (c *config) check(arguments int) error {
 	switch {
 	case arguments > 0:
 		return target.Usage("download: no arguments besides flags (-h helps)")
-	case c.parallel < 1, c.ranges < 1, c.wait <= 0, c.interval <= 0:
-		return target.Usage("download: -parallel and -ranges must be at least 1, -wait and -interval positive")
+	case c.parallel < 1, c.ranges < 1, c.ranges > 64, c.wait <= 0, c.interval <= 0:
+		return target.Usage("download: -parallel and -ranges must be at least 1 and -ranges at most 64, -wait and -interval positive")
 	case len(c.merchants) > 1 && !strings.Contains(c.path, merchantMark):
 		return target.Usage("download: several merchants need -o with %s in it", merchantMark)
 	case c.read != "" && formats[c.read] == nil:

@@ -22,6 +22,9 @@
 //     x-merchant-id of each request is in [Server.Requests].
 //   - Job 42 exists, and is a CSV file of invented columns.
 //   - Status 200 for a result, with Content-Length, a strong ETag and support for
-//     Range and If-Range, and so 206 and 416; 401 without credential or merchant id, 404 for an unknown job, with
-//     the code job_not_found; all values in the error object.
+//     Range and If-Range, and so 206 and 416; 401 without credential or merchant id,
+//     404 for an unknown job, with the code job_not_found; all values in the error
+//     object.
+//   - What a job answers that is not ready: script it, as in the example of
+//     [Server.Script].
 package updatertest

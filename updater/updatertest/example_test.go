@@ -2,11 +2,14 @@ package updatertest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/carddata/carddata-go/internal/exampletest"
+	"github.com/carddata/carddata-go/updater"
 	"github.com/carddata/carddata-go/updater/updatertest"
 )
 
@@ -29,6 +32,60 @@ func ExampleServer() {
 	fmt.Printf("%s, %d resumed, %v\n", content, download.Resumes, err)
 	// Output:
 	// the whole content, 1 resumed, <nil>
+}
+
+// A job becomes ready: the first answers are what you know of yours, and inside
+// testing/synctest the hours between them pass at once.
+func ExampleServer_Script() {
+	var t exampletest.T // in a test, its own t
+	defer t.End()
+
+	fake := updatertest.NewServer(&t)
+	fake.SetJob("7", "text/plain", []byte("the whole content"))
+	notReady := updatertest.Fault{Status: 409, Body: `{"code":"job_not_ready"}`}
+	fake.Script(notReady, notReady)
+
+	download, err := fake.Client().DownloadWhenReady(context.Background(), "7", updater.WaitOptions{
+		NotReady: func(e *updater.Error) bool { return e.Code == "job_not_ready" },
+		Interval: time.Millisecond,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer download.Close()
+	content, err := io.ReadAll(download)
+	fmt.Printf("%s, after %d requests, %v\n", content, len(fake.Requests()), err)
+	// Output:
+	// the whole content, after 3 requests, <nil>
+}
+
+// The content changes in the middle: the link breaks, and when the rest is asked
+// for, there is another version. A file is begun anew; a stream ends with ErrChanged.
+func ExampleServer_SetJobContent() {
+	var t exampletest.T // in a test, its own t
+	defer t.End()
+
+	fake := updatertest.NewServer(&t)
+	fake.SetJob("7", "text/plain", []byte("old content"))
+	fake.ScriptFunc(func(r updatertest.Request) updatertest.Fault {
+		if r.Header.Get("Range") == "" {
+			return updatertest.Fault{Truncate: 4}
+		}
+		fake.SetJob("7", "text/plain", []byte("new content"))
+		return updatertest.Fault{}
+	})
+
+	download, err := fake.Client().Download(context.Background(), "7")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer download.Close()
+	content, err := io.ReadAll(download)
+	fmt.Printf("%q, changed: %v\n", content, errors.Is(err, updater.ErrChanged))
+	// Output:
+	// "old ", changed: true
 }
 
 // Results of any size cost no memory, and links can be as bad as they are: here each
