@@ -26,8 +26,8 @@
 //	│ retry loop: policy, random wait, budget, deadline   │
 //	│      ┌───────────────────────────────────────────┐  │
 //	│      │ one attempt                               │  │
-//	│      │   pause the service asked for, limiter    │  │
 //	│      │   token source                            │  │
+//	│      │   pause the service asked for, limiter    │  │
 //	│      │   your http.Client's transport, or ours ──┼──┼──▶ service
 //	│      │   evidence: did a byte leave?             │  │
 //	│      │   bounded read, or a stream               │  │

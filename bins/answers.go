@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/transport"
 )
 
 // An answerStore is where bulk lookups and loaders find and keep answers: in
@@ -20,7 +22,9 @@ type answerStore struct {
 func newAnswerStore(operation string, c Cache, entries int, enhanced *bool, ranges bool) *answerStore {
 	s := &answerStore{
 		enhanced: enhancementOf(enhanced), ranges: ranges,
-		missing: func() error { return &Error{Operation: operation, Err: ErrMissing} },
+		missing: func() error {
+			return &Error{Operation: operation, Err: transport.Reason(ErrMissing.Error(), ErrMissing)}
+		},
 	}
 	switch m, ok := c.(*MemoryCache); {
 	case m != nil:

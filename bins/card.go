@@ -2,7 +2,10 @@ package bins
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
+
+	"github.com/carddata/carddata-go/internal/mask"
 )
 
 // Data is the data of a result item.
@@ -50,6 +53,14 @@ type Card struct {
 	MultiAccountAccessIndicator  string                `json:"multi_account_access_indicator"`
 	SharedBIN                    Optional[bool]        `json:"shared_bin"`
 	FlaggedForDeleteRemainingWks Optional[int64]       `json:"flagged_for_delete_remaining_wks"` // weeks
+}
+
+// Format prints the card, with its number and its correlation id masked.
+func (c Card) Format(state fmt.State, verb rune) {
+	type plain Card
+	p := plain(c)
+	p.CorrelationID = mask.Text(p.CorrelationID)
+	fmt.Fprintf(state, fmt.FormatString(state, verb), p)
 }
 
 // LogValue logs the card's number masked and its brand. JSON of a Card, which a

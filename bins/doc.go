@@ -11,7 +11,7 @@
 //		if err != nil {
 //			continue // this card is unknown; the others may be known
 //		}
-//		fmt.Println(result.BIN, card.CardBrand, card.Country.Alpha2, card.Prepaid.Or(false))
+//		fmt.Println(bins.NewIdentifier(result.BIN), card.CardBrand, card.Country.Alpha2, card.Prepaid.Or(false))
 //	}
 //
 // # Card identifiers
@@ -24,7 +24,7 @@
 //
 // The service may leave any member null or out. Strings then read "", nested
 // objects are empty, and booleans and integers are [Optional]: their reader says
-// what "not stated" means for him.
+// what "not stated" means for them.
 //
 // # Any number of cards
 //

@@ -110,3 +110,13 @@ func TestIdentifierAsJSON(t *testing.T) {
 		}
 	}
 }
+
+func TestCardIsPrintedMasked(t *testing.T) {
+	card := bins.Card{CorrelationID: "4111111111111111", CardBrand: "FIRST BRAND"}
+	for _, text := range []string{fmt.Sprintf("%+v", card), fmt.Sprintf("%v", &card), fmt.Sprintf("%s", bins.Data{Card: &card})} {
+		testkit.NoSecret(t, "a card", text, "4111111111111111")
+		if !strings.Contains(text, "FIRST BRAND") {
+			t.Error(text)
+		}
+	}
+}

@@ -13,7 +13,7 @@ import (
 // or 0, which route payments differently. The zero value is "not stated", and
 // no method panics.
 //
-//	if debit, stated := card.Prepaid.Get(); stated && debit { … }
+//	if prepaid, stated := card.Prepaid.Get(); stated && prepaid { … }
 //	length := card.Number.Length.Or(16)
 type Optional[T bool | int64] struct {
 	value  T

@@ -49,10 +49,11 @@ var (
 	ErrResponseTooLarge = transport.ErrResponseTooLarge
 )
 
-// An Error is why a call failed. Its text names the operation, the status, the
-// attempts and the request id; it never quotes a body, a header, an address, an
-// id of the caller's or a card number, whatever verb prints it. The fields do
-// hold what the service wrote: take care where they go.
+// An Error is why a call failed. Its text names the operation, the status and the
+// attempts. Of what the service wrote it quotes no more than a code and a request
+// id of harmless form, and none that repeats a credential or an id of the caller's,
+// whatever verb prints it. The fields do hold what the service wrote: take care
+// where they go.
 type Error struct {
 	Operation  string          // what was called
 	StatusCode int             // of the last answer; 0 if none came

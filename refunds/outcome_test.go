@@ -3,6 +3,7 @@ package refunds_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -137,5 +138,15 @@ func TestErrorAsJSON(t *testing.T) {
 	testkit.NoLeak(t, *e, "canary")
 	if text := string(testkit.Encoded(t, e)); text != `"`+e.Error()+`"` || !errors.Is(e, refunds.ErrRateLimited) {
 		t.Errorf("as JSON: %s", text)
+	}
+}
+
+func TestAdditionalDataIsNotPrinted(t *testing.T) {
+	data := refunds.AdditionalData{
+		OrderID: "order-1", Description: "canary", MerchantAccountID: "canary", Metadata: map[string]any{"k": "canary"},
+	}
+	testkit.NoLeak(t, data, "canary")
+	if text := fmt.Sprintf("%+v", data); text != "additional data of order order-1" {
+		t.Error(text)
 	}
 }

@@ -84,6 +84,17 @@ type AdditionalData struct {
 	Metadata map[string]any `json:"metadata,omitzero"`
 }
 
+// Format prints no more than the order, whatever the verb: description and
+// metadata may hold anything.
+func (a AdditionalData) Format(state fmt.State, verb rune) {
+	transport.Format(state, verb, "additional data of order "+a.OrderID)
+}
+
+// LogValue logs the order.
+func (a AdditionalData) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("order_id", a.OrderID))
+}
+
 // SVCCodes holds the codes that the service defines.
 type SVCCodes struct {
 	// SVCRefundStatus is a refund status code, such as "amount_too_high". The

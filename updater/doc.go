@@ -1,5 +1,5 @@
 // Package updater downloads the results of account updater jobs (interface,
-// endpoint 3), as streams of any size.
+// endpoint 3), of any size, to files or as streams.
 //
 //	client, err := updater.NewClient("https://updater.example.com", merchantID, updater.StaticToken(accessToken))
 //	…

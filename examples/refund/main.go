@@ -17,8 +17,8 @@ const usage = `usage: refund [-fault NAME] [FILE]
 
 Submits the refund record in FILE, or on standard input, and prints what became
 of it. The record is the JSON object of the service's interface; members that it
-does not have are refused. In the sandbox, a demo record is submitted if standard
-input is a terminal or /dev/null.
+does not have are refused. In the built-in sandbox, a demo record is submitted if
+standard input is a terminal or /dev/null.
 
   -fault NAME  in the built-in sandbox only, what goes wrong:
     drop-before  the connection breaks before the request is read

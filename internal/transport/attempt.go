@@ -20,7 +20,8 @@ type attempt struct {
 	queued   time.Duration // until then, for the limiter, a pause and a token
 	witness  witness
 	evidence Evidence
-	header   http.Header
+	header   http.Header // of the answer
+	request  http.Header
 	token    string
 	body     []byte
 	stream   io.ReadCloser
@@ -64,7 +65,7 @@ func (r *run) RoundTrip(req *http.Request) (*http.Response, error) {
 	timer := newTimer(r.settings.AttemptTimeout, expire)
 	w := &a.witness
 	out := req.WithContext(w.watch(ctx))
-	out.Header = header
+	out.Header, a.request = header, header
 	// Without GetBody neither net/http nor a redirect sends a body again.
 	out.GetBody = nil
 	began := time.Now()
@@ -92,7 +93,7 @@ func (r *run) RoundTrip(req *http.Request) (*http.Response, error) {
 	} else {
 		a.evidence.StatusCode = resp.StatusCode
 	}
-	r.log.attempt(r.attempts, a)
+	r.log.attempt(r.attempts, a, r.requestID(a))
 	if a.stream == nil {
 		timer.Stop()
 		cancel(nil)

@@ -185,6 +185,26 @@ func refused(call *Call, err error) Result {
 	}
 }
 
+func (r *run) requestID(a *attempt) string { return r.conceal(a, requestID(a.header)) }
+
+// conceal hides what the service repeats of the caller's own credentials and ids
+// in a code or a request id, which are printed.
+func (r *run) conceal(a *attempt, s string) string {
+	repeats := func(own string) bool {
+		own = strings.TrimPrefix(own, "Bearer ")
+		return own != "" && (s == own || len(own) >= 8 && strings.Contains(s, own))
+	}
+	for _, values := range a.request {
+		if slices.ContainsFunc(values, repeats) {
+			return "****"
+		}
+	}
+	if slices.ContainsFunc(strings.Split(r.call.Path, "/"), repeats) {
+		return "****"
+	}
+	return s
+}
+
 // requestID takes the first of the headers in common use; the service documents
 // none.
 func requestID(h http.Header) string {

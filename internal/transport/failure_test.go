@@ -1,10 +1,12 @@
 package transport
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -108,9 +110,36 @@ func TestErrorBodyIsBounded(t *testing.T) {
 }
 
 func TestRequestIDs(t *testing.T) {
-	for header, want := range map[string]string{"X-Request-Id": "1", "X-Correlation-Id": "1", "Request-Id": "1", "X-Other": ""} {
-		if got := newClient(t, serve(status(404, header, " 1 "))).get(t.Context()).Failure.RequestID; got != want {
+	for header, want := range map[string]string{"X-Request-Id": "r-1", "X-Correlation-Id": "r-1", "Request-Id": "r-1", "X-Other": ""} {
+		if got := newClient(t, serve(status(404, header, " r-1 "))).get(t.Context()).Failure.RequestID; got != want {
 			t.Errorf("%s: %q", header, got)
+		}
+	}
+}
+
+// TestRepeatedSecretsAreConcealed proves that a service which repeats a credential
+// or an id where codes and request ids stand gets none into an error or a log.
+func TestRepeatedSecretsAreConcealed(t *testing.T) {
+	for _, own := range []string{"token-canary", "header-canary", "account-canary", "1"} {
+		for _, said := range []string{own, "x-" + own + "-y"} {
+			if own == "1" && said != own {
+				continue // too short to be told from any other text
+			}
+			var log bytes.Buffer
+			network := roundTripper(func(*http.Request) (*http.Response, error) {
+				return reply(400, `{"error":{"code":"`+said+`"}}`, "X-Request-Id", said), nil
+			})
+			call := write()
+			call.Path = "/v1/account-canary/1"
+			c := newClient(t, network, WithTokenSource(StaticToken("token-canary")), WithHeader("X-Key", "header-canary"),
+				WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
+			r := c.Do(t.Context(), call, nil)
+			if text := Describe("test", r.Failure) + log.String(); strings.Contains(text, "code "+said) || strings.Contains(text, "request id "+said) || strings.Contains(text, "canary") {
+				t.Error(text)
+			}
+			if r.Failure.Code != "****" || r.RequestID != "****" {
+				t.Errorf("%s: code %q, request id %q", said, r.Failure.Code, r.RequestID)
+			}
 		}
 	}
 }

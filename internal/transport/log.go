@@ -33,7 +33,7 @@ func (l callLog) event(level slog.Level, message string, attrs ...slog.Attr) {
 	l.logger.LogAttrs(l.ctx, level, message, attrs...)
 }
 
-func (l callLog) attempt(n int, a *attempt) {
+func (l callLog) attempt(n int, a *attempt, requestID string) {
 	if l.logger == nil {
 		return
 	}
@@ -44,8 +44,8 @@ func (l callLog) attempt(n int, a *attempt) {
 		slog.Duration("duration", a.evidence.Ended.Sub(a.evidence.Began)),
 		slog.String("result", matrix[a.point].words),
 	}
-	if id := requestID(a.header); isPrintableToken(id) {
-		attrs = append(attrs, slog.String("request_id", id))
+	if isPrintableToken(requestID) {
+		attrs = append(attrs, slog.String("request_id", requestID))
 	}
 	l.event(slog.LevelDebug, "attempt", attrs...)
 }
@@ -78,6 +78,9 @@ func (l callLog) streamed(bytes int64, took time.Duration, end error) {
 func (l callLog) budgetSpent() { l.event(slog.LevelWarn, "retry budget spent") }
 
 func (l callLog) done(r *Result, a *attempt, took time.Duration) {
+	if l.logger == nil {
+		return
+	}
 	level := slog.LevelDebug
 	if r.Failure != nil {
 		level = slog.LevelInfo
@@ -90,6 +93,9 @@ func (l callLog) done(r *Result, a *attempt, took time.Duration) {
 	}
 	if l.call.Write {
 		attrs = append(attrs, slog.String("outcome", r.Outcome.String()))
+	}
+	if isPrintableToken(r.RequestID) {
+		attrs = append(attrs, slog.String("request_id", r.RequestID))
 	}
 	l.event(level, "call", attrs...)
 }

@@ -152,7 +152,7 @@ func (r *run) result(ctx context.Context) Result {
 		Evidence:   a.evidence,
 		StatusCode: a.evidence.StatusCode,
 		Header:     a.header,
-		RequestID:  requestID(a.header),
+		RequestID:  r.requestID(a),
 		Attempts:   r.attempts,
 		Body:       a.body,
 		Stream:     a.stream,
@@ -178,7 +178,7 @@ func (r *run) failure(ctx context.Context, a *attempt) *Failure {
 	f := &Failure{
 		Operation:  r.call.Operation,
 		StatusCode: a.evidence.StatusCode,
-		RequestID:  requestID(a.header),
+		RequestID:  r.requestID(a),
 		RetryAfter: a.retryAfter(),
 		Attempts:   r.attempts,
 		Body:       a.body,
@@ -193,6 +193,7 @@ func (r *run) failure(ctx context.Context, a *attempt) *Failure {
 	}
 	if f.StatusCode >= 300 {
 		decodeErrorBody(f)
+		f.Code = r.conceal(a, f.Code)
 	}
 	if r.stopped != nil && !r.waiting {
 		f.Err = because(r.stopped.reason().Error(), r.stopped.reason(), f.Err)
