@@ -18,7 +18,7 @@ func correlate(sent []string, items []Result) []int {
 	// An item that names the very card number may name its BIN too.
 	c.byName((*Result).echo)
 	c.byName(func(r *Result) string { return r.BIN })
-	if slices.Contains(c.found, -1) {
+	if slices.Contains(c.found, -1) && !c.isInOrder() {
 		c.compare()
 		c.byElimination()
 		c.byPosition()
@@ -70,6 +70,26 @@ func (c *correlation) isCutEcho(i, j int, named map[string]int) bool {
 		}
 	}
 	return false
+}
+
+// isInOrder matches by position at once where each open identifier lies in the
+// range of the item at its place: comparing all with all would come to the same.
+func (c *correlation) isInOrder() bool {
+	if len(c.sent) != len(c.items) {
+		return false
+	}
+	for i, j := range c.found {
+		if j >= 0 && j != i {
+			return false
+		}
+		if item := newClue(&c.items[i]); j < 0 && item.fit(newSpanned(c.sent[i])) != holds {
+			return false
+		}
+	}
+	for i := range c.found {
+		c.match(i, i)
+	}
+	return true
 }
 
 // compare rates every identifier against every item, for what names left open.

@@ -3,11 +3,7 @@ package bins
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
-	"encoding/json"
-	"reflect"
 	"slices"
-	"strconv"
 )
 
 // A template is what many cards have in common: a Card without its range and
@@ -36,41 +32,12 @@ func templateOf(card *Card, known func(key templateKey) *template) *template {
 		b := &common.AdditionalCardBrands[i]
 		b.BINMin, b.BINMax = swapped(b.BINMin, card.BINMin, cardsOwn), swapped(b.BINMax, card.BINMax, cardsOwn)
 	}
-	content := appendContent(make([]byte, 0, 2<<10), reflect.ValueOf(&common).Elem())
+	content := common.appendContent(make([]byte, 0, 2<<10))
 	key := templateKey(sha256.Sum256(content))
 	if t := known(key); t != nil {
 		return t
 	}
 	return &template{common: common, key: key, size: len(content)}
-}
-
-var rawMessage = reflect.TypeFor[json.RawMessage]()
-
-// appendContent appends all that v holds, so that different values append
-// different bytes. JSON would do the same at five times the time.
-func appendContent(b []byte, v reflect.Value) []byte {
-	switch v.Kind() {
-	case reflect.String:
-		return append(append(binary.AppendUvarint(b, uint64(v.Len())), v.String()...), 's')
-	case reflect.Bool:
-		return strconv.AppendBool(b, v.Bool())
-	case reflect.Int64:
-		return binary.AppendVarint(b, v.Int())
-	case reflect.Struct:
-		// Value.Fields would take six times as long; the order does not matter.
-		for i := v.NumField() - 1; i >= 0; i-- {
-			b = appendContent(b, v.Field(i))
-		}
-	case reflect.Slice:
-		b = binary.AppendUvarint(b, uint64(v.Len()))
-		if v.Type() == rawMessage {
-			return append(b, v.Bytes()...)
-		}
-		for i := range v.Len() {
-			b = appendContent(b, v.Index(i))
-		}
-	}
-	return b
 }
 
 type templates map[templateKey]*template
