@@ -27,6 +27,8 @@ type scanner func(columns ...any) error
 type transaction interface {
 	session
 	insertJobs(ctx context.Context, jobs []river.InsertManyParams) error
+	// lock keeps other transactions from enqueueing records with these names.
+	lock(ctx context.Context, names []string) error
 }
 
 // A database holds the refunds and the queue. As a session, each statement is a
@@ -41,6 +43,8 @@ type database interface {
 	hold(ctx context.Context, worker string) (lease, error)
 	// isDead tells whether a worker that once held a lease does so no more.
 	isDead(ctx context.Context, worker string) (bool, error)
+	// anyWorker tells whether one holds a lease.
+	anyWorker(ctx context.Context) (bool, error)
 	close()
 }
 

@@ -14,7 +14,9 @@ func TestDemo(t *testing.T) {
 	dir := t.TempDir()
 	// The demo has nothing to do with a database that the environment names.
 	vars := program.Variables{"DATABASE_URL": "postgres://secret-canary@192.0.2.1/x", "CARDDATA_REFUND_URL": "https://refund.invalid"}
-	got := program.Run(t, program.Command(t, vars, binary, "demo", "-dir", dir))
+	cmd := program.Command(t, vars, binary, "demo", "-dir", ".")
+	cmd.Dir = dir
+	got := program.Run(t, cmd)
 	got.CheckMasked(t, "canary")
 	if got.Code != 0 {
 		t.Fatalf("%+v", got)
@@ -22,6 +24,7 @@ func TestDemo(t *testing.T) {
 	for _, line := range []string{
 		`enqueued +1,805 +of 2,000; 195 were`, `killed +3 `, `accepted +1,[0-9]{3}`, `rejected +[1-9]`, `unknown +[1-9][0-9]+ +awaiting`,
 		`ghosts +0 `, `lost +0 `, `doubled +0 `, `wrong +0 `, ` +422 amount_too_high +[1-9]`, ` +no answer +[1-9]`,
+		`look around: .* -db /.*outbox\.db$`,
 	} {
 		if !regexp.MustCompile(`(?m)^` + line).MatchString(got.Stdout) {
 			t.Errorf("no line %s in\n%s", line, got.Stdout)

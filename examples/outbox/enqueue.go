@@ -67,6 +67,9 @@ func (p *process) enqueue(ctx context.Context, args []string) (int, error) {
 	case *account == "":
 		return 0, target.Usage("outbox: the account is missing: give -account or set CARDDATA_ACCOUNT_ID")
 	}
+	if err := acceptable(*account, &refunds.Refund{RefundID: "any"}); err != nil {
+		return 0, target.Usage("outbox: the account cannot be used: %v", err)
+	}
 	file, err := os.Open(*in)
 	if err != nil {
 		return 0, target.Usage("outbox: %v", err)
@@ -103,13 +106,12 @@ func (p *process) enqueue(ctx context.Context, args []string) (int, error) {
 }
 
 func (i *intake) take(ctx context.Context, r row) error {
-	if r.bad != nil {
-		i.refuse(r.line, r.bad.Error())
-		return ctx.Err()
+	if r.bad == nil {
+		r.bad = acceptable(i.account, r.record)
 	}
 	i.waiting = append(i.waiting, r)
 	if len(i.waiting) < rowsPerTransaction {
-		return nil
+		return ctx.Err()
 	}
 	return i.flush(ctx)
 }
@@ -119,11 +121,13 @@ func (i *intake) refuse(line int, reason string) {
 	fmt.Fprintln(i.p.stderr, target.Line(fmt.Sprintf("line %d: refused: %s", line, reason)))
 }
 
-// flush enqueues what waits, in one transaction.
+// flush enqueues what waits, in one transaction, and reports in the lines' order.
 func (i *intake) flush(ctx context.Context) error {
-	records := make([]*refunds.Refund, len(i.waiting))
-	for n, r := range i.waiting {
-		records[n] = r.record
+	var records []*refunds.Refund
+	for _, r := range i.waiting {
+		if r.bad == nil {
+			records = append(records, r.record)
+		}
 	}
 	var placements []placement
 	err := i.db.transact(ctx, func(tx transaction) (err error) {
@@ -133,9 +137,14 @@ func (i *intake) flush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for n, p := range placements {
-		line := i.waiting[n].line
+	for _, r := range i.waiting {
+		line, p := r.line, placement{}
+		if r.bad == nil {
+			p, placements = placements[0], placements[1:]
+		}
 		switch {
+		case r.bad != nil:
+			i.refuse(line, r.bad.Error())
 		case p.row != 0 && p.earlier != 0:
 			i.updates++
 			i.taken++

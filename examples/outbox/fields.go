@@ -3,13 +3,16 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/carddata/carddata-go/refunds"
@@ -75,7 +78,43 @@ func set(record *refunds.Refund, path, text string) error {
 		if err := decoder.Decode(&metadata); err != nil || decoder.InputOffset() != int64(len(text)) || metadata == nil {
 			return fmt.Errorf("%s must be an object", path)
 		}
+		if loneSurrogate(text) {
+			return errSurrogate
+		}
+		if !unique(json.NewDecoder(strings.NewReader(text))) {
+			return fmt.Errorf("a member of %s stands there twice", path)
+		}
 		field.Set(reflect.ValueOf(metadata))
+	}
+	return nil
+}
+
+// maxIndexed bounds what stands in an index, where PostgreSQL takes no more than
+// about 2,700 bytes a row.
+const maxIndexed = 512
+
+// gatekeeper is a client that sends nothing: it knows what the library refuses.
+var gatekeeper = sync.OnceValues(func() (*refunds.Client, error) {
+	nowhere := roundTripper(func(*http.Request) (*http.Response, error) { return nil, errors.ErrUnsupported })
+	return refunds.NewClient("https://localhost", refunds.WithHTTPClient(&http.Client{Transport: nowhere}))
+})
+
+// acceptable tells whether a record can be stored, and later be sent.
+func acceptable(account string, record *refunds.Refund) error {
+	client, err := gatekeeper()
+	if err != nil {
+		return err
+	}
+	if record != nil {
+		if err := complete(record); err != nil {
+			return err
+		}
+	}
+	if len(account) > maxIndexed {
+		return fmt.Errorf("the account is longer than %d bytes", maxIndexed)
+	}
+	if _, err = client.Submit(context.Background(), account, record, refunds.WithMaxRetries(0)); errors.Is(err, refunds.ErrInvalidArgument) {
+		return err
 	}
 	return nil
 }
@@ -84,6 +123,9 @@ func set(record *refunds.Refund, path, text string) error {
 func complete(record *refunds.Refund) error {
 	if strings.TrimSpace(record.RefundID) == "" {
 		return errors.New("refund_id is missing")
+	}
+	if len(record.RefundID) > maxIndexed {
+		return fmt.Errorf("refund_id is longer than %d bytes", maxIndexed)
 	}
 	return nil
 }
@@ -140,8 +182,56 @@ func parseJSON(text []byte) (*refunds.Refund, error) {
 	if !json.Valid(text) {
 		return nil, errors.New("the line is not one JSON value")
 	}
+	if loneSurrogate(string(text)) {
+		return nil, errSurrogate
+	}
 	if err := object(text, ""); err != nil {
 		return nil, err
 	}
 	return record, complete(record)
+}
+
+// unique tells whether no object of the value that comes next has a member twice.
+func unique(decoder *json.Decoder) bool {
+	opening, err := decoder.Token()
+	if _, nested := opening.(json.Delim); err != nil || !nested {
+		return err == nil
+	}
+	seen := make(map[string]bool)
+	for decoder.More() {
+		if opening == json.Delim('{') {
+			name, err := decoder.Token()
+			if text, ok := name.(string); err != nil || !ok || seen[text] {
+				return false
+			} else {
+				seen[text] = true
+			}
+		}
+		if !unique(decoder) {
+			return false
+		}
+	}
+	_, err = decoder.Token()
+	return err == nil
+}
+
+var errSurrogate = errors.New("an escape in the line is half of a character")
+
+var escape = regexp.MustCompile(`\\(u[0-9a-fA-F]{4}|.)`)
+
+// loneSurrogate tells whether JSON has an escape that encoding/json would replace:
+// one half of a pair.
+func loneSurrogate(text string) bool {
+	wanted := -1 // where the second half has to begin
+	for _, at := range escape.FindAllStringSubmatchIndex(text, -1) {
+		unit, err := strconv.ParseUint(text[at[2]+1:at[3]], 16, 16)
+		high, low := err == nil && unit&0xfc00 == 0xd800, err == nil && unit&0xfc00 == 0xdc00
+		if low != (at[0] == wanted) {
+			return true
+		}
+		if wanted = -1; high {
+			wanted = at[1]
+		}
+	}
+	return wanted >= 0
 }

@@ -10,19 +10,21 @@ import (
 type filter struct {
 	state    string
 	rows     []int64 // if there are any, only these
+	account  string
 	refundID string
 	reason   string
+	current  bool // only those without a later record of the refund_id that was not rejected
 }
 
-// all tells whether nothing but the state chooses.
+// all tells whether nothing but the state and the account chooses.
 func (f *filter) all() bool { return len(f.rows) == 0 && f.refundID == "" && f.reason == "" }
 
 // A listed refund is what is printed of one.
 type listed struct {
-	row                      int64
-	refundID, amount, sentAt string
-	attempt                  int
-	reason                   string
+	row                               int64
+	account, refundID, amount, sentAt string
+	attempt                           int
+	reason                            string
 }
 
 // each calls found for the refunds, the latest first, at most limit of them.
@@ -43,19 +45,27 @@ func (f *filter) each(ctx context.Context, db session, limit int, found func(lis
 		}
 		add("id", rows...)
 	}
+	if f.account != "" {
+		add("account", f.account)
+	}
 	if f.refundID != "" {
 		add("refund_id", f.refundID)
 	}
 	if f.reason != "" {
 		add("reason", f.reason)
 	}
-	statement := fmt.Sprintf(`SELECT id, refund_id, amount, currency, sent_at, attempts, reason FROM outbox_refund
+	if f.current {
+		conditions = append(conditions, `NOT EXISTS (
+			SELECT 1 FROM outbox_refund AS later
+			WHERE later.account = this.account AND later.refund_id = this.refund_id AND later.id > this.id AND later.state <> 'rejected')`)
+	}
+	statement := fmt.Sprintf(`SELECT id, account, refund_id, amount, currency, sent_at, attempts, reason FROM outbox_refund AS this
 		WHERE %s ORDER BY id DESC LIMIT %d`, strings.Join(conditions, " AND "), limit)
 	return db.query(ctx, func(scan scanner) error {
 		var r listed
 		var amount *int64
 		var currency string
-		if err := scan(&r.row, &r.refundID, &amount, &currency, &r.sentAt, &r.attempt, &r.reason); err != nil {
+		if err := scan(&r.row, &r.account, &r.refundID, &amount, &currency, &r.sentAt, &r.attempt, &r.reason); err != nil {
 			return err
 		}
 		r.amount = "unset " + currency

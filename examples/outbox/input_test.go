@@ -55,6 +55,10 @@ func TestBadLines(t *testing.T) {
 		{`{"refund_id":"b","additional_data":{"description":{}}}`, "additional_data.description must be a string"},
 		{"{\"refund_id\":\"b\",\"currency\":\"\xff\"}", "the line is not UTF-8"},
 		{`{"refund_id":"b\u0000"}`, "refund_id holds what is no text"},
+		{`{"refund_id":"b","additional_data":{"description":"\ud83d"}}`, "an escape in the line is half of a character"},
+		{`{"refund_id":"b","additional_data":{"metadata":{"a":"\ude00"}}}`, "an escape in the line is half of a character"},
+		{`{"refund_id":"b","additional_data":{"metadata":{"a":[{"k":1,"k":2}]}}}`, "a member of additional_data.metadata stands there twice"},
+		{`{"refund_id":"` + strings.Repeat("b", maxIndexed+1) + `"}`, "refund_id is longer than 512 bytes"},
 		{`{"refund_id":"b"`, "the line is not one JSON value"},
 		{`{"refund_id":"b"} {"refund_id":"c"}`, "the line is not one JSON value"},
 		{`canary`, "the line is not one JSON value"},
@@ -85,6 +89,7 @@ func TestBadRows(t *testing.T) {
 		{"b,5,ca\"nary,", "line 3: refused: the quotes in the line do not match"},
 		{"b,5,\"canary,", "line 3: refused: the quotes in the line do not match"},
 		{"b,5,,canary", "line 3: refused: additional_data.metadata must be an object"},
+		{`b,5,,"{""k"":1,""k"":2}"`, "line 3: refused: a member of additional_data.metadata stands there twice"},
 		{"b,5,,null", "line 3: refused: additional_data.metadata must be an object"},
 		{"b,5,\xff,", "line 3: refused: additional_data.description holds what is no text"},
 		{strings.Repeat("b", maxLine), "line 3: refused: the line is longer than a record can be"},
@@ -102,6 +107,8 @@ func TestGoodInputs(t *testing.T) {
 	for _, test := range []struct{ name, file, text, want string }{
 		{"jsonl", "in.jsonl", `{"refund_id":"a","amount":9223372036854775807,"additional_data":{"metadata":{"n":12345678901234567890.10}}}` + "\n",
 			`{"refund_id":"a","amount":9223372036854775807,"additional_data":{"metadata":{"n":12345678901234567890.10}}}`},
+		{"escapes", "in.jsonl", `{"refund_id":"\\ud83d\ud83d\ude00","additional_data":{"metadata":{"a":{"k":1},"k":[{"k":2},{"k":3}]}}}`,
+			`{"refund_id":"\\ud83d😀","additional_data":{"metadata":{"a":{"k":1},"k":[{"k":2},{"k":3}]}}}`},
 		{"windows jsonl", "in.ndjson", bom + "{\"refund_id\":\"a\",\"amount\":0}\r\n\r\n{\"refund_id\":\"b\",\"currency\":null}", `{"refund_id":"a","amount":0}{"refund_id":"b"}`},
 		{"windows csv", "in.csv", bom + "refund_id,payment_method_details.card.attributes.bin,amount\r\na,041111,-5\r\n\r\nb,,", `{"refund_id":"a","amount":-5,"payment_method_details":{"card":{"attributes":{"bin":"041111"}}}}{"refund_id":"b"}`},
 		{"metadata in csv", "in.csv", "refund_id,additional_data.metadata\na,\"{\"\"k\"\":1.0}\"\n", `{"refund_id":"a","additional_data":{"metadata":{"k":1.0}}}`},
@@ -143,19 +150,20 @@ func TestSameRefundID(t *testing.T) {
 {"refund_id":"a","amount":6}
 {"refund_id":"a","amount":5,"currency":"EUR"}
 {"refund_id":"a"}
+{}
 `
 	in := write(t, "in.jsonl", text)
 	const changed = "refused: another record has the refund_id, with another amount or currency (-allow-changes)\n"
 	want := "line 3: another record has the refund_id, with other content: this one is sent after it\n" +
-		"line 4: " + changed + "line 5: " + changed + "line 6: " + changed
+		"line 4: " + changed + "line 5: " + changed + "line 6: " + changed + "line 7: refused: refund_id is missing\n"
 	if got := s.must(exitAttention, "enqueue", "-in", in); got.Stderr != want ||
-		got.Stdout != "enqueued 2, of them 1 updates; 1 were there before; 3 lines refused\n" {
+		got.Stdout != "enqueued 2, of them 1 updates; 1 were there before; 4 lines refused\n" {
 		t.Errorf("%+v", got)
 	}
-	if got := s.must(exitAttention, "enqueue", "-in", in); got.Stdout != "enqueued 0, of them 0 updates; 3 were there before; 3 lines refused\n" {
+	if got := s.must(exitAttention, "enqueue", "-in", in); got.Stdout != "enqueued 0, of them 0 updates; 3 were there before; 4 lines refused\n" {
 		t.Errorf("again: %+v", got)
 	}
-	if got := s.must(0, "enqueue", "-in", in, "-allow-changes"); got.Stdout != "enqueued 3, of them 3 updates; 3 were there before; 0 lines refused\n" {
+	if got := s.must(exitAttention, "enqueue", "-in", in, "-allow-changes"); got.Stdout != "enqueued 3, of them 3 updates; 3 were there before; 1 lines refused\n" {
 		t.Errorf("allowed: %+v", got)
 	}
 	if n := len(s.contents()); n != 5 {

@@ -10,35 +10,52 @@ import (
 	"github.com/carddata/carddata-go/refunds"
 )
 
-// stubborn is after how many attempts a refusal that is not about the record, such
+// stubborn is after how many in a row a refusal that is not about the record, such
 // as of the credential, counts as one of the record after all.
 const stubborn = 10
 
 // judge turns what Submit returned into a state. It takes the library's word, and
 // reads no error texts.
-func judge(receipt *refunds.Receipt, err error, attempt int) outcome {
+//
+// Refusals are how often in a row the refund was refused before, for a reason that
+// is not its own.
+func judge(receipt *refunds.Receipt, err error, refusals int) outcome {
 	if err == nil {
-		return outcome{state: accepted, status: receipt.StatusCode, requestID: receipt.RequestID}
+		return outcome{state: accepted, status: receipt.StatusCode, requestID: storable(receipt.RequestID)}
 	}
 	o := outcome{state: pending, reason: kindOf(err), failed: true}
 	if e, ok := errors.AsType[*refunds.Error](err); ok {
-		o.status, o.requestID, o.wait = e.StatusCode, e.RequestID, e.RetryAfter
-		o.message = target.Line(e.Message)
+		o.status, o.requestID, o.wait = e.StatusCode, storable(e.RequestID), e.RetryAfter
+		o.message = storable(e.Message)
 		if e.StatusCode != 0 {
 			o.reason = statusReason(e.StatusCode, e.Code)
 		}
 	}
 	switch {
+	case errors.Is(err, refunds.ErrInvalidArgument):
+		o.state, o.failed = rejected, false // by the library, and it will be again
 	case errors.Is(err, refunds.ErrNotSent):
 	case !errors.Is(err, refunds.ErrRejected):
 		o.state = unknown
 	case errors.Is(err, refunds.ErrRateLimited):
 	case aboutTheRecord(err):
 		o.state, o.failed = rejected, false
-	case attempt >= stubborn:
+	case refusals+1 >= stubborn:
 		o.state = rejected
+	default:
+		o.refused = true
 	}
 	return o
+}
+
+// storable makes what the service wrote fit for a column: no database takes more
+// of it than text, and an answer that cannot be written down is one that is lost.
+func storable(text string) string {
+	const most = 1000
+	if cut := []rune(text); len(cut) > most {
+		text = string(cut[:most])
+	}
+	return target.Line(text)
 }
 
 // aboutTheRecord tells a refusal of the record from one of the credential, the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -80,6 +81,20 @@ func (t *pgxTransaction) insertJobs(ctx context.Context, jobs []river.InsertMany
 	return err
 }
 
+// lock takes the locks in one order, whoever takes them. They end with the
+// transaction.
+func (t *pgxTransaction) lock(ctx context.Context, names []string) error {
+	var keys []int64
+	for _, name := range names {
+		h := fnv.New64a()
+		h.Write([]byte(name))
+		keys = append(keys, int64(h.Sum64()))
+	}
+	slices.Sort(keys)
+	_, err := t.exec(ctx, `SELECT pg_advisory_xact_lock(key) FROM unnest($1::bigint[]) AS key`, slices.Compact(keys))
+	return err
+}
+
 // lockSpace is the first half of the advisory locks' keys, in a space that they
 // share with all other users of the database.
 const lockSpace = 0x6f757462
@@ -122,6 +137,13 @@ func (d *postgresDatabase) isDead(ctx context.Context, worker string) (dead bool
 		return tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1, $2)`, int32(lockSpace), lockKey(worker)).Scan(&dead)
 	})
 	return dead, err
+}
+
+func (d *postgresDatabase) anyWorker(ctx context.Context) (lives bool, err error) {
+	err = d.query(ctx, func(scan scanner) error { return scan(&lives) }, `SELECT EXISTS (
+		SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = $1 AND objsubid = 2 AND granted
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`, int64(lockSpace))
+	return lives, err
 }
 
 // A pgxSession runs statements on a pool or in a transaction.

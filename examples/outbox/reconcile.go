@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"text/tabwriter"
 
 	"github.com/carddata/carddata-go/examples/internal/target"
@@ -85,7 +86,11 @@ func (d *demonstration) report(ctx context.Context) (int, error) {
 	if err := printRefunds(ctx, d.p.stdout, d.db, "rejected, the latest", filter{state: rejected}, 5); err != nil {
 		return 0, err
 	}
-	fmt.Fprintf(d.p.stdout, "\nlook around: go -C examples/outbox run . status -db %s\n", target.Line(d.file))
+	file, err := filepath.Abs(d.file) // go -C runs elsewhere
+	if err != nil {
+		return 0, err
+	}
+	fmt.Fprintf(d.p.stdout, "\nlook around: go -C examples/outbox run . status -db %s\n", target.Line(file))
 	if !r.faultless() {
 		return target.ExitFailed, nil
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
@@ -59,20 +60,26 @@ func (r *recovery) run(ctx context.Context) error {
 }
 
 func (r *recovery) bury(ctx context.Context, name string, rows []int64) error {
+	// What is sent again by itself is so only when the request of its marker cannot
+	// leave any more: the worker may only be frozen.
+	doubtable := time.Now()
+	if r.resubmit {
+		doubtable = doubtable.Add(-submitTimeout)
+	}
 	err := r.db.transact(ctx, func(tx transaction) error {
-		markers := make(map[int64]int)
+		var markers []claim
 		err := tx.query(ctx, func(scan scanner) error {
-			var row int64
-			var attempt int
-			err := scan(&row, &attempt)
-			markers[row] = attempt
+			var c claim
+			err := scan(&c.row, &c.attempt)
+			markers = append(markers, c)
 			return err
-		}, `SELECT id, attempts FROM outbox_refund WHERE state = 'sending' AND worker = $1`, name)
+		}, `SELECT id, attempts FROM outbox_refund WHERE state = 'sending' AND worker = $1 AND sent_at <= $2 ORDER BY id`, name, timeText(doubtable))
 		if err != nil {
 			return err
 		}
-		for row, attempt := range markers {
-			if err := r.doubt(ctx, tx, row, attempt, noOutcome); err != nil {
+		// In one order, as two workers that bury the same one would deadlock.
+		for _, c := range markers {
+			if err := r.doubt(ctx, tx, c.row, c.attempt, noOutcome); err != nil {
 				return err
 			}
 		}

@@ -5,9 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"math"
 	"strconv"
-	"text/tabwriter"
 
 	"github.com/carddata/carddata-go/examples/internal/target"
 )
@@ -26,11 +24,21 @@ Decisions:
 Which refunds:
   ROW ...          those of the rows, as listed
   -refund ID       those with the refund_id
+  -account ID      only those of the account; needed where several have the refund_id
   -reason TEXT     those with the reason, as listed
   -all             all of them
+  -expect TOKEN    the token at the end of the list that you looked at: needed with
+                   -refund, -reason and -all, and refused when the list has changed
   -rejected        not the unknown but the rejected ones; their only decision is
-                   -resubmit, when what the service objected to is corrected there
+                   -resubmit, when what the service objected to is corrected there.
+                   Those with a later record of their refund_id that was not rejected
+                   are left out
+  -superseded      does not leave them out: the old record is sent after the later one
 
+A refund is sent again no earlier than a minute after the last time: until then its
+request could still leave a worker that was frozen.
+
+  -seen            notes that somebody looked at answers that came after a decision
   -by NAME         who decides ($USER)
   -note TEXT       why, or on whose word
   -log             lists the decisions instead
@@ -43,8 +51,9 @@ Exit code: 0; 1 failed; 2 usage or configuration; 3 refunds still await a decisi
 type resolveFlags struct {
 	filter
 	decision
-	limit int
-	log   bool
+	expect string
+	limit  int
+	log    bool
 }
 
 func (p *process) resolve(ctx context.Context, args []string) (int, error) {
@@ -53,11 +62,13 @@ func (p *process) resolve(ctx context.Context, args []string) (int, error) {
 	flags := flag.NewFlagSet("outbox resolve", flag.ContinueOnError)
 	at.flag(flags)
 	given := map[string]*bool{}
-	for name := range map[string]bool{"accepted": true, "not-recorded": true, "resubmit": true, "all": true, "rejected": true} {
+	for name := range map[string]bool{"accepted": true, "not-recorded": true, "resubmit": true, "seen": true, "all": true, "rejected": true, "superseded": true} {
 		given[name] = flags.Bool(name, false, "")
 	}
 	flags.StringVar(&f.refundID, "refund", "", "")
+	flags.StringVar(&f.account, "account", "", "")
 	flags.StringVar(&f.reason, "reason", "", "")
+	flags.StringVar(&f.expect, "expect", "", "")
 	flags.StringVar(&f.who, "by", "", "")
 	flags.StringVar(&f.note, "note", "", "")
 	flags.BoolVar(&f.log, "log", false, "")
@@ -73,14 +84,14 @@ func (p *process) resolve(ctx context.Context, args []string) (int, error) {
 		f.rows = append(f.rows, row)
 	}
 	decided := 0
-	for name, what := range map[string]string{"accepted": decidedAccepted, "not-recorded": decidedNotRecorded, "resubmit": decidedResubmit} {
+	for name, what := range map[string]string{"accepted": decidedAccepted, "not-recorded": decidedNotRecorded, "resubmit": decidedResubmit, "seen": decidedSeen} {
 		if *given[name] {
 			f.what = what
 			decided++
 		}
 	}
 	if *given["rejected"] {
-		f.state = rejected
+		f.state, f.current = rejected, !*given["superseded"]
 	}
 	user, _ := p.env("USER")
 	f.who = cmp.Or(f.who, user)
@@ -90,8 +101,12 @@ func (p *process) resolve(ctx context.Context, args []string) (int, error) {
 	case decided == 0 || f.log:
 	case f.state == rejected && f.what != decidedResubmit:
 		return 0, target.Usage("outbox: a rejected refund can only be submitted again (-h helps)")
+	case f.what == decidedSeen && len(f.rows) == 0:
+		return 0, target.Usage("outbox: -seen is about rows, as status lists them (-h helps)")
 	case f.all() != *given["all"]:
 		return 0, target.Usage("outbox: choose the refunds by row, -refund or -reason, or -all of them (-h helps)")
+	case len(f.rows) == 0 && f.expect == "":
+		return 0, target.Usage("outbox: give the token of the list that you looked at: -expect (-h helps)")
 	case f.who == "":
 		return 0, target.Usage("outbox: who decides? (-by)")
 	}
@@ -103,66 +118,20 @@ func (p *process) resolve(ctx context.Context, args []string) (int, error) {
 	switch {
 	case f.log:
 		return 0, p.printDecisions(ctx, db, f.limit)
+	case f.what == decidedSeen:
+		err = p.seen(ctx, db, &f)
 	case f.what != "":
 		err = p.decideAll(ctx, db, &f)
 	default:
-		err = printRefunds(ctx, p.stdout, db, f.state, f.filter, f.limit)
+		err = p.list(ctx, db, &f)
 	}
 	if err != nil {
 		return 0, err
 	}
 	s, err := summarize(ctx, db)
 	fmt.Fprintf(p.stdout, "%s unknown, awaiting a decision\n", grouped(s.Unknown))
-	if err == nil && s.Unknown > 0 {
+	if err == nil && s.attention() {
 		return exitAttention, nil
 	}
 	return 0, err
-}
-
-// decideAll records the decision for the chosen refunds. Each is decided about as
-// it was chosen: not about another attempt, of which nobody has said anything.
-func (p *process) decideAll(ctx context.Context, db database, f *resolveFlags) error {
-	var chosen []listed
-	err := f.each(ctx, db, math.MaxInt32, func(r listed) error {
-		chosen = append(chosen, r)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	decided := 0
-	for _, r := range chosen {
-		err := db.transact(ctx, func(tx transaction) error {
-			done, err := decide(ctx, tx, r.row, r.attempt, f.state, f.decision, 0)
-			if done {
-				decided++
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	_, err = fmt.Fprintf(p.stdout, "%s refunds: %s\n", grouped(decided), f.what)
-	return err
-}
-
-func (p *process) printDecisions(ctx context.Context, db session, limit int) error {
-	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "time\twho\twhat\trow\trefund_id\tattempt\tnote")
-	err := db.query(ctx, func(scan scanner) error {
-		var at, who, what, refundID, note string
-		var row int64
-		var attempt int
-		if err := scan(&at, &who, &what, &row, &refundID, &attempt, &note); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%d\t%s\n", at, printable(who), what, row, printable(refundID), attempt, printable(note))
-		return err
-	}, `SELECT d.decided_at, d.who, d.what, r.id, r.refund_id, d.attempt, d.note
-		FROM outbox_decision AS d JOIN outbox_refund AS r ON r.id = d.refund ORDER BY d.id DESC LIMIT $1`, limit)
-	if err != nil {
-		return err
-	}
-	return w.Flush()
 }

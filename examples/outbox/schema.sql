@@ -17,6 +17,7 @@ CREATE TABLE IF NOT EXISTS outbox_refund (
     state       TEXT NOT NULL DEFAULT 'pending'
                 CHECK (state IN ('pending', 'sending', 'accepted', 'rejected', 'unknown')),
     attempts    INTEGER NOT NULL DEFAULT 0, -- times that it was marked as sending
+    refusals    INTEGER NOT NULL DEFAULT 0, -- in a row, for a reason that is not the refund's own
     worker      TEXT NOT NULL DEFAULT '',   -- that marked it last
     sent_at     TEXT NOT NULL DEFAULT '',   -- when
     changed_at  TEXT NOT NULL,              -- when the state last changed
@@ -39,7 +40,7 @@ CREATE TABLE IF NOT EXISTS outbox_decision (
     attempt  INTEGER NOT NULL, -- the one that was decided about
     decided_at TEXT NOT NULL,
     who      TEXT NOT NULL,
-    what     TEXT NOT NULL,    -- accepted, not recorded, resubmit, or late answer
+    what     TEXT NOT NULL,    -- accepted, not recorded, resubmit, seen, or a late answer
     note     TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS outbox_decision_refund ON outbox_decision (refund);

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riversqlite"
 	"github.com/riverqueue/river/rivermigrate"
-	_ "modernc.org/sqlite"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/carddata/carddata-go/examples/internal/target"
 )
@@ -27,6 +29,11 @@ type sqliteDatabase struct {
 
 func openSQLite(ctx context.Context, file string) (database, error) {
 	if err := createPrivate(file); err != nil {
+		return nil, target.Usage("outbox: %v", err)
+	}
+	// A worker's lock is one of the file, whatever it is called.
+	file, err := filepath.EvalSymlinks(file)
+	if err != nil {
 		return nil, target.Usage("outbox: %v", err)
 	}
 	// WAL: readers and the writer do not wait for each other. FULL: a committed
@@ -67,7 +74,14 @@ func sqliteName(file, parameters string) string {
 
 func (d *sqliteDatabase) close() { d.db.Close() }
 
+// migrate takes turns with other programs: River's migration would fail beside
+// another, and so would the switch to WAL.
 func (d *sqliteDatabase) migrate(ctx context.Context) error {
+	turn, err := lockFile(ctx, d.file+".migrate", 30*time.Second)
+	if err != nil {
+		return err
+	}
+	defer turn.release()
 	migrator, err := rivermigrate.New(d.driver, &rivermigrate.Config{Logger: quiet})
 	if err != nil {
 		return err
@@ -111,6 +125,9 @@ func (t *sqliteTransaction) insertJobs(ctx context.Context, jobs []river.InsertM
 	return err
 }
 
+// lock: the transaction is the only one that writes.
+func (t *sqliteTransaction) lock(context.Context, []string) error { return nil }
+
 // A sqliteLease is a transaction in a second file, whose lock ends with the
 // process, also when that is killed.
 type sqliteLease struct {
@@ -118,23 +135,51 @@ type sqliteLease struct {
 	tx *sql.Tx
 }
 
-// hold lets one worker work a file.
-func (d *sqliteDatabase) hold(ctx context.Context, _ string) (lease, error) {
-	file := d.file + ".worker"
+// lockFile locks a file of its own.
+func lockFile(ctx context.Context, file string, wait time.Duration) (*sqliteLease, error) {
 	if err := createPrivate(file); err != nil {
 		return nil, err
 	}
-	db, err := sql.Open("sqlite", sqliteName(file, "_pragma=busy_timeout(1000)&_txlock=exclusive"))
+	db, err := sql.Open("sqlite", sqliteName(file, fmt.Sprintf("_pragma=busy_timeout(%d)&_txlock=exclusive", wait.Milliseconds())))
 	if err != nil {
 		return nil, err
 	}
-	// The transaction lasts for as long as the process, and not as ctx.
+	// The transaction lasts until it is released, and not as long as ctx.
 	tx, err := db.BeginTx(context.WithoutCancel(ctx), nil)
 	if err != nil {
 		db.Close()
-		return nil, target.Usage("outbox: another worker works %s (PostgreSQL takes many)", d.file)
+		return nil, err
 	}
 	return &sqliteLease{db, tx}, nil
+}
+
+func isBusy(err error) bool {
+	found, ok := errors.AsType[*sqlite.Error](err)
+	return ok && found.Code()&0xff == sqlite3.SQLITE_BUSY
+}
+
+// hold lets one worker work a file.
+func (d *sqliteDatabase) hold(ctx context.Context, _ string) (lease, error) {
+	held, err := lockFile(ctx, d.file+".worker", time.Second)
+	switch {
+	case isBusy(err):
+		return nil, target.Usage("outbox: another worker works %s (PostgreSQL takes many)", d.file)
+	case err != nil:
+		return nil, fmt.Errorf("outbox: lock %s.worker: %w", d.file, err)
+	}
+	return held, nil
+}
+
+func (d *sqliteDatabase) anyWorker(ctx context.Context) (bool, error) {
+	free, err := lockFile(ctx, d.file+".worker", 100*time.Millisecond) // another may look, too
+	switch {
+	case isBusy(err):
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	free.release()
+	return false, nil
 }
 
 func (l *sqliteLease) check(context.Context) error { return nil }

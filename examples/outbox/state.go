@@ -16,10 +16,12 @@ const (
 
 // A claim is a refund that a worker has marked as sending.
 type claim struct {
-	row     int64
-	account string
-	content []byte
-	attempt int
+	row      int64
+	account  string
+	content  []byte
+	attempt  int
+	refusals int       // in a row, before this attempt
+	marked   time.Time // a little before the marker was committed
 }
 
 // take marks a refund as sending, and returns its claim, or nil if it is not to be
@@ -29,15 +31,16 @@ type claim struct {
 // Records of one refund_id go in the order of their rows, one at a time, and none
 // passes one whose outcome is unknown.
 func take(ctx context.Context, db session, row int64, worker string) (c *claim, err error) {
+	now := time.Now()
 	err = db.query(ctx, func(scan scanner) error {
-		c = &claim{row: row}
-		return scan(&c.account, &c.content, &c.attempt)
+		c = &claim{row: row, marked: now}
+		return scan(&c.account, &c.content, &c.attempt, &c.refusals)
 	}, `UPDATE outbox_refund SET state = 'sending', attempts = attempts + 1, worker = $2, sent_at = $3, changed_at = $3
 		WHERE id = $1 AND state = 'pending' AND NOT EXISTS (
 			SELECT 1 FROM outbox_refund AS other
 			WHERE other.account = outbox_refund.account AND other.refund_id = outbox_refund.refund_id AND other.id <> outbox_refund.id
 			AND (other.state IN ('sending', 'unknown') OR other.state = 'pending' AND other.id < outbox_refund.id))
-		RETURNING account, content, attempts`, row, worker, timeText(time.Now()))
+		RETURNING account, content, attempts, refusals`, row, worker, timeText(now))
 	return c, err
 }
 
@@ -70,15 +73,21 @@ type outcome struct {
 	requestID string
 	wait      time.Duration // that the service asked for
 	failed    bool          // the service or the way to it is in trouble
+	refused   bool          // for a reason that is not the refund's own
 }
 
 // settle records what became of an attempt. It reports false if the attempt is no
 // longer the refund's last one, or was settled otherwise.
 func settle(ctx context.Context, db session, row int64, attempt int, from string, o outcome) (bool, error) {
+	refused := 0
+	if o.refused {
+		refused = 1
+	}
 	n, err := db.exec(ctx, `
-		UPDATE outbox_refund SET state = $4, status_code = $5, reason = $6, message = $7, request_id = $8, changed_at = $9
+		UPDATE outbox_refund SET state = $4, status_code = $5, reason = $6, message = $7, request_id = $8, changed_at = $9,
+			refusals = CASE WHEN $10 = 1 THEN refusals + 1 ELSE 0 END
 		WHERE id = $1 AND attempts = $2 AND state = $3`,
-		row, attempt, from, o.state, o.status, o.reason, o.message, o.requestID, timeText(time.Now()))
+		row, attempt, from, o.state, o.status, o.reason, o.message, o.requestID, timeText(time.Now()), refused)
 	return n == 1, err
 }
 
@@ -90,7 +99,9 @@ const (
 	decidedAccepted    = "accepted"
 	decidedNotRecorded = "not recorded"
 	decidedResubmit    = "resubmit"
+	decidedSeen        = "seen" // a late answer that came after a decision
 	lateAnswer         = "late answer"
+	afterDecision      = "late answer, after a decision"
 )
 
 func note(ctx context.Context, db session, row int64, attempt int, d decision) error {

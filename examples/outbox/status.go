@@ -15,13 +15,14 @@ import (
 const statusUsage = `usage: outbox status [flags]
 
 Tells how many refunds are in which state, which were rejected and why, and which
-await a decision.
+await a decision, whether a worker lives, and when one last sent something.
 
   -db FILE   the SQLite file, ` + defaultFile + `
   -limit N   most lines of each table (20)
   -json      the counts as JSON, for monitoring
 
-Exit code: 0; 1 failed; 2 usage or configuration; 3 refunds await a decision.
+Exit code: 0; 1 failed; 2 usage or configuration; 3 refunds await a decision, or an
+answer came after one.
 `
 
 // A summary is how many refunds are in which state.
@@ -34,29 +35,48 @@ type summary struct {
 	Sending  int `json:"sending"`
 	// OldestPending is how long a refund has waited to be sent.
 	OldestPending int `json:"oldest_pending_seconds"`
-	Decisions     int `json:"decisions"`
+	// Failing are those of the pending that were tried before, and did not get through.
+	Failing       int    `json:"failing"`
+	OldestFailing int    `json:"oldest_failing_seconds"` // since it was enqueued
+	Decisions     int    `json:"decisions"`
+	LateAnswers   int    `json:"late_answers"` // that came after a decision, and that nobody has seen
+	LastSent      string `json:"last_sent"`    // when a worker last marked a refund; "": never
+	WorkerLives   bool   `json:"worker_lives"`
 }
+
+// attention tells whether somebody has to look.
+func (s *summary) attention() bool { return s.Unknown+s.LateAnswers > 0 }
 
 func summarize(ctx context.Context, db session) (s summary, err error) {
 	err = db.query(ctx, func(scan scanner) error {
-		var state, oldest string
-		var n int
-		if err := scan(&state, &n, &oldest); err != nil {
+		var state, oldest, sent, failing string
+		var n, failures int
+		if err := scan(&state, &n, &oldest, &sent, &failures, &failing); err != nil {
 			return err
 		}
+		s.LastSent = max(s.LastSent, sent)
 		*map[string]*int{
 			accepted: &s.Accepted, rejected: &s.Rejected, unknown: &s.Unknown, pending: &s.Pending, sending: &s.Sending,
 		}[state] = n
 		s.Enqueued += n
 		if state == pending {
 			s.OldestPending = int(time.Since(parseTime(oldest)).Seconds())
+			if s.Failing = failures; failures > 0 {
+				s.OldestFailing = int(time.Since(parseTime(failing)).Seconds())
+			}
 		}
 		return nil
-	}, `SELECT state, COUNT(*), MIN(enqueued_at) FROM outbox_refund GROUP BY state`)
+	}, `SELECT state, COUNT(*), MIN(enqueued_at), MAX(sent_at), COUNT(CASE WHEN attempts > 0 THEN 1 END),
+		COALESCE(MIN(CASE WHEN attempts > 0 THEN enqueued_at END), '') FROM outbox_refund GROUP BY state`)
 	if err != nil {
 		return s, err
 	}
 	err = db.query(ctx, func(scan scanner) error { return scan(&s.Decisions) }, `SELECT COUNT(*) FROM outbox_decision`)
+	if err != nil {
+		return s, err
+	}
+	late, err := lateAnswers(ctx, db)
+	s.LateAnswers = len(late)
 	return s, err
 }
 
@@ -78,6 +98,9 @@ func (p *process) status(ctx context.Context, args []string) (int, error) {
 	}
 	defer db.close()
 	s, err := summarize(ctx, db)
+	if err == nil {
+		s.WorkerLives, err = db.anyWorker(ctx)
+	}
 	switch {
 	case err != nil:
 		return 0, err
@@ -86,7 +109,7 @@ func (p *process) status(ctx context.Context, args []string) (int, error) {
 	default:
 		err = p.tell(ctx, db, s, *limit)
 	}
-	if err == nil && s.Unknown > 0 {
+	if err == nil && s.attention() {
 		return exitAttention, nil
 	}
 	return 0, err
@@ -109,12 +132,26 @@ func (p *process) tell(ctx context.Context, db session, s summary, limit int) er
 	if s.Pending > 0 {
 		waiting = fmt.Sprintf("the oldest for %v", time.Duration(s.OldestPending)*time.Second)
 	}
+	if s.Failing > 0 {
+		waiting += fmt.Sprintf("; %s tried in vain, the oldest for %v", grouped(s.Failing), time.Duration(s.OldestFailing)*time.Second)
+	}
 	line("pending", s.Pending, waiting)
 	line("sending", s.Sending, "")
 	line("decisions", s.Decisions, "outbox resolve -log")
+	if s.LateAnswers > 0 {
+		line("late answers", s.LateAnswers, "that came after a decision: outbox resolve -log, and -seen")
+	}
+	alive := "no worker lives"
+	if s.WorkerLives {
+		alive = "a worker lives"
+	}
+	if s.LastSent != "" {
+		alive += fmt.Sprintf("; nothing was sent for %v", time.Since(parseTime(s.LastSent)).Truncate(time.Second))
+	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	fmt.Fprintln(p.stdout, alive)
 	for _, table := range []struct{ title, state string }{
 		{"rejected, by reason", rejected}, {"unknown, by reason", unknown}, {"pending after a failure, by reason", pending},
 	} {
@@ -158,9 +195,9 @@ func printRefunds(ctx context.Context, out io.Writer, db session, title string, 
 	rows := 0
 	err := f.each(ctx, db, limit, func(r listed) error {
 		if rows++; rows == 1 {
-			fmt.Fprintf(w, "\n%s\n  row\trefund_id\tamount\tattempt\tsent\treason\n", title)
+			fmt.Fprintf(w, "\n%s\n  row\taccount\trefund_id\tamount\tattempt\tsent\treason\n", title)
 		}
-		_, err := fmt.Fprintf(w, "  %d\t%s\t%s\t%d\t%s\t%s\n", r.row, printable(r.refundID), printable(r.amount), r.attempt, r.sentAt, printable(r.reason))
+		_, err := fmt.Fprintf(w, "  %d\t%s\t%s\t%s\t%d\t%s\t%s\n", r.row, printable(r.account), printable(r.refundID), printable(r.amount), r.attempt, r.sentAt, printable(r.reason))
 		return err
 	})
 	if err != nil {

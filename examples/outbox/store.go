@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -50,8 +51,20 @@ type placement struct {
 // is an update of it, and sent after it.
 //
 // An update with another amount or currency is not enqueued unless change allows
-// it: it is more likely a mistake than a refund that changed.
+// it: it is more likely a mistake than a refund that changed. In PostgreSQL that
+// needs the isolation level READ COMMITTED, which is the default: others that
+// enqueue the same refund_id wait for the transaction to end.
 func store(ctx context.Context, tx transaction, account string, records []*refunds.Refund, change bool) ([]placement, error) {
+	names := make([]string, len(records))
+	for i, record := range records {
+		if err := acceptable(account, record); err != nil {
+			return nil, fmt.Errorf("outbox: a refund cannot be enqueued: %w", err)
+		}
+		names[i] = account + "\x00" + record.RefundID
+	}
+	if err := tx.lock(ctx, names); err != nil {
+		return nil, err
+	}
 	placements := make([]placement, len(records))
 	var added []int64
 	for i, record := range records {

@@ -39,8 +39,13 @@ func TestUsage(t *testing.T) {
 		{live, []string{"resolve", "-db", file, "-resubmit"}, "outbox: choose the refunds"},
 		{live, []string{"resolve", "-db", file, "-resubmit", "-all", "7"}, "outbox: choose the refunds"},
 		{live, []string{"resolve", "-db", file, "-accepted", "-rejected", "-all"}, "outbox: a rejected refund can only"},
+		{live, []string{"resolve", "-db", file, "-accepted", "-all"}, "outbox: give the token of the list"},
+		{live, []string{"resolve", "-db", file, "-accepted", "-reason", "timeout"}, "outbox: give the token of the list"},
+		{live, []string{"resolve", "-db", file, "-seen", "-all"}, "outbox: -seen is about rows"},
+		{live, []string{"enqueue", "-db", file, "-in", in, "-account", ".."}, "outbox: the account cannot be used: "},
+		{live, []string{"enqueue", "-db", file, "-in", in, "-account", strings.Repeat("a", maxIndexed+1)}, "outbox: the account cannot be used: "},
 		{live, []string{"resolve", "-db", file, "-accepted", "x"}, "outbox: a row is a number"},
-		{program.Variables{"USER": ""}, []string{"resolve", "-db", file, "-accepted", "-all"}, "outbox: who decides?"},
+		{program.Variables{"USER": ""}, []string{"resolve", "-db", file, "-accepted", "-all", "-expect", "0"}, "outbox: who decides?"},
 	} {
 		got := program.Run(t, program.Command(t, test.vars, binary, test.args...))
 		lines := strings.Split(strings.TrimSuffix(got.Stderr, "\n"), "\n")
@@ -70,17 +75,17 @@ func TestDecisions(t *testing.T) {
 	if got := s.must(exitAttention, "resolve", "-accepted", "2"); !strings.HasPrefix(got.Stdout, "0 refunds: accepted") {
 		t.Errorf("a refund that is not unknown: %+v", got)
 	}
-	if got := s.must(exitAttention, "resolve", "-accepted", "-refund", "b"); !strings.HasPrefix(got.Stdout, "0 refunds: accepted") {
+	if got := s.must(exitAttention, "resolve", "-accepted", "-refund", "b", "-expect", "1-00000000"); !strings.HasPrefix(got.Stdout, "0 refunds: accepted") {
 		t.Errorf("a refund_id that is not unknown: %+v", got)
 	}
-	s.must(0, "resolve", "-accepted", "-refund", "a", "-note", "note\nof 4111111111111111")
+	s.must(0, "resolve", "-accepted", "-refund", "a", "-expect", s.token(filter{state: unknown}), "-note", "note\nof 4111111111111111")
 	s.must(0, "resolve", "-resubmit", "1")
 	if s.states() != "accepted pending" {
 		t.Error(s.states())
 	}
 	got := s.must(0, "resolve", "-log")
 	got.CheckMasked(t)
-	if !strings.Contains(got.Stdout, "tester  accepted  1    a          1        note of 411111******1111\n") {
+	if !strings.Contains(got.Stdout, "tester  accepted  1    acct     a          1        note of 411111******1111\n") {
 		t.Error(got.Stdout)
 	}
 }

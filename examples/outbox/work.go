@@ -15,7 +15,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/carddata/carddata-go/examples/internal/target"
-	"github.com/carddata/carddata-go/refunds"
 )
 
 const workUsage = `usage: outbox work [flags]
@@ -73,11 +72,7 @@ func (p *process) work(ctx context.Context, args []string) (int, error) {
 		return 0, err
 	}
 	defer service.Close()
-	var options []refunds.Option
-	if token := service.Value("CARDDATA_REFUND_TOKEN"); token != "" {
-		options = append(options, refunds.WithTokenSource(refunds.StaticToken(token)))
-	}
-	client, err := refunds.NewClient(service.URL, options...)
+	client, err := newClient(service.URL, service.Value("CARDDATA_REFUND_TOKEN"))
 	if err != nil {
 		return 0, err
 	}
@@ -88,6 +83,9 @@ func (p *process) work(ctx context.Context, args []string) (int, error) {
 	defer db.close()
 
 	w := &worker{name: workerName(), db: db, client: client, resubmit: f.resubmit, stopping: ctx}
+	w.breaker.say = func(format string, args ...any) {
+		fmt.Fprintln(p.stderr, target.Line(fmt.Sprintf(format, args...)))
+	}
 	w.limiter = rate.NewLimiter(rate.Inf, 1)
 	if f.rate > 0 {
 		// A burst of 1 never exceeds the rate, not even in the first second.

@@ -15,10 +15,11 @@ import (
 )
 
 const (
-	// submitTimeout bounds a request.
+	// submitTimeout is the age of a marker at which its request is over, or will
+	// never leave.
 	submitTimeout = time.Minute
-	// staleAfter is the age of a marker at which no live worker can be behind it any
-	// more: its request, and a minute of trying to record the outcome, are over.
+	// staleAfter is the age of a marker that is doubted, though its worker may live.
+	// If that one still tries to write the outcome down, it is a late answer.
 	staleAfter = 3 * time.Minute
 )
 
@@ -40,10 +41,18 @@ type worker struct {
 func (w *worker) Work(ctx context.Context, job *river.Job[submitArgs]) error {
 	// All waiting comes before the marker: a worker that is killed while it waits
 	// leaves no doubt behind.
-	if w.breaker.wait(w.stopping) != nil || w.limiter.Wait(w.stopping) != nil {
+	turn, err := w.breaker.wait(w.stopping)
+	if err == nil {
+		err = w.limiter.Wait(w.stopping)
+	}
+	if err != nil {
+		w.breaker.giveBack(turn)
 		return river.JobSnooze(0)
 	}
 	c, err := take(ctx, w.db, job.Args.Row, w.name)
+	if c == nil {
+		w.breaker.giveBack(turn)
+	}
 	switch {
 	case err != nil:
 		return err // of the database: River tries again
@@ -52,9 +61,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[submitArgs]) error {
 	}
 	o := w.send(ctx, c)
 	w.breaker.report(o, time.Now())
-	if err := w.record(ctx, c, o); err != nil {
-		return err
-	}
+	w.record(ctx, c, o)
 	switch {
 	case o.state == rejected:
 		return river.JobCancel(errors.New("rejected: " + printable(o.reason)))
@@ -89,31 +96,35 @@ func (w *worker) send(ctx context.Context, c *claim) outcome {
 	if decoder.Decode(record) != nil {
 		return outcome{state: rejected, reason: "the content is gone"}
 	}
-	ctx, cancel := context.WithTimeout(ctx, submitTimeout)
+	ctx, cancel := context.WithDeadline(ctx, c.marked.Add(submitTimeout))
 	defer cancel()
 	receipt, err := w.client.Submit(ctx, c.account, record, refunds.WithMaxRetries(0))
-	return judge(receipt, err, c.attempt)
+	return judge(receipt, err, c.refusals)
 }
 
-// record writes down what became of the refund, and tries for a minute: the
-// database may be away, and the answer will not come again.
-func (w *worker) record(ctx context.Context, c *claim, o outcome) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-	defer cancel()
-	for {
+// record writes down what became of the refund, and does not give up before the
+// process ends: the answer will not come again. Meanwhile nothing else is sent.
+func (w *worker) record(ctx context.Context, c *claim, o outcome) {
+	ctx = context.WithoutCancel(ctx)
+	for held := false; ; {
 		err := w.recordOnce(ctx, c, o)
 		if err == nil {
-			return nil
+			if held {
+				w.breaker.release()
+			}
+			return
 		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(time.Second):
+		if !held {
+			w.breaker.hold(err)
+			held = true
 		}
+		time.Sleep(time.Second)
 	}
 }
 
 func (w *worker) recordOnce(ctx context.Context, c *claim, o outcome) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
 	if o.state != unknown || !w.resubmit {
 		if done, err := settle(ctx, w.db, c.row, c.attempt, sending, o); done || err != nil {
 			return err
@@ -124,11 +135,16 @@ func (w *worker) recordOnce(ctx context.Context, c *claim, o outcome) error {
 			return w.doubt(ctx, tx, c.row, c.attempt, o)
 		}
 		// Somebody took this worker for dead. The answer is better than doubt; after a
-		// decision it is only noted.
-		if _, err := settle(ctx, tx, c.row, c.attempt, unknown, o); err != nil {
+		// decision it is only noted, for somebody to look at.
+		settled, err := settle(ctx, tx, c.row, c.attempt, unknown, o)
+		if err != nil {
 			return err
 		}
-		if err := note(ctx, tx, c.row, c.attempt, decision{w.name, lateAnswer, o.state + " " + o.reason}); err != nil {
+		what := lateAnswer
+		if !settled && o.state != pending {
+			what = afterDecision
+		}
+		if err := note(ctx, tx, c.row, c.attempt, decision{w.name, what, o.state + " " + o.reason}); err != nil {
 			return err
 		}
 		return wake(ctx, tx, c.row, 0)
