@@ -24,6 +24,7 @@ type bulkRun struct {
 	lookups  map[string]*lookup
 	unsent   []*lookup
 	unpacked int           // lookups whose answer takes, or will take, its full size
+	queue    chan struct{} // a place for each request that waits for one on the wire
 	wire     chan struct{} // a place for each request that has no answer yet
 	open     int           // requests that were not received
 	answered chan answeredBatch
@@ -68,6 +69,7 @@ func newBulk(ctx context.Context, c *Client, o BulkOptions, yield func(BulkResul
 		client: c, o: o, yield: yield,
 		answers:  newAnswerStore("lookup all", o.Cache, bulkEntries, o.Enhanced, o.Ranges),
 		lookups:  map[string]*lookup{},
+		queue:    make(chan struct{}, 1+o.Concurrency/4),
 		wire:     make(chan struct{}, o.Concurrency),
 		answered: make(chan answeredBatch, 2*o.Concurrency),
 	}
@@ -145,7 +147,7 @@ func (b *bulkRun) send(must bool) {
 	b.unpacked -= count - len(batch)
 	b.unsent = append(batch, b.unsent[count:]...)
 	if len(batch) == 0 || len(batch) < MaxCards && !must {
-		<-b.wire
+		<-b.queue
 		return
 	}
 	batch = slices.Clone(batch)
@@ -156,9 +158,10 @@ func (b *bulkRun) send(must bool) {
 	b.open++
 	b.progress.Distinct += len(batch)
 	b.requests.Go(func() {
-		// The place is free as soon as the answer is here: the next request travels
-		// while this one is decoded. If it has to be repeated it needs a place again.
-		placed := true
+		// The place is free as soon as the answer is here, and the next request in the
+		// queue takes it while this one is decoded. If this one has to be repeated it
+		// needs a place again.
+		placed := false
 		leave := func() {
 			if placed {
 				placed = false
@@ -172,6 +175,8 @@ func (b *bulkRun) send(must bool) {
 			case <-b.ctx.Done():
 			}
 		}
+		enter()
+		<-b.queue
 		defer leave()
 		how := lookupHow{patient: true, arrived: leave, useless: enter}
 		var got delivery
@@ -187,15 +192,15 @@ func (b *bulkRun) send(must bool) {
 	})
 }
 
-// takePlace waits for a place on the wire or for an answer, whichever comes
+// takePlace waits for a place in the queue or for an answer, whichever comes
 // first, and tells whether there is a place.
 func (b *bulkRun) takePlace() bool {
-	wire := b.wire
+	queue := b.queue
 	if b.open == cap(b.answered) {
-		wire = nil
+		queue = nil
 	}
 	select {
-	case wire <- struct{}{}:
+	case queue <- struct{}{}:
 		return true
 	case a := <-b.answered:
 		b.receive(a)
