@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/internal/testkit"
@@ -119,4 +120,26 @@ func TestCardIsPrintedMasked(t *testing.T) {
 			t.Error(text)
 		}
 	}
+}
+
+func FuzzIdentifier(f *testing.F) {
+	for _, seed := range []string{"", "411111", "4111111111111111", "tok_1", "４１１１", "\xff", "a\x00\"\\"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		id := bins.NewIdentifier(value)
+		if id.Reveal() != value || !id.Equal(bins.NewIdentifier(value)) || id.IsZero() != (value == "") {
+			t.Fatalf("%q is not kept", value)
+		}
+		if len(value) > 8 && strings.Contains(fmt.Sprintf("%v %+v %#v %q", id, id, id, id), value) {
+			t.Errorf("%q is printed", value)
+		}
+		if !utf8.ValidString(value) {
+			return // JSON cannot hold it
+		}
+		var back bins.Identifier
+		if err := json.Unmarshal(testkit.Encoded(t, id), &back); err != nil || !back.Equal(id) {
+			t.Errorf("%q comes back as %q, %v", value, back.Reveal(), err)
+		}
+	})
 }
