@@ -235,7 +235,7 @@ func (a *attempt) accept(ctx context.Context, body io.Reader, r *run) {
 // buffers hold answers until they are decoded.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-const modest = 1 << 20 // bytes
+const modest = 256 << 10 // bytes
 
 // outcome is what became of a write by this attempt alone.
 func (a *attempt) outcome() Outcome {
