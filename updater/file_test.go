@@ -153,7 +153,7 @@ func TestUnusablePaths(t *testing.T) {
 		if _, own := err.(*updater.Error); !own || got != nil || test.is != nil && !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%q: %v, %v", test.path, got, err)
 		}
-		testkit.NoLeak(t, err, "canary", filepath.Base(dir))
+		testkit.NoLeak(t, err, "canary", filepath.Base(filepath.Dir(dir)))
 	}
 	if names := beside(t, file); len(fake.Requests()) > 0 || !slices.Equal(names, []string{"file"}) {
 		t.Errorf("%d requests, and in the directory: %q", len(fake.Requests()), names)

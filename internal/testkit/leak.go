@@ -19,8 +19,15 @@ func Printed(v any) map[string]string {
 		forms[verb+" in a field"] = fmt.Sprintf(verb, struct{ Field any }{v})
 	}
 	text, json := new(bytes.Buffer), new(bytes.Buffer)
-	slog.New(slog.NewTextHandler(text, nil)).Info("", "value", v)
-	slog.New(slog.NewJSONHandler(json, nil)).Info("", "value", v)
+	// The time's digits may hold what is looked for.
+	timeless := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}
+	slog.New(slog.NewTextHandler(text, timeless)).Info("", "value", v)
+	slog.New(slog.NewJSONHandler(json, timeless)).Info("", "value", v)
 	forms["slog text"], forms["slog JSON"] = text.String(), json.String()
 	return forms
 }
