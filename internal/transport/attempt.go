@@ -22,6 +22,7 @@ type attempt struct {
 	evidence Evidence
 	header   http.Header // of the answer
 	request  http.Header
+	id       string // by which the service calls the request
 	token    string
 	body     []byte
 	stream   io.ReadCloser
@@ -93,7 +94,8 @@ func (r *run) RoundTrip(req *http.Request) (*http.Response, error) {
 	} else {
 		a.evidence.StatusCode = resp.StatusCode
 	}
-	r.log.attempt(r.attempts, a, r.requestID(a))
+	a.id = r.conceal(a, requestID(a.header))
+	r.log.attempt(r.attempts, a)
 	if a.stream == nil {
 		timer.Stop()
 		cancel(nil)

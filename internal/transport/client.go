@@ -185,11 +185,12 @@ func refused(call *Call, err error) Result {
 	}
 }
 
-func (r *run) requestID(a *attempt) string { return r.conceal(a, requestID(a.header)) }
-
 // conceal hides what the service repeats of the caller's own credentials and ids
 // in a code or a request id, which are printed.
 func (r *run) conceal(a *attempt, s string) string {
+	if s == "" {
+		return ""
+	}
 	repeats := func(own string) bool {
 		own = strings.TrimPrefix(own, "Bearer ")
 		return own != "" && (s == own || len(own) >= 8 && strings.Contains(s, own))

@@ -85,14 +85,7 @@ func (g *gate) waitPause(ctx context.Context) error {
 		}
 		spread = min(spread, spare/2+1)
 	}
-	timer := time.NewTimer(left + rand.N(spread))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return Sleep(ctx, left+rand.N(spread))
 }
 
 // limiterRefusal says that the refusal is local. x/time/rate refuses a wait

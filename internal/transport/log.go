@@ -33,7 +33,7 @@ func (l callLog) event(level slog.Level, message string, attrs ...slog.Attr) {
 	l.logger.LogAttrs(l.ctx, level, message, attrs...)
 }
 
-func (l callLog) attempt(n int, a *attempt, requestID string) {
+func (l callLog) attempt(n int, a *attempt) {
 	if l.logger == nil {
 		return
 	}
@@ -44,8 +44,8 @@ func (l callLog) attempt(n int, a *attempt, requestID string) {
 		slog.Duration("duration", a.evidence.Ended.Sub(a.evidence.Began)),
 		slog.String("result", matrix[a.point].words),
 	}
-	if isPrintableToken(requestID) {
-		attrs = append(attrs, slog.String("request_id", requestID))
+	if isPrintableToken(a.id) {
+		attrs = append(attrs, slog.String("request_id", a.id))
 	}
 	l.event(slog.LevelDebug, "attempt", attrs...)
 }

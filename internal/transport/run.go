@@ -152,7 +152,7 @@ func (r *run) result(ctx context.Context) Result {
 		Evidence:   a.evidence,
 		StatusCode: a.evidence.StatusCode,
 		Header:     a.header,
-		RequestID:  r.requestID(a),
+		RequestID:  a.id,
 		Attempts:   r.attempts,
 		Body:       a.body,
 		Stream:     a.stream,
@@ -178,7 +178,7 @@ func (r *run) failure(ctx context.Context, a *attempt) *Failure {
 	f := &Failure{
 		Operation:  r.call.Operation,
 		StatusCode: a.evidence.StatusCode,
-		RequestID:  r.requestID(a),
+		RequestID:  a.id,
 		RetryAfter: a.retryAfter(),
 		Attempts:   r.attempts,
 		Body:       a.body,
