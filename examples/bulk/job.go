@@ -59,7 +59,7 @@ func enrich(ctx context.Context, c *config, service *target.Target, stderr io.Wr
 	}
 	defer j.output.close()
 
-	saving := every(saveEvery, j.output.saveIfNew)
+	saving := target.Every(saveEvery, j.output.saveIfNew)
 	showing := show(stderr, info.Size(), j.output.position)
 	err = j.run(ctx, client)
 	showing()
@@ -208,26 +208,4 @@ func (j *job) settle(ctx context.Context, r *bins.BulkResult, failed error) erro
 	}
 	j.text = append(j.text, row.lineBreak...)
 	return j.output.succeed(j.rows, row, j.text, r, a)
-}
-
-// every calls f at intervals, until the function returned is called.
-func every(interval time.Duration, f func()) (stop func()) {
-	done, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		ticker := time.NewTicker(interval)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				f()
-			case <-done:
-				return
-			}
-		}
-	}()
-	return func() {
-		close(done)
-		<-stopped
-	}
 }

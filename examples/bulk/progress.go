@@ -21,7 +21,7 @@ const (
 func show(stderr io.Writer, size int64, position func() checkpoint) (stop func()) {
 	start := position()
 	if !target.IsTerminal(stderr) {
-		return every(lineEvery, func() { fmt.Fprintln(stderr, progressLine(start, position(), size)) })
+		return target.Every(lineEvery, func() { fmt.Fprintln(stderr, progressLine(start, position(), size)) })
 	}
 	bar := progressbar.NewOptions64(max(1, size-start.Input),
 		progressbar.OptionSetWriter(stderr),
@@ -31,7 +31,7 @@ func show(stderr io.Writer, size int64, position func() checkpoint) (stop func()
 		progressbar.OptionShowDescriptionAtLineEnd(),
 		progressbar.OptionClearOnFinish(),
 	)
-	stopTicker := every(barEvery, func() {
+	stopTicker := target.Every(barEvery, func() {
 		now := position()
 		bar.Describe(progressLine(start, now, size))
 		bar.Set64(now.Input - start.Input)

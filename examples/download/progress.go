@@ -133,9 +133,9 @@ func (s snapshot) String() string {
 // and otherwise as a line every few seconds.
 func (p *progress) show() (stop func()) {
 	if p.bar == nil {
-		return every(lineEvery, func() { p.say(p.now().String()) })
+		return target.Every(lineEvery, func() { p.say(p.now().String()) })
 	}
-	stopTicker := every(barEvery, func() {
+	stopTicker := target.Every(barEvery, func() {
 		p.out.Lock()
 		defer p.out.Unlock()
 		now := p.now()
@@ -159,26 +159,4 @@ func (p *progress) say(line string) {
 		p.bar.Clear()
 	}
 	fmt.Fprintln(p.stderr, line)
-}
-
-// every calls f at intervals, until the function returned is called.
-func every(interval time.Duration, f func()) (stop func()) {
-	done, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		ticker := time.NewTicker(interval)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				f()
-			case <-done:
-				return
-			}
-		}
-	}()
-	return func() {
-		close(done)
-		<-stopped
-	}
 }
