@@ -85,25 +85,31 @@ func sent(requests []updatertest.Request) (sum int64) {
 	return sum
 }
 
+// meeting lets the first request through, and those behind it when as many as n
+// requests in all have come.
+func meeting(n int32) limiterFunc {
+	var came atomic.Int32
+	all := make(chan struct{})
+	return func(ctx context.Context) error {
+		switch i := came.Add(1); {
+		case i == 1:
+			return nil
+		case i == n:
+			close(all)
+		}
+		select {
+		case <-all:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // TestParallelIsAtOnce: as many requests are open as were asked for.
 func TestParallelIsAtOnce(t *testing.T) {
-	var open atomic.Int32
-	all := make(chan struct{})
-	reached := sync.OnceFunc(func() { close(all) })
 	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(40 << 20)})
-	limiter := limiterFunc(func(ctx context.Context) error {
-		if n := open.Add(1); n > 1 { // behind the first request
-			if n == 4 {
-				reached()
-			}
-			select {
-			case <-all:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		return nil
-	})
+	limiter := meeting(5) // each worker of four has one, the first its second
 	path := target(t)
 	if _, err := fake.Client(updater.WithLimiter(limiter)).DownloadFile(t.Context(), "7", path, updater.FileOptions{Parallel: 4}); err != nil {
 		t.Fatal(err)
@@ -156,7 +162,8 @@ func TestParallelContinues(t *testing.T) {
 		fake := fakeJob(t, updatertest.JobContent{Content: bytes.NewReader(content)})
 		path := target(t)
 		ctx, cancel := context.WithCancel(t.Context())
-		_, err := fake.Client().DownloadFile(ctx, "7", path, updater.FileOptions{Parallel: 3, Progress: func(p updater.FileProgress) {
+		limiter := meeting(4) // the worker of the first segment comes again when that is complete
+		_, err := fake.Client(updater.WithLimiter(limiter)).DownloadFile(ctx, "7", path, updater.FileOptions{Parallel: 3, Progress: func(p updater.FileProgress) {
 			if p.Bytes > size/2 {
 				cancel()
 			}
