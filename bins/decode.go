@@ -20,12 +20,12 @@ func decode(body []byte, keepRaw bool, cards int) (*LookupResponse, error) {
 	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
 		return nil, transport.Unusable("not an object")
 	}
-	if bytes.Count(body, []byte(",")) > maxMembers || bytes.Count(body, []byte("{")) > maxObjects {
-		return nil, transport.Unusable("too many members")
-	}
-	s := scanner{body: body, keepRaw: keepRaw, expected: min(cards, MaxCards)}
+	s := scanner{body: body, keepRaw: keepRaw, expected: min(cards, MaxCards), followers: documented}
 	if resp, ok := s.response(); ok {
 		return resp, nil
+	}
+	if bytes.Count(body, []byte(",")) > maxMembers || bytes.Count(body, []byte("{")) > maxObjects {
+		return nil, transport.Unusable("too many members")
 	}
 	return decodeSlowly(body, keepRaw)
 }

@@ -166,12 +166,9 @@ func (c *Client) lookup(ctx context.Context, req *LookupRequest, how lookupHow, 
 		Method:    http.MethodPost,
 		Route:     "/bins/multiple",
 		Path:      "/bins/multiple",
-		Headers: func(h http.Header) {
-			h["Content-Type"] = []string{"application/json"}
-			h["Accept"] = []string{"application/json"}
-		},
-		Body:    body,
-		Patient: how.patient,
+		Headers:   transport.JSONHeaders,
+		Body:      body,
+		Patient:   how.patient,
 		Decode: func(body []byte) (err error) {
 			if how.arrived != nil {
 				how.arrived()

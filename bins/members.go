@@ -9,9 +9,8 @@ import (
 
 // A shape is an object's members, in the order of the struct's fields.
 type shape struct {
-	id     int
-	names  []string // as they begin a member: "bin":
-	places map[string]int
+	id    int
+	names []string // as they begin a member behind another: ,"bin":
 }
 
 var (
@@ -30,17 +29,19 @@ var (
 	capShape            = shapeOf[InterchangeCap](12)
 )
 
-const (
-	shapes   = 13
-	maxNames = 63
-)
+const shapes, maxNames = 13, 63
+
+// An order tells which member comes after each, the first of an object being at 0.
+type order [shapes][maxNames + 1]uint8
+
+var documented order
 
 func shapeOf[T any](id int) *shape {
-	s := &shape{id: id, places: map[string]int{}}
+	s := &shape{id: id}
 	for field := range reflect.TypeFor[T]().Fields() {
 		if name := field.Tag.Get("json"); name != "-" {
-			s.places[name] = len(s.names)
-			s.names = append(s.names, `"`+name+`":`)
+			documented[id][len(s.names)] = uint8(len(s.names))
+			s.names = append(s.names, `,"`+name+`":`)
 		}
 	}
 	return s
@@ -63,14 +64,16 @@ type item struct {
 
 // value reads what comes next into a target that is zero, and which null leaves so.
 func (s *scanner) value(target any) {
-	if s.null() {
+	first := s.next()
+	if first == 'n' {
+		s.word("null")
 		return
 	}
 	switch v := target.(type) {
 	case *string:
 		*v = s.text()
 	case *Optional[bool]:
-		switch s.next() {
+		switch first {
 		case 't':
 			s.word("true")
 			*v = Stated(true)
@@ -87,18 +90,15 @@ func (s *scanner) value(target any) {
 			s.unusual(v)
 		}
 	case *Identifier:
-		if inside, plain := s.quoted(); plain {
-			s.item.echo = s.keep(inside)
-			if s.item.echo != "" {
-				*v = Identifier{value: &s.item.echo}
-			}
-		} else {
-			s.giveUp()
+		if s.item.echo = s.text(); s.item.echo != "" {
+			*v = Identifier{value: &s.item.echo}
 		}
 	case *json.RawMessage:
 		*v = bytes.Clone(s.skip(0))
 	case *[]Result:
-		*v = s.results()
+		*v = elements(s, make([]Result, 0, s.expected), s.result)
+	case *Result:
+		s.object(resultShape, &v.BIN, &v.Data, &v.Error)
 	case **Data:
 		s.item = new(item)
 		*v = &s.item.data
@@ -109,7 +109,10 @@ func (s *scanner) value(target any) {
 	case *Number:
 		s.object(numberShape, &v.Length)
 	case *[]AdditionalCardBrand:
-		*v = s.brands()
+		*v = elements(s, []AdditionalCardBrand{}, func(b *AdditionalCardBrand) { s.value(b) })
+	case *AdditionalCardBrand:
+		s.object(brandShape, &v.CardBrand, &v.BINMax, &v.BINMin, &v.CardBrandProduct, &v.CardBrandBankName,
+			&v.EcomEnabled, &v.BillpayEnabled)
 	case *Product:
 		s.object(productShape, &v.ProductID, &v.ProductName)
 	case *Bank:
@@ -139,36 +142,24 @@ func (s *scanner) card(c *Card) {
 		&c.FlaggedForDeleteRemainingWks)
 }
 
-func (s *scanner) results() []Result {
-	list := make([]Result, 0, s.expected)
+func elements[T any](s *scanner, list []T, read func(*T)) []T {
 	for ok := s.enter('[', ']'); ok; ok = s.more(']') {
-		s.texts.Reset()
-		s.room, s.kept = min(max(s.kept, s.room), maxRoom), 0
-		list = append(list, Result{})
-		r := &list[len(list)-1]
-		s.next()
-		start := s.at
-		if !s.null() {
-			s.object(resultShape, &r.BIN, &r.Data, &r.Error)
-		}
-		if s.keepRaw {
-			r.Raw = bytes.Clone(s.body[start:s.at])
-		}
+		s.count()
+		list = append(list, *new(T))
+		read(&list[len(list)-1])
 	}
 	return list
 }
 
-func (s *scanner) brands() []AdditionalCardBrand {
-	list := []AdditionalCardBrand{}
-	for ok := s.enter('[', ']'); ok; ok = s.more(']') {
-		list = append(list, AdditionalCardBrand{})
-		b := &list[len(list)-1]
-		if !s.null() {
-			s.object(brandShape, &b.CardBrand, &b.BINMax, &b.BINMin, &b.CardBrandProduct, &b.CardBrandBankName,
-				&b.EcomEnabled, &b.BillpayEnabled)
-		}
+func (s *scanner) result(r *Result) {
+	s.texts.Reset()
+	s.room, s.kept = min(max(s.kept, s.room), maxRoom), 0
+	s.next()
+	start := s.at
+	s.value(r)
+	if s.keepRaw {
+		r.Raw = bytes.Clone(s.body[start:s.at])
 	}
-	return list
 }
 
 // unusual reads a value that has its own way to be read.
@@ -180,36 +171,52 @@ func (s *scanner) unusual(v json.Unmarshaler) {
 
 // object reads an object's members into targets, in the order of its shape.
 func (s *scanner) object(sh *shape, targets ...any) {
+	s.count()
 	var read uint64
 	follower := &s.followers[sh.id][0]
 	for ok := s.enter('{', '}'); ok; ok = s.more('}') {
-		s.next()
-		place := int(*follower)
-		if place < len(sh.names) && s.hasNext(sh.names[place]) {
-			s.at += len(sh.names[place])
-		} else if place = s.member(sh); place < 0 {
+		place := s.member(sh, int(*follower))
+		if place < 0 {
 			s.skip(0)
-			continue
 		}
-		if read&(1<<place) != 0 {
-			s.giveUp() // encoding/json merges the two
-			return
+		for place >= 0 {
+			if read&(1<<place) != 0 {
+				s.giveUp() // encoding/json merges the two
+				return
+			}
+			read |= 1 << place
+			*follower = uint8(place)
+			follower = &s.followers[sh.id][place+1]
+			s.value(targets[place])
+			place = int(*follower)
+			if !s.hasNext(sh.names[place]) {
+				break
+			}
+			s.at += len(sh.names[place])
 		}
-		read |= 1 << place
-		*follower = uint8(place)
-		follower = &s.followers[sh.id][place+1]
-		s.value(targets[place])
 	}
 }
 
-// member reads a member's name and returns its place, or -1 if it is unknown.
-func (s *scanner) member(sh *shape) int {
-	name := s.name()
-	if place, known := sh.places[string(name)]; known {
-		return place
+// count bounds what a small text can unfold to in memory.
+func (s *scanner) count() {
+	if s.objects++; s.objects > maxObjects {
+		s.giveUp()
 	}
-	for known := range sh.places {
-		if strings.EqualFold(string(name), known) {
+}
+
+// member reads a member's name and returns its place, which is likely to be the
+// one that is expected, or -1 if it is unknown.
+func (s *scanner) member(sh *shape, expected int) int {
+	s.next()
+	if name := sh.names[expected][1:]; s.hasNext(name) {
+		s.at += len(name)
+		return expected
+	}
+	name := s.name()
+	for place, known := range sh.names {
+		if known = known[2 : len(known)-2]; string(name) == known {
+			return place
+		} else if strings.EqualFold(string(name), known) {
 			s.giveUp() // encoding/json takes the one for the other
 		}
 	}

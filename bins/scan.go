@@ -18,8 +18,9 @@ type scanner struct {
 	at        int
 	gaveUp    bool
 	keepRaw   bool
-	expected  int                         // items
-	followers [shapes][maxNames + 1]uint8 // which member came after each, where it last did
+	expected  int   // items
+	objects   int   // and elements so far
+	followers order // as they last were
 	unescaped []byte
 	item      *item           // that is being read
 	texts     strings.Builder // the strings of one item, in one piece
@@ -95,14 +96,6 @@ func (s *scanner) word(w string) {
 	s.at += len(w)
 }
 
-func (s *scanner) null() bool {
-	if s.next() != 'n' {
-		return false
-	}
-	s.word("null")
-	return true
-}
-
 // quoted reads a string, and tells whether what is inside the quotes stands for
 // itself.
 func (s *scanner) quoted() (inside []byte, plain bool) {
@@ -165,14 +158,10 @@ func (s *scanner) text() string {
 		return s.keep(inside)
 	}
 	var certain bool
-	if s.unescaped, certain = unescape(s.unescaped[:0], inside); certain {
-		return s.keep(s.unescaped)
-	}
-	var text string
-	if json.Unmarshal(s.body[s.at-len(inside)-2:s.at], &text) != nil {
+	if s.unescaped, certain = unescape(s.unescaped[:0], inside); !certain {
 		s.giveUp()
 	}
-	return text
+	return s.keep(s.unescaped)
 }
 
 // unescape appends what the inside of a string stands for, and tells whether it is
@@ -265,9 +254,6 @@ func (s *scanner) skip(depth int) []byte {
 	case 'n':
 		s.word("null")
 	default:
-		if _, ok := s.shortInteger(); ok {
-			break
-		}
 		for s.at < len(s.body) && bytes.IndexByte([]byte("+-.0123456789Ee"), s.body[s.at]) >= 0 {
 			s.at++
 		}

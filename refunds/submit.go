@@ -1,6 +1,7 @@
 package refunds
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -100,8 +101,7 @@ func (c *Client) send(ctx, wire context.Context, o *outgoing, opts []Option) (*R
 		Route:     "/v1/{account_id}/refunds",
 		Path:      o.path,
 		Headers: func(h http.Header) {
-			h["Content-Type"] = []string{"application/json"}
-			h["Accept"] = []string{"application/json"}
+			transport.JSONHeaders(h)
 			h["Accept-Encoding"] = []string{"identity"}
 		},
 		Body:    o.body,
@@ -143,12 +143,15 @@ func (r *Refund) encode() ([]byte, error) {
 	if r.RefundID == "" {
 		return nil, transport.Invalid("the refund has no RefundID")
 	}
-	if err := transport.CheckText("refund", *r); err != nil {
-		return nil, err
-	}
 	body, err := json.Marshal(r)
 	if err != nil {
 		return nil, transport.Invalid("the metadata cannot be encoded as JSON")
+	}
+	// What is no text became replacement characters, which text may also hold.
+	if bytes.Contains(body, []byte(`\ufffd`)) || bytes.ContainsRune(body, utf8.RuneError) {
+		if err := transport.CheckText("refund", *r); err != nil {
+			return nil, err
+		}
 	}
 	// A json.RawMessage is copied as it is.
 	if !utf8.Valid(body) {

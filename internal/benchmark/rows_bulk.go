@@ -20,14 +20,12 @@ func bulkRow(concurrency int, share float64) row {
 		work: fmt.Sprintf("Bulk lookups of cards that are all different, %d requests in flight at a service in memory that "+
 			"takes 20 ms for each. The bound is what this latency lets through; the memory is the process's peak.", concurrency),
 		open: func(e *environment) (round, error) {
-			job := process.Job{Work: "bulk", Concurrency: concurrency, Seconds: 1}
-			if e.quick {
-				job.Seconds = 0.1
-			}
 			var all []contestant
-			for _, contestant := range []string{lookupAll, "errgroup over " + library, "errgroup over " + byHand} {
-				job.Contestant = contestant
-				all = append(all, e.working(contestant, job))
+			for contestant, seconds := range map[string]float64{lookupAll: 1, "errgroup over " + library: 1, "errgroup over " + byHand: 0.3} {
+				if e.quick {
+					seconds = 0.1
+				}
+				all = append(all, e.working(contestant, process.Job{Work: "bulk", Contestant: contestant, Concurrency: concurrency, Seconds: seconds}))
 			}
 			return inTurn(all), nil
 		},

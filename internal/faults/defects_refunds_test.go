@@ -64,7 +64,7 @@ var refundDefects = []defect{
 	},
 	{
 		"submits", "redirects are followed with refunds", "internal/transport/run.go",
-		"if r.call.Method != http.MethodGet || next", "if next",
+		"if via[0].Method != http.MethodGet || next", "if next",
 		[]invariant{outcome, miscounted, tooOften},
 	},
 	{

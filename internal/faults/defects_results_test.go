@@ -9,7 +9,7 @@ var resultDefects = []defect{
 	},
 	{
 		"downloads", "a stalled download waits", "internal/transport/stream.go",
-		"		s.timer.Reset(s.idle)\n", "		_ = s.idle\n",
+		"		s.timer.set(s.idle)\n", "		_ = s.idle\n",
 		[]invariant{overdue},
 	},
 	{

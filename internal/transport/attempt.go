@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -41,7 +40,10 @@ var errNilResponse = errors.New("the HTTP transport returned neither a response 
 // RoundTrip makes one attempt. It has no CloseIdleConnections beside it, so
 // that go-retryablehttp cannot flush the connections of other calls.
 func (r *run) RoundTrip(req *http.Request) (*http.Response, error) {
-	a, before, arrived := &attempt{}, r.last, time.Now()
+	a, before, arrived := &r.first, r.last, r.log.now()
+	if before != nil {
+		a = new(attempt)
+	}
 	r.last, r.waiting = a, false
 	header, err := r.prepare(req, a)
 	if err != nil {
@@ -62,21 +64,25 @@ func (r *run) RoundTrip(req *http.Request) (*http.Response, error) {
 		wire = r.call.Wire
 	}
 	ctx, cancel := context.WithCancelCause(wire)
-	expire := func() { cancel(ErrTimeout) }
-	timer := newTimer(r.settings.AttemptTimeout, expire)
+	began, timer := time.Now(), alarm{cancel: cancel}
+	if limit := r.settings.AttemptTimeout; limit > 0 {
+		// A deadline that comes first needs no timer beside its own.
+		if deadline, ok := wire.Deadline(); !ok || r.call.Stream || began.Add(limit).Before(deadline) {
+			timer.set(limit)
+		}
+	}
 	w := &a.witness
 	out := req.WithContext(w.watch(ctx))
 	out.Header, a.request = header, header
 	// Without GetBody neither net/http nor a redirect sends a body again.
 	out.GetBody = nil
-	began := time.Now()
-	a.queued = began.Sub(arrived)
+	a.queued = r.log.since(arrived)
 	resp, err := r.client.roundTrip(out)
 	if err == nil && resp == nil {
 		err = errNilResponse
 	}
 	if err == nil {
-		err = a.receive(ctx, r, resp, timer, cancel)
+		err = a.receive(ctx, r, resp, &timer)
 	}
 	a.evidence = w.report()
 	a.evidence.Began, a.evidence.Ended = began, time.Now()
@@ -97,7 +103,7 @@ func (r *run) RoundTrip(req *http.Request) (*http.Response, error) {
 	a.id = r.conceal(a, requestID(a.header))
 	r.log.attempt(r.attempts, a)
 	if a.stream == nil {
-		timer.Stop()
+		timer.stop()
 		cancel(nil)
 	}
 	return resp, err
@@ -133,7 +139,8 @@ func (r *run) prepare(req *http.Request, a *attempt) (http.Header, error) {
 		return nil, stop(limiterRefused, err)
 	}
 	header := make(http.Header, 8)
-	header["User-Agent"] = []string{r.settings.userAgent()}
+	own := [...]string{r.settings.userAgent(), "Bearer " + a.token}
+	header["User-Agent"] = own[:1:1]
 	if r.call.Headers != nil {
 		r.call.Headers(header)
 	}
@@ -142,7 +149,7 @@ func (r *run) prepare(req *http.Request, a *attempt) (http.Header, error) {
 		header[h.name] = []string{h.value()}
 	}
 	if a.token != "" {
-		header["Authorization"] = []string{"Bearer " + a.token}
+		header["Authorization"] = own[1:]
 	}
 	// The limiter and the source may not have looked.
 	if err := ctx.Err(); err != nil {
@@ -153,7 +160,7 @@ func (r *run) prepare(req *http.Request, a *attempt) (http.Header, error) {
 
 // receive takes in what the attempt was for. It leaves resp with a body that
 // needs no reading, or with the stream. Its error means that no answer came.
-func (a *attempt) receive(ctx context.Context, r *run, resp *http.Response, timer *time.Timer, cancel context.CancelCauseFunc) error {
+func (a *attempt) receive(ctx context.Context, r *run, resp *http.Response, timer *alarm) error {
 	if resp.Body == nil {
 		resp.Body = http.NoBody
 	}
@@ -165,8 +172,8 @@ func (a *attempt) receive(ctx context.Context, r *run, resp *http.Response, time
 	a.framed = resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0 || resp.ProtoMajor > 1
 	if r.call.Stream && (resp.StatusCode == http.StatusOK || r.call.Partial && resp.StatusCode == http.StatusPartialContent) {
 		if a.point = streamPoint(a.header); a.point == success {
-			timer.Stop()
-			s := newStream(ctx, body, cancel, r)
+			timer.stop()
+			s := newStream(ctx, body, *timer, r)
 			if resp.StatusCode == http.StatusPartialContent {
 				s.offset = r.call.Offset
 			}
@@ -180,7 +187,7 @@ func (a *attempt) receive(ctx context.Context, r *run, resp *http.Response, time
 	case resp.StatusCode < 200:
 		// The body of a protocol switch never ends.
 	case a.point != success || r.call.Stream:
-		timer.Reset(shorter(errorBodyTimeout, r.settings.AttemptTimeout))
+		timer.set(shorter(errorBodyTimeout, r.settings.AttemptTimeout))
 		a.body, _ = readBounded(body, new(bytes.Buffer), maxErrorBody, -1)
 		if a.point == success {
 			a.point = statusUnusable
@@ -193,8 +200,10 @@ func (a *attempt) receive(ctx context.Context, r *run, resp *http.Response, time
 
 // accept reads and checks the body of a success.
 func (a *attempt) accept(ctx context.Context, body io.Reader, r *run) {
-	buffer := new(bytes.Buffer)
-	if r.call.Decode != nil {
+	var buffer *bytes.Buffer
+	if r.call.Decode == nil {
+		buffer = new(bytes.Buffer)
+	} else {
 		buffer = buffers.Get().(*bytes.Buffer)
 		defer func() {
 			if buffer.Len() > 0 {
@@ -234,11 +243,6 @@ func (a *attempt) accept(ctx context.Context, body io.Reader, r *run) {
 	}
 }
 
-// buffers hold answers until they are decoded.
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-const modest = 256 << 10 // bytes
-
 // outcome is what became of a write by this attempt alone.
 func (a *attempt) outcome() Outcome {
 	switch {
@@ -248,31 +252,6 @@ func (a *attempt) outcome() Outcome {
 		return OutcomeNotSent
 	}
 	return matrix[a.point].outcome
-}
-
-// readBounded reads at most limit bytes, and fails beyond; limit 0 is none.
-func readBounded(body io.Reader, buffer *bytes.Buffer, limit, length int64) ([]byte, error) {
-	if limit > 0 {
-		body = io.LimitReader(body, max(limit, limit+1)) // the sum may overflow
-	}
-	data, err := readAll(body, buffer, length)
-	if limit > 0 && int64(len(data)) > limit {
-		return data[:limit], ErrResponseTooLarge
-	}
-	return data, err
-}
-
-// readAll reads a modest body into the buffer. It makes room for the announced
-// length, but only for a modest one, as it is the other side's word.
-func readAll(body io.Reader, buffer *bytes.Buffer, length int64) ([]byte, error) {
-	if 0 < length && length < modest {
-		buffer.Grow(int(length) + bytes.MinRead)
-	}
-	_, err := buffer.ReadFrom(io.LimitReader(body, modest))
-	if err != nil || buffer.Len() < modest {
-		return buffer.Bytes(), err
-	}
-	return io.ReadAll(io.MultiReader(buffer, body))
 }
 
 // isHTML recognises a page where data was due: a login, a block or an error
@@ -308,14 +287,4 @@ func streamPoint(h http.Header) point {
 		return answerEncoded
 	}
 	return success
-}
-
-// newTimer is time.AfterFunc, stopped from the start when d is zero.
-func newTimer(d time.Duration, f func()) *time.Timer {
-	if d > 0 {
-		return time.AfterFunc(d, f)
-	}
-	timer := time.AfterFunc(time.Hour, f)
-	timer.Stop()
-	return timer
 }

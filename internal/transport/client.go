@@ -103,6 +103,11 @@ type Call struct {
 	Decode func(body []byte) error
 }
 
+var jsonType = []string{"application/json"}
+
+// JSONHeaders sets the headers of a call that sends and reads JSON.
+func JSONHeaders(h http.Header) { h["Content-Type"], h["Accept"] = jsonType, jsonType }
+
 // A Result is what became of a call. Failure is nil exactly when it succeeded;
 // a write succeeds by its status, whatever happened to the answer's body.
 type Result struct {
@@ -145,8 +150,9 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) Result {
 		patient.AttemptTimeout = c.service.CallTimeout
 		settings = &patient
 	}
-	r := &run{client: c, call: call, settings: settings, began: time.Now()}
+	r := &run{client: c, call: call, settings: settings}
 	r.log = newCallLog(ctx, settings.Logger, c.service.Name, call)
+	r.began = r.log.now()
 	var body any
 	if call.Body != nil {
 		body = call.Body
@@ -164,7 +170,7 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) Result {
 	}
 	// The two serve one call: their policies need the call's state, which
 	// go-retryablehttp does not hand them.
-	r.http = http.Client{Transport: r, CheckRedirect: r.redirect}
+	r.http = http.Client{Transport: r, CheckRedirect: redirect}
 	r.loop = retryablehttp.Client{
 		HTTPClient:   &r.http,
 		RetryMax:     settings.MaxRetries,

@@ -35,6 +35,7 @@ type byteCounter interface{ BytesWritten() int64 }
 // A witness collects the evidence of one attempt. Its hooks run on goroutines
 // of the HTTP transport.
 type witness struct {
+	trace       httptrace.ClientTrace
 	mu          sync.Mutex
 	asked       bool
 	connections int
@@ -47,7 +48,7 @@ type witness struct {
 
 func (w *witness) watch(ctx context.Context) context.Context {
 	// Got1xxResponse stays unset: setting it lifts net/http's bound on them.
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+	w.trace = httptrace.ClientTrace{
 		GetConn: func(string) { w.note(func() { w.asked = true }) },
 		GotConn: func(info httptrace.GotConnInfo) {
 			w.note(func() {
@@ -64,7 +65,8 @@ func (w *witness) watch(ctx context.Context) context.Context {
 			w.note(func() { w.wrote = w.wrote || info.Err == nil })
 		},
 		GotFirstResponseByte: func() { w.note(func() { w.answered = true }) },
-	})
+	}
+	return httptrace.WithClientTrace(ctx, &w.trace)
 }
 
 func (w *witness) note(change func()) {

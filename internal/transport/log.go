@@ -21,6 +21,16 @@ func newCallLog(ctx context.Context, l *slog.Logger, service string, call *Call)
 	return callLog{ctx, l, service, call}
 }
 
+// now reads the clock if that is logged, as every reading takes its time.
+func (l callLog) now() (t time.Time) {
+	if l.logger != nil {
+		t = time.Now()
+	}
+	return t
+}
+
+func (l callLog) since(t time.Time) time.Duration { return l.now().Sub(t) }
+
 func (l callLog) event(level slog.Level, message string, attrs ...slog.Attr) {
 	if l.logger == nil || !l.logger.Enabled(l.ctx, level) {
 		return

@@ -28,6 +28,7 @@ type run struct {
 	wait     time.Duration // before the next attempt
 	waiting  bool          // there was to be a next attempt
 	renewed  string        // the token that replaces a refused one
+	first    attempt
 	last     *attempt
 	stopped  *attempt // the one after last, if it ended before it was sent
 	doubt    *attempt // a write that may have been processed before it was repeated
@@ -37,9 +38,9 @@ const maxRedirects = 5
 
 // redirect follows nothing but a GET within its origin. Each hop is an attempt
 // of its own, with headers of its own.
-func (r *run) redirect(next *http.Request, via []*http.Request) error {
+func redirect(next *http.Request, via []*http.Request) error {
 	from := via[0].URL
-	if r.call.Method != http.MethodGet || next.URL.Scheme != from.Scheme || next.URL.Host != from.Host ||
+	if via[0].Method != http.MethodGet || next.URL.Scheme != from.Scheme || next.URL.Host != from.Host ||
 		next.URL.User != nil || len(via) > maxRedirects {
 		return http.ErrUseLastResponse
 	}
@@ -170,7 +171,7 @@ func (r *run) result(ctx context.Context) Result {
 	default:
 		res.Failure = r.failure(ctx, a)
 	}
-	r.log.done(&res, a, time.Since(r.began))
+	r.log.done(&res, a, r.log.since(r.began))
 	return res
 }
 

@@ -13,9 +13,8 @@ import (
 type stream struct {
 	ctx    context.Context
 	body   io.ReadCloser
-	cancel context.CancelCauseFunc
 	idle   time.Duration
-	timer  *time.Timer
+	timer  alarm // already made if there is an idle time, as Close may come at any time
 	limit  int64 // 0: none
 	offset int64 // bytes of the content before this stream, which count to the limit
 	read   int64
@@ -24,10 +23,10 @@ type stream struct {
 	began  time.Time
 }
 
-func newStream(ctx context.Context, body io.ReadCloser, cancel context.CancelCauseFunc, r *run) *stream {
+func newStream(ctx context.Context, body io.ReadCloser, timer alarm, r *run) *stream {
 	return &stream{
-		ctx: ctx, body: body, cancel: cancel, idle: r.settings.AttemptTimeout, limit: r.settings.MaxResponseBytes,
-		timer: newTimer(0, func() { cancel(ErrTimeout) }), log: r.log, began: time.Now(),
+		ctx: ctx, body: body, idle: r.settings.AttemptTimeout, limit: r.settings.MaxResponseBytes,
+		timer: timer, log: r.log, began: r.log.now(),
 	}
 }
 
@@ -39,10 +38,10 @@ func (s *stream) Read(p []byte) (int, error) {
 		return 0, s.err
 	}
 	if s.idle > 0 {
-		s.timer.Reset(s.idle)
+		s.timer.set(s.idle)
 	}
 	n, err := s.body.Read(p)
-	s.timer.Stop()
+	s.timer.stop()
 	s.read += int64(n)
 	switch {
 	case s.limit > 0 && s.offset+s.read > s.limit:
@@ -59,7 +58,7 @@ func (s *stream) Read(p []byte) (int, error) {
 // end keeps why reading ended, and logs it.
 func (s *stream) end(err error) {
 	s.err = err
-	s.log.streamed(s.read, time.Since(s.began), err)
+	s.log.streamed(s.read, s.log.since(s.began), err)
 }
 
 func (s *stream) explain(err error) error {
@@ -79,8 +78,8 @@ func (s *stream) explain(err error) error {
 // Close ends the request if it is still running. Reading what is left only to
 // keep the connection would cost more than a new one.
 func (s *stream) Close() error {
-	s.timer.Stop()
+	s.timer.stop()
 	err := s.body.Close()
-	s.cancel(os.ErrClosed)
+	s.timer.cancel(os.ErrClosed)
 	return err
 }
