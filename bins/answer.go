@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/carddata/carddata-go/internal/transport"
 )
@@ -18,18 +19,43 @@ type lookup struct {
 	answer
 }
 
-// An answer waits for its receivers at rest, if it is kept anyway: that takes a
-// tenth of the memory.
+// An answer can wait for its receivers at rest, if it is kept anyway: that takes
+// a tenth of the memory.
 type answer struct {
 	known       *entry
 	own         bool // what is known was asked for this identifier, and the next three are its own
-	pan         Identifier
+	pan         string
 	correlation string
-	whole       Result // all of it if it is not known, or else the BIN
+	whole       Result // as it came; of one at rest the BIN
 	err         error
 }
 
-// result is a copy of the receiver's own.
+// rests tells whether an answer takes no more than its entry.
+func (a *answer) rests() bool { return a.known != nil && a.whole.Data == nil }
+
+// rest gives up what can be made anew. It copies what it keeps, as the strings of
+// an item lie together.
+func (a *answer) rest() {
+	if a.known == nil || a.rests() {
+		return
+	}
+	if card := a.whole.Data.Card; card != nil {
+		a.pan, a.correlation = strings.Clone(card.PANOrToken.Reveal()), strings.Clone(card.CorrelationID)
+	}
+	a.whole = Result{BIN: strings.Clone(a.whole.BIN)}
+}
+
+// take is result for an answer's first receiver, which may have what came.
+func (a *answer) take(id string) Result {
+	if a.known == nil || a.rests() {
+		return a.result(id)
+	}
+	r := a.whole
+	a.rest()
+	return r
+}
+
+// result is a copy of the receiver's own, of an answer at rest if it can rest.
 func (a *answer) result(id string) Result {
 	if a.known == nil {
 		return a.whole.clone()
@@ -38,7 +64,7 @@ func (a *answer) result(id string) Result {
 	if a.own {
 		r.BIN = a.whole.BIN
 		if r.Data != nil && r.Data.Card != nil {
-			r.Data.Card.PANOrToken, r.Data.Card.CorrelationID = a.pan, a.correlation
+			r.Data.Card.PANOrToken, r.Data.Card.CorrelationID = NewIdentifier(a.pan), a.correlation
 		}
 	}
 	return r

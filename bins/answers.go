@@ -77,16 +77,16 @@ func (s *answerStore) resolve(ctx context.Context, lookups []*lookup) []*lookup 
 			return false
 		}
 		l.answer, l.resolved = s.pack(l.sent, r), true
+		l.rest()
 		s.memory.keep(l.known)
 		return true
 	})
 }
 
-// settle finds each identifier's item in an answer of the service, keeps the
-// items, and returns the values to share.
+// settle finds each identifier's item in an answer of the service, and returns the
+// values to share.
 func (s *answerStore) settle(sent []string, items []Result) (answers []answer, values map[string][]byte) {
 	answers, values = make([]answer, len(sent)), map[string][]byte{}
-	known := make([]*entry, len(sent))
 	for i, found := range correlate(sent, items) {
 		if found < 0 {
 			answers[i].err = s.missing()
@@ -94,7 +94,6 @@ func (s *answerStore) settle(sent []string, items []Result) (answers []answer, v
 		}
 		r := items[found]
 		answers[i] = s.pack(sent[i], r)
-		known[i] = answers[i].known
 		if _, none := r.Card(); s.shared != nil && none == nil && !mayBeCardNumber(sent[i]) {
 			r = r.clone()
 			r.forgetCard()
@@ -103,8 +102,16 @@ func (s *answerStore) settle(sent []string, items []Result) (answers []answer, v
 			}
 		}
 	}
-	s.memory.keep(known...)
 	return answers, values
+}
+
+// keep keeps answers in memory.
+func (s *answerStore) keep(answers []answer) {
+	known := make([]*entry, len(answers))
+	for i := range answers {
+		known[i] = answers[i].known
+	}
+	s.memory.keep(known...)
 }
 
 // cachePatience bounds each call of the caller's cache.
@@ -123,17 +130,8 @@ func (s *answerStore) share(ctx context.Context, values map[string][]byte) {
 
 // pack makes an answer of a result, which memory has yet to keep.
 func (s *answerStore) pack(id string, r Result) answer {
-	a := answer{known: s.memory.pack(cacheKey{id, s.enhanced}, &r, s.ranges, s.memory.options().TTL)}
-	if a.known == nil {
-		a.whole = r
-		return a
-	}
-	a.own = true
-	a.whole.BIN = r.BIN
-	if r.Data != nil && r.Data.Card != nil {
-		a.pan, a.correlation = r.Data.Card.PANOrToken, r.Data.Card.CorrelationID
-	}
-	return a
+	known := s.memory.pack(cacheKey{id, s.enhanced}, &r, s.ranges, s.memory.options().TTL)
+	return answer{known: known, own: known != nil, whole: r}
 }
 
 func (s *answerStore) key(id string) string { return cacheKey{id, s.enhanced}.String() }

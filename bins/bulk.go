@@ -32,7 +32,7 @@ type BulkOptions struct {
 	Ranges bool
 
 	// Cache is where answers are looked for before, and kept after, a request. Nil
-	// is a [MemoryCache] of its own for each bulk lookup, of 65,536 entries; give a
+	// is a [MemoryCache] of its own for each bulk lookup, of 32,768 entries; give a
 	// larger one where more identifiers than that come again and again. In front of
 	// any other cache there is one too.
 	Cache Cache
@@ -85,12 +85,14 @@ var ErrMissing = errors.New("the answer holds no item for this card")
 const (
 	defaultConcurrency = 8
 	// bulkEntries holds the BINs that the cards of even a large merchant have.
-	bulkEntries    = 1 << 16
+	bulkEntries    = 1 << 15
 	maxConcurrency = 10_000
 	// maxWaiting bounds the inputs that wait for an answer before them.
 	maxWaiting = 1 << 15
 	// maxLookups bounds the answers that wait with them, at rest.
 	maxLookups = 20_000
+	// maxWhole bounds those among them that do not rest.
+	maxWhole = 1000
 	// reportEvery bounds how many results pass without a call of Progress.
 	reportEvery = 4096
 )

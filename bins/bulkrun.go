@@ -1,10 +1,9 @@
 package bins
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/carddata/carddata-go/internal/transport"
 )
@@ -23,7 +22,8 @@ type bulkRun struct {
 	waiting  []waitingInput // in order of input, until their result is yielded
 	lookups  map[string]*lookup
 	unsent   []*lookup
-	unpacked int           // lookups whose answer takes, or will take, its full size
+	unpacked int           // lookups whose answer cannot rest, or is still to come
+	whole    atomic.Int64  // answers that could rest and do not
 	queue    chan struct{} // a place for each request that waits for one on the wire
 	wire     chan struct{} // a place for each request that has no answer yet
 	open     int           // requests that were not received
@@ -80,6 +80,10 @@ func newBulk(ctx context.Context, c *Client, o BulkOptions, yield func(BulkResul
 func (b *bulkRun) stop() {
 	b.cancel()
 	b.requests.Wait()
+	for ; b.open > 0; b.open-- { // what was paid for is kept all the same
+		a := <-b.answered
+		b.answers.keep(a.answers)
+	}
 }
 
 // add takes one input and yields what is ready. It tells whether to go on.
@@ -139,96 +143,6 @@ func (b *bulkRun) finish() {
 	}
 }
 
-// send makes a request of what is unsent and did not become known meanwhile. A
-// request that is not full is sent only if it must be.
-func (b *bulkRun) send(must bool) {
-	count := min(MaxCards, len(b.unsent))
-	batch := b.answers.resolve(b.ctx, b.unsent[:count])
-	b.unpacked -= count - len(batch)
-	b.unsent = append(batch, b.unsent[count:]...)
-	if len(batch) == 0 || len(batch) < MaxCards && !must {
-		<-b.queue
-		return
-	}
-	batch = slices.Clone(batch)
-	b.unsent = slices.Delete(b.unsent, 0, len(batch))
-	for _, l := range batch {
-		l.asked = true
-	}
-	b.open++
-	b.progress.Distinct += len(batch)
-	b.requests.Go(func() {
-		// The place is free as soon as the answer is here, and the next request in the
-		// queue takes it while this one is decoded. If this one has to be repeated it
-		// needs a place again.
-		placed := false
-		leave := func() {
-			if placed {
-				placed = false
-				<-b.wire
-			}
-		}
-		enter := func() {
-			select {
-			case b.wire <- struct{}{}:
-				placed = true
-			case <-b.ctx.Done():
-			}
-		}
-		enter()
-		<-b.queue
-		defer leave()
-		how := lookupHow{patient: true, arrived: leave, useless: enter}
-		var got delivery
-		defer func() {
-			if got.answers == nil && got.err == nil {
-				got.broke(recover())
-			}
-			b.answered <- answeredBatch{batch, got}
-			// The loop may end before: what was paid for is kept all the same.
-			b.answers.share(context.WithoutCancel(b.ctx), got.values)
-		}()
-		got = b.client.ask(b.ctx, b.answers, batch, b.o.Enhanced, how)
-	})
-}
-
-// takePlace waits for a place in the queue or for an answer, whichever comes
-// first, and tells whether there is a place.
-func (b *bulkRun) takePlace() bool {
-	queue := b.queue
-	if b.open == cap(b.answered) {
-		queue = nil
-	}
-	select {
-	case queue <- struct{}{}:
-		return true
-	case a := <-b.answered:
-		b.receive(a)
-		return false
-	}
-}
-
-// receive resolves the lookups of a request.
-func (b *bulkRun) receive(a answeredBatch) {
-	b.open--
-	if a.panicked != nil {
-		panic(a.panicked) // on the loop's goroutine, where the caller can recover
-	}
-	b.progress.Requests += a.attempts
-	b.progress.Retries += max(0, a.attempts-1)
-	if a.err != nil && (b.fatal != nil || failsAll(b.ctx, a.err)) {
-		b.fatal = cmp.Or(b.fatal, a.err)
-		return
-	}
-	a.give(a.lookups)
-	for _, l := range a.lookups {
-		if l.known != nil {
-			b.unpacked--
-		}
-	}
-	b.report()
-}
-
 // drain yields the results that are ready and next in order.
 func (b *bulkRun) drain() bool {
 	ready := 0
@@ -264,7 +178,10 @@ func (b *bulkRun) yieldResult(w *waitingInput) bool {
 	if l := w.lookup; l == nil {
 		r.Result = w.known.result(outgoing(w.input.Reveal(), b.o.PrefixLength))
 	} else {
-		r.Result, r.Reused, err = l.result(l.sent), !w.first || !l.asked, l.err
+		if l.known != nil && !l.rests() {
+			b.whole.Add(-1)
+		}
+		r.Result, r.Reused, err = l.take(l.sent), !w.first || !l.asked, l.err
 		if r.Reused {
 			r.Result.forgetCard()
 		}

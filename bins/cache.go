@@ -150,7 +150,7 @@ func (m *MemoryCache) pack(key cacheKey, r *Result, byRange bool, atMost time.Du
 	o := m.options()
 	ttl := o.NegativeTTL
 	if e.data && r.Data.Card != nil {
-		ttl, e.template = o.TTL, templateOf(r.Data.Card, m.template)
+		ttl, e.template = o.TTL, templateOf(r.Data.Card, m.templates.find)
 		bounds := r.Data.Card.BINMin + r.Data.Card.BINMax
 		e.binMin, e.binMax = bounds[:len(r.Data.Card.BINMin)], bounds[len(r.Data.Card.BINMin):]
 	}
@@ -173,12 +173,6 @@ func (m *MemoryCache) pack(key cacheKey, r *Result, byRange bool, atMost time.Du
 	return e
 }
 
-func (m *MemoryCache) template(key templateKey) *template {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return m.templates[key]
-}
-
 // keep takes answers in; those that are nil are not to be kept. Answers of one
 // request come together, because many goroutines that each lock for one would
 // wait for each other.
@@ -186,7 +180,7 @@ func (m *MemoryCache) keep(entries ...*entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.keys == nil {
-		m.keys, m.ranges, m.templates = map[cacheKey]*entry{}, map[enhancement]*rangeIndex{}, templates{}
+		m.keys, m.ranges = map[cacheKey]*entry{}, map[enhancement]*rangeIndex{}
 	}
 	for _, e := range entries {
 		if e == nil {

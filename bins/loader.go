@@ -174,7 +174,11 @@ func (l *Loader) deliver(s *shipment) {
 		return
 	}
 	d = l.client.ask(s.ctx, l.answers, rest, l.o.Enhanced, lookupHow{})
+	l.answers.keep(d.answers)
 	d.give(rest)
+	for _, l := range rest {
+		l.rest() // its receivers come at once, and each needs its own
+	}
 }
 
 // land makes room for other shipments with the same identifiers.

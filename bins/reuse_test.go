@@ -39,3 +39,36 @@ func TestAnswersAreTheReceivers(t *testing.T) {
 		}
 	}
 }
+
+// TestResultsAreTheReceivers: whoever writes to a result, changes no other.
+func TestResultsAreTheReceivers(t *testing.T) {
+	s := &service{answer: func(card string) (map[string]any, bool) {
+		return map[string]any{"bin": card, "data": map[string]any{"card": map[string]any{
+			"networkfees": map[string]any{"fee": 1}, "additional_card_brands": []any{map[string]any{"card_brand": "b"}},
+		}}}, true
+	}}
+	inputs := func(yield func(string) bool) {
+		for i := range 3 * bins.MaxCards {
+			if !yield(fmt.Sprint("4571736", i%bins.MaxCards)) {
+				return
+			}
+		}
+	}
+	cache := bins.NewMemoryCache(bins.CacheOptions{})
+	for range 2 {
+		for r, err := range s.client(t).LookupAll(t.Context(), inputs, bins.BulkOptions{Cache: cache}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			card := r.Result.Data.Card
+			if string(card.NetworkFees) != `{"fee":1}` || card.AdditionalCardBrands[0].CardBrand != "b" {
+				t.Fatalf("result %d has %s and %s", r.Index, card.NetworkFees, card.AdditionalCardBrands[0].CardBrand)
+			}
+			copy(card.NetworkFees, "xxxxxxxxx")
+			card.AdditionalCardBrands[0].CardBrand = "x"
+		}
+	}
+	if n := s.requests.Load(); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+}

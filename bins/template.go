@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"slices"
+	"sync"
 )
 
 // A template is what many cards have in common: a Card without its range and
@@ -37,25 +38,44 @@ func templateOf(card *Card, known func(key templateKey) *template) *template {
 	if t := known(key); t != nil {
 		return t
 	}
+	common.NetworkFees = bytes.Clone(common.NetworkFees)
 	return &template{common: common, key: key, size: len(content)}
 }
 
-type templates map[templateKey]*template
+// templates have a lock of their own, which is hardly ever held: those who look
+// for one do not wait for answers that are being kept.
+type templates struct {
+	mu    sync.RWMutex // of byKey; what is in it is counted under the cache's lock
+	byKey map[templateKey]*template
+}
+
+func (t *templates) find(key templateKey) *template {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.byKey[key]
+}
 
 // share returns the template that is already there for the same card, if any.
-func (t templates) share(own *template) *template {
-	shared := t[own.key]
+func (t *templates) share(own *template) *template {
+	shared := t.find(own.key)
 	if shared == nil {
 		shared = own
-		t[own.key] = own
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.byKey == nil {
+			t.byKey = map[templateKey]*template{}
+		}
+		t.byKey[own.key] = own
 	}
 	shared.uses++
 	return shared
 }
 
-func (t templates) release(shared *template) {
+func (t *templates) release(shared *template) {
 	if shared.uses--; shared.uses == 0 {
-		delete(t, shared.key)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.byKey, shared.key)
 	}
 }
 

@@ -27,7 +27,7 @@ const saveEvery = 500 * time.Millisecond
 //
 // The input is read twice at the same time: ahead of the answers for the cards,
 // and with the answers for the rows that they belong to. Between the two lie up
-// to 65,536 rows, which would otherwise be held in memory.
+// to 32,768 rows, which would otherwise be held in memory.
 type job struct {
 	config  *config
 	columns []column
