@@ -136,7 +136,7 @@ func (t *transfer) segment(plan *plan, c *content) error {
 		at += int64(len(piece))
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.bytes += int64(len(piece))
+		t.wrote(len(piece))
 		t.report(c)
 		return nil
 	})

@@ -18,9 +18,11 @@ type transfer struct {
 	version version
 	begun   bool // what the partial file held before is given up, or built upon
 	hash    *follower
+	flusher *flusher
 
 	mu        sync.Mutex
 	bytes     int64 // in the file
+	unflushed int64 // of them
 	attempts  int   // of the streams that have ended
 	resumes   int
 	requestID string
@@ -55,6 +57,8 @@ func (t *transfer) run(ctx context.Context, resume bool) (*File, error) {
 		t.count(c)
 		return nil, err
 	}
+	t.flusher = flush(t.partial.file)
+	defer t.flush()
 	if !t.options.SkipHash {
 		t.hash = follow(t.partial.file)
 		defer t.hash.stop()
@@ -141,7 +145,7 @@ func (t *transfer) sequential(c *content) error {
 		if err := t.write(piece, t.bytes); err != nil {
 			return err
 		}
-		t.bytes += int64(len(piece))
+		t.wrote(len(piece))
 		t.grown(t.bytes)
 		t.report(c)
 		return nil
@@ -157,6 +161,24 @@ func (t *transfer) write(piece []byte, at int64) error {
 		return fileError("the file cannot be written", err)
 	}
 	return nil
+}
+
+// wrote counts what was written.
+func (t *transfer) wrote(n int) {
+	t.bytes += int64(n)
+	t.unflushed += int64(n)
+	if t.unflushed >= flushEvery && t.flusher.begin() {
+		t.unflushed = 0
+	}
+}
+
+// flush waits for what was begun to be flushed.
+func (t *transfer) flush() error {
+	err := t.flusher.stop()
+	if err != nil {
+		t.partial.doubtful = true
+	}
+	return err
 }
 
 // grown tells the hash how far the file is without a gap.
@@ -190,7 +212,11 @@ func (t *transfer) finish(ctx context.Context, c *content, from int64) (*File, e
 		RequestID: t.requestID, Verified: c.framed, Attempts: t.attempts, Resumes: t.resumes, ResumedBytes: from,
 	}
 	// The disk works while the hash is completed.
-	if err := t.partial.sync(); err != nil {
+	err := t.flush()
+	if err == nil {
+		err = t.partial.sync()
+	}
+	if err != nil {
 		return nil, fileError("the file cannot be completed", err)
 	}
 	if t.hash != nil {
