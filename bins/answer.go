@@ -16,6 +16,8 @@ type lookup struct {
 	asked    bool // the service was
 	missed   bool // by the cache
 	resolved bool
+	// receivers are the inputs that wait for it, where order does not matter.
+	receivers []waitingInput
 	answer
 }
 

@@ -15,6 +15,12 @@ type BulkOptions struct {
 	// Concurrency is how many requests may be in flight, 10,000 at most. Zero is 8.
 	Concurrency int
 
+	// Unordered yields each result as soon as it is there. In order, a request that
+	// has to be repeated holds up all results behind it, and where there are many
+	// requests a second it soon holds up the requests too, as no more than 32,768
+	// inputs are held.
+	Unordered bool
+
 	// PrefixLength sends only the first so many digits, at most 11, of what may be a
 	// card number, so that none leaves the process: of anything that holds 12 digits
 	// or more, in whatever notation or script, a token too. 8 digits are a BIN, and
@@ -98,7 +104,7 @@ const (
 )
 
 // LookupAll looks up any number of cards, and yields one result for each, in the
-// order of the input. It holds at most 32,768 inputs and never all of them, sends
+// order of the input, unless that is to be [BulkOptions.Unordered]. It holds at most 32,768 inputs and never all of them, sends
 // each identifier once for as long as the window and the cache remember it, 50 in
 // a request, and keeps [BulkOptions.Concurrency] requests in flight within the
 // client's rate limit. It reads input only as fast as results are taken.

@@ -134,6 +134,33 @@ func TestLookupAllAnswersEveryInputInOrder(t *testing.T) {
 	})
 }
 
+// TestLookupAllUnordered: a request that takes its time holds up no result but its
+// own, and more inputs than could wait behind it have theirs.
+func TestLookupAllUnordered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var first atomic.Bool
+		s := &service{latency: func() time.Duration {
+			if first.CompareAndSwap(false, true) {
+				return 9 * time.Second
+			}
+			return time.Millisecond
+		}}
+		const n = 60_000
+		began, results, late := time.Now(), 0, 0
+		for r, err := range s.client(t).LookupAll(t.Context(), numbered(n), bins.BulkOptions{Concurrency: 4, Unordered: true}) {
+			if want := fmt.Sprintf("4%07d", r.Index); err != nil || r.Input.Reveal() != want || r.Result.Data.Card.CardBrand != "of "+want {
+				t.Fatal(r.Index, r.Input, r.Result.Data.Card.CardBrand, err)
+			}
+			if results++; time.Since(began) >= 9*time.Second {
+				late++
+			}
+		}
+		if results != n || late != bins.MaxCards {
+			t.Errorf("%d results, %d of them late", results, late)
+		}
+	})
+}
+
 // An answer that cannot be decoded is asked for again, and the requests in flight
 // stay as many as the caller allowed.
 func TestLookupAllRepeatsWithinItsConcurrency(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 func (b *bulkRun) send(must bool) {
 	count := min(MaxCards, len(b.unsent))
 	batch := b.answers.resolve(b.ctx, b.unsent[:count])
+	b.gather(b.unsent[:count])
 	b.unpacked -= count - len(batch)
 	b.unsent = append(batch, b.unsent[count:]...)
 	if len(batch) == 0 || len(batch) < MaxCards && !must {
@@ -103,6 +104,7 @@ func (b *bulkRun) receive(a answeredBatch) {
 		return
 	}
 	a.give(a.lookups)
+	b.gather(a.lookups)
 	for _, l := range a.lookups {
 		if l.known != nil {
 			b.unpacked--

@@ -19,21 +19,24 @@ type bulkRun struct {
 	yield    func(BulkResult, error) bool
 	answers  *answerStore
 
-	waiting  []waitingInput // in order of input, until their result is yielded
-	lookups  map[string]*lookup
-	unsent   []*lookup
-	unpacked int           // lookups whose answer cannot rest, or is still to come
-	whole    atomic.Int64  // answers that could rest and do not
-	queue    chan struct{} // a place for each request that waits for one on the wire
-	wire     chan struct{} // a place for each request that has no answer yet
-	open     int           // requests that were not received
-	answered chan answeredBatch
-	fatal    error
-	progress BulkProgress
+	inputs    int
+	waiting   []waitingInput // until their result is yielded, in its order
+	scattered int            // inputs that wait with their lookups, in no order
+	lookups   map[string]*lookup
+	unsent    []*lookup
+	unpacked  int           // lookups whose answer cannot rest, or is still to come
+	whole     atomic.Int64  // answers that could rest and do not
+	queue     chan struct{} // a place for each request that waits for one on the wire
+	wire      chan struct{} // a place for each request that has no answer yet
+	open      int           // requests that were not received
+	answered  chan answeredBatch
+	fatal     error
+	progress  BulkProgress
 }
 
 // A waitingInput has its answer at rest, or a lookup that will bring it.
 type waitingInput struct {
+	index  int
 	input  Identifier
 	known  *entry
 	lookup *lookup
@@ -88,7 +91,8 @@ func (b *bulkRun) stop() {
 
 // add takes one input and yields what is ready. It tells whether to go on.
 func (b *bulkRun) add(card string) bool {
-	w := waitingInput{input: NewIdentifier(card)}
+	w := waitingInput{index: b.inputs, input: NewIdentifier(card)}
+	b.inputs++
 	sent := outgoing(card, b.o.PrefixLength)
 	if w.lookup = b.lookups[sent]; w.lookup == nil {
 		w.known = b.answers.remembered(sent)
@@ -106,8 +110,25 @@ func (b *bulkRun) add(card string) bool {
 	if w.lookup != nil {
 		w.lookup.inputs++
 	}
-	b.waiting = append(b.waiting, w)
+	if b.o.Unordered && !w.ready() {
+		w.lookup.receivers = append(w.lookup.receivers, w)
+		b.scattered++
+	} else {
+		b.waiting = append(b.waiting, w)
+	}
 	return b.advance(false)
+}
+
+// gather lets the inputs that wait with lookups take their results, once these
+// are resolved.
+func (b *bulkRun) gather(lookups []*lookup) {
+	for _, l := range lookups {
+		if l.resolved {
+			b.waiting = append(b.waiting, l.receivers...)
+			b.scattered -= len(l.receivers)
+			l.receivers = nil
+		}
+	}
 }
 
 // advance yields what is ready, and sends and receives as long as it can without
@@ -115,13 +136,13 @@ func (b *bulkRun) add(card string) bool {
 // waits for nothing while a result is ready.
 func (b *bulkRun) advance(all bool) bool {
 	for b.drain() {
-		must := all || b.isFull() && !b.waiting[0].lookup.asked
+		must := all || b.isFull() && !b.moves()
 		switch {
 		case len(b.unsent) >= MaxCards, must && len(b.unsent) > 0:
 			if b.takePlace() {
 				b.send(must)
 			}
-		case all && len(b.waiting) > 0, b.isFull():
+		case all && b.held() > 0, b.isFull():
 			b.receive(<-b.answered)
 		default:
 			return true
@@ -130,10 +151,21 @@ func (b *bulkRun) advance(all bool) bool {
 	return false
 }
 
+// held counts the inputs that have no result yet.
+func (b *bulkRun) held() int { return len(b.waiting) + b.scattered }
+
+// moves tells whether an answer to come makes room.
+func (b *bulkRun) moves() bool {
+	if b.o.Unordered {
+		return b.open > 0
+	}
+	return b.waiting[0].lookup.asked
+}
+
 // isFull bounds what is held: the inputs that wait, and the answers that wait
 // with them.
 func (b *bulkRun) isFull() bool {
-	return len(b.waiting) >= maxWaiting || len(b.lookups) >= maxLookups || b.unpacked >= 4*MaxCards*(b.o.Concurrency+1)
+	return b.held() >= maxWaiting || len(b.lookups) >= maxLookups || b.unpacked >= 4*MaxCards*(b.o.Concurrency+1)
 }
 
 // finish ends the lookup when there is no more input.
@@ -173,7 +205,7 @@ func (b *bulkRun) drain() bool {
 }
 
 func (b *bulkRun) yieldResult(w *waitingInput) bool {
-	r := BulkResult{Index: b.progress.Done, Input: w.input, Reused: true}
+	r := BulkResult{Index: w.index, Input: w.input, Reused: true}
 	var err error
 	if l := w.lookup; l == nil {
 		r.Result = w.known.result(outgoing(w.input.Reveal(), b.o.PrefixLength))

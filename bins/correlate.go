@@ -49,8 +49,14 @@ func (c *correlation) byName(name func(*Result) string) {
 		}
 		named[name] = j
 	}
+	var unnamed []int
 	for i, id := range c.sent {
-		if j, ok := named[id]; ok && j != several && id != "" && c.found[i] < 0 && !c.isCutEcho(i, j, named) {
+		if _, ok := named[id]; !ok {
+			unnamed = append(unnamed, i)
+		}
+	}
+	for i, id := range c.sent {
+		if j, ok := named[id]; ok && j != several && id != "" && c.found[i] < 0 && !c.isCutEcho(i, j, unnamed) {
 			c.match(i, j)
 		}
 	}
@@ -59,17 +65,17 @@ func (c *correlation) byName(name func(*Result) string) {
 // isCutEcho tells whether item j, which names identifier i, may be about another
 // whose echo was cut: its range does not hold all of i, and it fits one that no
 // item names.
-func (c *correlation) isCutEcho(i, j int, named map[string]int) bool {
+func (c *correlation) isCutEcho(i, j int, unnamed []int) bool {
+	if len(unnamed) == 0 {
+		return false
+	}
 	item := newClue(&c.items[j])
 	if item.fit(newSpanned(c.sent[i])) >= holds {
 		return false
 	}
-	for other, id := range c.sent {
-		if _, own := named[id]; other != i && !own && c.found[other] < 0 && item.fit(newSpanned(id)) >= fits {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(unnamed, func(other int) bool {
+		return c.found[other] < 0 && item.fit(newSpanned(c.sent[other])) >= fits
+	})
 }
 
 // isInOrder matches by position at once where each open identifier lies in the

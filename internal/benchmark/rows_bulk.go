@@ -49,7 +49,7 @@ func limitRows() []row {
 			}
 			all = append(all, row{
 				name: name,
-				work: work + ", by the service's own record. Limiters are set to 99.5 % of that, with a burst of 1.",
+				work: work + ", with short answers and in any order, by the service's own record. Limiters are set to 99.5 % of that, with a burst of 1.",
 				open: func(e *environment) (round, error) {
 					job := process.Job{Work: "limit", Limit: limit, Faults: faults, Seconds: 1.5}
 					if e.quick {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
 )
@@ -31,10 +32,11 @@ func New(base, token string, client *http.Client) *Client {
 }
 
 // NewRetryable returns a client over go-retryablehttp, with its defaults but for
-// the client.
+// the client and for waits, which are the library's.
 func NewRetryable(base, token string, client *http.Client) *Client {
 	retrying := retryablehttp.NewClient()
 	retrying.HTTPClient, retrying.Logger = client, nil
+	retrying.RetryWaitMin, retrying.RetryWaitMax = 200*time.Millisecond, 5*time.Second
 	return &Client{func(ctx context.Context, path string, body []byte) (*http.Response, error) {
 		req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, base+path, body)
 		if err != nil {

@@ -2,6 +2,7 @@ package service
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -29,6 +30,7 @@ type Answer int
 const (
 	Full      Answer = iota // some 2.3 KB for each card
 	Synthetic               // the sandbox's own card, with the range that the sandbox gives it
+	Short                   // its brand
 	Tiny                    // an error, of one item
 )
 
@@ -77,13 +79,17 @@ func (s *Service) answer(request []byte) (io.ReadCloser, int64) {
 	switch s.Answer {
 	case Tiny:
 		return io.NopCloser(strings.NewReader(tiny)), int64(len(tiny))
-	case Synthetic:
+	case Short, Synthetic:
 		body := []byte(`{"cards":[`)
 		for i, card := range requested(request) {
 			if i > 0 {
 				body = append(body, ',')
 			}
-			body = append(body, sandbox.SyntheticCard(card)...)
+			if s.Answer == Short {
+				body = fmt.Appendf(body, `{"bin":%q,"error":null,"data":{"card":{"card_brand":"VISA"}}}`, card)
+			} else {
+				body = append(body, sandbox.SyntheticCard(card)...)
+			}
 		}
 		body = append(body, "]}"...)
 		return io.NopCloser(bytes.NewReader(body)), int64(len(body))

@@ -80,17 +80,17 @@ func newClient(base string, client *http.Client, opts ...bins.Option) (*bins.Cli
 
 // newBulkLookup returns LookupAll, or else an errgroup over the contestant's
 // lookups.
-func newBulkLookup(contestant, base string, client *http.Client, concurrency int, opts ...bins.Option) (bulkLookup, error) {
+func newBulkLookup(contestant, base string, client *http.Client, o bins.BulkOptions, opts ...bins.Option) (bulkLookup, error) {
 	if contestant != process.LookupAll {
 		look, err := newLookup(strings.TrimPrefix(contestant, "errgroup over "), base, client)
-		return grouped(concurrency, look), err
+		return grouped(o.Concurrency, look), err
 	}
 	own, err := newClient(base, client, opts...)
 	if err != nil {
 		return nil, err
 	}
 	return func(cards iter.Seq[string]) (answered int, _ error) {
-		for r, err := range own.LookupAll(context.Background(), cards, bins.BulkOptions{Concurrency: concurrency}) {
+		for r, err := range own.LookupAll(context.Background(), cards, o) {
 			if r.Index < 0 {
 				return answered, err
 			}
@@ -144,7 +144,7 @@ const latency = 20 * time.Millisecond
 // bulk looks up as many cards as the latency of 20 ms lets through in so many
 // seconds, and tells which share of that bound it reached.
 func bulk(job process.Job) (process.Sample, error) {
-	look, err := newBulkLookup(job.Contestant, base, &http.Client{Transport: &service.Service{Latency: latency}}, job.Concurrency)
+	look, err := newBulkLookup(job.Contestant, base, &http.Client{Transport: &service.Service{Latency: latency}}, bins.BulkOptions{Concurrency: job.Concurrency})
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func bulk(job process.Job) (process.Sample, error) {
 
 // growth looks up inputs as fast as it goes, Repeat times in all.
 func growth(job process.Job) (process.Sample, error) {
-	look, err := newBulkLookup(job.Contestant, base, &http.Client{Transport: &service.Service{}}, 8)
+	look, err := newBulkLookup(job.Contestant, base, &http.Client{Transport: &service.Service{}}, bins.BulkOptions{Concurrency: 8})
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func growth(job process.Job) (process.Sample, error) {
 
 // goroutines shares lookups of 50 cards between so many goroutines.
 func goroutines(job process.Job) (process.Sample, error) {
-	look, err := newBulkLookup(job.Contestant, base, &http.Client{Transport: &service.Service{}}, job.Size)
+	look, err := newBulkLookup(job.Contestant, base, &http.Client{Transport: &service.Service{}}, bins.BulkOptions{Concurrency: job.Size})
 	if err != nil {
 		return nil, err
 	}

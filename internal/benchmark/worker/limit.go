@@ -52,7 +52,7 @@ const margin = 0.995
 // limit looks cards up for so many seconds under a limit.
 func limit(job process.Job) (process.Sample, error) {
 	var arrivals record
-	s := &service.Service{Latency: 5 * time.Millisecond, Arrived: arrivals.arrived}
+	s := &service.Service{Latency: 5 * time.Millisecond, Answer: service.Short, Arrived: arrivals.arrived}
 	if job.Faults {
 		s.RefuseEvery = 5
 	}
@@ -62,7 +62,7 @@ func limit(job process.Job) (process.Sample, error) {
 	var look bulkLookup
 	var err error
 	if job.Contestant == process.LookupAll {
-		look, err = newBulkLookup(process.LookupAll, base, client, concurrency, bins.WithRateLimit(pace, 1))
+		look, err = newBulkLookup(process.LookupAll, base, client, bins.BulkOptions{Concurrency: concurrency, Unordered: true}, bins.WithRateLimit(pace, 1))
 	} else {
 		look, err = limitedBefore(rate.NewLimiter(pace, 1), client, concurrency)
 	}

@@ -69,7 +69,7 @@ func connections(job process.Job) (process.Sample, error) {
 		return nil, err
 	}
 	defer server.Close()
-	look, err := newBulkLookup(job.Contestant, server.URL, transport(job), job.Concurrency)
+	look, err := newBulkLookup(job.Contestant, server.URL, transport(job), bins.BulkOptions{Concurrency: job.Concurrency})
 	if err != nil {
 		return nil, err
 	}
