@@ -81,7 +81,7 @@ func (d *Download) Read(p []byte) (int, error) {
 // give io.Copy a struct{ io.Reader } of the download, which hides WriteTo.
 func (d *Download) WriteTo(w io.Writer) (int64, error) {
 	written := int64(0)
-	err := fill(d, func(piece []byte) error {
+	err := fill(d, make([]byte, pieceSize), func(piece []byte) error {
 		n, err := w.Write(piece)
 		written += int64(n)
 		if err == nil && n < len(piece) {
@@ -97,8 +97,7 @@ func (d *Download) WriteTo(w io.Writer) (int64, error) {
 const pieceSize = 256 << 10
 
 // fill hands the content of r over in full pieces, the last one excepted.
-func fill(r io.Reader, write func(piece []byte) error) (err error) {
-	piece := make([]byte, pieceSize)
+func fill(r io.Reader, piece []byte, write func(piece []byte) error) (err error) {
 	for err == nil {
 		var n int
 		for n < len(piece) && err == nil {

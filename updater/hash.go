@@ -29,7 +29,7 @@ func follow(file io.ReaderAt) *follower {
 	go func() {
 		defer close(f.ended)
 		hash := sha256.New()
-		piece := make([]byte, pieceSize)
+		piece := make([]byte, 64<<10)
 		pos := int64(0)
 		for to := range f.to {
 			for pos < to && f.err == nil {
@@ -38,7 +38,7 @@ func follow(file io.ReaderAt) *follower {
 					return
 				default:
 				}
-				n, err := file.ReadAt(piece[:min(pieceSize, to-pos)], pos)
+				n, err := file.ReadAt(piece[:min(int64(len(piece)), to-pos)], pos)
 				hash.Write(piece[:n])
 				pos += int64(n)
 				if n == 0 {

@@ -129,7 +129,9 @@ var errWorkerEnded = errors.New("a part of the content was not fetched")
 func (t *transfer) segment(plan *plan, c *content) error {
 	defer c.Close()
 	begin, end, at := c.pos, c.end, c.pos
-	err := fill(c, func(piece []byte) error {
+	piece := pieces.Get().(*[pieceSize]byte)
+	defer pieces.Put(piece)
+	err := fill(c, piece[:], func(piece []byte) error {
 		if err := t.write(piece, at); err != nil {
 			return err
 		}

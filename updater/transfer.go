@@ -139,9 +139,14 @@ func (t *transfer) open(ctx context.Context, kept version, from int64) (*content
 	return c, nil
 }
 
+// pieces are for files alone: a caller's writer could keep what it must not.
+var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
+
 func (t *transfer) sequential(c *content) error {
 	defer t.count(c)
-	err := fill(c, func(piece []byte) error {
+	piece := pieces.Get().(*[pieceSize]byte)
+	defer pieces.Put(piece)
+	err := fill(c, piece[:], func(piece []byte) error {
 		if err := t.write(piece, t.bytes); err != nil {
 			return err
 		}

@@ -58,7 +58,7 @@ func Run(worker string, job Job) (Sample, error) {
 // ServerOptions say what a server simulates.
 type ServerOptions struct {
 	TLS             bool
-	Tiny            bool
+	Tiny, Short     bool // answers, as of a service.Service
 	Latency         time.Duration
 	ConnectionDelay time.Duration // of what comes first on a connection
 	Bytes           int64         // of a download

@@ -34,8 +34,11 @@ func serve(o process.ServerOptions) error {
 	mux.Handle("/updater/", content(o.Bytes))
 	mux.HandleFunc("/v1/{account}/refunds", accept)
 	s := &service.Service{Latency: o.Latency}
-	if o.Tiny {
+	switch {
+	case o.Tiny:
 		s.Answer = service.Tiny
+	case o.Short:
+		s.Answer = service.Short
 	}
 	mux.Handle("/", answers(s))
 

@@ -64,7 +64,7 @@ func transport(job process.Job) *http.Client {
 
 // connections counts those that lookups make.
 func connections(job process.Job) (process.Sample, error) {
-	server, err := start(process.ServerOptions{Latency: latency})
+	server, err := start(process.ServerOptions{Short: true, Latency: latency})
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func connections(job process.Job) (process.Sample, error) {
 // timeouts gives one lookup in 20 no more than 5 ms, over TLS and with new
 // connections that take 60 ms longer.
 func timeouts(job process.Job) (process.Sample, error) {
-	server, err := start(process.ServerOptions{TLS: true, Latency: latency, ConnectionDelay: 60 * time.Millisecond})
+	server, err := start(process.ServerOptions{TLS: true, Short: true, Latency: latency, ConnectionDelay: 60 * time.Millisecond})
 	if err != nil {
 		return nil, err
 	}
