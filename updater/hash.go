@@ -23,13 +23,18 @@ type follower struct {
 	complete func() // there is no more to hash
 }
 
+const hashPieceSize = 64 << 10
+
+var hashPieces = sync.Pool{New: func() any { return new([hashPieceSize]byte) }}
+
 func follow(file io.ReaderAt) *follower {
 	f := &follower{to: make(chan int64, 1), quit: make(chan struct{}), ended: make(chan struct{})}
 	f.complete = sync.OnceFunc(func() { close(f.to) })
 	go func() {
 		defer close(f.ended)
 		hash := sha256.New()
-		piece := make([]byte, 64<<10)
+		piece := hashPieces.Get().(*[hashPieceSize]byte)
+		defer hashPieces.Put(piece)
 		pos := int64(0)
 		for to := range f.to {
 			for pos < to && f.err == nil {
@@ -38,7 +43,7 @@ func follow(file io.ReaderAt) *follower {
 					return
 				default:
 				}
-				n, err := file.ReadAt(piece[:min(int64(len(piece)), to-pos)], pos)
+				n, err := file.ReadAt(piece[:min(hashPieceSize, to-pos)], pos)
 				hash.Write(piece[:n])
 				pos += int64(n)
 				if n == 0 {

@@ -46,7 +46,7 @@ var growthRows = []row{
 		growth: byteGrowth,
 		open: func(e *environment) (round, error) {
 			return sizedWork(e, byteGrowth(e), func(size int) process.Job {
-				return process.Job{Work: "download", Contestant: library, Size: size, Repeat: max(1, 64/size)}
+				return process.Job{Work: "download", Contestant: library, Size: size, Repeat: max(1, 8/size)}
 			}), nil
 		},
 	},
