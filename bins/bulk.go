@@ -15,7 +15,8 @@ type BulkOptions struct {
 	// Concurrency is how many requests may be in flight, 10,000 at most. Zero is 8.
 	Concurrency int
 
-	// Unordered yields each result as soon as it is there. In order, a request that
+	// Unordered yields each result as soon as it is there and the input lets it,
+	// which is read by the same goroutine. In order, a request that
 	// has to be repeated holds up all results behind it, and where there are many
 	// requests a second it soon holds up the requests too, as no more than 32,768
 	// inputs are held.

@@ -20,7 +20,11 @@ import (
 // comes, every input has one result, in its place if it is to have one, which is its
 // own or an error.
 func TestLookupAllUnderRandomFaults(t *testing.T) {
-	for seed := range uint64(100) {
+	seeds := uint64(100)
+	if testing.Short() {
+		seeds = 30
+	}
+	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) { lookupAllOnce(t, seed) })
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)

@@ -161,6 +161,33 @@ func TestLookupAllUnordered(t *testing.T) {
 	})
 }
 
+// TestLookupAllIsPrompt: an answer does not wait for the next request, whatever
+// comes out of the cache meanwhile.
+func TestLookupAllIsPrompt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{latency: func() time.Duration { return time.Millisecond }}
+		cache := bins.NewMemoryCache(bins.CacheOptions{})
+		const known = "499999"
+		inputs := func(yield func(string) bool) {
+			ok := true
+			for i := 0; i < 1000 && ok; i++ {
+				if ok = i >= bins.MaxCards && yield(known) || i < bins.MaxCards && yield(fmt.Sprintf("4%07d", i)); i > bins.MaxCards {
+					time.Sleep(time.Millisecond)
+				}
+			}
+		}
+		client := s.client(t)
+		for range client.LookupAll(t.Context(), slices.Values([]string{known}), bins.BulkOptions{Cache: cache}) {
+		}
+		place := 0
+		for r, err := range client.LookupAll(t.Context(), inputs, bins.BulkOptions{Cache: cache, Unordered: true}) {
+			if place++; err != nil || r.Index < bins.MaxCards && place > bins.MaxCards+10 {
+				t.Fatalf("result %d is the %dth, %v", r.Index, place, err)
+			}
+		}
+	})
+}
+
 // An answer that cannot be decoded is asked for again, and the requests in flight
 // stay as many as the caller allowed.
 func TestLookupAllRepeatsWithinItsConcurrency(t *testing.T) {

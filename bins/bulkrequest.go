@@ -11,8 +11,12 @@ import (
 func (b *bulkRun) send(must bool) {
 	count := min(MaxCards, len(b.unsent))
 	batch := b.answers.resolve(b.ctx, b.unsent[:count])
+	for _, l := range b.unsent[:count] {
+		if l.known != nil {
+			b.unpacked--
+		}
+	}
 	b.gather(b.unsent[:count])
-	b.unpacked -= count - len(batch)
 	b.unsent = append(batch, b.unsent[count:]...)
 	if len(batch) == 0 || len(batch) < MaxCards && !must {
 		<-b.queue

@@ -145,7 +145,12 @@ func (b *bulkRun) advance(all bool) bool {
 		case all && b.held() > 0, b.isFull():
 			b.receive(<-b.answered)
 		default:
-			return true
+			select {
+			case a := <-b.answered:
+				b.receive(a)
+			default:
+				return true
+			}
 		}
 	}
 	return false

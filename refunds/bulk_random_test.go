@@ -22,7 +22,11 @@ import (
 // the context. Whatever comes, every record has one result, which agrees with
 // what the service recorded.
 func TestSubmitAllUnderRandomFaults(t *testing.T) {
-	for seed := range uint64(2000) {
+	seeds := uint64(2000)
+	if testing.Short() {
+		seeds = 500
+	}
+	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) { drawBulk(t, seed).run() })
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)

@@ -92,7 +92,8 @@ func (f File) LogValue() slog.Value {
 //
 // A second download to the same path fails with [ErrBusy] while one is under way,
 // in this process or another; on systems without flock, such as Windows, other
-// processes are not noticed.
+// processes are not noticed. A call that ends early returns when the disk has taken
+// what it was given.
 //
 // Every error is an [*Error]. Beyond those of Download and [Download.Read] it is
 // [ErrUnverified], or one of the file system, of which errors.Is finds

@@ -106,6 +106,10 @@ func recorded(t *testing.T, path string) (known map[string]bool, rows int64) {
 }
 
 func TestKilledAndResumed(t *testing.T) {
+	if testing.Short() {
+		testKilled(t, 3, "-ranges")
+		return
+	}
 	t.Run("ranges", func(t *testing.T) { testKilled(t, 8, "-ranges") })
 	t.Run("prefix", func(t *testing.T) { testKilled(t, 3, "-prefix=8") })
 	t.Run("numbers", func(t *testing.T) { testKilled(t, 3, "-ranges=false") })

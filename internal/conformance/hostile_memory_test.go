@@ -99,6 +99,9 @@ func (c *chunks) Write(p []byte) (int, error) {
 
 // TestHostileAnswers makes each call once, and compares what becomes of it.
 func TestHostileAnswers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("hundreds of megabytes take their time under the race detector: run without -short")
+	}
 	for _, h := range hostiles() {
 		t.Run(h.name, func(t *testing.T) {
 			server := hostileServer(t, h)

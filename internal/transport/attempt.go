@@ -66,8 +66,8 @@ func (r *run) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(wire)
 	began, timer := time.Now(), alarm{cancel: cancel}
 	if limit := r.settings.AttemptTimeout; limit > 0 {
-		// A deadline that comes first needs no timer beside its own.
-		if deadline, ok := wire.Deadline(); !ok || r.call.Stream || began.Add(limit).Before(deadline) {
+		// A deadline that comes first needs no timer beside its own, if it comes.
+		if deadline, ok := wire.Deadline(); !ok || wire.Done() == nil || r.call.Stream || began.Add(limit).Before(deadline) {
 			timer.set(limit)
 		}
 	}
@@ -206,9 +206,7 @@ func (a *attempt) accept(ctx context.Context, body io.Reader, r *run) {
 	} else {
 		buffer = buffers.Get().(*bytes.Buffer)
 		defer func() {
-			if buffer.Len() > 0 {
-				a.body = bytes.Clone(a.body) // nil if it was decoded
-			}
+			a.body = bytes.Clone(a.body) // nil if it was decoded
 			buffer.Reset()
 			buffers.Put(buffer)
 		}()

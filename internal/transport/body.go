@@ -16,7 +16,7 @@ const modest = 256 << 10 // bytes
 // modest body goes into the buffer, with room for the announced length, but only
 // for a modest one, as it is the other side's word.
 func readBounded(body io.Reader, buffer *bytes.Buffer, limit, length int64) (data []byte, err error) {
-	if limit <= 0 {
+	if limit <= 0 || limit == math.MaxInt64 { // one more is read, to see that it is there
 		limit = math.MaxInt64 - 1
 	}
 	if 0 < length && length < modest {

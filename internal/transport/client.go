@@ -103,10 +103,12 @@ type Call struct {
 	Decode func(body []byte) error
 }
 
-var jsonType = []string{"application/json"}
-
 // JSONHeaders sets the headers of a call that sends and reads JSON.
-func JSONHeaders(h http.Header) { h["Content-Type"], h["Accept"] = jsonType, jsonType }
+func JSONHeaders(h http.Header) {
+	const json = "application/json"
+	values := []string{json, json}
+	h["Content-Type"], h["Accept"] = values[:1:1], values[1:]
+}
 
 // A Result is what became of a call. Failure is nil exactly when it succeeded;
 // a write succeeds by its status, whatever happened to the answer's body.
