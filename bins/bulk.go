@@ -99,7 +99,7 @@ const (
 	// maxLookups bounds the answers that wait with them, at rest.
 	maxLookups = 20_000
 	// maxWhole bounds those among them that do not rest.
-	maxWhole = 1000
+	maxWhole = 500
 	// reportEvery bounds how many results pass without a call of Progress.
 	reportEvery = 4096
 )
