@@ -51,7 +51,7 @@ func limitRows() []row {
 				name: name,
 				work: work + ", with short answers and in any order, by the service's own record. Limiters are set to 99.5 % of that, with a burst of 1.",
 				open: func(e *environment) (round, error) {
-					job := process.Job{Work: "limit", Limit: limit, Faults: faults, Seconds: 1.2}
+					job := process.Job{Work: "limit", Limit: limit, Faults: faults, Seconds: 1.1}
 					if e.quick {
 						job.Seconds = math.Max(0.1, 20/limit)
 					}

@@ -17,10 +17,10 @@ var wireRows = []row{
 	},
 	{
 		name: "timeouts",
-		work: "1,000 lookups over TLS, 32 in flight at a service that takes 20 ms for each short answer and 60 ms more on a new connection, " +
+		work: "2,000 lookups over TLS, 32 in flight at a service that takes 20 ms for each short answer and 60 ms more on a new connection, " +
 			"where every 20th is given up after 5 ms.",
 		open: func(e *environment) (round, error) {
-			return wireContest(e, process.Job{Work: "timeouts", Size: 1000, Concurrency: 32}, [][3]string{
+			return wireContest(e, process.Job{Work: "timeouts", Size: 2000, Concurrency: 32}, [][3]string{
 				{library, library, ""},
 				{byHand + ", 1,024 idle connections", byHand, "1,024 idle connections"},
 				{"go-retryablehttp, 1,024 idle connections", "go-retryablehttp", "1,024 idle connections"},
