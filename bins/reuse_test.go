@@ -1,6 +1,7 @@
 package bins_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -67,6 +68,41 @@ func TestResultsAreTheReceivers(t *testing.T) {
 			copy(card.NetworkFees, "xxxxxxxxx")
 			card.AdditionalCardBrands[0].CardBrand = "x"
 		}
+	}
+	if n := s.requests.Load(); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// TestSharedResults: all have the same data out of memory, at no cost, and others
+// copies of their own.
+func TestSharedResults(t *testing.T) {
+	s := &service{}
+	client, cache := s.client(t), bins.NewMemoryCache(bins.CacheOptions{})
+	const input = "45717360"
+	load := func(shared bool) func() bins.Result {
+		loader, err := bins.NewLoader(client, bins.LoaderOptions{Cache: cache, Window: -1, Shared: shared})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func() bins.Result {
+			r, err := loader.Load(context.Background(), input)
+			if err != nil || r.BIN != input || r.Data.Card.CardBrand != "of "+input {
+				t.Fatal(r, err)
+			}
+			return r
+		}
+	}
+	shared, own := load(true), load(false)
+	first := shared() // brought by its own request
+	if a, b := shared(), shared(); a.Data != b.Data || a.Data == first.Data {
+		t.Error("data out of memory is not shared, or what its first receiver has is")
+	}
+	if a, b := own(), own(); a.Data == b.Data || a.Data == shared().Data {
+		t.Error("a loader shares data although nobody asked it to")
+	}
+	if n := testing.AllocsPerRun(100, func() { shared() }); n > 0 {
+		t.Errorf("%v allocations", n)
 	}
 	if n := s.requests.Load(); n != 1 {
 		t.Errorf("%d requests", n)

@@ -206,7 +206,9 @@ func (a *attempt) accept(ctx context.Context, body io.Reader, r *run) {
 	} else {
 		buffer = buffers.Get().(*bytes.Buffer)
 		defer func() {
-			a.body = bytes.Clone(a.body) // nil if it was decoded
+			if buffer.Len() > 0 || len(a.body) == 0 { // or else it outgrew the buffer
+				a.body = bytes.Clone(a.body) // nil if it was decoded
+			}
 			buffer.Reset()
 			buffers.Put(buffer)
 		}()
