@@ -52,9 +52,9 @@ type BulkOptions struct {
 // BulkProgress counts what a bulk lookup has done so far.
 type BulkProgress struct {
 	Done     int // results yielded
-	Distinct int // identifiers that were sent to the service
+	Distinct int // identifiers that were given to requests, which may still be on their way
 	Cached   int // results that needed no identifier to be sent
-	Requests int // sent, repetitions included
+	Requests int // that have ended, repetitions included
 	Retries  int // of them
 	Errors   int // results yielded with an error
 
@@ -69,7 +69,8 @@ type BulkResult struct {
 	// Index is the position of the input, from 0; -1 if the error that comes with
 	// it ended the lookup.
 	Index int
-	// Input is the identifier that this is the answer for.
+	// Input is the identifier that this is the answer for. Reveal reads it, and Equal
+	// compares it.
 	Input Identifier
 	// Result is the service's item, a copy of the receiver's own. Where it is
 	// Reused, PANOrToken and CorrelationID are "", and so is a BIN with which the
@@ -121,7 +122,7 @@ const (
 // Input, loop and Progress run on one goroutine, so that they may share what they
 // like; what a token source, a limiter or an HTTP transport panics with reaches it,
 // too. Leaving the loop stops all work; requests in flight are canceled, and no
-// goroutine is left. Requests are filled as input comes: for a few cards at a
+// goroutine is left but those of idle connections. Requests are filled as input comes: for a few cards at a
 // time, whose answers are waited for, use a [Loader].
 func (c *Client) LookupAll(ctx context.Context, cards iter.Seq[string], o BulkOptions) iter.Seq2[BulkResult, error] {
 	return func(yield func(BulkResult, error) bool) {

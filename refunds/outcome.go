@@ -34,8 +34,9 @@ func (o Outcome) String() string { return transport.Outcome(o).String() }
 var (
 	// ErrNotSent: nothing was recorded. Submitting it again is safe.
 	ErrNotSent = errors.New("refund not sent")
-	// ErrRejected: the service refused the refund. A 409 may mean that an earlier
-	// submission was recorded: see ErrConflict.
+	// ErrRejected: the service refused the refund. A 409, which is
+	// ErrConflict too, may mean that an earlier submission was recorded: find out by
+	// RefundID before anything else.
 	ErrRejected = errors.New("refund rejected")
 	// ErrOutcomeUnknown: the refund may have been recorded. Look it up by its
 	// refund_id with the service's operator before submitting it again.

@@ -20,8 +20,9 @@ type FileOptions struct {
 	Progress func(FileProgress)
 	// Parallel is how many ranges of the content are fetched at once, which is
 	// faster where each connection is slow. It is done only if the service gives a
-	// strong ETag and serves ranges, and else one stream is read. Zero and 1 are one
-	// stream, and 64 is the most.
+	// strong ETag and serves ranges, and else one stream is read. What an interrupted
+	// call has of ranges that are not whole, mostly of 16 MiB, is fetched again. Zero
+	// and 1 are one stream, and 64 is the most.
 	Parallel int
 	// SkipHash leaves File.SHA256 out.
 	SkipHash bool
@@ -57,7 +58,8 @@ type File struct {
 	// Attempts is how many requests it took, and Resumes how many of them asked for
 	// the rest of a broken stream.
 	Attempts, Resumes int
-	// ResumedBytes is how much of the content an earlier call had left.
+	// ResumedBytes is how much of what an earlier call had left was built upon: of one
+	// stream all but the last byte, which is asked for again.
 	ResumedBytes int64
 }
 
@@ -88,7 +90,8 @@ func (f File) LogValue() slog.Value {
 // may write them may write the path. A name may have 15 bytes less than the file
 // system allows, which is mostly 240. After a restart of the machine, which Linux tells, nothing is
 // continued; elsewhere a crash of the machine can leave a part that differs from
-// what was sent. A parallel download continues from its first gap.
+// what was sent. A parallel download continues behind the last range before which
+// nothing is missing.
 //
 // A second download to the same path fails with [ErrBusy] while one is under way,
 // in this process or another; on systems without flock, such as Windows, other
