@@ -32,13 +32,13 @@ type answer struct {
 	err         error
 }
 
-// rests tells whether an answer takes no more than its entry.
-func (a *answer) rests() bool { return a.known != nil && a.whole.Data == nil }
+// isWhole tells whether an answer could rest, and does not.
+func (a *answer) isWhole() bool { return a.known != nil && a.whole.Data != nil }
 
 // rest gives up what can be made anew. It copies what it keeps, as the strings of
 // an item lie together.
 func (a *answer) rest() {
-	if a.known == nil || a.rests() {
+	if !a.isWhole() {
 		return
 	}
 	if card := a.whole.Data.Card; card != nil {
@@ -49,7 +49,7 @@ func (a *answer) rest() {
 
 // take is result for an answer's first receiver, which may have what came.
 func (a *answer) take(id string) Result {
-	if a.known == nil || a.rests() {
+	if !a.isWhole() {
 		return a.result(id)
 	}
 	r := a.whole

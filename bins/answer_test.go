@@ -19,7 +19,7 @@ func TestAnswerAtRest(t *testing.T) {
 	a := store.pack(id, resp.Cards[0])
 	before, item := resp.Cards[0].clone(), weak.Make(resp.Cards[0].Data)
 	a.rest()
-	if !a.rests() || !reflect.DeepEqual(a.result(id), before) || !reflect.DeepEqual(a.take(id), before) {
+	if a.isWhole() || !reflect.DeepEqual(a.result(id), before) || !reflect.DeepEqual(a.take(id), before) {
 		t.Errorf("%v is at rest %v", before, a.result(id))
 	}
 	resp = nil

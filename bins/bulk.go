@@ -16,10 +16,9 @@ type BulkOptions struct {
 	Concurrency int
 
 	// Unordered yields each result as soon as it is there and the input lets it,
-	// which is read by the same goroutine. In order, a request that
-	// has to be repeated holds up all results behind it, and where there are many
-	// requests a second it soon holds up the requests too, as no more than 32,768
-	// inputs are held.
+	// which is read by the same goroutine. In order, a request that has to be repeated
+	// holds up all results behind it, and where there are many requests a second it
+	// soon holds up the requests too, as no more than 32,768 inputs are held.
 	Unordered bool
 
 	// PrefixLength sends only the first so many digits, at most 11, of what may be a
@@ -106,10 +105,11 @@ const (
 )
 
 // LookupAll looks up any number of cards, and yields one result for each, in the
-// order of the input, unless that is to be [BulkOptions.Unordered]. It holds at most 32,768 inputs and never all of them, sends
-// each identifier once for as long as the window and the cache remember it, 50 in
-// a request, and keeps [BulkOptions.Concurrency] requests in flight within the
-// client's rate limit. It reads input only as fast as results are taken.
+// order of the input, unless that is to be [BulkOptions.Unordered]. It holds at most
+// 32,768 inputs and never all of them, sends each identifier once for as long as the
+// window and the cache remember it, 50 in a request, and keeps
+// [BulkOptions.Concurrency] requests in flight within the client's rate limit. It
+// reads input only as fast as results are taken.
 //
 // The error that comes with a result is why this card has no answer, such as the
 // failure of its request, which fails all its cards, or [ErrMissing]; the loop goes
@@ -122,8 +122,8 @@ const (
 // Input, loop and Progress run on one goroutine, so that they may share what they
 // like; what a token source, a limiter or an HTTP transport panics with reaches it,
 // too. Leaving the loop stops all work; requests in flight are canceled, and no
-// goroutine is left but those of idle connections. Requests are filled as input comes: for a few cards at a
-// time, whose answers are waited for, use a [Loader].
+// goroutine is left but those of idle connections. Requests are filled as input
+// comes: for a few cards at a time, whose answers are waited for, use a [Loader].
 func (c *Client) LookupAll(ctx context.Context, cards iter.Seq[string], o BulkOptions) iter.Seq2[BulkResult, error] {
 	return func(yield func(BulkResult, error) bool) {
 		b, err := newBulk(ctx, c, o, yield)

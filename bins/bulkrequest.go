@@ -11,11 +11,6 @@ import (
 func (b *bulkRun) send(must bool) {
 	count := min(MaxCards, len(b.unsent))
 	batch := b.answers.resolve(b.ctx, b.unsent[:count])
-	for _, l := range b.unsent[:count] {
-		if l.known != nil {
-			b.unpacked--
-		}
-	}
 	b.gather(b.unsent[:count])
 	b.unsent = append(batch, b.unsent[count:]...)
 	if len(batch) == 0 || len(batch) < MaxCards && !must {
@@ -57,7 +52,7 @@ func (b *bulkRun) send(must bool) {
 				got.broke(recover())
 			}
 			b.answered <- answeredBatch{batch, got}
-			// The loop may end before, as above.
+			// The loop may end before: what was paid for is kept all the same.
 			b.answers.share(context.WithoutCancel(b.ctx), got.values)
 		}()
 		got = b.client.ask(b.ctx, b.answers, batch, b.o.Enhanced, how)
@@ -69,9 +64,7 @@ func (b *bulkRun) send(must bool) {
 // few of them, and lays them to rest otherwise.
 func (b *bulkRun) spare(answers []answer) {
 	for i := range answers {
-		if a := &answers[i]; a.known == nil || a.rests() {
-			continue
-		} else if b.whole.Add(1) > maxWhole {
+		if a := &answers[i]; a.isWhole() && b.whole.Add(1) > maxWhole {
 			b.whole.Add(-1)
 			a.rest()
 		}
@@ -109,10 +102,5 @@ func (b *bulkRun) receive(a answeredBatch) {
 	}
 	a.give(a.lookups)
 	b.gather(a.lookups)
-	for _, l := range a.lookups {
-		if l.known != nil {
-			b.unpacked--
-		}
-	}
 	b.report()
 }

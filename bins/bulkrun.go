@@ -119,15 +119,19 @@ func (b *bulkRun) add(card string) bool {
 	return b.advance(false)
 }
 
-// gather lets the inputs that wait with lookups take their results, once these
-// are resolved.
+// gather takes in those of the lookups that are resolved by now: their answers can
+// rest, or not, and the inputs that wait with them are ready.
 func (b *bulkRun) gather(lookups []*lookup) {
 	for _, l := range lookups {
-		if l.resolved {
-			b.waiting = append(b.waiting, l.receivers...)
-			b.scattered -= len(l.receivers)
-			l.receivers = nil
+		if !l.resolved {
+			continue
 		}
+		if l.known != nil {
+			b.unpacked--
+		}
+		b.waiting = append(b.waiting, l.receivers...)
+		b.scattered -= len(l.receivers)
+		l.receivers = nil
 	}
 }
 
@@ -215,7 +219,7 @@ func (b *bulkRun) yieldResult(w *waitingInput) bool {
 	if l := w.lookup; l == nil {
 		r.Result = w.known.result(outgoing(w.input.Reveal(), b.o.PrefixLength))
 	} else {
-		if l.known != nil && !l.rests() {
+		if l.isWhole() {
 			b.whole.Add(-1)
 		}
 		r.Result, r.Reused, err = l.take(l.sent), !w.first || !l.asked, l.err
