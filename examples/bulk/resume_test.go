@@ -169,7 +169,7 @@ func testKilled(t *testing.T, times int, mode string) {
 			t.Fatalf("the run ended by itself: %+v", got)
 		}
 		if kills%2 == 1 {
-			waitFor(t, func() bool { _, rows := recorded(t, out+".state"); return rows > before })
+			program.WaitFor(t, func() bool { _, rows := recorded(t, out+".state"); return rows > before })
 		}
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
@@ -216,17 +216,6 @@ func testKilled(t *testing.T, times int, mode string) {
 	engine, cmd = run(out, open, "4")
 	if got := program.Run(t, cmd); got.Code != exitFailedRows || engine.RequestCount(sandbox.Bins) != 0 || read(t, out) != read(t, want) {
 		t.Errorf("%+v", got)
-	}
-}
-
-func waitFor(t *testing.T, condition func() bool) {
-	t.Helper()
-	for !condition() {
-		select {
-		case <-t.Context().Done():
-			t.Fatal("the test ended first")
-		case <-time.After(5 * time.Millisecond):
-		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/riverqueue/river/rivertype"
 
+	"github.com/carddata/carddata-go/examples/internal/program"
 	"github.com/carddata/carddata-go/internal/sandbox"
 )
 
@@ -19,7 +20,7 @@ func TestKilledOnTheWire(t *testing.T) {
 	s.enqueue(one)
 	s.engine.Script(sandbox.Refunds, sandbox.Fault{HeaderDelay: time.Hour})
 	cmd, wait := s.start()
-	waitFor(t, func() bool { return len(s.engine.Refunds()) == 1 })
+	program.WaitFor(t, func() bool { return len(s.engine.Refunds()) == 1 })
 	cmd.Process.Kill()
 	wait()
 	if got := s.states(); got != sending {
@@ -45,7 +46,7 @@ func TestKilledBeforeTheWire(t *testing.T) {
 	s := newSystem(t)
 	s.enqueue(`{"refund_id":"a"}`, `{"refund_id":"b"}`, `{"refund_id":"c"}`)
 	cmd, wait := s.start("-rate", "0.001") // the second waits for the limiter
-	waitFor(t, func() bool { return strings.Count(s.states(), accepted) == 1 && s.jobs(rivertype.JobStateRunning) >= 2 })
+	program.WaitFor(t, func() bool { return strings.Count(s.states(), accepted) == 1 && s.jobs(rivertype.JobStateRunning) >= 2 })
 	cmd.Process.Kill()
 	wait()
 	s.must(0, "work", "-drain")
@@ -67,9 +68,9 @@ func TestJobsTooMany(t *testing.T) {
 	}
 	again()
 	cmd, wait := s.start()
-	waitFor(t, func() bool { return s.states() == accepted })
+	program.WaitFor(t, func() bool { return s.states() == accepted })
 	again()
-	waitFor(t, func() bool { return s.jobs(rivertype.JobStateCompleted) >= 4 })
+	program.WaitFor(t, func() bool { return s.jobs(rivertype.JobStateCompleted) >= 4 })
 	cmd.Process.Kill()
 	wait()
 	if s.requests() != 1 {
@@ -82,7 +83,7 @@ func TestOneWorkerPerFile(t *testing.T) {
 	s := newSystem(t)
 	s.enqueue(one)
 	cmd, wait := s.start()
-	waitFor(t, func() bool { return s.states() == accepted })
+	program.WaitFor(t, func() bool { return s.states() == accepted })
 	got := s.must(2, "work", "-drain")
 	if !strings.Contains(got.Stderr, "another worker works ") {
 		t.Errorf("%+v", got)
@@ -102,7 +103,7 @@ func TestStopped(t *testing.T) {
 	s.enqueue(one, `{"refund_id":"rf_2"}`)
 	s.engine.Script(sandbox.Refunds, sandbox.Fault{HeaderDelay: 700 * time.Millisecond})
 	cmd, wait := s.start("-concurrency", "1")
-	waitFor(t, func() bool { return len(s.engine.Refunds()) == 1 })
+	program.WaitFor(t, func() bool { return len(s.engine.Refunds()) == 1 })
 	cmd.Process.Signal(syscall.SIGTERM)
 	got := wait()
 	if got.Code != 0 || !strings.Contains(got.Stderr, "stopping") || s.states() != "accepted pending" {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
-	"testing"
-	"time"
 
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
@@ -58,17 +56,6 @@ func (s *system) start(args ...string) (*exec.Cmd, func() program.Result) {
 	s.t.Helper()
 	cmd := s.command("work", args...)
 	return cmd, program.Start(s.t, cmd)
-}
-
-func waitFor(t testing.TB, condition func() bool) {
-	t.Helper()
-	for !condition() {
-		select {
-		case <-t.Context().Done():
-			t.Fatal("the test ended first")
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
 }
 
 func (s *system) requests() int { return s.engine.RequestCount(sandbox.Refunds) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/riverqueue/river/rivertype"
 
+	"github.com/carddata/carddata-go/examples/internal/program"
 	"github.com/carddata/carddata-go/internal/sandbox"
 )
 
@@ -70,7 +71,7 @@ func TestServiceAway(t *testing.T) {
 	url := s.vars[settings.URL]
 	s.vars[settings.URL] = "http://127.0.0.1:1" // where nobody listens
 	cmd, wait := s.start()
-	waitFor(t, func() bool { return strings.Contains(s.must(0, "status").Stdout, "no answer  1") })
+	program.WaitFor(t, func() bool { return strings.Contains(s.must(0, "status").Stdout, "no answer  1") })
 	cmd.Process.Kill()
 	wait()
 	if s.states() != pending {
@@ -102,10 +103,10 @@ func TestUpdateWaits(t *testing.T) {
 	s.enqueue(`{"refund_id":"a"}`, `{"refund_id":"a","svc_codes":{"svc_refund_status":"done"}}`)
 	s.engine.Script(sandbox.Refunds, sandbox.Fault{DropBefore: true})
 	cmd, wait := s.start()
-	waitFor(t, func() bool { return s.states() == "unknown pending" && s.jobs(rivertype.JobStateCompleted) == 2 })
+	program.WaitFor(t, func() bool { return s.states() == "unknown pending" && s.jobs(rivertype.JobStateCompleted) == 2 })
 	s.age()
 	s.must(0, "resolve", "-not-recorded", "-all", "-expect", s.token(filter{state: unknown}))
-	waitFor(t, func() bool { return s.states() == "accepted accepted" })
+	program.WaitFor(t, func() bool { return s.states() == "accepted accepted" })
 	cmd.Process.Kill()
 	wait()
 	var order []string
@@ -123,11 +124,11 @@ func TestLateAnswer(t *testing.T) {
 	s.enqueue(one)
 	s.engine.Script(sandbox.Refunds, sandbox.Fault{HeaderDelay: 500 * time.Millisecond})
 	cmd, wait := s.start()
-	waitFor(t, func() bool { return len(s.engine.Refunds()) == 1 })
+	program.WaitFor(t, func() bool { return len(s.engine.Refunds()) == 1 })
 	if _, err := s.db.exec(context.Background(), `UPDATE outbox_refund SET state = 'unknown'`); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, func() bool { return s.states() == accepted })
+	program.WaitFor(t, func() bool { return s.states() == accepted })
 	cmd.Process.Kill()
 	wait()
 	if got := s.decisions(); !strings.Contains(got, ": late answer (accepted") || s.requests() != 1 {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/carddata/carddata-go/examples/internal/program"
 	"github.com/carddata/carddata-go/internal/sandbox"
 	"github.com/carddata/carddata-go/refunds"
 )
@@ -20,7 +21,7 @@ func TestPostgres(t *testing.T) {
 	s.enqueue(one)
 	s.engine.Script(sandbox.Refunds, sandbox.Fault{HeaderDelay: 2 * time.Second})
 	cmd, wait := s.start()
-	waitFor(t, func() bool { return len(s.engine.Refunds()) == 1 })
+	program.WaitFor(t, func() bool { return len(s.engine.Refunds()) == 1 })
 	if got := s.must(0, "status").Stdout; !strings.Contains(got, "\na worker lives; ") {
 		t.Error(got)
 	}
@@ -32,7 +33,7 @@ func TestPostgres(t *testing.T) {
 	// One that is killed loses it to the next.
 	s.engine.Script(sandbox.Refunds, sandbox.Fault{HeaderDelay: time.Hour})
 	s.enqueue(`{"refund_id":"rf_2"}`)
-	waitFor(t, func() bool { return len(s.engine.Refunds()) == 2 })
+	program.WaitFor(t, func() bool { return len(s.engine.Refunds()) == 2 })
 	cmd.Process.Kill()
 	wait()
 	s.must(0, "work", "-drain")
@@ -46,7 +47,7 @@ func TestPostgres(t *testing.T) {
 
 	// One that loses its lock ends, before others take it for dead for long.
 	_, wait = s.start()
-	waitFor(t, func() bool {
+	program.WaitFor(t, func() bool {
 		n, err := s.db.exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = $1`, int64(lockSpace))
 		return n == 1 && err == nil
 	})
@@ -88,7 +89,7 @@ func TestEnqueuedTogether(t *testing.T) {
 				return err
 			})
 		}()
-		waitFor(t, func() bool {
+		program.WaitFor(t, func() bool {
 			waiting := false
 			err := s.db.query(ctx, func(scan scanner) error { return scan(&waiting) }, `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)`)
 			return err != nil || waiting || len(ended) > 0
