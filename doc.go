@@ -28,7 +28,7 @@
 //	│      │ one attempt                               │  │
 //	│      │   token source                            │  │
 //	│      │   pause the service asked for, limiter    │  │
-//	│      │   your http.Client's transport, or ours ──┼──┼──▶ service
+//	│      │   your wrapper around the transport ──────┼──┼──▶ service
 //	│      │   evidence: did a byte leave?             │  │
 //	│      │   bounded read, or a stream               │  │
 //	│      │   classify by evidence and status         │  │

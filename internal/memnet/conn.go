@@ -16,8 +16,8 @@ type Conn struct {
 
 var _ net.Conn = (*Conn)(nil)
 
-func connect() (client, server *Conn) {
-	up, down := newPipe(), newPipe()
+func connect(latency time.Duration) (client, server *Conn) {
+	up, down := newPipe(latency), newPipe(latency)
 	client = &Conn{in: down, out: up, local: clientAddr, remote: serverAddr}
 	server = &Conn{in: up, out: down, local: serverAddr, remote: clientAddr}
 	return client, server
@@ -54,8 +54,8 @@ func (c *Conn) Close() error {
 // Reset breaks the connection: unread data is lost, and both ends see
 // ECONNRESET.
 func (c *Conn) Reset() {
-	c.in.cut()
-	c.out.cut()
+	c.in.cut(true)
+	c.out.cut(false)
 }
 
 // LocalAddr implements [net.Conn].

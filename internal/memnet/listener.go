@@ -12,6 +12,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 )
 
 const (
@@ -36,6 +37,11 @@ func dialError(err error) error {
 
 // A Listener accepts the connections that [Listener.Dial] makes.
 type Listener struct {
+	// Latency is how long what one end of the next connection does is on its way to
+	// the other. Nil is none. Within a bubble, what two ends do then never happens
+	// at the same time, and so always in the same order.
+	Latency func() time.Duration
+
 	mu      sync.Mutex
 	changed *sync.Cond
 	backlog []*Conn
@@ -62,7 +68,11 @@ func (l *Listener) Dial(ctx context.Context) (net.Conn, error) {
 	if l.closed {
 		return nil, ErrRefused
 	}
-	client, server := connect()
+	var latency time.Duration
+	if l.Latency != nil {
+		latency = l.Latency()
+	}
+	client, server := connect(latency)
 	l.backlog = append(l.backlog, server)
 	l.changed.Broadcast()
 	return client, nil

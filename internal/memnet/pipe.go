@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -14,17 +15,33 @@ import (
 // slows the writer down instead of growing the heap.
 const capacity = 64 << 10
 
-// A pipe is one direction of a connection.
+// A pipe is one direction of a connection. What one end does, the other learns
+// after the latency; that it was closed half a latency later than the bytes
+// before, and of a reset a whole one, so that they do not come together.
 type pipe struct {
+	latency time.Duration
+
 	mu            sync.Mutex
 	changed       *sync.Cond
 	buf           bytes.Buffer
+	inTransit     int // bytes
+	transit       []arrival
 	written       int64
-	readerClosed  bool
-	writerClosed  bool
-	reset         bool
+	reader        end
+	writer        end
+	ended         bool // the writer closed, and the reader knows
+	abandoned     bool // the reader closed, and the writer knows
 	readDeadline  *deadline
 	writeDeadline *deadline
+}
+
+// An end is what holds for one side of a pipe.
+type end struct{ closed, reset bool }
+
+// An arrival is what the other side learns at its time.
+type arrival struct {
+	due    time.Time
+	happen func()
 }
 
 // A deadline is replaced and never changed, so a timer that fires late can mark
@@ -34,10 +51,33 @@ type deadline struct {
 	expired bool
 }
 
-func newPipe() *pipe {
-	p := &pipe{readDeadline: &deadline{}, writeDeadline: &deadline{}}
+func newPipe(latency time.Duration) *pipe {
+	p := &pipe{latency: latency, readDeadline: &deadline{}, writeDeadline: &deadline{}}
 	p.changed = sync.NewCond(&p.mu)
 	return p
+}
+
+// later lets something happen on the other side, after d.
+func (p *pipe) later(d time.Duration, happen func()) {
+	if d == 0 {
+		happen()
+		p.changed.Broadcast()
+		return
+	}
+	p.transit = append(p.transit, arrival{time.Now().Add(d), happen})
+	time.AfterFunc(d, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		now := time.Now()
+		p.transit = slices.DeleteFunc(p.transit, func(a arrival) bool {
+			if a.due.After(now) {
+				return false
+			}
+			a.happen()
+			return true
+		})
+		p.changed.Broadcast()
+	})
 }
 
 func (p *pipe) read(b []byte) (int, error) {
@@ -45,9 +85,9 @@ func (p *pipe) read(b []byte) (int, error) {
 	defer p.mu.Unlock()
 	for {
 		switch {
-		case p.readerClosed:
+		case p.reader.closed:
 			return 0, net.ErrClosed
-		case p.reset:
+		case p.reader.reset:
 			return 0, os.NewSyscallError("read", syscall.ECONNRESET)
 		case p.readDeadline.expired:
 			return 0, os.ErrDeadlineExceeded
@@ -57,7 +97,7 @@ func (p *pipe) read(b []byte) (int, error) {
 			n, err := p.buf.Read(b)
 			p.changed.Broadcast()
 			return n, err
-		case p.writerClosed:
+		case p.ended:
 			return 0, io.EOF
 		}
 		p.changed.Wait()
@@ -69,60 +109,91 @@ func (p *pipe) write(b []byte) (n int, err error) {
 	defer p.mu.Unlock()
 	for {
 		switch {
-		case p.writerClosed:
+		case p.writer.closed:
 			return n, net.ErrClosed
-		case p.reset:
+		case p.writer.reset:
 			return n, os.NewSyscallError("write", syscall.ECONNRESET)
 		case p.writeDeadline.expired:
 			return n, os.ErrDeadlineExceeded
-		case p.readerClosed:
+		case p.abandoned:
 			return n, os.NewSyscallError("write", syscall.EPIPE)
 		case n == len(b):
 			return n, nil
 		}
-		if free := capacity - p.buf.Len(); free > 0 {
+		if free := capacity - p.buf.Len() - p.inTransit; free > 0 {
 			k := min(free, len(b)-n)
-			p.buf.Write(b[n : n+k])
+			p.send(b[n : n+k])
 			n += k
-			p.written += int64(k)
-			p.changed.Broadcast()
 			continue
 		}
 		p.changed.Wait()
 	}
 }
 
+func (p *pipe) send(b []byte) {
+	p.written += int64(len(b))
+	if p.latency > 0 {
+		b = bytes.Clone(b)
+	}
+	p.inTransit += len(b)
+	p.later(p.latency, func() {
+		p.inTransit -= len(b)
+		if !p.reader.closed && !p.reader.reset {
+			p.buf.Write(b)
+		}
+	})
+}
+
 func (p *pipe) closeReader() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.readerClosed = true
+	p.reader.closed = true
 	p.buf = bytes.Buffer{}
 	p.readDeadline.stop()
 	p.changed.Broadcast()
+	if !p.reader.reset {
+		p.later(p.latency*3/2, func() { p.abandoned = true })
+	}
 }
 
 func (p *pipe) closeWriter() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.writerClosed = true
+	p.writer.closed = true
 	p.writeDeadline.stop()
 	p.changed.Broadcast()
+	if !p.writer.reset {
+		p.later(p.latency*3/2, func() { p.ended = true })
+	}
 }
 
-func (p *pipe) cut() {
+// cut breaks the pipe for one side at once, and for the other later.
+func (p *pipe) cut(byReader bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.reset = true
-	p.buf = bytes.Buffer{}
-	p.readDeadline.stop()
-	p.writeDeadline.stop()
+	reader := func() {
+		p.reader.reset = true
+		p.buf = bytes.Buffer{}
+		p.readDeadline.stop()
+	}
+	writer := func() {
+		p.writer.reset = true
+		p.writeDeadline.stop()
+	}
+	if byReader {
+		reader()
+		p.later(2*p.latency, writer)
+	} else {
+		writer()
+		p.later(2*p.latency, reader)
+	}
 	p.changed.Broadcast()
 }
 
 func (p *pipe) setReadDeadline(t time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.readerClosed {
+	if p.reader.closed {
 		return net.ErrClosed
 	}
 	p.readDeadline.stop()
@@ -133,7 +204,7 @@ func (p *pipe) setReadDeadline(t time.Time) error {
 func (p *pipe) setWriteDeadline(t time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.writerClosed {
+	if p.writer.closed {
 		return net.ErrClosed
 	}
 	p.writeDeadline.stop()

@@ -60,3 +60,15 @@ func encodings(secret string) []string {
 	encoded := base64.StdEncoding.EncodeToString([]byte(secret))[:len(secret)/3*4]
 	return []string{secret, fmt.Sprintf("%x", secret), fmt.Sprintf("%X", secret), numbers, literal, encoded}
 }
+
+// NoLeakUnderAnyVerb is NoLeak also for the verbs under which fmt calls no method of
+// v and prints its fields.
+func NoLeakUnderAnyVerb(t testing.TB, v any, secrets ...string) {
+	t.Helper()
+	NoLeak(t, v, secrets...)
+	for _, verb := range []string{"%w", "%p", "%!"} {
+		for _, holder := range []any{v, []any{v}, struct{ field any }{v}} {
+			NoSecret(t, verb, fmt.Sprintf(verb, holder), secrets...)
+		}
+	}
+}

@@ -1,4 +1,4 @@
-package conformance_test
+package testkit
 
 import (
 	"bufio"
@@ -11,23 +11,23 @@ import (
 	"testing"
 )
 
-// A wireServer keeps the heads of requests as they are on the wire, and answers
+// A WireServer keeps the heads of requests as they are on the wire, and answers
 // each connection once.
-type wireServer struct {
-	base string
+type WireServer struct {
+	Base string
 
 	mu    sync.Mutex
 	heads []string
 	open  map[net.Conn]bool
 }
 
-// serveWire answers with whatever answer writes, and then closes the connection.
-func serveWire(t testing.TB, answer func(net.Conn)) *wireServer {
+// ServeWire answers with whatever answer writes, and then closes the connection.
+func ServeWire(t testing.TB, answer func(net.Conn)) *WireServer {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &wireServer{base: "http://" + l.Addr().String(), open: map[net.Conn]bool{}}
+	s := &WireServer{Base: "http://" + l.Addr().String(), open: map[net.Conn]bool{}}
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {
@@ -58,13 +58,13 @@ func serveWire(t testing.TB, answer func(net.Conn)) *wireServer {
 	return s
 }
 
-// answerWire is serveWire with one answer for all.
-func answerWire(t testing.TB, answer string) *wireServer {
-	return serveWire(t, func(c net.Conn) { io.WriteString(c, answer) })
+// AnswerWire is ServeWire with one answer for all.
+func AnswerWire(t testing.TB, answer string) *WireServer {
+	return ServeWire(t, func(c net.Conn) { io.WriteString(c, answer) })
 }
 
 // receive reads a whole request and keeps its head.
-func (s *wireServer) receive(c net.Conn) bool {
+func (s *WireServer) receive(c net.Conn) bool {
 	r := bufio.NewReader(c)
 	var head strings.Builder
 	length := 0
@@ -88,8 +88,8 @@ func (s *wireServer) receive(c net.Conn) bool {
 	return err == nil
 }
 
-// received returns the heads so far and forgets them.
-func (s *wireServer) received() []string {
+// Received returns the heads so far and forgets them.
+func (s *WireServer) Received() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	heads := s.heads

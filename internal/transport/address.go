@@ -1,9 +1,11 @@
 package transport
 
 import (
-	"crypto/sha256"
+	"cmp"
 	"net/netip"
 	"net/url"
+	"path"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,8 +16,14 @@ import (
 const maxSegment = 1024
 
 // parseBase returns the base address without a trailing slash. Its errors do
-// not quote the address, which may hold a credential by mistake.
-func parseBase(base string, insecure bool) (string, error) {
+// not quote the address, which may hold a credential by mistake. route is what the
+// calls of the client add to it.
+//
+// Much is refused that net/url accepts, as each of these would send requests to where
+// the caller does not expect them: a query or a fragment would swallow the path of the
+// endpoint, a dot segment would move it, and user information would be sent as a
+// credential to whichever host it is. Without TLS anybody on the way reads cards.
+func parseBase(base, route string, insecure bool) (string, error) {
 	u, err := url.Parse(base)
 	switch {
 	case base == "":
@@ -40,7 +48,25 @@ func parseBase(base string, insecure bool) (string, error) {
 			return "", Invalid("the base URL holds a dot segment")
 		}
 	}
+	if endsIn(u.Path, route) {
+		return "", Invalid("the base URL ends in the path of the endpoint, which the client adds: leave %s off", route)
+	}
 	return u.Scheme + "://" + u.Host + strings.TrimRight(u.EscapedPath(), "/"), nil
+}
+
+// endsIn compares the last segments, of which those in braces match anything.
+func endsIn(path, route string) bool {
+	have, want := strings.Split(strings.Trim(path, "/"), "/"), strings.Split(strings.Trim(route, "/"), "/")
+	if route == "" || len(have) < len(want) {
+		return false
+	}
+	have = have[len(have)-len(want):]
+	for i, segment := range want {
+		if segment != have[i] && !strings.HasPrefix(segment, "{") {
+			return false
+		}
+	}
+	return true
 }
 
 func isLoopback(host string) bool {
@@ -61,7 +87,8 @@ func Segment(name, value string) (string, error) {
 	case strings.ContainsFunc(value, unicode.IsControl):
 		return "", Invalid("the %s holds a control character", name)
 	}
-	// A slash travels as %2F, but a gateway that decodes it must not find a way up.
+	// A slash travels as %2F, but a gateway that decodes it must not find a way up: the
+	// path it would find is another account's.
 	for element := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == '/' || r == '\\' }) {
 		if element == "." || element == ".." {
 			return "", Invalid("the %s holds a dot segment", name)
@@ -70,8 +97,33 @@ func Segment(name, value string) (string, error) {
 	return url.PathEscape(value), nil
 }
 
-// Fingerprint tells the addresses of a client's paths apart, also those of other
-// clients, without showing them.
-func (c *Client) Fingerprint(path string) [sha256.Size]byte {
-	return sha256.Sum256([]byte(c.address(path)))
+// redirectHosts are where redirects may lead beyond the service's own origin, each
+// with its port.
+type redirectHosts []string
+
+// parseRedirectHosts reads "host", "*.domain", and either with a port.
+func parseRedirectHosts(patterns []string) (redirectHosts, error) {
+	var hosts redirectHosts
+	for i, pattern := range patterns {
+		pattern = strings.ToLower(pattern)
+		rest := strings.TrimPrefix(pattern, "*.")
+		u, err := url.Parse("https://" + rest)
+		if err != nil || u.Host != rest || u.Hostname() == "" || strings.ContainsAny(u.Hostname(), "*@ []") {
+			return nil, Invalid("redirect host %d is no host name", i+1)
+		}
+		hosts = append(hosts, pattern[:len(pattern)-len(rest)]+hostPort(u))
+	}
+	return hosts, nil
+}
+
+// match follows https alone: what is redirected to may hold card data.
+func (hosts redirectHosts) match(u *url.URL) bool {
+	return u.Scheme == "https" && slices.ContainsFunc(hosts, func(pattern string) bool {
+		matched, _ := path.Match(pattern, hostPort(u)) // of a domain, the star is what is below it
+		return matched
+	})
+}
+
+func hostPort(u *url.URL) string {
+	return strings.ToLower(u.Hostname()) + ":" + cmp.Or(u.Port(), "443")
 }

@@ -1,12 +1,17 @@
 package transport
 
 import (
+	"cmp"
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestBaseURL(t *testing.T) {
@@ -31,16 +36,16 @@ func TestBaseURL(t *testing.T) {
 		"https://service.test/a//b":           "https://service.test/a//b",
 		"https://service.test/%3Fnot-a-query": "https://service.test/%3Fnot-a-query",
 	} {
-		if got, err := parseBase(base, false); got != want || err != nil {
+		if got, err := parseBase(base, "", false); got != want || err != nil {
 			t.Errorf("%s: %q, %v; want %q", base, got, err, want)
 		}
 	}
 	for _, host := range []string{"service.test", "10.0.0.1", "[2001:db8::1]", "0.0.0.0", "localhost.service.test", "127.0.0.1.service.test"} {
 		base := "http://" + host + "/x"
-		if _, err := parseBase(base, false); !errors.Is(err, ErrInvalidArgument) {
+		if _, err := parseBase(base, "", false); !errors.Is(err, ErrInvalidArgument) {
 			t.Errorf("%s: %v", base, err)
 		}
-		if got, err := parseBase(base, true); got != base || err != nil {
+		if got, err := parseBase(base, "", true); got != base || err != nil {
 			t.Errorf("%s where http is allowed: %q, %v", base, got, err)
 		}
 	}
@@ -55,7 +60,7 @@ func TestBaseURL(t *testing.T) {
 		"https://service.test/\r\nsecret", "https://service.test/\x00", "https://service.test/\x7f", "https://service.test:secret",
 		"https://ser vice.test", "https://[::1", "https://service.test/%zzsecret", " https://service.test",
 	} {
-		_, err := parseBase(base, true)
+		_, err := parseBase(base, "", true)
 		if !errors.Is(err, ErrInvalidArgument) {
 			t.Errorf("%q: %v", base, err)
 		} else if strings.Contains(err.Error(), "secret") {
@@ -70,7 +75,7 @@ func FuzzBaseURL(f *testing.F) {
 		f.Add(base)
 	}
 	f.Fuzz(func(t *testing.T, base string) {
-		got, err := parseBase(base, true)
+		got, err := parseBase(base, "", true)
 		if err != nil {
 			return
 		}
@@ -162,6 +167,95 @@ func FuzzSegment(f *testing.F) {
 			checkArrived(t, value, path)
 		} else if !errors.Is(err, ErrInvalidArgument) {
 			t.Errorf("%q: %v", value, err)
+		}
+	})
+}
+
+func TestRedirectHosts(t *testing.T) {
+	for _, test := range []struct {
+		pattern, url string
+		followed     bool
+	}{
+		{"storage.test", "https://storage.test/x?sig=1", true}, {"storage.test", "https://STORAGE.test/x", true}, {"Storage.Test", "https://storage.test:443/", true},
+		{"storage.test", "https://a.storage.test/", false}, {"storage.test", "http://storage.test/", false}, {"storage.test", "https://storage.test:8443/", false},
+		{"storage.test", "https://storage.test.evil.test/", false}, {"storage.test", "https://evilstorage.test/", false}, {"storage.test", "ftp://storage.test/", false},
+		{"*.storage.test", "https://a.storage.test/", true}, {"*.storage.test", "https://a.b.storage.test/", true}, {"*.storage.test", "https://storage.test/", false},
+		{"*.storage.test", "https://evilstorage.test/", false}, {"storage.test:8443", "https://storage.test:8443/", true}, {"storage.test:8443", "https://storage.test/", false},
+		{"[::1]:8443", "https://[::1]:8443/", true},
+	} {
+		hosts, refused := parseRedirectHosts([]string{test.pattern})
+		u, err := url.Parse(test.url)
+		if refused != nil || err != nil || hosts.match(u) != test.followed {
+			t.Errorf("%s follows to %s: %v", test.pattern, test.url, !test.followed)
+		}
+	}
+	for _, pattern := range []string{"", "*", "*.", "https://storage.test", "storage.test/", "a@storage.test", "*.*.test", "a*.test", "storage.test?x", "a b", "storage.test:x", ".*"} {
+		if _, err := New(kind(), "https://service.test", []Option{WithRedirectHosts("storage.test", pattern)}); !errors.Is(err, ErrInvalidArgument) {
+			t.Errorf("%q: %v", pattern, err)
+		}
+	}
+}
+
+// TestRedirectsAway proves that nothing which the other host must not learn goes
+// along, and that it has no say beyond its own response.
+func TestRedirectsAway(t *testing.T) {
+	const away = "https://a.storage.test/x"
+	for name, test := range map[string]struct {
+		then     []string // where each response of the storage points to; the last is a 200
+		method   string
+		status   int
+		requests int
+	}{
+		"followed":        {nil, "", 200, 2},
+		"on to another":   {[]string{"https://b.storage.test/"}, "", 200, 3},
+		"back":            {[]string{"https://service.test/1"}, "", 302, 2},
+		"to a stranger":   {[]string{"https://evil.test/"}, "", 302, 2},
+		"without TLS":     {[]string{"http://a.storage.test/"}, "", 302, 2},
+		"with a password": {[]string{"https://a:b@a.storage.test/"}, "", 302, 2},
+		"in a circle":     {[]string{away, away, away, away, away, away, away}, "", 302, 6},
+		"of a write":      {nil, http.MethodPost, 302, 1},
+	} {
+		var seen []*http.Request
+		network := roundTripper(func(r *http.Request) (*http.Response, error) {
+			seen = append(seen, r)
+			n := len(seen)
+			if n == 1 {
+				return reply(302, "", "Location", away), nil
+			}
+			if n-2 < len(test.then) {
+				return reply(302, "", "Location", test.then[n-2]), nil
+			}
+			return reply(200, "content"), nil
+		})
+		c := newClient(t, network, WithTokenSource(StaticToken("canary-token")), WithHeader("X-Key", "canary-key"), WithRedirectHosts("*.storage.test"))
+		call := streaming()
+		call.Method = cmp.Or(test.method, http.MethodGet)
+		call.Headers = func(h http.Header) {
+			h["Range"], h["X-Merchant-Id"] = []string{"bytes=1-"}, []string{"canary-merchant"}
+		}
+		r := c.Do(t.Context(), call, nil)
+		if r.StatusCode != test.status || len(seen) != test.requests {
+			t.Errorf("%s: status %d after %d requests", name, r.StatusCode, len(seen))
+		}
+		for i, request := range seen {
+			text := fmt.Sprint(request.Header)
+			if got := strings.Count(text, "canary"); i == 0 && got != 3 || i > 0 && (got != 0 || request.Header.Get("Range") != "bytes=1-" || request.Header.Get("Referer") != "") {
+				t.Errorf("%s: request %d carries %s", name, i+1, text)
+			}
+		}
+	}
+	// A refusal there says nothing of the service: no token is renewed, nobody waits.
+	synctest.Test(t, func(t *testing.T) {
+		for _, code := range []int{401, 429, 503} {
+			asked := 0
+			network := serve(status(302, "Location", away), status(code, "Retry-After", "30"), status(200))
+			c := newClient(t, network, WithMaxRetries(0), WithRedirectHosts("*.storage.test"),
+				WithTokenSource(TokenFunc(func(context.Context) (string, error) { asked++; return fmt.Sprint(asked), nil })))
+			c.get(t.Context())
+			c.get(t.Context())
+			if asked != 2 || time.Since(network.began) != 0 {
+				t.Errorf("%d: asked %d times, the next call came after %v", code, asked, time.Since(network.began))
+			}
 		}
 	})
 }

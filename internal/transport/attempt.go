@@ -2,154 +2,129 @@ package transport
 
 import (
 	"bytes"
-	"compress/flate"
-	"compress/gzip"
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"math"
 	"net/http"
-	"strings"
+	"runtime"
+	"runtime/debug"
+	"sync"
 	"time"
 )
 
-// An attempt is one request and how it ended.
+// An attempt is one request and how it ended. What it needs of its call is
+// here too, for the transport below a wrapper, which meets it alone.
 type attempt struct {
-	point    point
-	sent     bool          // handed to the network
-	queued   time.Duration // until then, for the limiter, a pause and a token
-	witness  witness
-	evidence Evidence
-	header   http.Header // of the answer
-	request  http.Header
-	id       string // by which the service calls the request
-	token    string
-	body     []byte
-	stream   io.ReadCloser
-	length   int64
-	framed   bool
-	err      error // the cause, where the point needs one
+	Result  // what a call that ends with this attempt returns, as far as it is known
+	verdict verdict
+	err     error         // the cause, where the verdict needs one
+	sent    bool          // handed to the network
+	queued  time.Duration // until then, for the limiter, a cooldown and a token
+	trace   connTrace
+	write   bool          // of the call
+	out     *http.Request // as a wrapper got it
+	request http.Header
+	token   string
+	away    bool // redirected to another host than the service's
 }
 
 const (
 	maxErrorBody     = 64 << 10
 	errorBodyTimeout = 5 * time.Second
+	forever          = time.Duration(math.MaxInt64) // in place of a timeout of zero
 )
 
 var errNilResponse = errors.New("the HTTP transport returned neither a response nor an error")
 
-// RoundTrip makes one attempt. It has no CloseIdleConnections beside it, so
-// that go-retryablehttp cannot flush the connections of other calls.
-func (r *run) RoundTrip(req *http.Request) (*http.Response, error) {
-	a, before, arrived := &r.first, r.last, r.log.now()
-	if before != nil {
-		a = new(attempt)
-	}
-	r.last, r.waiting = a, false
-	header, err := r.prepare(req, a)
+// RoundTrip makes one attempt: http.Client calls it for each request of the
+// retry loop, and for each redirect that is followed.
+//
+// The invocation has no CloseIdleConnections on purpose. With it,
+// go-retryablehttp would flush the connections of all other calls after each
+// call that failed, and with WithHTTPClient those of the caller's whole program.
+func (inv *invocation) RoundTrip(req *http.Request) (*http.Response, error) {
+	// A redirect comes here as well: it has a verdict of its own, and the response that
+	// led to it is of no more interest.
+	a, before, arrived := new(attempt), inv.current, time.Now()
+	inv.current, inv.retryDue = a, false
+	header, err := inv.prepare(req, a)
 	if err != nil {
 		if req.Body != nil {
-			req.Body.Close()
+			req.Body.Close() // a RoundTripper's duty
 		}
 		if before != nil {
-			// The call ends with the last answer, and with why it was not repeated.
-			r.last, r.stopped, r.waiting = before, a, a.point == callerEnded
+			// The call ends with the last response, and with why there was no other.
+			inv.current, inv.unsent, inv.retryDue = before, a, a.verdict == callerEnded
 		}
 		return nil, err
 	}
-	a.sent = true
-	r.attempts++
-
-	wire := req.Context()
-	if r.call.Wire != nil {
-		wire = r.call.Wire
+	a.sent, a.write, a.request, a.queued = true, inv.call.Write, header, time.Since(arrived)
+	inv.attempts++
+	if inv.call.Observe != nil {
+		inv.call.Observe(inv.attempts, nil)
 	}
-	ctx, cancel := context.WithCancelCause(wire)
-	began, timer := time.Now(), alarm{cancel: cancel}
-	if limit := r.settings.AttemptTimeout; limit > 0 {
-		// A deadline that comes first needs no timer beside its own, if it comes.
-		if deadline, ok := wire.Deadline(); !ok || wire.Done() == nil || r.call.Stream || began.Add(limit).Before(deadline) {
-			timer.set(limit)
-		}
-	}
-	w := &a.witness
-	out := req.WithContext(w.watch(ctx))
-	out.Header, a.request = header, header
-	// Without GetBody neither net/http nor a redirect sends a body again.
-	out.GetBody = nil
-	a.queued = r.log.since(arrived)
-	resp, err := r.client.roundTrip(out)
-	if err == nil && resp == nil {
-		err = errNilResponse
-	}
-	if err == nil {
-		err = a.receive(ctx, r, resp, &timer)
-	}
-	a.evidence = w.report()
-	a.evidence.Began, a.evidence.Ended = began, time.Now()
-	if err != nil {
-		resp = nil // net/http would log a complaint of a transport that returns both
-		a.err = err
-		switch {
-		case wire.Err() != nil:
-			a.point = callerEnded
-		case context.Cause(ctx) == ErrTimeout:
-			a.point = attemptTimedOut
-		default:
-			a.point = failurePoint(err, &a.evidence, w.flooded())
-		}
-	} else {
-		a.evidence.StatusCode = resp.StatusCode
-	}
-	a.id = r.conceal(a, requestID(a.header))
-	r.log.attempt(r.attempts, a)
-	if a.stream == nil {
-		timer.stop()
-		cancel(nil)
-	}
-	return resp, err
+	return inv.send(req, a)
 }
 
-// prepare waits for leave to send, and makes the request's header. What stops here
-// was not sent.
-func (r *run) prepare(req *http.Request, a *attempt) (http.Header, error) {
+// harmless headers go along to another host, and may be repeated in a log. Any other
+// may be a credential.
+var harmless = map[string]bool{
+	"Accept": true, "Accept-Encoding": true, "Content-Type": true, "If-None-Match": true, "If-Modified-Since": true, "If-Range": true, "Range": true, "User-Agent": true,
+}
+
+// prepare waits for leave to send, and makes the request's header. What stops
+// here was not sent.
+//
+// The header is made anew for each attempt, from nothing: what http.Client copied from
+// the request before, or for a redirect, is not used. So a token is never older than
+// its attempt, and another host gets what is meant for it alone.
+func (inv *invocation) prepare(req *http.Request, a *attempt) (http.Header, error) {
 	ctx := req.Context()
-	stop := func(p point, err error) error {
-		a.point, a.err = p, err
+	stop := func(v verdict, err error) error {
+		a.verdict, a.err = v, err
 		if ctx.Err() != nil {
-			a.point = callerEnded
+			a.verdict = callerEnded
 		}
 		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, stop(callerEnded, err)
 	}
-	// The source comes before the gate: a slow one would let attempts out together,
-	// above the rate, or into a pause. A token that turns stale meanwhile is refused,
-	// and renewed.
-	if r.settings.Token != nil {
-		if a.token = r.renewed; a.token == "" {
-			token, err := askToken(ctx, r.settings.Token)
+	// The token comes before the throttle: a slow source behind it would let
+	// attempts out together, above the rate, or into a cooldown. A token that turns
+	// stale meanwhile is refused, and refreshed.
+	a.away = !sameOrigin(req.URL, inv.origin)
+	if inv.settings.credential != nil && !a.away {
+		if a.token = inv.freshToken; a.token == "" {
+			token, err := inv.settings.credential.token(ctx, "")
 			if err != nil {
 				return nil, stop(credentialFailed, err)
 			}
 			a.token = token
 		}
 	}
-	if err := r.client.gate.pass(ctx, r.settings.Limiter); err != nil {
+	if err := inv.client.throttle.wait(ctx, inv.settings); err != nil {
 		return nil, stop(limiterRefused, err)
 	}
 	header := make(http.Header, 8)
-	own := [...]string{r.settings.userAgent(), "Bearer " + a.token}
-	header["User-Agent"] = own[:1:1]
-	if r.call.Headers != nil {
-		r.call.Headers(header)
+	header["User-Agent"] = []string{inv.settings.userAgent()}
+	if inv.call.Headers != nil {
+		inv.call.Headers(header)
 	}
-	// Those that the caller may not change are refused as options.
-	for _, h := range r.settings.headers {
-		header[h.name] = []string{h.value()}
+	if a.away {
+		maps.DeleteFunc(header, func(name string, _ []string) bool { return !harmless[name] })
+	} else {
+		// Those that the caller must not change are refused as options.
+		for _, own := range inv.settings.headers {
+			name, value := own()
+			header[name] = []string{value}
+		}
 	}
 	if a.token != "" {
-		header["Authorization"] = own[1:]
+		header["Authorization"] = []string{"Bearer " + a.token}
 	}
 	// The limiter and the source may not have looked.
 	if err := ctx.Err(); err != nil {
@@ -158,133 +133,194 @@ func (r *run) prepare(req *http.Request, a *attempt) (http.Header, error) {
 	return header, nil
 }
 
-// receive takes in what the attempt was for. It leaves resp with a body that
-// needs no reading, or with the stream. Its error means that no answer came.
-func (a *attempt) receive(ctx context.Context, r *run, resp *http.Response, timer *alarm) error {
-	if resp.Body == nil {
-		resp.Body = http.NoBody
+// send hands the request to the network and gives the attempt its verdict.
+//
+// The order matters. The body is read before the evidence, as bytes may still be
+// written while a response arrives. The evidence comes before the verdict, which may
+// rest on it; and the timer is stopped after both, unless a stream goes on to use it.
+func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, error) {
+	wire := req.Context()
+	if inv.call.RequestContext != nil {
+		wire = inv.call.RequestContext
 	}
-	body := resp.Body
-	a.header, a.point, a.length = resp.Header, statusPoint(resp.StatusCode), resp.ContentLength
-	if a.header == nil {
-		a.header = http.Header{}
+	ctx, cancel := context.WithCancelCause(wire)
+	began := time.Now()
+	timer := time.AfterFunc(inv.timeout, func() { cancel(ErrTimeout) })
+	defer func() { // also if the caller's own code panics, such as a transport
+		if a.Stream == nil {
+			timer.Stop()
+			cancel(nil)
+		}
+	}()
+	out := req.WithContext(ctx)
+	out.Header = a.request
+	// With GetBody, net/http would send the body again by itself: on another
+	// connection when a kept one turns out to be dead, and to the target of a 307. A
+	// refund would be sent twice, and nobody would know.
+	out.GetBody = nil
+	if body := inv.call.Body; body != nil && !inv.call.Write {
+		// A read may be sent again, and has to be where a server ends HTTP/2 connections
+		// as a matter of course: net/http does so if it can.
+		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
-	a.framed = resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0 || resp.ProtoMajor > 1
-	if r.call.Stream && (resp.StatusCode == http.StatusOK || r.call.Partial && resp.StatusCode == http.StatusPartialContent) {
-		if a.point = streamPoint(a.header); a.point == success {
-			timer.stop()
-			s := newStream(ctx, body, *timer, r)
-			if resp.StatusCode == http.StatusPartialContent {
-				s.offset = r.call.Offset
-			}
-			a.stream, resp.Body = s, s
-			return nil
+	resp, err := inv.client.network(out, a)
+	if err == nil && resp == nil {
+		err = errNilResponse
+	}
+	if err == nil {
+		inv.receive(ctx, cancel, timer, a, resp)
+		if a.write {
+			a.trace.awaitWrite(ctx)
 		}
 	}
-	defer body.Close()
+	a.Evidence = a.trace.evidence()
+	a.Evidence.Began, a.Evidence.Ended, a.Evidence.StatusCode = began, time.Now(), a.StatusCode
+	if err != nil {
+		resp = nil // a transport may return both, of which net/http complains in the process's log
+		a.verdict, a.err = failureVerdict(ctx, err, &a.Evidence, a.out != nil), err
+	}
+	a.RequestID = inv.loggable(a, requestID(a.Header))
+	if a.write && a.outcome() == OutcomeAccepted {
+		inv.confirm(a)
+	}
+	inv.log.attempt(inv.attempts, a)
+	if inv.call.Drift.Listening && !a.away {
+		inv.reportDrift(a)
+	}
+	inv.adapt(a)
+	return resp, err
+}
+
+// confirm looks twice at a write that was accepted by its status: its request must
+// have left before the response came, and the caller may know more of what an
+// acceptance looks like.
+func (inv *invocation) confirm(a *attempt) {
+	if a.Evidence.premature(int64(len(inv.call.Body))) {
+		a.verdict = prematureResponse
+	} else if check := inv.settings.WriteCheck; check != nil {
+		result := inv.resultOf(a)
+		if err := check(&result); err != nil {
+			a.verdict, a.err = responseRefused, err
+		}
+	}
+}
+
+// receive takes in what the attempt was for. It leaves resp with a body that
+// needs no reading, so that the loop does not drain it, or with the stream.
+func (inv *invocation) receive(ctx context.Context, cancel context.CancelCauseFunc, timer *time.Timer, a *attempt, resp *http.Response) {
+	// A transport of the caller's, a fake for example, may leave out what net/http never
+	// does.
+	body := cmp.Or[io.ReadCloser](resp.Body, http.NoBody)
+	defer func() {
+		if a.Stream == nil {
+			body.Close()
+		}
+	}()
+	if a.Header = resp.Header; a.Header == nil {
+		a.Header = http.Header{}
+	}
+	a.StatusCode, a.Length = resp.StatusCode, resp.ContentLength
+	// Without any of these the end of the body is the end of the connection, however that
+	// came about.
+	a.Framed = resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0 || resp.ProtoMajor > 1
+	a.verdict = responseVerdict(inv.call, inv.settings, resp.StatusCode, a.Header)
+	if a.verdict == success && inv.call.Stream && a.StatusCode != http.StatusNotModified {
+		s := &stream{inv: inv, ctx: ctx, cancel: cancel, body: body, timer: timer, began: time.Now()}
+		if a.StatusCode == http.StatusPartialContent {
+			s.offset = inv.call.Offset // and a part of a content is no error, whatever it looks like
+		} else if a.Body = s.peek(a.Length); a.Body != nil {
+			a.verdict = errorObject
+		}
+		if timer.Stop(); a.verdict == success {
+			a.Stream, resp.Body = s, s
+			return
+		}
+	}
 	resp.Body = http.NoBody
 	switch {
-	case resp.StatusCode < 200:
-		// The body of a protocol switch never ends.
-	case a.point != success || r.call.Stream:
-		timer.set(shorter(errorBodyTimeout, r.settings.AttemptTimeout))
-		a.body, _ = readBounded(body, new(bytes.Buffer), maxErrorBody, -1)
-		if a.point == success {
-			a.point = statusUnusable
-		}
+	case a.StatusCode < 200 || a.StatusCode == http.StatusNotModified || a.Body != nil:
+		// There is no body, or it has been read. That of a protocol switch never ends.
+	case a.verdict == success:
+		inv.accept(ctx, body, a)
 	default:
-		a.accept(ctx, body, r)
+		// It is worth having, and not worth waiting for: the status is what counts.
+		timer.Reset(min(errorBodyTimeout, inv.timeout))
+		a.Body, _ = readBounded(body, new(bytes.Buffer), maxErrorBody, -1)
 	}
-	return nil
 }
 
-// accept reads and checks the body of a success.
-func (a *attempt) accept(ctx context.Context, body io.Reader, r *run) {
-	var buffer *bytes.Buffer
-	if r.call.Decode == nil {
-		buffer = new(bytes.Buffer)
-	} else {
-		buffer = buffers.Get().(*bytes.Buffer)
-		defer func() {
-			if buffer.Len() > 0 || len(a.body) == 0 { // or else it outgrew the buffer
-				a.body = bytes.Clone(a.body) // nil if it was decoded
+// accept reads and checks the body of a success. It decodes here, and not once the
+// loop has ended, because a body that is not the documented one is retried.
+func (inv *invocation) accept(ctx context.Context, body io.Reader, a *attempt) {
+	buffer := buffers.Get().(*bytes.Buffer)
+	buffer.Reset()
+	a.Body, a.err = readBounded(body, buffer, inv.settings.MaxResponseBytes, a.Length)
+	a.verdict = bodyVerdict(ctx, inv.call, a.Header, a.Body, a.err)
+	if a.verdict == success && inv.call.Decode != nil {
+		if a.err = inv.call.Decode(a.Body); a.err != nil {
+			a.verdict = malformedResponse
+			return
+		}
+		a.Body = nil
+		if inv.call.KeepBody != nil {
+			inv.call.KeepBody(buffer)
+		} else {
+			ReleaseBody(buffer)
+		}
+	}
+}
+
+// buffers hold responses until they are decoded. To allocate each anew would take a
+// sixth of the time of a lookup. One huge response must not hold its memory for as long
+// as the process lives.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+const maxPooled = 256 << 10
+
+// ReleaseBody takes back what a call was given to keep.
+func ReleaseBody(buffer *bytes.Buffer) {
+	if buffer.Cap() <= maxPooled {
+		buffers.Put(buffer)
+	}
+}
+
+// maxGrown bounds the room that is made for a body before it arrives: its announced
+// length is the other side's word.
+const maxGrown = 256 << 10
+
+// readBounded reads at most limit bytes, and fails beyond; limit 0 is none.
+func readBounded(body io.Reader, buffer *bytes.Buffer, limit, length int64) ([]byte, error) {
+	if limit <= 0 || limit == math.MaxInt64 { // one more is read, to see that it is there
+		limit = math.MaxInt64 - 1
+	}
+	if 0 < length && length <= min(limit, maxGrown) {
+		buffer.Grow(int(length) + bytes.MinRead)
+	}
+	// It grows with what has arrived. A compressed body is counted as it is unpacked, so
+	// that a small one cannot become a huge one.
+	_, err := buffer.ReadFrom(io.LimitReader(body, limit+1))
+	if int64(buffer.Len()) > limit {
+		return buffer.Bytes()[:limit], ErrResponseTooLarge
+	}
+	return buffer.Bytes(), err
+}
+
+// library names this module in its version as the program was built with it.
+var library = sync.OnceValue(func() string {
+	version := "devel"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, module := range info.Deps {
+			if module.Path == "github.com/carddata/carddata-go" && module.Version != "" && module.Version[0] == 'v' {
+				version = module.Version
 			}
-			buffer.Reset()
-			buffers.Put(buffer)
-		}()
-	}
-	var err error
-	a.body, err = readBounded(body, buffer, r.settings.MaxResponseBytes, a.length)
-	switch {
-	case isHTML(a.header, a.body):
-		a.point = answerIsHTML
-	case errors.Is(err, ErrResponseTooLarge):
-		a.point = answerTooLarge
-	case err != nil:
-		a.point, a.err = answerCutOff, err
-		switch {
-		case r.call.Write:
-		case isCorrupt(err):
-			a.point = answerMalformed
-		case context.Cause(ctx) == ErrTimeout:
-			a.point = attemptTimedOut
-		case ctx.Err() != nil:
-			a.point = callerEnded
 		}
-	case isEncoded(a.header):
-		a.point = answerEncoded
-	case r.call.Decode == nil:
-	default:
-		if err := r.call.Decode(a.body); err != nil {
-			a.point, a.err = answerMalformed, err
-			break
-		}
-		a.body = nil
 	}
-}
+	return "carddata-go/" + version + " " + runtime.Version()
+})
 
-// outcome is what became of a write by this attempt alone.
-func (a *attempt) outcome() Outcome {
-	switch {
-	case !a.sent:
-		return OutcomeNotSent
-	case a.evidence.StatusCode == 0 && a.evidence.unsent():
-		return OutcomeNotSent
+func (s *Settings) userAgent() string {
+	if s.UserAgent == "" {
+		return library()
 	}
-	return matrix[a.point].outcome
-}
-
-// isHTML recognises a page where data was due: a login, a block or an error
-// page of something in between, whatever its status says.
-func isHTML(h http.Header, body []byte) bool {
-	mediaType, _, _ := strings.Cut(h.Get("Content-Type"), ";")
-	switch strings.ToLower(strings.TrimSpace(mediaType)) {
-	case "text/html", "application/xhtml+xml":
-		return true
-	}
-	// Looking for everything that a body could be takes its time.
-	return bytes.HasPrefix(bytes.TrimLeft(body, "\t\n\f\r "), []byte("<")) &&
-		strings.HasPrefix(http.DetectContentType(body), "text/html")
-}
-
-// isCorrupt tells a compressed body that arrived and cannot be unfolded from one
-// that did not arrive.
-func isCorrupt(err error) bool {
-	var flaw flate.CorruptInputError
-	return errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.As(err, &flaw)
-}
-
-func isEncoded(h http.Header) bool {
-	encoding := h.Get("Content-Encoding")
-	return encoding != "" && !strings.EqualFold(encoding, "identity")
-}
-
-func streamPoint(h http.Header) point {
-	switch {
-	case isHTML(h, nil):
-		return answerIsHTML
-	case isEncoded(h):
-		return answerEncoded
-	}
-	return success
+	return s.UserAgent + " " + library()
 }

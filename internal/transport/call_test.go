@@ -3,15 +3,161 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
+// TestEveryRepetitionCarriesTheBody proves that the body is the same in each
+// attempt.
+func TestEveryRetryCarriesTheBody(t *testing.T) {
+	var bodies []string
+	network := roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.GetBody != nil {
+			t.Error("net/http could send the body again by itself")
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil || r.ContentLength != int64(len(body)) {
+			t.Errorf("%d of %d bytes, %v", len(body), r.ContentLength, err)
+		}
+		bodies = append(bodies, string(body))
+		r.Body.Close()
+		return reply(429, ""), nil
+	})
+	newClient(t, network, WithRetryWait(0, 0)).Do(t.Context(), write(), nil)
+	if got := strings.Join(bodies, ","); got != "{},{},{},{}" {
+		t.Error(got)
+	}
+}
+
+func TestNoContext(t *testing.T) {
+	var none context.Context
+	r := newClient(t, serve(status(200))).get(none)
+	if !errors.Is(r.err(), ErrInvalidArgument) || r.Outcome != OutcomeNotSent {
+		t.Errorf("%v, %v", r.Outcome, r.err())
+	}
+	r = newClient(t, serve(status(200))).Do(t.Context(), &Call{Method: "BAD METHOD", Path: "/"}, nil)
+	if !errors.Is(r.err(), ErrInvalidArgument) {
+		t.Error(r.err())
+	}
+}
+
+// TestWire proves that the call's context ends what has not begun, and the wire's
+// what has.
+func TestWire(t *testing.T) {
+	slow := func(code int) func(*http.Request) (*http.Response, error) {
+		return func(r *http.Request) (*http.Response, error) {
+			select {
+			case <-time.After(5 * time.Second):
+				return reply(code, "{}"), nil
+			case <-r.Context().Done():
+				return nil, context.Cause(r.Context())
+			}
+		}
+	}
+	for _, test := range []struct {
+		name     string
+		response func(*http.Request) (*http.Response, error)
+		end, cut time.Duration // of the context and the wire; 0: never
+		took     time.Duration
+		attempts int
+		outcome  Outcome
+		is       []error
+	}{
+		{"response", slow(200), 0, 0, 5 * time.Second, 1, OutcomeAccepted, nil},
+		{"response after the end", slow(200), time.Second, 0, 5 * time.Second, 1, OutcomeAccepted, nil},
+		{"refused after the end", slow(429), time.Second, 0, 5 * time.Second, 1, OutcomeRejected, []error{ErrRateLimited, context.Canceled}},
+		{"rejected after the end", slow(400), time.Second, 0, 5 * time.Second, 1, OutcomeRejected, []error{ErrBadRequest}},
+		{"cut after the end", slow(200), time.Second, 3 * time.Second, 3 * time.Second, 1, OutcomeUnknown, []error{context.Canceled}},
+		{"timed out after the end", stall, time.Second, 0, 10 * time.Second, 1, OutcomeUnknown, []error{ErrTimeout}},
+		{"refused, then ended", slow(429), 6 * time.Second, 0, 10 * time.Second, 2, OutcomeRejected, []error{ErrRateLimited, context.Canceled}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			wire, cut := context.WithCancel(context.WithoutCancel(ctx))
+			defer cut()
+			for after, do := range map[*time.Duration]func(){&test.end: end, &test.cut: cut} {
+				if *after > 0 {
+					time.AfterFunc(*after, do)
+				}
+			}
+			network := serve(test.response)
+			call := write()
+			call.RequestContext = wire
+			r := newClient(t, network, WithRetryWait(0, 0)).Do(ctx, call, nil)
+			if took := time.Since(network.began); took != test.took || r.Outcome != test.outcome {
+				t.Errorf("%s: %v after %v", test.name, r.Outcome, took)
+			}
+			check(t, r.err(), test.is...)
+			if canceled := errors.Is(r.err(), context.Canceled); canceled != slices.Contains(test.is, context.Canceled) {
+				t.Errorf("%s: canceled %v, %v", test.name, canceled, r.err())
+			}
+			attempts(t, r, test.attempts)
+		})
+	}
+}
+
+// TestNothingBeginsAfterTheEnd proves it where a limiter and a token source do not
+// look at the context.
+func TestNothingBeginsAfterTheEnd(t *testing.T) {
+	for name, opt := range map[string]func(end func()) Option{
+		"limiter": func(end func()) Option {
+			return WithLimiter(limiterFunc(func(context.Context) error { end(); return nil }))
+		},
+		"source": func(end func()) Option {
+			return WithTokenSource(TokenFunc(func(context.Context) (string, error) { end(); return "token", nil }))
+		},
+	} {
+		ctx, end := context.WithCancel(t.Context())
+		network := serve(status(200))
+		call := write()
+		call.RequestContext = context.WithoutCancel(ctx)
+		r := newClient(t, network, opt(end)).Do(ctx, call, nil)
+		if r.Outcome != OutcomeNotSent || network.requests() != 0 {
+			t.Errorf("%s: %v, %d requests", name, r.Outcome, network.requests())
+		}
+		check(t, r.err(), context.Canceled)
+	}
+}
+
+// TestPatientCallIsBounded proves that a call which may queue for ever ends where
+// nothing else ends its attempts.
+func TestQueueingCallIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := kind()
+		service.CallTimeout = 25 * time.Second
+		for _, test := range []struct {
+			attempt, deadline, took time.Duration
+		}{{0, 0, 25 * time.Second}, {40 * time.Second, 0, 40 * time.Second}, {0, 50 * time.Second, 50 * time.Second}} {
+			ctx := t.Context()
+			if test.deadline > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, test.deadline)
+				defer cancel()
+			}
+			network := serve(stall)
+			c, err := New(service, "https://service.test", []Option{WithHTTPClient(client(network)), WithAttemptTimeout(test.attempt)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			call := write()
+			call.QueueBeyondTimeout = true
+			c.Do(ctx, call, nil)
+			if took := time.Since(network.began); took != test.took {
+				t.Errorf("%+v: took %v", test, took)
+			}
+		}
+	})
+}
+
 // TestCancelDuringBackoff proves that the call ends at once, and says both that
-// the caller ended it and what the service had answered.
+// the caller ended it and what the service had said.
 func TestCancelDuringBackoff(t *testing.T) {
 	cause := errors.New("the shop closed")
 	for _, test := range []struct {
@@ -45,7 +191,7 @@ func TestCancelDuringBackoff(t *testing.T) {
 				check(t, r.err(), append(test.is, ErrServer)...)
 				attempts(t, r, 1)
 				if r.Failure.StatusCode != 503 || r.Failure.RequestID != "req-1" || r.Failure.RetryAfter != 30*time.Second {
-					t.Errorf("the last answer is lost: %+v", r.Failure)
+					t.Errorf("the last response is lost: %+v", r.Failure)
 				}
 				if text := Describe("test", r.Failure); !strings.Contains(text, test.words) || !strings.Contains(text, "503") {
 					t.Error(text)
@@ -55,14 +201,14 @@ func TestCancelDuringBackoff(t *testing.T) {
 	}
 }
 
-// TestContextThatEndsWithTheAnswer proves that a call which was to be repeated
-// and cannot be says so, and that any other keeps its answer alone.
-func TestContextThatEndsWithTheAnswer(t *testing.T) {
+// TestContextThatEndsWithTheResponse proves that a call which was to be repeated
+// and cannot be says so, and that any other keeps its response alone.
+func TestContextThatEndsWithTheResponse(t *testing.T) {
 	for code, canceled := range map[int]bool{503: true, 400: false} {
 		ctx, cancel := context.WithCancel(t.Context())
 		network := serve(status(code))
 		c := newClient(t, network, WithHeader("X-A", "b"))
-		c.roundTrip = roundTripper(network.RoundTrip).andThen(cancel).RoundTrip
+		c.network = traced(roundTripper(network.RoundTrip).andThen(cancel))
 		r := c.get(ctx)
 		if errors.Is(r.err(), context.Canceled) != canceled || r.Failure.StatusCode != code {
 			t.Errorf("%d: %v", code, r.err())
@@ -70,9 +216,31 @@ func TestContextThatEndsWithTheAnswer(t *testing.T) {
 	}
 }
 
-// TestAnswerAfterTheDeadline proves that the deadline is named where it is what
+// TestCauseOfTheEndIsAnothersError proves that a cause that the caller gave, as errgroup
+// gives the error of another call, can be found and is not taken for this call's own.
+func TestCauseOfTheEndIsAnothersError(t *testing.T) {
+	other := newClient(t, serve(status(403)), WithMaxRetries(0)).get(t.Context()).Failure
+	cause := fmt.Errorf("another call: %w", Unwrap(other))
+	for want, network := range map[string]*service{"canceled": serve(stall), "server_error": serve(status(503))} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(time.Second, func() { cancel(cause) })
+			f := newClient(t, network, WithRetryWait(time.Hour, time.Hour), WithAttemptTimeout(0)).get(ctx).Failure
+			check(t, Unwrap(f), context.Canceled, cause, ErrForbidden)
+			if f.Condition() != want || !f.Retryable() {
+				t.Errorf("%s, retryable %v, want %s", f.Condition(), f.Retryable(), want)
+			}
+			ended := &Failure{Err: Ended(ctx)}
+			if check(t, Unwrap(ended), context.Canceled, cause); ended.Condition() != "canceled" || ended.Response().Header != nil || ended.Outcome() != OutcomeUnknown {
+				t.Errorf("%s, %+v, %v", ended.Condition(), ended.Response(), ended.Outcome())
+			}
+		})
+	}
+}
+
+// TestResponseAfterTheDeadline proves that the deadline is named where it is what
 // ended the call.
-func TestAnswerAfterTheDeadline(t *testing.T) {
+func TestResponseAfterTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()

@@ -1,20 +1,17 @@
 package transport
 
 import (
-	"bytes"
 	"context"
-	"errors"
+	"crypto/tls"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"reflect"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // idle is a transport that knows when someone flushes its connections.
@@ -119,89 +116,14 @@ func TestConcurrentCalls(t *testing.T) {
 	calls.Wait()
 }
 
-// TestEveryRepetitionCarriesTheBody proves that the body is the same in each
-// attempt.
-func TestEveryRepetitionCarriesTheBody(t *testing.T) {
-	var bodies []string
-	network := roundTripper(func(r *http.Request) (*http.Response, error) {
-		if r.GetBody != nil {
-			t.Error("net/http could send the body again by itself")
-		}
-		body, err := io.ReadAll(r.Body)
-		if err != nil || r.ContentLength != int64(len(body)) {
-			t.Errorf("%d of %d bytes, %v", len(body), r.ContentLength, err)
-		}
-		bodies = append(bodies, string(body))
-		r.Body.Close()
-		return reply(429, ""), nil
-	})
-	newClient(t, network, WithRetryWait(0, 0)).Do(t.Context(), write(), nil)
-	if got := strings.Join(bodies, ","); got != "{},{},{},{}" {
-		t.Error(got)
+// TestOwnTransport proves the settings that the promises rest on.
+func TestOwnTransport(t *testing.T) {
+	tr := newTransport(&Settings{ConnectionReuse: 2 * time.Second})
+	if !tr.Protocols.HTTP1() || tr.Protocols.HTTP2() || tr.Protocols.UnencryptedHTTP2() {
+		t.Errorf("protocols %v", tr.Protocols)
 	}
-}
-
-// TestBodiesAreClosed proves that no answer is left open, whatever it was.
-func TestBodiesAreClosed(t *testing.T) {
-	for _, code := range []int{101, 200, 204, 302, 304, 400, 401, 429, 503} {
-		var open []*body
-		network := roundTripper(func(r *http.Request) (*http.Response, error) {
-			ended, cancel := context.WithCancel(r.Context())
-			cancel()
-			resp := reply(code, "", "Location", "https://elsewhere.test/")
-			open = append(open, &body{Reader: strings.NewReader("text"), ctx: ended})
-			resp.Body = open[len(open)-1]
-			return resp, nil
-		})
-		newClient(t, network, WithRetryWait(0, 0)).get(t.Context())
-		for i, b := range open {
-			if !b.closed {
-				t.Errorf("status %d: body %d stays open", code, i+1)
-			}
-		}
-	}
-}
-
-// TestBareResponse proves that a transport of the caller's, a fake for example,
-// may leave out what it has no use for.
-func TestBareResponse(t *testing.T) {
-	network := roundTripper(func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 200}, nil })
-	c := newClient(t, network)
-	if r := c.Do(t.Context(), write(), nil); r.Failure != nil || len(r.Body) != 0 {
-		t.Errorf("%q, %v", r.Body, r.err())
-	}
-	r := c.Do(t.Context(), streaming(), nil)
-	if r.Failure != nil {
-		t.Fatal(r.err())
-	}
-	defer r.Stream.Close()
-	if got, err := io.ReadAll(r.Stream); len(got) != 0 || err != nil {
-		t.Errorf("%q, %v", got, err)
-	}
-}
-
-// TestAnswerAndError proves that the error counts, and that net/http has no
-// reason to complain of it in the log of the process.
-func TestAnswerAndError(t *testing.T) {
-	var printed bytes.Buffer
-	log.SetOutput(&printed)
-	defer log.SetOutput(os.Stderr)
-	network := roundTripper(func(*http.Request) (*http.Response, error) { return reply(200, "secret"), io.ErrUnexpectedEOF })
-	r := newClient(t, network, WithMaxRetries(0)).Do(t.Context(), write(), nil)
-	check(t, r.err(), ErrNoAnswer, io.ErrUnexpectedEOF)
-	if printed.Len() > 0 || r.Outcome != OutcomeUnknown {
-		t.Errorf("%v, printed %q", r.Outcome, &printed)
-	}
-}
-
-func TestNoContext(t *testing.T) {
-	var none context.Context
-	r := newClient(t, serve(status(200))).get(none)
-	if !errors.Is(r.err(), ErrInvalidArgument) || r.Outcome != OutcomeNotSent {
-		t.Errorf("%v, %v", r.Outcome, r.err())
-	}
-	r = newClient(t, serve(status(200))).Do(t.Context(), &Call{Method: "BAD METHOD", Path: "/"}, nil)
-	if !errors.Is(r.err(), ErrInvalidArgument) {
-		t.Error(r.err())
+	if tr.TLSClientConfig.MinVersion != tls.VersionTLS12 || tr.TLSClientConfig.InsecureSkipVerify || tr.MaxResponseHeaderBytes != maxHeaderBytes ||
+		tr.IdleConnTimeout != 2*time.Second || tr.DisableKeepAlives || tr.TLSHandshakeTimeout == 0 || tr.ExpectContinueTimeout != 0 {
+		t.Errorf("%+v", tr)
 	}
 }

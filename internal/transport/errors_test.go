@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/iotest"
+	"testing/synctest"
 	"time"
 )
 
@@ -17,10 +19,10 @@ func TestDescribe(t *testing.T) {
 	for want, f := range map[string]*Failure{
 		"bins": {},
 		"bins: lookup: refused (status 429 Too Many Requests, code slow, request id r-1, retry after 3s, 4 attempts)": {
-			Operation: "lookup", StatusCode: 429, Code: "slow", RequestID: "r-1", RetryAfter: 2600 * time.Millisecond, Attempts: 4, Err: because("refused")},
-		"bins: lookup: no answer (1 attempt)":           {Operation: "lookup", Attempts: 1, Err: fmt.Errorf("secret: %w", because("no answer"))},
+			Operation: "lookup", StatusCode: 429, Code: "slow", RequestID: "r-1", RetryAfter: 2600 * time.Millisecond, Attempts: 4, Err: NewError("refused")},
+		"bins: lookup: no response (1 attempt)":         {Operation: "lookup", Attempts: 1, Err: fmt.Errorf("secret: %w", NewError("no response"))},
 		"bins: lookup: failed":                          {Operation: "lookup", Err: errors.New("secret")},
-		"bins: lookup (status 503 Service Unavailable)": {Operation: "lookup", StatusCode: 503, Message: "secret", Body: []byte("secret"), Details: json.RawMessage(`"secret"`)},
+		"bins: lookup (status 503 Service Unavailable)": {Operation: "lookup", StatusCode: 503},
 		"bins: lookup (status 599)":                     {Operation: "lookup", StatusCode: 599, Code: "not a code", RequestID: "4111111111111111"},
 	} {
 		got := Describe("bins", f)
@@ -42,17 +44,19 @@ type printer string
 
 func (p printer) Format(s fmt.State, verb rune) { Format(s, verb, string(p)) }
 
-func TestPrintable(t *testing.T) {
-	for _, s := range []string{"a", "not_found", "E-1001", "req.1:2", "0af7651916cd43dd8448eb211c80319c", strings.Repeat("a", 128), "12345678901"} {
-		if Printable(s) != s {
+func TestLoggable(t *testing.T) {
+	for _, s := range []string{"a", "not_found", "E-1001", "req.1:2", "0af7651916cd43dd8448eb211c80319c", strings.Repeat("a", 128), "12345678901",
+		"550e8400-e29b-41d4-a716-446655440000"} {
+		if Loggable(s) != s {
 			t.Errorf("%q is hidden", s)
 		}
 	}
 	for _, s := range []string{
 		"", "a b", "a\nb", "é", `"`, "a/b", "<a>", "a=b", strings.Repeat("a", 129),
 		"411111111111", "4111111111111111", "4111-1111-1111-1111", "4111_1111_1111_1111", "id-4111111111111111-x",
+		"41111111-1111-1111-a111-111111111111", "4111-111111111-111", "aaaaaaaa-1234-1234-8aaa-4111111111111111",
 	} {
-		if got := Printable(s); got != "" {
+		if got := Loggable(s); got != "" {
 			t.Errorf("%q is printed", got)
 		}
 	}
@@ -87,12 +91,13 @@ func TestErrorBodies(t *testing.T) {
 		{`{"code":"a","errorDetails":{"message":"b","field":"x"}}`, "a", "b", `{"message":"b","field":"x"}`},
 		{`{"error":null}`, "", "", ""}, {`{"error":[]}`, "", "", ""}, {`{}`, "", "", ""}, {`[]`, "", "", ""}, {`null`, "", "", ""},
 		{`"text"`, "", "", ""}, {`{"error":`, "", "", ""}, {"<html>", "", "", ""}, {"", "", "", ""}, {"\x00\xff", "", "", ""},
-		{`{"error":{"code":{"deep":1},"message":["b"]}}`, `{"deep":1}`, `["b"]`, ""},
+		{`{"error":{"code":{"deep":1},"message":["b"]}}`, "", `["b"]`, ""},
+		{`{"code":"card 4111111111111111","message":"b"}`, "", "b", ""},
 	} {
 		network := roundTripper(func(*http.Request) (*http.Response, error) { return reply(400, test.body), nil })
 		f := newClient(t, network).get(t.Context()).Failure
-		if f.Code != test.code || f.Message != test.message || string(f.Details) != test.details || string(f.Body) != test.body {
-			t.Errorf("%s: %q, %q, %s", test.body, f.Code, f.Message, f.Details)
+		if f.Code != test.code || f.Response().Message != test.message || string(f.Response().Details) != test.details || string(f.Response().Body) != test.body {
+			t.Errorf("%s: %q, %q, %s", test.body, f.Code, f.Response().Message, f.Response().Details)
 		}
 	}
 }
@@ -103,8 +108,8 @@ func TestErrorBodyIsBounded(t *testing.T) {
 		network := roundTripper(func(*http.Request) (*http.Response, error) {
 			return reply(code, strings.Repeat("x", 1<<20), "Content-Type", "text/html"), nil
 		})
-		if f := newClient(t, network).get(t.Context()).Failure; len(f.Body) != maxErrorBody || cap(f.Body) > 2*maxErrorBody || f.StatusCode != code {
-			t.Errorf("%d bytes in %d, status %d", len(f.Body), cap(f.Body), f.StatusCode)
+		if f := newClient(t, network).get(t.Context()).Failure; len(f.Response().Body) != maxErrorBody || cap(f.Response().Body) > 2*maxErrorBody || f.StatusCode != code {
+			t.Errorf("%d bytes in %d, status %d", len(f.Response().Body), cap(f.Response().Body), f.StatusCode)
 		}
 	}
 }
@@ -117,11 +122,11 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
-// TestRepeatedSecretsAreConcealed proves that a service which repeats a credential
-// or an id where codes and request ids stand gets none into an error or a log.
-func TestRepeatedSecretsAreConcealed(t *testing.T) {
-	for _, own := range []string{"token-canary", "header-canary", "account-canary", "1"} {
-		for _, said := range []string{own, "x-" + own + "-y"} {
+// TestEchoedSecretsAreRedacted proves that a service which repeats a credential or
+// an id where codes and request ids stand gets none into an error or a log.
+func TestEchoedSecretsAreRedacted(t *testing.T) {
+	for _, own := range []string{"token-canary", "header-canary", "account-canary", "acct/canary", "1", "tok_4a", "TOK_4B"} {
+		for _, said := range []string{own, "x-" + own + "-y", strings.ToUpper(own), strings.NewReplacer("-", ".", "_", "").Replace(own)} {
 			if own == "1" && said != own {
 				continue // too short to be told from any other text
 			}
@@ -130,17 +135,61 @@ func TestRepeatedSecretsAreConcealed(t *testing.T) {
 				return reply(400, `{"error":{"code":"`+said+`"}}`, "X-Request-Id", said), nil
 			})
 			call := write()
-			call.Path = "/v1/account-canary/1"
+			call.Identifiers = func() []string { return []string{"", "account-canary", "acct/canary", "1", "tok_4a", "Tok_4b"} }
 			c := newClient(t, network, WithTokenSource(StaticToken("token-canary")), WithHeader("X-Key", "header-canary"),
 				WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
 			r := c.Do(t.Context(), call, nil)
-			if text := Describe("test", r.Failure) + log.String(); strings.Contains(text, "code "+said) || strings.Contains(text, "request id "+said) || strings.Contains(text, "canary") {
-				t.Error(text)
+			text := Describe("test", r.Failure) + log.String()
+			if strings.Contains(text, "code ") || strings.Contains(text, "request id ") || strings.Contains(text, "request_id") {
+				t.Errorf("%s: %s", said, text)
 			}
-			if r.Failure.Code != "****" || r.RequestID != "****" {
+			if r.Failure.Code != "" || r.RequestID != "" || r.Failure.RequestID != "" {
 				t.Errorf("%s: code %q, request id %q", said, r.Failure.Code, r.RequestID)
 			}
+			if got := r.Failure.Response(); got.Header.Get("X-Request-Id") != said || !strings.Contains(string(got.Body), said) {
+				t.Errorf("%s: what the service wrote is lost: %v %s", said, got.Header, got.Body)
+			}
 		}
+	}
+}
+
+// TestCodesLikeThePathArePrinted proves that a word of the route or of a header that
+// is no secret stays readable in a code.
+func TestCodesLikeThePathArePrinted(t *testing.T) {
+	for _, code := range []string{"download_not_ready", "identity_unknown", "application_json_required"} {
+		network := roundTripper(func(*http.Request) (*http.Response, error) {
+			return reply(400, `{"code":"`+code+`"}`), nil
+		})
+		call := write()
+		call.Path, call.Identifiers = "/jobs/7/download", func() []string { return []string{"7"} }
+		call.Headers = func(h http.Header) { JSONHeaders(h); h.Set("Accept-Encoding", "identity") }
+		if r := newClient(t, network).Do(t.Context(), call, nil); r.Failure.Code != code {
+			t.Errorf("%q is printed as %q", code, r.Failure.Code)
+		}
+	}
+}
+
+// TestFailureHidesWhatTheServiceWrote proves it for the verbs for which fmt calls no
+// method, and for a Failure inside others.
+func TestFailureHidesWhatTheServiceWrote(t *testing.T) {
+	const canary = "canary-4929420573595709"
+	network := roundTripper(func(*http.Request) (*http.Response, error) {
+		return reply(400, `{"code":"`+canary+`","message":"`+canary+`","details":{"a":"`+canary+`"}}`, "X-Other", canary, "X-Request-Id", canary), nil
+	})
+	f := newClient(t, network).get(t.Context()).Failure
+	if r := f.Response(); r.Message != canary || r.Header.Get("X-Other") != canary {
+		t.Errorf("%+v", r)
+	}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%w", "%p", "%d", "%!"} {
+		for _, v := range []any{f, *f, struct{ f Failure }{*f}, []Failure{*f}, f.Err, struct{ err error }{f.Err}} {
+			if text := fmt.Sprintf(verb, v); strings.Contains(text, "canary") || strings.Contains(text, "4929420573595709") || strings.Contains(text, "99 97 110") {
+				t.Errorf("%s: %s", verb, text)
+			}
+		}
+	}
+	encoded, err := json.Marshal(f)
+	if err != nil || bytes.Contains(encoded, []byte("canary")) {
+		t.Errorf("%s, %v", encoded, err)
 	}
 }
 
@@ -156,7 +205,7 @@ func TestMalformed(t *testing.T) {
 			t.Errorf("%s: %s", body, text)
 		}
 	}
-	if text := Malformed(io.EOF).Error(); text != matrix[answerMalformed].words {
+	if text := Malformed(io.EOF).Error(); text != policy[malformedResponse].msg {
 		t.Error(text)
 	}
 	network := serve(status(200))
@@ -177,10 +226,98 @@ func TestOutcomeNames(t *testing.T) {
 }
 
 // Only of a write does it matter whether an earlier attempt was processed.
-func TestReadsLeaveNoDoubt(t *testing.T) {
+func TestReadsAreNeverAmbiguous(t *testing.T) {
 	network := serve(status(502), status(404))
 	r := newClient(t, network, WithRetryWait(0, 0)).get(t.Context())
 	if text := Describe("test", r.Failure); strings.Contains(text, "earlier attempt") {
 		t.Error(text)
 	}
+}
+
+// errorObjects are bodies, and whether they are the documented error object and
+// nothing else.
+var errorObjects = map[string]bool{
+	`{"error":{"code":"job_not_ready","message":"m","details":{}}}`: true,
+	" \n{ \"error\" :\t{\"code\":\"a\"}}\n":                         true,
+	`{"error":{"message":"m"}}`:                                     true,
+	`{"error":{"code":17}}`:                                         true,
+	`{"error":{"code":"a","trace_id":"x"}}`:                         true,
+	`{"error":{"code":"a"},"records":[]}`:                           false,
+	`{"records":[],"error":{"code":"a"}}`:                           false,
+	`{"error":null}`:                                                false,
+	`{"error":{}}`:                                                  false,
+	`{"error":{"details":{}}}`:                                      false,
+	`{"error":"text"}`:                                              false,
+	`{"error":[{"code":"a"}]}`:                                      false,
+	`{"errors":{"code":"a"}}`:                                       false,
+	`{"ERROR":{"code":"a"}}`:                                        false,
+	`[{"error":{"code":"a"}}]`:                                      false,
+	`{"error":{"code":"a"}`:                                         false,
+	"{\"error\":{\"code\":\"a\"}}\n{\"error\":{\"code\":\"b\"}}":    false,
+	`{"error":{"code":"a","message":"` + strings.Repeat("m", 64<<10) + `"}}`: false,
+	`{"error"`: false, `{`: false, ` `: false, "": false, "error,code\n1,2": false,
+}
+
+// TestErrorObject proves that the documented error object is an error whatever
+// its status, and that any other content reaches the caller unchanged.
+func TestErrorObject(t *testing.T) {
+	for body, isError := range errorObjects {
+		for name, announced := range map[string]bool{"announced": true, "chunked": false} {
+			network := func() *Client {
+				return newClient(t, serve(func(*http.Request) (*http.Response, error) {
+					resp := reply(200, "")
+					resp.Body = io.NopCloser(iotest.OneByteReader(strings.NewReader(body)))
+					if announced {
+						resp.ContentLength = int64(len(body))
+					}
+					return resp, nil
+				}), WithMaxResponseBytes(1<<20))
+			}
+			for kind, call := range map[string]*Call{"write": write(), "read": read(), "stream": streaming()} {
+				r := network().Do(t.Context(), call, nil)
+				if (r.Failure != nil) != isError {
+					t.Errorf("%.40q, %s %s: %v", body, name, kind, r.err())
+					continue
+				}
+				if isError {
+					check(t, r.err(), ErrBadResponse)
+					if f := r.Failure; f.StatusCode != 200 || f.Code+f.Response().Message == "" || string(f.Response().Body) != body || f.Attempts != 1 || r.Outcome != OutcomeUnknown {
+						t.Errorf("%.40q, %s %s: %v, %+v", body, name, kind, r.Outcome, f)
+					}
+				} else if kind == "stream" {
+					got, err := io.ReadAll(r.Stream)
+					if r.Stream.Close(); string(got) != body || err != nil {
+						t.Errorf("%.40q, %s: read %.40q, %v", body, name, got, err)
+					}
+				}
+			}
+		}
+	}
+	// A part of a content is no error, whatever it looks like.
+	c := newClient(t, serve(func(*http.Request) (*http.Response, error) { return reply(206, `{"error":{"code":"a"}}`), nil }))
+	call := streaming()
+	call.Partial = true
+	if r := c.Do(t.Context(), call, nil); r.Failure != nil {
+		t.Error(r.err())
+	}
+}
+
+// TestErrorObjectThatStalls proves that looking for it changes nothing about how
+// a content breaks.
+func TestErrorObjectThatStalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, part := range []string{"", `{"error":{"code"`} {
+			began := time.Now()
+			r := newClient(t, serve(stalledBody(200, part))).Do(t.Context(), streaming(), nil)
+			if r.Failure != nil {
+				t.Fatal(r.err())
+			}
+			_, err := io.ReadAll(r.Stream)
+			check(t, err, ErrTimeout)
+			if took := time.Since(began); took != 10*time.Second {
+				t.Errorf("%q: after %v", part, took)
+			}
+			r.Stream.Close()
+		}
+	})
 }

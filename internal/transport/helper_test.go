@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"net/http"
 	"strings"
 	"sync"
@@ -11,11 +12,14 @@ import (
 	"time"
 )
 
+// quiet is for servers that are attacked on purpose.
+var quiet = log.New(io.Discard, "", 0)
+
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// reply is an answer with header lines as names and values.
+// reply is a response with header lines as names and values.
 func reply(status int, body string, header ...string) *http.Response {
 	resp := &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: -1}
 	for i := 0; i < len(header); i += 2 {
@@ -24,18 +28,18 @@ func reply(status int, body string, header ...string) *http.Response {
 	return resp
 }
 
-// A service answers requests in turn, the last answer for good, and keeps when
+// A service sends its responses in turn, the last one for good, and keeps when
 // each arrived and what it carried.
 type service struct {
-	mu      sync.Mutex
-	answers []func(*http.Request) (*http.Response, error)
-	began   time.Time
-	arrived []time.Duration
-	headers []http.Header
+	mu        sync.Mutex
+	responses []func(*http.Request) (*http.Response, error)
+	began     time.Time
+	arrived   []time.Duration
+	headers   []http.Header
 }
 
-func serve(answers ...func(*http.Request) (*http.Response, error)) *service {
-	return &service{answers: answers, began: time.Now()}
+func serve(responses ...func(*http.Request) (*http.Response, error)) *service {
+	return &service{responses: responses, began: time.Now()}
 }
 
 func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -46,9 +50,9 @@ func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
 	n := len(s.arrived)
 	s.arrived = append(s.arrived, time.Since(s.began))
 	s.headers = append(s.headers, r.Header.Clone())
-	answer := s.answers[min(n, len(s.answers)-1)]
+	response := s.responses[min(n, len(s.responses)-1)]
 	s.mu.Unlock()
-	return answer(r)
+	return response(r)
 }
 
 func (s *service) requests() int {
@@ -61,7 +65,7 @@ func status(code int, header ...string) func(*http.Request) (*http.Response, err
 	return func(*http.Request) (*http.Response, error) { return reply(code, "", header...), nil }
 }
 
-// stall answers never, but ends with the request's context, as net/http does.
+// stall never responds, but ends with the request's context, as net/http does.
 func stall(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, context.Cause(r.Context())
@@ -70,7 +74,7 @@ func stall(r *http.Request) (*http.Response, error) {
 // kind is a Service with the defaults of a lookup.
 func kind() Service {
 	return Service{Name: "test", Defaults: Settings{
-		MaxRetries: 3, WaitBase: 200 * time.Millisecond, WaitMax: 5 * time.Second, AttemptTimeout: 10 * time.Second,
+		MaxRetries: 3, WaitBase: 200 * time.Millisecond, WaitMax: 5 * time.Second, AttemptTimeout: 10 * time.Second, ConnectionReuse: time.Minute,
 	}}
 }
 
@@ -102,7 +106,7 @@ func (r Result) err() error {
 	if r.Failure == nil {
 		return nil
 	}
-	return because("", Unwrap(r.Failure))
+	return NewError("", Unwrap(r.Failure))
 }
 
 // check compares what an error matches.
@@ -125,7 +129,7 @@ func attempts(t *testing.T, r Result, want int) {
 
 func client(network http.RoundTripper) *http.Client { return &http.Client{Transport: network} }
 
-// andThen does something once an answer is there.
+// andThen does something once a response is there.
 func (f roundTripper) andThen(do func()) roundTripper {
 	return func(r *http.Request) (*http.Response, error) {
 		defer do()
@@ -150,7 +154,7 @@ func (b *body) Read(p []byte) (int, error) {
 
 func (b *body) Close() error { b.closed = true; return nil }
 
-// stalledBody answers with a body that stops after a part of it.
+// stalledBody responds with a body that stops after a part of it.
 func stalledBody(code int, part string) func(*http.Request) (*http.Response, error) {
 	return func(r *http.Request) (*http.Response, error) {
 		resp := reply(code, "")

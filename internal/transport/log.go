@@ -2,110 +2,193 @@ package transport
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/mask"
 )
 
-// A callLog writes the events of one call. Only what stands here is ever
-// logged: no URL, header, body, id or credential can be reached from it.
+// A callLog writes the events of one call. Only what stands in this file is ever
+// logged: an allow-list, because a list of what to leave out is never complete.
+// No URL, header, body, id of the caller's or credential can be reached from it.
 type callLog struct {
 	ctx     context.Context
-	logger  *slog.Logger
+	logger  *slog.Logger // nil: nothing is logged
 	service string
 	call    *Call
 }
 
-func newCallLog(ctx context.Context, l *slog.Logger, service string, call *Call) callLog {
-	return callLog{ctx, l, service, call}
+func (l callLog) enabled(level slog.Level) bool {
+	return l.logger != nil && l.logger.Enabled(l.ctx, level)
 }
 
-// now reads the clock if that is logged, as every reading takes its time.
-func (l callLog) now() (t time.Time) {
-	if l.logger != nil {
-		t = time.Now()
-	}
-	return t
-}
-
-func (l callLog) since(t time.Time) time.Duration { return l.now().Sub(t) }
-
-func (l callLog) event(level slog.Level, message string, attrs ...slog.Attr) {
-	if l.logger == nil || !l.logger.Enabled(l.ctx, level) {
+// event makes the attributes only if they are wanted.
+func (l callLog) event(level slog.Level, message string, attrs func() []slog.Attr) {
+	if !l.enabled(level) {
 		return
 	}
-	attrs = append([]slog.Attr{
+	l.logger.LogAttrs(l.ctx, level, message, append([]slog.Attr{
 		slog.String("service", l.service),
 		slog.String("operation", l.call.Operation),
 		slog.String("route", l.call.Method+" "+l.call.Route),
-	}, attrs...)
-	l.logger.LogAttrs(l.ctx, level, message, attrs...)
+	}, attrs()...)...)
 }
 
+// Debug is for who looks at one call closely, info for what an operator wants to count,
+// warn for what somebody should look at. A success is no news.
+
+// attempt logs each request, also of a call that succeeds in the end.
 func (l callLog) attempt(n int, a *attempt) {
-	if l.logger == nil {
-		return
-	}
-	attrs := []slog.Attr{
-		slog.Int("attempt", n),
-		slog.Int("status", a.evidence.StatusCode),
-		slog.Duration("queued", a.queued),
-		slog.Duration("duration", a.evidence.Ended.Sub(a.evidence.Began)),
-		slog.String("result", matrix[a.point].words),
-	}
-	if isPrintableToken(a.id) {
-		attrs = append(attrs, slog.String("request_id", a.id))
-	}
-	l.event(slog.LevelDebug, "attempt", attrs...)
+	l.event(slog.LevelDebug, "attempt", func() []slog.Attr {
+		return append(a.ending("attempt", n, a.verdict != success),
+			slog.Duration("queued", a.queued),
+			slog.Duration("duration", a.Evidence.Ended.Sub(a.Evidence.Began)))
+	})
 }
 
 func (l callLog) retry(n int, a *attempt, wait time.Duration) {
-	l.event(slog.LevelInfo, "retry",
-		slog.Int("attempt", n),
-		slog.Int("status", a.evidence.StatusCode),
-		slog.String("result", matrix[a.point].words),
-		slog.Duration("wait", wait))
+	l.event(slog.LevelInfo, "retry", func() []slog.Attr {
+		return append(a.ending("attempt", n, true), slog.Duration("wait", wait))
+	})
 }
-
-func (l callLog) resume(wait time.Duration) {
-	l.event(slog.LevelInfo, "resume", slog.Duration("wait", wait))
-}
-
-func (l callLog) streamed(bytes int64, took time.Duration, end error) {
-	level, result := slog.LevelInfo, "the content broke"
-	if end == io.EOF {
-		level, result = slog.LevelDebug, matrix[success].words
-	} else if known, ok := errors.AsType[*reason](end); ok {
-		result = known.words
-	}
-	l.event(level, "content",
-		slog.Int64("bytes", bytes),
-		slog.Duration("duration", took),
-		slog.String("result", result))
-}
-
-func (l callLog) budgetSpent() { l.event(slog.LevelWarn, "retry budget spent") }
 
 func (l callLog) done(r *Result, a *attempt, took time.Duration) {
-	if l.logger == nil {
-		return
-	}
 	level := slog.LevelDebug
 	if r.Failure != nil {
 		level = slog.LevelInfo
 	}
-	attrs := []slog.Attr{
-		slog.Int("attempts", r.Attempts),
-		slog.Int("status", r.StatusCode),
-		slog.Duration("duration", took),
-		slog.String("result", matrix[a.point].words),
-	}
-	if l.call.Write {
-		attrs = append(attrs, slog.String("outcome", r.Outcome.String()))
-	}
-	if isPrintableToken(r.RequestID) {
-		attrs = append(attrs, slog.String("request_id", r.RequestID))
-	}
-	l.event(level, "call", attrs...)
+	l.event(level, "call", func() []slog.Attr {
+		attrs := append(a.ending("attempts", r.Attempts, r.Failure != nil), slog.Duration("duration", took))
+		if l.call.Write {
+			attrs = append(attrs, slog.String("outcome", r.Outcome.String()))
+		}
+		return attrs
+	})
 }
+
+// ending is how an attempt ended, and with the last one its call. The result is in
+// words, for people; the condition is of the closed set of Failure.Condition, for
+// metrics, and absent after a success. The request id is the one by which the service's
+// operator finds the request.
+func (a *attempt) ending(count string, n int, failed bool) []slog.Attr {
+	attrs := []slog.Attr{slog.Int(count, n), slog.Int("status", a.StatusCode), slog.String("result", policy[a.verdict].msg)}
+	if failed {
+		attrs = append(attrs, slog.String("condition", conditionOf(a.reason()).name))
+	}
+	if a.RequestID != "" {
+		attrs = append(attrs, slog.String("request_id", a.RequestID))
+	}
+	return attrs
+}
+
+func (l callLog) resume(wait time.Duration) {
+	l.event(slog.LevelInfo, "resume", func() []slog.Attr { return []slog.Attr{slog.Duration("wait", wait)} })
+}
+
+// streamed logs how the content of a download ended, which is long after its
+// call did.
+func (l callLog) streamed(bytes int64, took time.Duration, end error) {
+	level, result := slog.LevelInfo, end.Error()
+	if end == io.EOF {
+		level, result = slog.LevelDebug, policy[success].msg
+	}
+	l.event(level, "content", func() []slog.Attr {
+		attrs := []slog.Attr{slog.Int64("bytes", bytes), slog.Duration("duration", took), slog.String("result", result)}
+		if end != io.EOF {
+			attrs = append(attrs, slog.String("condition", conditionOf(end).name))
+		}
+		return attrs
+	})
+}
+
+// reportDrift logs, once in the life of the process, what a response shows that the
+// contract does not have. Error bodies are documented for downloads alone.
+func (inv *invocation) reportDrift(a *attempt) {
+	report := &inv.call.Drift
+	if inv.call.Stream && a.verdict != success {
+		report.CompareError(a.Body)
+	}
+	for _, finding := range report.News(inv.call.Route, a.Header) {
+		if inv.isEcho(a, finding.Place) {
+			finding.Place = "*"
+		}
+		inv.log.event(slog.LevelWarn, "drift", func() []slog.Attr {
+			return []slog.Attr{slog.String("kind", finding.Kind), slog.String("place", finding.Place)}
+		})
+	}
+}
+
+// budgetSpent is a warning because it is the one event that is about more than
+// its own call: the service fails, and no call is retried.
+func (l callLog) budgetSpent() {
+	l.event(slog.LevelWarn, "retry budget spent", func() []slog.Attr { return nil })
+}
+
+func (l callLog) rate(perSecond float64) {
+	l.event(slog.LevelInfo, "rate", func() []slog.Attr { return []slog.Attr{slog.Float64("rate", perSecond)} })
+}
+
+// hide keeps a value that must not be printed out of the reach of fmt, which
+// follows fields and pointers, and calls no function.
+func hide(value string) func() string { return func() string { return value } }
+
+// loggable returns a code or an id of the service's if it may be printed, and else "".
+func (inv *invocation) loggable(a *attempt, s string) string {
+	if Loggable(s) == "" || inv.isEcho(a, s) {
+		return ""
+	}
+	return s
+}
+
+// isEcho tells whether the service repeats in s a credential or an id of the caller's.
+// What is compared is folded: a service that repeats a card number may group it anew,
+// and one that repeats a token may print it in capitals.
+func (inv *invocation) isEcho(a *attempt, s string) bool {
+	said := foldEcho(s)
+	repeats := func(own string, least int) bool {
+		folded := foldEcho(own)
+		// Of a short value only the whole is one: "1" is part of nearly any id.
+		return folded != "" && (said == folded || len(own) >= least && strings.Contains(said, folded))
+	}
+	for name, values := range a.request {
+		for _, value := range values {
+			if !harmless[name] && repeats(strings.TrimPrefix(value, "Bearer "), 8) {
+				return true
+			}
+		}
+	}
+	return inv.call.Identifiers != nil && slices.ContainsFunc(inv.call.Identifiers(), func(id string) bool { return repeats(id, 6) })
+}
+
+// foldEcho leaves out what a service may change in what it repeats.
+func foldEcho(s string) string { return strings.ToLower(separators.Replace(s)) }
+
+var separators = strings.NewReplacer(" ", "", "-", "", "_", "", ".", "", ":", "", "/", "")
+
+// requestID takes the first of the headers in common use; the service documents
+// none. It is the one thing by which its support can find a request, as no id of the
+// caller's is told to anybody.
+func requestID(h http.Header) string {
+	for _, name := range [...]string{"X-Request-Id", "X-Correlation-Id", "Request-Id"} {
+		if id := strings.TrimSpace(h.Get(name)); id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// Loggable returns a code or an id of the service's if it looks like one and cannot
+// be a card number, and else "".
+func Loggable(s string) string {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:"
+	if s == "" || len(s) > maxLoggable || strings.Trim(s, letters) != "" || mask.MayHoldCardNumber(s) {
+		return ""
+	}
+	return s
+}
+
+const maxLoggable = 128

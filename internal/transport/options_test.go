@@ -28,7 +28,7 @@ func TestRefusedOptions(t *testing.T) {
 	for _, name := range []string{"", " ", "a b", "a:b", "a\r\n", "é", "(a)", "a/b", "secret\x00"} {
 		refused[fmt.Sprintf("header name %q", name)] = WithHeader(name, "v")
 	}
-	for _, value := range []string{"secret\n", "secret\r\nX: y", "secret\x00", "secret\x7f", "sécret", "secret\xff"} {
+	for _, value := range []string{"", "secret\n", "secret\r\nX: y", "secret\x00", "secret\x7f", "sécret", "secret\xff"} {
 		refused[fmt.Sprintf("header value %q", value)] = WithHeader("X-A", value)
 	}
 	for _, name := range []string{

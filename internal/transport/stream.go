@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -8,46 +9,42 @@ import (
 	"time"
 )
 
-// A stream is the body of an answer, read at the caller's pace. Only the wait
-// for the other side is timed: a slow reader is no stalled service.
+// A stream is the body of a response, read at the caller's pace. Only the wait
+// for the other side is timed: a reader that takes its time, to write to a slow
+// disk for example, does not make the service a stalled one.
 type stream struct {
+	inv    *invocation
 	ctx    context.Context
+	cancel context.CancelCauseFunc // of ctx, which the request runs under
 	body   io.ReadCloser
-	idle   time.Duration
-	timer  alarm // already made if there is an idle time, as Close may come at any time
-	limit  int64 // 0: none
-	offset int64 // bytes of the content before this stream, which count to the limit
+	timer  *time.Timer // ends ctx with ErrTimeout
+	offset int64       // of the first byte in the content; it counts to the limit
 	read   int64
-	err    error
-	log    callLog
+	err    error // that ended the reading
 	began  time.Time
 }
 
-func newStream(ctx context.Context, body io.ReadCloser, timer alarm, r *run) *stream {
-	return &stream{
-		ctx: ctx, body: body, idle: r.settings.AttemptTimeout, limit: r.settings.MaxResponseBytes,
-		timer: timer, log: r.log, began: r.log.now(),
-	}
-}
-
+// Read keeps the first error for good: what comes after it, of a connection that was
+// given up, is not part of the content.
 func (s *stream) Read(p []byte) (int, error) {
+	// The body may hold bytes that arrived before the context ended. They are not
+	// handed out: who has ended a download expects it to end.
 	if ended := s.ctx.Err(); ended != nil && s.err == nil {
 		s.end(s.explain(ended))
 	}
 	if s.err != nil {
 		return 0, s.err
 	}
-	if s.idle > 0 {
-		s.timer.set(s.idle)
-	}
+	s.timer.Reset(s.inv.timeout)
 	n, err := s.body.Read(p)
-	s.timer.stop()
+	s.timer.Stop()
 	s.read += int64(n)
+	limit := s.inv.settings.MaxResponseBytes
 	switch {
-	case s.limit > 0 && s.offset+s.read > s.limit:
-		n = int(max(0, int64(n)-(s.offset+s.read-s.limit)))
-		s.end(because(matrix[answerTooLarge].words, ErrResponseTooLarge))
-	case err == io.EOF:
+	case limit > 0 && s.offset+s.read > limit:
+		n = int(max(0, int64(n)-(s.offset+s.read-limit)))
+		s.end(NewError(policy[responseTooLarge].msg, ErrResponseTooLarge))
+	case err == io.EOF: // of a whole body, as net/http counts it; see Result.Framed
 		s.end(io.EOF)
 	case err != nil:
 		s.end(s.explain(err))
@@ -55,31 +52,65 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, s.err
 }
 
-// end keeps why reading ended, and logs it.
-func (s *stream) end(err error) {
-	s.err = err
-	s.log.streamed(s.read, s.log.since(s.began), err)
+// peek reads as far into the body of a 200 as it takes to tell whether it is the
+// documented error object, which for nearly any content is its first byte, and returns
+// it if it is. The stream begins with what was read, and finds any error of reading
+// again.
+func (s *stream) peek(length int64) (errorObject []byte) {
+	if length > maxErrorBody {
+		return nil
+	}
+	var begin []byte
+	buffered := bufio.NewReaderSize(s.body, maxErrorBody+1)
+	s.body = struct {
+		io.Reader
+		io.Closer
+	}{buffered, s.body}
+	for len(begin) <= maxErrorBody && mayBeErrorObject(begin) {
+		s.timer.Reset(s.inv.timeout)
+		_, err := buffered.Peek(len(begin) + 1)
+		if begin, _ = buffered.Peek(buffered.Buffered()); err == io.EOF && isErrorObject(begin) {
+			return begin
+		} else if err != nil {
+			break
+		}
+	}
+	return nil
 }
 
+// end keeps why reading ended, and logs it: the call that the stream belongs to has
+// ended long ago, as a success.
+func (s *stream) end(err error) {
+	s.err = err
+	s.inv.log.streamed(s.read, time.Since(s.began), err)
+}
+
+// explain says why a read failed. Its error never is io.EOF by errors.Is, which
+// loops would take for the end of the content.
 func (s *stream) explain(err error) error {
 	switch cause := context.Cause(s.ctx); {
 	case cause == ErrTimeout:
-		return because("the answer stalled", ErrTimeout)
+		return NewError("the response stalled", ErrTimeout)
 	case cause == os.ErrClosed:
-		return because("the answer was closed", os.ErrClosed)
+		return NewError("the response was closed", os.ErrClosed)
 	case s.ctx.Err() != nil:
 		return endedBy(s.ctx, s.ctx.Err(), err)
 	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
 	}
-	return because(matrix[answerCutOff].words, ErrBadResponse, err)
+	return CutOff(err)
 }
 
-// Close ends the request if it is still running. Reading what is left only to
-// keep the connection would cost more than a new one.
+// CutOff is the error of a stream that ended before its content.
+func CutOff(cause error) error {
+	return newAttemptError(NewError(policy[truncatedResponse].msg, ErrBadResponse, cause), attemptFacts{verdict: truncatedResponse})
+}
+
+// Close ends the request if it is still running, from any goroutine. Reading
+// what is left only to keep the connection would cost more than a new one.
 func (s *stream) Close() error {
-	s.timer.stop()
+	s.timer.Stop()
 	err := s.body.Close()
-	s.timer.cancel(os.ErrClosed)
+	s.cancel(os.ErrClosed)
 	return err
 }

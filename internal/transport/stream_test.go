@@ -1,10 +1,12 @@
 package transport
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -203,7 +205,7 @@ func TestStreamRefused(t *testing.T) {
 		if r.Stream != nil || r.Failure.StatusCode != test.status || !content.closed {
 			t.Errorf("%s: %+v", test.name, r)
 		}
-		if test.status == 404 && (r.Failure.Code != "no_job" || r.Failure.Message != "gone" || string(r.Failure.Details) != `{"a":1}`) {
+		if test.status == 404 && (r.Failure.Code != "no_job" || r.Failure.Response().Message != "gone" || string(r.Failure.Response().Details) != `{"a":1}`) {
 			t.Errorf("%+v", r.Failure)
 		}
 	}
@@ -215,5 +217,225 @@ func TestStreamRefused(t *testing.T) {
 	}
 	if got, err := io.ReadAll(plain.Stream); !strings.Contains(string(got), "x") || err != nil {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestPartialContent proves that a 206 is content only for who asked for a part,
+// and that what came before counts to the cap.
+func TestPartialContent(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		status int
+		call   Call
+		limit  int64
+		read   string
+		is     error
+	}{
+		{"asked for", 206, Call{Partial: true}, 0, "content", nil},
+		{"not asked for", 206, Call{}, 0, "", ErrBadResponse},
+		{"beyond the cap", 206, Call{Partial: true, Offset: 3}, 9, "conten", ErrResponseTooLarge},
+		{"within the cap", 206, Call{Partial: true, Offset: 3}, 10, "content", nil},
+		{"behind the cap", 206, Call{Partial: true, Offset: 30}, 10, "", ErrResponseTooLarge},
+		{"the whole instead", 200, Call{Partial: true, Offset: 30}, 10, "content", nil},
+	} {
+		c := newClient(t, roundTripper(func(*http.Request) (*http.Response, error) { return reply(test.status, "content"), nil }), WithMaxResponseBytes(test.limit))
+		test.call.Method, test.call.Path, test.call.Stream = http.MethodGet, "/1", true
+		r := c.Do(t.Context(), &test.call, nil)
+		var read []byte
+		err := r.err()
+		if err == nil {
+			read, err = io.ReadAll(r.Stream)
+			r.Stream.Close()
+		}
+		if string(read) != test.read || !errors.Is(err, test.is) {
+			t.Errorf("%s: %q, %v", test.name, read, err)
+		}
+	}
+}
+
+func TestFramed(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*http.Response)
+		framed bool
+	}{
+		"length":       {func(r *http.Response) { r.ContentLength = 0 }, true},
+		"chunks":       {func(r *http.Response) { r.TransferEncoding = []string{"chunked"} }, true},
+		"HTTP/2":       {func(r *http.Response) { r.ProtoMajor = 2 }, true},
+		"neither":      {func(r *http.Response) { r.ProtoMajor = 1 }, false},
+		"not repeated": {func(r *http.Response) {}, false},
+	} {
+		c := newClient(t, roundTripper(func(*http.Request) (*http.Response, error) {
+			resp := reply(200, "")
+			test.change(resp)
+			return resp, nil
+		}))
+		repeats := name != "not repeated"
+		opts := []Option{WithMaxRetries(1)}
+		if !repeats {
+			opts = []Option{WithMaxRetries(0)}
+		}
+		if r := c.Do(t.Context(), streaming(), opts); r.Framed != test.framed || (r.Settings.MaxRetries > 0) != repeats {
+			t.Errorf("%s: framed %v, %d retries", name, r.Framed, r.Settings.MaxRetries)
+		}
+	}
+}
+
+// TestResumeWaits proves that a call which resumes begins with a wait that grows,
+// and that nothing is sent if the context ends it.
+func TestResumeWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(status(404))
+		c := newClient(t, s)
+		longest := map[int]time.Duration{}
+		for range 200 {
+			for _, n := range []int{0, 1, 2, 20} {
+				began := time.Now()
+				c.Do(t.Context(), &Call{Method: http.MethodGet, Path: "/1", Stream: true, Resume: n}, nil)
+				longest[n] = max(longest[n], time.Since(began))
+			}
+		}
+		for n, bound := range map[int]time.Duration{0: 0, 1: 200 * time.Millisecond, 2: 400 * time.Millisecond, 20: 5 * time.Second} {
+			if got := longest[n]; got > bound || got < bound*8/10 {
+				t.Errorf("resume %d waits up to %v, want %v", n, got, bound)
+			}
+		}
+		before := s.requests()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		r := c.Do(ctx, &Call{Method: http.MethodGet, Path: "/1", Resume: 1}, nil)
+		check(t, r.err(), context.Canceled)
+		if s.requests() != before || r.Outcome != OutcomeNotSent {
+			t.Errorf("%d requests, %v", s.requests()-before, r.Outcome)
+		}
+	})
+}
+
+// wire is a server that reads one request from each connection, responds with
+// these bytes, and ends the connection unless hold keeps it.
+func wire(t *testing.T, response string, hold <-chan struct{}) (base string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+					return
+				}
+				io.WriteString(c, response)
+				if hold != nil {
+					<-hold
+				}
+			}()
+		}
+	}()
+	return "http://" + l.Addr().String()
+}
+
+// TestTruncatedStream proves on a socket that a content which is too short never
+// ends with io.EOF.
+func TestTruncatedStream(t *testing.T) {
+	const head = "HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\n"
+	content := strings.Repeat("0123456789", 20_000)
+	for _, test := range []struct {
+		name, response, want string
+		length               int64
+		complete, whole      bool // as far as can be told; all but the end mark
+	}{
+		{"length, complete", head + "Content-Length: 200000\r\n\r\n" + content, content, 200_000, true, false},
+		{"length, cut", head + "Content-Length: 200001\r\n\r\n" + content, content, 200_001, false, false},
+		{"length, nothing", head + "Content-Length: 5\r\n\r\n", "", 5, false, false},
+		{"chunks, complete", head + "Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n", "abcde", -1, true, false},
+		{"chunks, no last one", head + "Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n", "abcde", -1, false, false},
+		{"chunks, one cut", head + "Transfer-Encoding: chunked\r\n\r\n5\r\nabc", "abc", -1, false, false},
+		{"chunks, only their end missing", head + "Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n", "abcde", -1, false, true},
+		{"neither", head + "\r\nabcde", "abcde", -1, true, false},
+		{"empty", head + "Content-Length: 0\r\n\r\n", "", 0, true, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, err := New(kind(), wire(t, test.response, nil), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := c.Do(t.Context(), streaming(), nil)
+			if r.Failure != nil {
+				t.Fatal(r.err())
+			}
+			defer r.Stream.Close()
+			got, err := io.ReadAll(r.Stream)
+			if string(got) != test.want || r.Length != test.length {
+				t.Errorf("%d bytes, length %d", len(got), r.Length)
+			}
+			if test.complete {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			check(t, err, ErrBadResponse)
+			if !test.whole {
+				check(t, err, io.ErrUnexpectedEOF)
+			}
+			if errors.Is(err, ErrTimeout) {
+				t.Errorf("nothing timed out: %v", err)
+			}
+			if n, again := r.Stream.Read(make([]byte, 1)); n != 0 || again != err {
+				t.Errorf("reading on: %d, %v", n, again)
+			}
+		})
+	}
+}
+
+// TestCancelWhileReading proves on a socket that a read which waits for the
+// other side returns when the caller's context ends.
+func TestCancelWhileReading(t *testing.T) {
+	hold := make(chan struct{})
+	defer close(hold)
+	c, err := New(kind(), wire(t, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc", hold), []Option{WithAttemptTimeout(0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r := c.Do(ctx, streaming(), nil)
+	if r.Failure != nil {
+		t.Fatal(r.err())
+	}
+	defer r.Stream.Close()
+	if _, err := io.ReadFull(r.Stream, make([]byte, 3)); err != nil {
+		t.Fatal(err)
+	}
+	go cancel()
+	_, err = r.Stream.Read(make([]byte, 1))
+	check(t, err, context.Canceled)
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, ErrBadResponse) {
+		t.Errorf("the response was not at fault: %v", err)
+	}
+}
+
+// TestCloseWhileWaiting proves on a socket that closing neither waits for the
+// rest nor fails.
+func TestCloseWhileWaiting(t *testing.T) {
+	hold := make(chan struct{})
+	defer close(hold)
+	c, err := New(kind(), wire(t, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc", hold), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := c.Do(t.Context(), streaming(), nil)
+	if r.Failure != nil {
+		t.Fatal(r.err())
+	}
+	for range 2 {
+		if err := r.Stream.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -4,13 +4,98 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
+
+var unusableTokens = map[string]string{
+	"empty": "", "space": " ", "leading space": " secret", "trailing space": "secret ", "inner space": "sec ret", "tab": "sec\tret",
+	"CR": "secret\r", "LF": "secret\nX: y", "NUL": "secret\x00", "DEL": "secret\x7f", "non-ASCII": "sécret", "no UTF-8": "secret\xff",
+	"beyond 8 KiB": "secret" + strings.Repeat("a", maxToken),
+}
+
+func TestUnusableCredential(t *testing.T) {
+	for name, token := range unusableTokens {
+		_, err := New(kind(), "https://service.test", []Option{WithTokenSource(StaticToken(token))})
+		if !errors.Is(err, ErrInvalidArgument) || strings.Contains(fmt.Sprintf("%+v", err), "secret") {
+			t.Errorf("%s: %v", name, err)
+		}
+		network := serve(status(200))
+		c := newClient(t, network, WithTokenSource(TokenFunc(func(context.Context) (string, error) { return token, nil })))
+		r := c.get(t.Context())
+		check(t, r.err(), ErrCredential)
+		if text := Describe("test", r.Failure); strings.Contains(text, "secret") || !strings.Contains(text, "token source") {
+			t.Errorf("%s from a source: %s", name, text)
+		}
+		if network.requests() != 0 || r.Outcome != OutcomeNotSent {
+			t.Errorf("%s was sent: %v", name, r.Outcome)
+		}
+	}
+}
+
+func TestFailingSource(t *testing.T) {
+	cause := errors.New("secret of the vault")
+	c := newClient(t, serve(status(200)), WithTokenSource(TokenFunc(func(context.Context) (string, error) { return "", cause })))
+	r := c.Do(t.Context(), write(), nil)
+	check(t, r.err(), ErrCredential, cause)
+	attempts(t, r, 0)
+	if text := Describe("test", r.Failure); strings.Contains(text, "secret") {
+		t.Error(text)
+	}
+}
+
+// FuzzCredential proves that what is accepted arrives byte for byte, in one
+// header of one value.
+func FuzzCredential(f *testing.F) {
+	for _, token := range unusableTokens {
+		f.Add(token)
+	}
+	f.Add("secret")
+	f.Add(strings.Repeat("a", maxToken))
+	arrived := make(chan []string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { arrived <- r.Header["Authorization"] }))
+	f.Cleanup(server.Close)
+	f.Fuzz(func(t *testing.T, token string) {
+		c, err := New(kind(), server.URL, []Option{WithTokenSource(StaticToken(token)), WithHTTPClient(server.Client())})
+		if err != nil {
+			return
+		}
+		if r := c.get(t.Context()); r.Failure != nil {
+			t.Fatal(Describe("test", r.Failure))
+		}
+		if got := <-arrived; len(got) != 1 || got[0] != "Bearer "+token {
+			t.Errorf("%q arrived as %q", token, got)
+		}
+	})
+}
+
+// TestSecretsHide proves that fmt cannot reach what sources and options hold.
+func TestSecretsHide(t *testing.T) {
+	for name, v := range map[string]any{
+		"token": StaticToken("secret"), "option": WithTokenSource(StaticToken("secret")), "header": WithHeader("X-Key", "secret"),
+		"client": newClient(t, serve(status(200)), WithTokenSource(StaticToken("secret")), WithHeader("X-Key", "secret")),
+	} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+			if text := fmt.Sprintf(verb, v); strings.Contains(text, "secret") {
+				t.Errorf("%s with %s: %s", name, verb, text)
+			}
+		}
+	}
+	if token, err := StaticToken("secret").Token(t.Context()); token != "secret" || err != nil {
+		t.Errorf("%q, %v", token, err)
+	}
+	if _, err := TokenFunc(func(context.Context) (string, error) { return "", io.EOF }).Token(t.Context()); err != io.EOF {
+		t.Error(err)
+	}
+}
 
 // guarded is a service that accepts one token, and takes its time.
 func guarded(token string, latency time.Duration) *service {
@@ -23,16 +108,16 @@ func guarded(token string, latency time.Duration) *service {
 	})
 }
 
-// asking is a source that counts its questions and answers by their number.
-func asking(asked *atomic.Int64, answer func(n int64) (string, error)) Option {
-	return WithTokenSource(TokenFunc(func(context.Context) (string, error) { return answer(asked.Add(1)) }))
+// asking is a source that counts its questions and replies by their number.
+func asking(asked *atomic.Int64, response func(n int64) (string, error)) Option {
+	return WithTokenSource(TokenFunc(func(context.Context) (string, error) { return response(asked.Add(1)) }))
 }
 
 func TestRenewal(t *testing.T) {
 	broken := errors.New("no vault")
 	for _, test := range []struct {
 		name            string
-		answer          func(n int64) (string, error)
+		response        func(n int64) (string, error)
 		asked, requests int64
 		is              []error // nil: it succeeds
 	}{
@@ -53,7 +138,7 @@ func TestRenewal(t *testing.T) {
 			began := time.Now()
 			synctest.Test(t, func(t *testing.T) {
 				began = time.Now()
-				r := newClient(t, network, asking(&asked, test.answer)).Do(t.Context(), write(), nil)
+				r := newClient(t, network, asking(&asked, test.response)).Do(t.Context(), write(), nil)
 				if (r.Failure == nil) != (test.is == nil) {
 					t.Error(r.err())
 				}
@@ -95,7 +180,7 @@ func TestRenewalIsShared(t *testing.T) {
 		var asked atomic.Int64
 		network := guarded("new", time.Second)
 		c := newClient(t, network, asking(&asked, func(n int64) (string, error) {
-			if n <= callers {
+			if n <= callers || n == callers+2 {
 				return "old", nil
 			}
 			time.Sleep(time.Second)
@@ -113,8 +198,8 @@ func TestRenewalIsShared(t *testing.T) {
 		if n := asked.Load(); n != callers+1 {
 			t.Errorf("asked %d times, want one question more than there are callers", n)
 		}
-		late := WithTokenSource(TokenFunc(func(context.Context) (string, error) { asked.Add(1); return "old", nil }))
-		if r := c.get(t.Context(), late); r.Failure != nil || asked.Load() != callers+2 {
+		// The source gave this one the old token just before it was refused.
+		if r := c.get(t.Context()); r.Failure != nil || asked.Load() != callers+2 {
 			t.Errorf("a late caller: asked %d times, %v", asked.Load(), r.err())
 		}
 	})
@@ -160,38 +245,7 @@ func TestRenewalOutlivesItsLeader(t *testing.T) {
 	})
 }
 
-// TestRenewalFailsForAll proves that the failure of a source is shared by those
-// who wait, and forgotten afterwards.
-func TestRenewalFailsForAll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const callers = 10
-		broken := errors.New("no vault")
-		var asked atomic.Int64
-		c := newClient(t, guarded("new", time.Second), asking(&asked, func(n int64) (string, error) {
-			switch {
-			case n <= callers, n == callers+2: // the first questions of all
-				return "old", nil
-			case n == callers+1:
-				time.Sleep(time.Second)
-				return "", broken
-			}
-			return "new", nil
-		}))
-		var calls sync.WaitGroup
-		for range callers {
-			calls.Go(func() { check(t, c.get(t.Context()).err(), broken, ErrCredential, ErrUnauthorized) })
-		}
-		calls.Wait()
-		if n := asked.Load(); n != callers+1 {
-			t.Errorf("asked %d times", n)
-		}
-		if r := c.get(t.Context()); r.Failure != nil {
-			t.Errorf("the failure stayed: %v", r.err())
-		}
-	})
-}
-
-// TestRenewalChain proves that an answer which is refused in its turn is asked
+// TestRenewalChain proves that a response which is refused in its turn is asked
 // for again.
 func TestRenewalChain(t *testing.T) {
 	valid := "t1"
@@ -213,5 +267,75 @@ func TestRenewalChain(t *testing.T) {
 		if r := c.get(t.Context()); r.Failure != nil {
 			t.Errorf("round %d: %v", round, r.err())
 		}
+	}
+}
+
+// TestHungSource proves that every call ends by its deadline although the source
+// does not, that one goroutine waits for it, and that calls go on when it is back.
+func TestHungSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var waiting atomic.Int64
+		release := make(chan struct{})
+		network := serve(status(200))
+		source := WithTokenSource(TokenFunc(func(context.Context) (string, error) {
+			waiting.Add(1)
+			defer waiting.Add(-1)
+			<-release
+			return "token", nil
+		}))
+		clients := []*Client{newClient(t, network, source), newClient(t, network, source)}
+		for round := range 3 {
+			var calls sync.WaitGroup
+			for i := range 20 {
+				calls.Go(func() {
+					ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+					defer cancel()
+					began := time.Now()
+					r := clients[i%2].Do(ctx, write(), nil)
+					check(t, r.err(), context.DeadlineExceeded, ErrCredential)
+					if took := time.Since(began); took != 3*time.Second || r.Outcome != OutcomeNotSent {
+						t.Errorf("round %d: %v after %v", round, r.Outcome, took)
+					}
+				})
+			}
+			calls.Wait()
+			if n := waiting.Load(); n != 1 {
+				t.Errorf("round %d: %d goroutines wait for the source", round, n)
+			}
+		}
+		close(release)
+		if r := clients[0].get(t.Context()); r.Failure != nil {
+			t.Error(r.err())
+		}
+	})
+}
+
+// TestSourceThatDoesNotReturn proves that a panic comes where the caller can
+// recover from it, and that a source which ends its goroutine, as t.FailNow does,
+// ends the caller's.
+func TestSourceThatDoesNotReturn(t *testing.T) {
+	c := newClient(t, serve(status(200)), WithTokenSource(TokenFunc(func(context.Context) (string, error) { panic("no vault") })))
+	for range 2 {
+		func() {
+			defer func() {
+				if p := recover(); p != "no vault" {
+					t.Errorf("recovered %v", p)
+				}
+			}()
+			c.get(t.Context())
+		}()
+	}
+	c = newClient(t, serve(status(200)), WithTokenSource(TokenFunc(func(context.Context) (string, error) {
+		runtime.Goexit()
+		return "", nil
+	})))
+	ended, returned := make(chan bool), false
+	go func() {
+		defer close(ended)
+		c.get(t.Context())
+		returned = true
+	}()
+	if <-ended; returned {
+		t.Error("the goroutine goes on")
 	}
 }

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -10,6 +9,7 @@ import (
 	"net/http/httptrace"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -40,7 +40,7 @@ type counter struct {
 func (c *counter) BytesWritten() int64 { return c.n }
 
 // TestWitness proves what the events of an HTTP transport come to.
-func TestWitness(t *testing.T) {
+func TestConnTrace(t *testing.T) {
 	counted, plain := &counter{n: 100}, struct{ net.Conn }{}
 	got := func(c net.Conn) func(*httptrace.ClientTrace) {
 		return func(tr *httptrace.ClientTrace) { tr.GotConn(httptrace.GotConnInfo{Conn: c}) }
@@ -50,7 +50,7 @@ func TestWitness(t *testing.T) {
 	wrote := func(err error) func(*httptrace.ClientTrace) {
 		return func(tr *httptrace.ClientTrace) { tr.WroteRequest(httptrace.WroteRequestInfo{Err: err}) }
 	}
-	answered := func(tr *httptrace.ClientTrace) { tr.GotFirstResponseByte() }
+	responded := func(tr *httptrace.ClientTrace) { tr.GotFirstResponseByte() }
 	for _, test := range []struct {
 		name   string
 		events []func(*httptrace.ClientTrace)
@@ -63,21 +63,21 @@ func TestWitness(t *testing.T) {
 		{"got one that is not counted", []func(*httptrace.ClientTrace){asked, got(plain)}, Evidence{Traced: true, Connected: true, BytesWritten: -1}},
 		{"wrote a part", []func(*httptrace.ClientTrace){asked, got(counted), writes, wrote(io.EOF)}, Evidence{Traced: true, Connected: true, BytesWritten: 7}},
 		{"wrote it", []func(*httptrace.ClientTrace){asked, got(counted), writes, wrote(nil)}, Evidence{Traced: true, Connected: true, BytesWritten: 7, RequestWritten: true}},
-		{"answered", []func(*httptrace.ClientTrace){asked, got(counted), writes, wrote(nil), answered},
+		{"response", []func(*httptrace.ClientTrace){asked, got(counted), writes, wrote(nil), responded},
 			Evidence{Traced: true, Connected: true, BytesWritten: 7, RequestWritten: true, ResponseStarted: true}},
 		// The second connection's count says nothing of the first's.
 		{"resent by net/http", []func(*httptrace.ClientTrace){asked, got(counted), writes, wrote(nil), asked, got(counted)},
 			Evidence{Traced: true, Connected: true, BytesWritten: -1, RequestWritten: true}},
 	} {
-		var w witness
-		tr := httptrace.ContextClientTrace(w.watch(t.Context()))
+		var w connTrace
+		tr := httptrace.ContextClientTrace(w.withTrace(t.Context()))
 		if tr.Got1xxResponse != nil {
 			t.Error("a hook for 1xx lifts the bound on them")
 		}
 		for _, event := range test.events {
 			event(tr)
 		}
-		if got := w.report(); got != test.want {
+		if got := w.evidence(); got != test.want {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
 		}
 	}
@@ -98,9 +98,9 @@ func TestCallersTraceStays(t *testing.T) {
 	}
 }
 
-// TestEvidenceOfAnAnswer proves it on a socket, for the library's transport over
+// TestEvidenceOfAResponse proves it on a socket, for the library's transport over
 // TCP and for the caller's over TLS and HTTP/2.
-func TestEvidenceOfAnAnswer(t *testing.T) {
+func TestEvidenceOfAResponse(t *testing.T) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
 	plain := httptest.NewServer(handler)
 	defer plain.Close()
@@ -111,7 +111,7 @@ func TestEvidenceOfAnAnswer(t *testing.T) {
 	secure := httptest.NewTLSServer(handler)
 	defer secure.Close()
 	counted := func(http2 bool) *http.Client {
-		transport := newTransport(Network{})
+		transport := newTransport(&Settings{ConnectionReuse: time.Minute})
 		transport.TLSClientConfig.RootCAs = secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 		transport.Protocols.SetHTTP2(http2)
 		return &http.Client{Transport: transport}
@@ -140,7 +140,7 @@ func TestEvidenceOfAnAnswer(t *testing.T) {
 			before := time.Now()
 			r := c.Do(t.Context(), write(), nil)
 			e := r.Evidence
-			// HTTP/2 may tell that the request was written after the answer is there.
+			// HTTP/2 may tell that the request was written after the response is there.
 			written := e.RequestWritten || strings.HasPrefix(name, "HTTP/2")
 			if r.Failure != nil || !e.Traced || !e.Connected || !written || !e.ResponseStarted || e.StatusCode != 200 || r.Outcome != OutcomeAccepted {
 				t.Errorf("%s: %+v, %v", name, e, r.err())
@@ -161,15 +161,34 @@ func TestEvidenceOfAnAnswer(t *testing.T) {
 	}
 }
 
-// TestOwnTransport proves the settings that the promises rest on.
-func TestOwnTransport(t *testing.T) {
-	tr := newTransport(Network{IdleConnTimeout: 2 * time.Second, DisableCompression: true})
-	if !tr.Protocols.HTTP1() || tr.Protocols.HTTP2() || tr.Protocols.UnencryptedHTTP2() {
-		t.Errorf("protocols %v", tr.Protocols)
-	}
-	if tr.TLSClientConfig.MinVersion != tls.VersionTLS12 || tr.TLSClientConfig.InsecureSkipVerify || tr.MaxResponseHeaderBytes != maxHeaderBytes ||
-		tr.IdleConnTimeout != 2*time.Second || !tr.DisableCompression || tr.TLSHandshakeTimeout == 0 || tr.ExpectContinueTimeout != 0 {
-		t.Errorf("%+v", tr)
+// TestResponseOvertakesTheWriteEvent proves that a write is judged once it is known how
+// writing ended, which a response may precede, and in the end without that news.
+func TestResponseOvertakesTheWriteEvent(t *testing.T) {
+	for name, test := range map[string]struct {
+		told    bool
+		err     error
+		outcome Outcome
+		took    time.Duration
+	}{
+		"written":    {true, nil, OutcomeAccepted, time.Millisecond},
+		"broken":     {true, io.ErrClosedPipe, OutcomeUnknown, time.Millisecond},
+		"never told": {false, nil, OutcomeUnknown, time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			network := roundTripper(func(r *http.Request) (*http.Response, error) {
+				trace := httptrace.ContextClientTrace(r.Context())
+				trace.GotConn(httptrace.GotConnInfo{Conn: struct{ net.Conn }{}})
+				if test.told {
+					time.AfterFunc(time.Millisecond, func() { trace.WroteRequest(httptrace.WroteRequestInfo{Err: test.err}) })
+				}
+				return reply(201, ""), nil
+			})
+			began := time.Now()
+			r := newClient(t, network).Do(t.Context(), write(), nil)
+			if took := time.Since(began); r.Outcome != test.outcome || took != test.took {
+				t.Errorf("%s: %v after %v", name, r.Outcome, took)
+			}
+		})
 	}
 }
 
