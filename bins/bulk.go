@@ -2,141 +2,192 @@ package bins
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"log/slog"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// BulkOptions configure [Client.LookupAll]. The zero value is good.
+// BulkOptions configure [Client.LookupAll]. The zero value is a good choice.
 type BulkOptions struct {
-	// Enhanced is sent with every request, as [LookupRequest.Enhanced].
+	// Enhanced is sent with every request: see [LookupRequest.Enhanced].
 	Enhanced *bool
 
-	// Concurrency is how many requests may be in flight, 10,000 at most. Zero is 8.
+	// Concurrency is the most requests in flight, up to 10,000. Zero is 8.
 	Concurrency int
 
-	// Unordered yields each result as soon as it is there and the input lets it,
-	// which is read by the same goroutine. In order, a request that has to be repeated
-	// holds up all results behind it, and where there are many requests a second it
-	// soon holds up the requests too, as no more than 32,768 inputs are held.
+	// Unordered yields results as they complete. The input is read on the same
+	// goroutine, so a slow input still delays them: see ReadAhead. By default results
+	// keep input order, so one retried request delays the results behind it. Once
+	// 32,768 inputs are held, it delays further requests too.
 	Unordered bool
 
-	// PrefixLength sends only the first so many digits, at most 11, of what may be a
-	// card number, so that none leaves the process: of anything that holds 12 digits
-	// or more, in whatever notation or script, a token too. 8 digits are a BIN, and
-	// features differ up to the tenth: where the service tells cards apart by more
-	// digits than are sent, answers are a neighbour's. Zero sends identifiers as
-	// they are.
+	// PrefixLength sends only the first PrefixLength digits, 1 to 11, of everything that
+	// may be a card number, so that no card number leaves the process. That is every
+	// identifier with 12 digits or more, in any notation or script. Of a token with as many
+	// digits it sends digits alone, which are looked up as a stranger's BIN: do not set it
+	// where the input holds tokens.
+	// 8 digits are a BIN, but card features can differ up to the tenth digit. If the
+	// service distinguishes cards by more digits than are sent, a card gets the result
+	// of another card. Zero sends identifiers unchanged.
 	PrefixLength int
 
-	// Ranges assumes that one answer serves every identifier between its BINMin
-	// and BINMax, so that card numbers need requests by the range and not by the
-	// number. The service does not document that. Bounds that are no range, or do
-	// not hold all that begins with what was sent, are not used; so a prefix gains
-	// little by it. Items without a card have no range: an unknown card number is
-	// asked for each time.
+	// Ranges lets one result serve every identifier between its BINMin and BINMax, so
+	// that card numbers need one request for each range instead of one for each number.
+	// It assumes that all cards of a range have the same result, which is not
+	// documented. Bounds are used only if they form a range that holds everything that
+	// begins with the identifier sent, so Ranges helps little with PrefixLength. Items
+	// without a card have no range: an unknown card number is sent each time.
 	Ranges bool
 
-	// Cache is where answers are looked for before, and kept after, a request. Nil
-	// is a [MemoryCache] of its own for each bulk lookup, of 32,768 entries; give a
-	// larger one where more identifiers than that come again and again. In front of
-	// any other cache there is one too.
+	// Memory caches results. Nil is a [MemoryCache] of 32,768 entries for this bulk
+	// lookup alone, which is used once many inputs repeat. Set a larger one if more
+	// identifiers than that repeat.
+	Memory *MemoryCache
+
+	// Cache is a second cache, outside the process. It is asked for what Memory does not
+	// have, and stores the results of requests. Nil is none.
 	Cache Cache
 
-	// Progress is called after every request, and every some thousand results, by
-	// the goroutine that runs the loop.
+	// GiveUpAfter is how long the lookup pauses while the service fails, as described
+	// at [Client.LookupAll], before the other cards fail with [ErrSuspended]. Zero is 30
+	// minutes; below zero it pauses as long as ctx allows.
+	GiveUpAfter time.Duration
+
+	// ReadAhead runs the input on a goroutine of its own, for an input that blocks, such
+	// as a queue. Results then do not wait for the next input, and a batch that is not
+	// full is sent 10 milliseconds after its first card. The input must end when ctx
+	// does, and may share with the loop only what is safe for concurrent use. An input is
+	// taken long before its result, so an end with Index -1 loses what was taken: see
+	// Stopping at [Client.LookupAll]. By default the input runs on the loop's goroutine,
+	// and a batch that is not full is sent when the input ends.
+	ReadAhead bool
+
+	// Progress is called on the loop's goroutine: after every request, when the lookup
+	// pauses and goes on, and every few thousand results. Nil is not called.
 	Progress func(BulkProgress)
 }
 
 // BulkProgress counts what a bulk lookup has done so far.
 type BulkProgress struct {
-	Done     int // results yielded
-	Distinct int // identifiers that were given to requests, which may still be on their way
-	Cached   int // results that needed no identifier to be sent
-	Requests int // that have ended, repetitions included
-	Retries  int // of them
-	Errors   int // results yielded with an error
+	Done     int  // results yielded, errors included
+	Distinct int  // identifiers put into requests, which may still be in flight
+	Cached   int  // results without a request of their own, repeats of a failed card included
+	Requests int  // requests that have ended, retries included
+	Retries  int  // requests that repeat another one
+	Errors   int  // results yielded with an error
+	Paused   bool // the service fails, and the lookup waits
 
-	// Conflicts counts the ranges that contradicted another one's answer, as
-	// [MemoryCache.Conflicts] does.
+	// Rate is the current rate of [WithAdaptiveRate], in requests a second; 0 without
+	// it.
+	Rate rate.Limit
+
+	// Conflicts is [MemoryCache.Conflicts] of the memory in use.
 	Conflicts int64
 }
 
-// A BulkResult is the answer for one input. What the service knows of the card is
-// in Result.Card().
+// A BulkResult is the result for one input. Result.Card() returns the card.
 type BulkResult struct {
-	// Index is the position of the input, from 0; -1 if the error that comes with
-	// it ended the lookup.
+	// Index is the position of the input, from 0. It is -1 if the error that comes with
+	// it ended the lookup; the other fields are unset then.
 	Index int
-	// Input is the identifier that this is the answer for. Reveal reads it, and Equal
-	// compares it.
+	// Input is the identifier from the input. It is masked when printed.
 	Input Identifier
-	// Result is the service's item, a copy of the receiver's own. Where it is
-	// Reused, PANOrToken and CorrelationID are "", and so is a BIN with which the
-	// input does not begin.
+	// Result is the service's item; you may change it. If Reused is set, PANOrToken and
+	// CorrelationID are "", and so is BIN if the input does not begin with it.
 	Result Result
-	// Reused tells that no request asked for this input: the answer is that of an
-	// earlier one, or of the cache.
+	// Reused is true if no request was sent for this input: the result is from an
+	// earlier input or from a cache.
 	Reused bool
 }
 
-// LogValue logs the index, the input masked and whether there is a card.
+// LogValue logs the index, the masked input, what [Result.LogValue] logs, and Reused.
 func (r BulkResult) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int("index", r.Index), slog.Any("input", r.Input), slog.Any("result", r.Result), slog.Bool("reused", r.Reused))
 }
 
-// ErrMissing: the service answered, and left this card out, or it could not be
-// told which item is this card's. Ask for it alone, with [Client.Lookup].
-var ErrMissing = errors.New("the answer holds no item for this card")
+// ErrMissing: the response has no item for this card, or it is unclear which item is
+// this card's. Look the card up alone, with [Client.Lookup].
+var ErrMissing = transport.NewCondition("missing", "the response holds no item for this card", true)
+
+// ErrSuspended: the service kept failing for [BulkOptions.GiveUpAfter], so this card
+// has no result. The error also matches the failure of the last request, such as
+// [ErrServer]. Look the card up again later.
+var ErrSuspended = transport.NewCondition("suspended", "lookup suspended", true)
 
 const (
 	defaultConcurrency = 8
+	maxConcurrency     = 10_000
+	defaultGiveUpAfter = 30 * time.Minute
 	// bulkEntries holds the BINs that the cards of even a large merchant have.
-	bulkEntries    = 1 << 15
-	maxConcurrency = 10_000
-	// maxWaiting bounds the inputs that wait for an answer before them.
-	maxWaiting = 1 << 15
-	// maxLookups bounds the answers that wait with them, at rest.
-	maxLookups = 20_000
-	// maxWhole bounds those among them that do not rest.
-	maxWhole = 500
+	bulkEntries = 1 << 15
+	// maxHeld bounds the inputs that wait for their result, or for one before it.
+	maxHeld = 1 << 15
+	// maxPending bounds the identifiers on their way, and so the results that wait
+	// with those inputs. With few requests in flight there are fewer.
+	maxPending = 20_000
+	// maxKeptBytes bounds the responses that are kept as text.
+	maxKeptBytes = 2 << 20
 	// reportEvery bounds how many results pass without a call of Progress.
 	reportEvery = 4096
+	// readAheadWindow is how long a batch waits for further input with ReadAhead.
+	readAheadWindow = 10 * time.Millisecond
 )
 
-// LookupAll looks up any number of cards, and yields one result for each, in the
-// order of the input, unless that is to be [BulkOptions.Unordered]. It holds at most
-// 32,768 inputs and never all of them, sends each identifier once for as long as the
-// window and the cache remember it, 50 in a request, and keeps
-// [BulkOptions.Concurrency] requests in flight within the client's rate limit. It
-// reads input only as fast as results are taken.
+// LookupAll looks up any number of cards (interface, endpoint 1). It yields one result
+// for each input, in input order unless [BulkOptions.Unordered] is set. The options are
+// those of each request.
 //
-// The error that comes with a result is why this card has no answer, such as the
-// failure of its request, which fails all its cards, or [ErrMissing]; the loop goes
-// on. A failure that every
-// further request would meet ends it, with that error and Index -1: 401, 403,
-// 404, a redirect, an unusable argument or credential, an unknown host or
-// certificate, or the end of ctx. That the service knows nothing of a card is no
-// error: see [Result.Card].
+// It sends 50 cards in a request, and keeps up to [BulkOptions.Concurrency] requests in
+// flight within the client's rate limit. It reads input only as fast as results are
+// taken, and holds at most 32,768 inputs. It sends an identifier again only after it has
+// left the held inputs and what is remembered: the last 4 MiB of responses or, if more
+// than one input in 16 repeats or Memory, Cache or Ranges is set, as many results as
+// Memory has room for. If one identifier begins with another, such as 40000201 and
+// 400002, the two go into different requests, so that neither gets the other's item.
 //
-// Input, loop and Progress run on one goroutine, so that they may share what they
-// like; what a token source, a limiter or an HTTP transport panics with reaches it,
-// too. Leaving the loop stops all work; requests in flight are canceled, and no
-// goroutine is left but those of idle connections. Requests are filled as input
-// comes: for a few cards at a time, whose answers are waited for, use a [Loader].
-func (c *Client) LookupAll(ctx context.Context, cards iter.Seq[string], o BulkOptions) iter.Seq2[BulkResult, error] {
+// An error that comes with a result is about that card, such as [ErrMissing] or the
+// failure of its request, which fails all its cards; the loop goes on. An error with
+// Index -1 ends the loop, because every further request would meet it: 401, 403, 404, a
+// redirect, an unusable argument or credential, an unknown host name, an untrusted
+// certificate, or the end of ctx. An unknown card is not an error: see [Result.Card].
+//
+// # When the service fails
+//
+// The lookup pauses after five failures in a row. A failure is a request, or a retry of
+// one, that met 429, a 5xx status, a timeout or no response. During a pause one request
+// at a time is sent as a probe: after a second, then after delays that double up to two
+// minutes, each shortened by up to half at random. When the service responds, the
+// lookup goes on and sends what failed again. So an outage fails no card unless it lasts
+// for [BulkOptions.GiveUpAfter]: the rest of the input is then taken, and cards without
+// a result are yielded with [ErrSuspended].
+//
+// A request that fails while others succeed is sent once more, and then fails its
+// cards. So does a request that fails eight times in a row on its own.
+//
+// # Stopping
+//
+// Leaving the loop stops the lookup and cancels requests in flight. So does an error
+// with Index -1. By then, inputs beyond the last result may have been read, and some of
+// them sent. No goroutine is left, except those of idle connections and of a cache that
+// ignores its context.
+//
+// Input, loop and Progress run on one goroutine, so they may share variables, unless
+// [BulkOptions.ReadAhead] is set. If the caller's code panics, such as a token source, a
+// limiter, a cache or an HTTP transport, the panic reaches the loop's goroutine.
+//
+// A request is sent when it is full. For a few cards at a time, whose results are
+// waited for, use a [Loader].
+func (c *Client) LookupAll(ctx context.Context, cards iter.Seq[string], o BulkOptions, opts ...Option) iter.Seq2[BulkResult, error] {
 	return func(yield func(BulkResult, error) bool) {
-		b, err := newBulk(ctx, c, o, yield)
+		b, err := newBulk(ctx, c, cards, o, opts, yield)
 		if err != nil {
 			yield(BulkResult{Index: -1}, err)
 			return
 		}
-		defer b.stop()
-		for card := range cards {
-			if !b.add(card) {
-				return
-			}
-		}
-		b.finish()
+		b.run(cards)
 	}
 }

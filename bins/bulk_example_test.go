@@ -8,20 +8,18 @@ import (
 
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/bins/binstest"
-	"github.com/carddata/carddata-go/internal/exampletest"
 )
 
 // Any number of cards, from anything that yields them. Each is sent once.
 func ExampleClient_LookupAll() {
-	var t exampletest.T
-	defer t.End()
-	fake := binstest.NewServer(&t) // stands in for the service
+	fake := binstest.Start() // stands in for the service
+	defer fake.Close()
 	client := fake.Client()
 
 	cards := slices.Values([]string{"45717360", "411111", "45717360", "999999", "411111"})
 	for result, err := range client.LookupAll(context.Background(), cards, bins.BulkOptions{}) {
 		if err != nil {
-			fmt.Println(result.Index, err) // this card has no answer; an Index of -1 ended the loop
+			fmt.Println(result.Index, err) // this card has no response; an Index of -1 ended the loop
 			continue
 		}
 		card, err := result.Result.Card()
@@ -41,11 +39,10 @@ func ExampleClient_LookupAll() {
 	// cards sent: 3
 }
 
-// Lookups of many goroutines travel together.
+// Lookups from many goroutines share a request.
 func ExampleLoader() {
-	var t exampletest.T
-	defer t.End()
-	fake := binstest.NewServer(&t) // stands in for the service
+	fake := binstest.Start() // stands in for the service
+	defer fake.Close()
 	loader, err := bins.NewLoader(fake.Client(), bins.LoaderOptions{})
 	if err != nil {
 		fmt.Println(err)

@@ -177,10 +177,10 @@ func TestLookupAllIsPrompt(t *testing.T) {
 			}
 		}
 		client := s.client(t)
-		for range client.LookupAll(t.Context(), slices.Values([]string{known}), bins.BulkOptions{Cache: cache}) {
+		for range client.LookupAll(t.Context(), slices.Values([]string{known}), bins.BulkOptions{Memory: cache}) {
 		}
 		place := 0
-		for r, err := range client.LookupAll(t.Context(), inputs, bins.BulkOptions{Cache: cache, Unordered: true}) {
+		for r, err := range client.LookupAll(t.Context(), inputs, bins.BulkOptions{Memory: cache, Unordered: true}) {
 			if place++; err != nil || r.Index < bins.MaxCards && place > bins.MaxCards+10 {
 				t.Fatalf("result %d is the %dth, %v", r.Index, place, err)
 			}
@@ -290,7 +290,7 @@ func TestLookupAllReportsWhatIsMissing(t *testing.T) {
 	var missing []string
 	for r, err := range s.client(t).LookupAll(t.Context(), numbered(10), bins.BulkOptions{}) {
 		if errors.Is(err, bins.ErrMissing) {
-			if err.Error() != "bins: lookup all: the answer holds no item for this card" {
+			if err.Error() != "bins: lookup all: the response holds no item for this card" {
 				t.Error(err)
 			}
 			missing = append(missing, r.Input.Reveal())

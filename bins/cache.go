@@ -1,252 +1,207 @@
 package bins
 
 import (
+	"cmp"
+	"container/list"
 	"context"
-	"encoding/json"
 	"math/rand/v2"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
-// A Cache keeps answers beyond this process, such as in a Redis that replicas
-// share. Values are opaque; an implementation stores and returns them as they
-// are. Keys are made of identifier and Enhanced, never of a card number; only
-// items that carry a card are kept.
+// A Cache stores results outside this process, such as in a Redis that replicas share.
+// Implement it, and set it in [LoaderOptions] or [BulkOptions]. Values are opaque: store
+// and return them unchanged. A key is made from an identifier and Enhanced: prefix keys
+// where several services, such as test and production, share a store. Only items with a
+// card are stored.
 //
-// An error of Get counts as nothing found and one of Set as nothing kept: a
-// cache that fails costs requests and never an answer. The context of each call
-// ends after 250 milliseconds, which an implementation must obey.
+// A failing cache costs requests, never a result. An error of Get means that nothing
+// was found, and an error of Set that nothing was stored. Each loader and bulk lookup
+// makes one call at a time. The context of a call ends after 50 milliseconds, or after a
+// tenth of the time left until the caller's deadline if that is less. After a failure or
+// a timeout the cache is skipped for a second, doubling with each failure up to 30
+// seconds. A cache that ignores its context holds one goroutine, and is not called again
+// until it returns. A panic of Get reaches the caller; a panic of Set counts as a
+// failure.
+//
+// A Cache never gets a full card number, neither in a key nor in a value. Values leave
+// out pan_or_token and correlation_id, and a BIN that may be a card number. An item with
+// a card number in any other field is not stored, but bank.phone and the bounds of BIN
+// ranges are not checked.
 type Cache interface {
-	// Get returns the values of the keys that it has. There are 1 to 50 keys.
+	// Get returns the values of those of the 1 to 50 keys that it has.
 	Get(ctx context.Context, keys []string) (map[string][]byte, error)
-	// Set keeps 1 to 50 values for ttl.
+	// Set stores 1 to 50 values for ttl.
 	Set(ctx context.Context, values map[string][]byte, ttl time.Duration) error
 }
 
-// CacheOptions configure a [MemoryCache]. The zero value is good.
+// CacheOptions configure a [MemoryCache]. The zero value is a good choice.
 type CacheOptions struct {
-	// Entries bounds how many answers are kept, and with them the memory: about
-	// 300 bytes each where issuers, products and costs repeat, some 2 KB where
-	// nothing does, and never more than 8 KB, as larger answers are not kept. The
-	// ones not used for longest go first. Zero is 100,000.
+	// Entries is the most results kept. A result takes about 300 bytes if issuers,
+	// products and costs repeat, and about 2 KB if nothing does. Results of more than 8
+	// KB are not kept. Results that were not used recently are dropped first. Zero is
+	// 100,000.
 	Entries int
-	// TTL is how long an answer is kept, less up to a tenth at random, so that
-	// answers learned together do not expire together. Zero is 24 hours.
+	// TTL is how long a result is kept, less up to a tenth at random, so that results
+	// stored together do not expire together. Zero is 24 hours.
 	TTL time.Duration
-	// NegativeTTL is the same for items without a card, which are kept in memory
-	// alone. Zero is one hour; below zero they are not kept.
+	// StaleFor is how long an expired result may still be served while the service
+	// fails or has not responded yet. It is marked as [Result.Stale] and renewed in the
+	// background. With 24 hours, a [Loader] serves every card it knows during an outage
+	// of a day. Zero serves no expired results.
+	StaleFor time.Duration
+	// NegativeTTL is the TTL of items without a card, which are kept in memory only,
+	// whatever their error says. Zero is one hour. Below zero they are not kept: for a
+	// service whose items report failures that pass.
 	NegativeTTL time.Duration
 }
 
-// A MemoryCache keeps answers in memory. The zero value is one with the default
-// options. It may be shared by any number of
-// loaders and bulk lookups, and is safe for concurrent use.
+// A MemoryCache keeps results in memory. The zero value is ready for use, with the
+// default options. It is safe for concurrent use, and any number of loaders and bulk
+// lookups may share it: results that one of them has got, the others do not ask for. Use
+// one for each service, because a result is known by its identifier and Enhanced alone.
+// Do not copy it.
 //
-// An answer is kept under the identifier that it answers, unless that may be a
-// card number: it holds 12 digits or more. With the assumption that a range
-// shares one answer, see [BulkOptions], it is kept under its range, which serves
-// card numbers too. What belongs to one card alone is not kept: pan_or_token and
-// correlation_id read empty in a reused answer.
+// A result is kept by its identifier, unless that has 12 digits or more and so may be a
+// card number. With [BulkOptions.Ranges] a result is kept by its BIN range, which serves
+// card numbers too. pan_or_token and correlation_id belong to one card, so they are not
+// kept: both are empty in a reused result.
 type MemoryCache struct {
 	given CacheOptions
 
-	mu        sync.RWMutex
-	keys      map[cacheKey]*entry
-	ranges    map[enhancement]*rangeIndex
-	templates templates
-	ring      []*entry // in no order; hand goes round it
-	hand      int
-	conflicts atomic.Int64
+	mu      sync.Mutex
+	indexes [3]cacheIndex // by enhancement
+	recency list.List     // of *entry, the most recently used first
+	stats   CacheStats    // but for Entries
 }
 
-const defaultEntries = 100_000
+// A cacheIndex finds the entries of one enhancement.
+type cacheIndex struct {
+	ids    map[string]*entry
+	ranges rangeIndex
+}
+
+// CacheStats count what a [MemoryCache] has done so far.
+type CacheStats struct {
+	Entries   int   // results in the cache
+	Hits      int64 // identifiers found
+	Misses    int64 // identifiers not found
+	Evictions int64 // results dropped to make room for others
+	Conflicts int64 // see [MemoryCache.Conflicts]
+}
 
 // NewMemoryCache returns an empty cache.
 func NewMemoryCache(o CacheOptions) *MemoryCache { return &MemoryCache{given: o} }
+
+// Stats returns what the cache has done so far.
+func (m *MemoryCache) Stats() CacheStats {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	stats := m.stats
+	stats.Entries = m.recency.Len()
+	return stats
+}
+
+// Len returns how many results are kept.
+func (m *MemoryCache) Len() int { return m.Stats().Entries }
+
+// Conflicts returns how many BIN ranges lie inside another range with a different
+// result; the narrower range is used. If it is above zero, not all cards of a range have
+// the same result, so [BulkOptions.Ranges] is not safe with this service. A conflict is
+// counted when an identifier in both ranges is looked up.
+func (m *MemoryCache) Conflicts() int64 { return m.Stats().Conflicts }
+
+const defaultEntries = 100_000
 
 // maxTTL is for ever, and can be added to the time.
 const maxTTL = 10 * 365 * 24 * time.Hour
 
 func (m *MemoryCache) options() CacheOptions {
 	o := m.given
-	if o.Entries <= 0 {
-		o.Entries = defaultEntries
-	}
-	if o.TTL <= 0 {
-		o.TTL = 24 * time.Hour
-	}
-	if o.NegativeTTL == 0 {
-		o.NegativeTTL = time.Hour
-	}
-	o.TTL, o.NegativeTTL = min(o.TTL, maxTTL), min(o.NegativeTTL, maxTTL)
+	o.Entries = cmp.Or(max(0, o.Entries), defaultEntries)
+	o.TTL = min(cmp.Or(max(0, o.TTL), 24*time.Hour), maxTTL)
+	o.NegativeTTL = min(cmp.Or(o.NegativeTTL, time.Hour), maxTTL)
+	o.StaleFor = max(0, o.StaleFor)
 	return o
 }
 
-// Len returns how many answers are kept.
-func (m *MemoryCache) Len() int {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return len(m.ring)
-}
-
-// Conflicts returns how often an answer's range overlapped one with another
-// answer, which casts doubt on the assumption that a range shares one answer.
-// Where both hold an identifier, the narrower is used.
-func (m *MemoryCache) Conflicts() int64 { return m.conflicts.Load() }
-
-// Get and Set make a MemoryCache a [Cache]; loaders and bulk lookups use it more
-// directly.
-func (m *MemoryCache) Get(_ context.Context, keys []string) (map[string][]byte, error) {
-	values := map[string][]byte{}
-	for _, key := range keys {
-		if k, ok := parseKey(key); ok {
-			if e := m.find(k, false); e != nil {
-				values[key], _ = json.Marshal(e.result(k.id))
-			}
+// find returns the entry for an identifier, or nil. One that has expired for no longer
+// than this may be returned as well.
+func (m *MemoryCache) find(key cacheKey, byRange bool, expired time.Duration) *entry {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	index := &m.indexes[key.enhanced]
+	e := index.ids[key.id]
+	if byRange && !e.isUsable(expired) {
+		if first, _, ok := span(key.id); ok {
+			e = m.countConflict(index.ranges.find(first, len(key.id)))
 		}
 	}
-	return values, nil
-}
-
-// Set keeps the values for its own TTL, if that is shorter.
-func (m *MemoryCache) Set(_ context.Context, values map[string][]byte, ttl time.Duration) error {
-	for key, value := range values {
-		var r Result
-		if k, ok := parseKey(key); ok && json.Unmarshal(value, &r) == nil {
-			m.keep(m.pack(k, &r, false, ttl))
-		}
-	}
-	return nil
-}
-
-// find returns the entry that answers an identifier, or nil.
-func (m *MemoryCache) find(key cacheKey, byRange bool) *entry {
-	now := time.Now().UnixNano()
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	e := m.keys[key]
-	if (e == nil || now >= e.expires) && byRange && isDigits(key.id) && len(key.id) <= rangeDigits {
-		e = nil
-		if index := m.ranges[key.enhanced]; index != nil {
-			e = index.find(span(key.id))
-		}
-	}
-	if e == nil || now >= e.expires {
+	if !e.isUsable(expired) {
+		m.stats.Misses++
 		return nil
 	}
-	if !e.used.Load() {
-		e.used.Store(true)
+	m.stats.Hits++
+	m.recency.MoveToFront(e.recency)
+	return e
+}
+
+// countConflict counts each entry once, and returns it.
+func (m *MemoryCache) countConflict(e, contradicted *entry) *entry {
+	if contradicted != nil && !e.conflicts {
+		e.conflicts = true
+		m.stats.Conflicts++
 	}
 	return e
 }
 
-// pack returns an answer at rest, to be kept for at most so long, or nil if it is
-// not to be kept.
-func (m *MemoryCache) pack(key cacheKey, r *Result, byRange bool, atMost time.Duration) *entry {
-	// Clones, because the strings of an item lie together, and one would keep all.
-	e := &entry{key: key, message: strings.Clone(r.Error), data: r.Data != nil}
-	o := m.options()
-	ttl := o.NegativeTTL
-	if e.data && r.Data.Card != nil {
-		ttl, e.template = o.TTL, templateOf(r.Data.Card, m.templates.find)
-		bounds := r.Data.Card.BINMin + r.Data.Card.BINMax
-		e.binMin, e.binMax = bounds[:len(r.Data.Card.BINMin)], bounds[len(r.Data.Card.BINMin):]
-	}
-	if byRange && isDigits(key.id) && len(key.id) <= rangeDigits {
-		if low, high, ok := r.bounds(); ok && contains(low, high, key.id) {
-			e.key.id, e.low, e.high = "", low, high
-		}
-	}
-	switch {
-	case mayBeCardNumber(r.BIN):
-	case strings.HasPrefix(e.key.id, r.BIN):
-		e.bin = e.key.id[:len(r.BIN)]
-	default:
-		e.bin = strings.Clone(r.BIN)
-	}
-	if ttl = min(ttl, atMost); ttl <= 0 || key.id == "" || mayBeCardNumber(e.key.id) || e.size() > maxEntrySize {
-		return nil
-	}
-	e.expires = time.Now().Add(jittered(ttl)).UnixNano()
-	return e
-}
-
-// keep takes answers in; those that are nil are not to be kept. Answers of one
+// keep takes entries in; those that are nil are not to be kept. Entries of one
 // request come together, because many goroutines that each lock for one would
 // wait for each other.
 func (m *MemoryCache) keep(entries ...*entry) {
+	capacity := m.options().Entries
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.keys == nil {
-		m.keys, m.ranges = map[cacheKey]*entry{}, map[enhancement]*rangeIndex{}
-	}
 	for _, e := range entries {
 		if e == nil {
 			continue
 		}
-		if e.template != nil {
-			e.template = m.templates.share(e.template)
-		}
-		m.place(e)
-		if e.key.id != "" {
-			if old := m.keys[e.key]; old != nil {
-				m.drop(old)
-			}
-			m.keys[e.key] = e
-			continue
-		}
-		index := m.ranges[e.key.enhanced]
-		if index == nil {
-			index = &rangeIndex{}
-			m.ranges[e.key.enhanced] = index
-		}
-		replaced, conflict := index.insert(e)
-		if replaced != nil {
-			m.forget(replaced)
-		}
-		if conflict {
-			m.conflicts.Add(1)
+		m.insert(e)
+		for m.recency.Len() > capacity {
+			m.evict(m.recency.Back().Value.(*entry))
 		}
 	}
 }
 
-// place puts e into the ring, and makes room by dropping the first entry that
-// was not used since the hand last came by.
-func (m *MemoryCache) place(e *entry) {
-	for len(m.ring) >= m.options().Entries {
-		m.hand %= len(m.ring)
-		if m.ring[m.hand].used.Swap(false) {
-			m.hand++
-			continue
+func (m *MemoryCache) insert(e *entry) {
+	index := &m.indexes[e.enhanced]
+	var replaced *entry
+	if e.isRange() {
+		if replaced = index.ranges.insert(e); replaced != nil && !replaced.same(e) {
+			m.countConflict(e, replaced)
 		}
-		m.drop(m.ring[m.hand])
-	}
-	e.place = len(m.ring)
-	m.ring = append(m.ring, e)
-}
-
-// drop removes e from everywhere.
-func (m *MemoryCache) drop(e *entry) {
-	if e.key.id != "" {
-		delete(m.keys, e.key)
+		m.countConflict(index.ranges.find(e.low, rangeDigits))
 	} else {
-		m.ranges[e.key.enhanced].remove(e)
+		if index.ids == nil {
+			index.ids = map[string]*entry{}
+		}
+		replaced, index.ids[e.id] = index.ids[e.id], e
 	}
-	m.forget(e)
+	if replaced != nil {
+		m.recency.Remove(replaced.recency)
+	}
+	e.recency = m.recency.PushFront(e)
 }
 
-// forget removes e from the ring.
-func (m *MemoryCache) forget(e *entry) {
-	last := len(m.ring) - 1
-	m.ring[e.place] = m.ring[last]
-	m.ring[e.place].place = e.place
-	m.ring[last] = nil
-	m.ring = m.ring[:last]
-	if e.template != nil {
-		m.templates.release(e.template)
+func (m *MemoryCache) evict(e *entry) {
+	index := &m.indexes[e.enhanced]
+	if e.isRange() {
+		index.ranges.remove(e)
+	} else {
+		delete(index.ids, e.id)
 	}
+	m.recency.Remove(e.recency)
+	m.stats.Evictions++
 }
 
 // jittered shortens a time to live by up to a tenth.

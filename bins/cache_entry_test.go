@@ -6,46 +6,56 @@ import (
 	"testing"
 )
 
-func newTemplate(card *Card) *template {
-	return templateOf(card, func(templateKey) *template { return nil })
+// packed is a card as the memory keeps it.
+func packed(card *Card) *entry {
+	return new(MemoryCache).pack(cacheKey{id: "400000"}, &Result{Data: &Data{Card: card}}, false)
 }
 
-// TestTemplateTellsEveryFieldApart changes each field of a card in turn: but for
-// those that belong to one card or range, none may be forgotten.
-func TestTemplateTellsEveryFieldApart(t *testing.T) {
-	base := newTemplate(&Card{}).key
-	own := map[string]bool{"BINMin": true, "BINMax": true, "PANOrToken": true, "CorrelationID": true}
+// TestEntryTellsEveryFieldApart changes each field of a card in turn: but for those that
+// belong to one card or range, none may be forgotten.
+func TestEntryTellsEveryFieldApart(t *testing.T) {
+	base := packed(&Card{})
+	ofOneCard := map[string]bool{"PANOrToken": true, "CorrelationID": true}
+	ofOneRange := map[string]bool{"BINMin": true, "BINMax": true}
 	for i := range reflect.TypeFor[Card]().NumField() {
 		field := reflect.TypeFor[Card]().Field(i)
 		eachLeaf(field.Type, func(set func(reflect.Value)) {
 			var card Card
 			set(reflect.ValueOf(&card).Elem().Field(i))
-			if same := newTemplate(&card).key == base; same != own[field.Name] {
+			e := packed(&card)
+			if same := e.same(base); same != (ofOneCard[field.Name] || ofOneRange[field.Name]) {
 				t.Errorf("%s: changed card taken for the same: %v", field.Name, same)
+			}
+			if got := e.result("400000").Data.Card; !ofOneCard[field.Name] && !reflect.DeepEqual(got, &card) {
+				t.Errorf("%s: %+v is made of %+v", field.Name, got, card)
 			}
 		})
 	}
 }
 
-// TestTemplateServesAnyRange: the bounds of a card's range are not a template's,
-// and neither are those of its additional brands, where they are the same.
-func TestTemplateServesAnyRange(t *testing.T) {
+// TestRangesShareTheirCard: the bounds of a card's range are kept apart from what other
+// cards share, and so are those of its additional brands, where they are the same.
+func TestRangesShareTheirCard(t *testing.T) {
 	card := func(low, high string) *Card {
 		return &Card{BINMin: low, BINMax: high, AdditionalCardBrands: []AdditionalCardBrand{
 			{CardBrand: "own", BINMin: low, BINMax: high}, {CardBrand: "other", BINMin: "1", BINMax: high}, {},
 		}}
 	}
 	first, second := card("400000", "400009"), card("500000", "500009")
-	template := newTemplate(first)
-	if template.key != newTemplate(second).key {
-		t.Error("cards of two ranges have no template in common")
+	e := packed(second)
+	if !e.same(packed(first)) {
+		t.Error("cards of two ranges share nothing")
 	}
-	var got Card
-	if template.fill(&got, "500000", "500009"); !reflect.DeepEqual(&got, second) {
-		t.Errorf("the template makes %+v, not %+v", got, second)
+	if got := e.result("400000").Data.Card; !reflect.DeepEqual(got, second) {
+		t.Errorf("what they share makes %+v, not %+v", got, second)
 	}
 	if !reflect.DeepEqual(first, card("400000", "400009")) {
-		t.Error("making a template changed the card")
+		t.Error("sharing changed a card")
+	}
+	for _, none := range [][]AdditionalCardBrand{nil, {}} {
+		if got := packed(&Card{AdditionalCardBrands: none}).result("").Data.Card.AdditionalCardBrands; !reflect.DeepEqual(got, none) {
+			t.Errorf("%#v brands became %#v", none, got)
+		}
 	}
 }
 
@@ -84,9 +94,10 @@ func eachLeaf(typ reflect.Type, f func(set func(reflect.Value))) {
 	}
 }
 
-func BenchmarkNewTemplate(b *testing.B) {
-	card := &Card{CardBrand: "brand", Bank: Bank{Name: "issuer"}}
+func BenchmarkPack(b *testing.B) {
+	var m MemoryCache
+	r := &Result{Data: &Data{Card: &Card{CardBrand: "brand", Bank: Bank{Name: "issuer"}}}}
 	for b.Loop() {
-		newTemplate(card)
+		m.pack(cacheKey{id: "400000"}, r, false)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/carddata/carddata-go/bins"
 )
 
-// ranged answers with a range of the first n digits, as a service with ranges of
+// ranged responds with a range of the first n digits, as a service with ranges of
 // that width does.
 func ranged(n int) func(string) (map[string]any, bool) {
 	return func(card string) (map[string]any, bool) {
@@ -35,7 +35,7 @@ func TestMemoryCacheExpires(t *testing.T) {
 			}
 			return map[string]any{"bin": card, "data": map[string]any{"card": map[string]any{}}}, true
 		}}
-		l := loader(t, s, bins.LoaderOptions{Cache: bins.NewMemoryCache(bins.CacheOptions{TTL: 10 * time.Hour, NegativeTTL: time.Hour})})
+		l := loader(t, s, bins.LoaderOptions{Memory: bins.NewMemoryCache(bins.CacheOptions{TTL: 10 * time.Hour, NegativeTTL: time.Hour})})
 		steps := []struct {
 			wait time.Duration
 			card string
@@ -62,7 +62,7 @@ func TestMemoryCacheIsBounded(t *testing.T) {
 	cache := bins.NewMemoryCache(bins.CacheOptions{Entries: 100})
 	client := s.client(t)
 	run := func(n int) {
-		for r, err := range client.LookupAll(t.Context(), numbered(n), bins.BulkOptions{Cache: cache}) {
+		for r, err := range client.LookupAll(t.Context(), numbered(n), bins.BulkOptions{Memory: cache}) {
 			if err != nil || r.Result.Data.Card.CardBrand != "of "+r.Input.Reveal() {
 				t.Fatalf("%v: %v", r, err)
 			}
@@ -73,7 +73,7 @@ func TestMemoryCacheIsBounded(t *testing.T) {
 		t.Errorf("%d entries, want 100", cache.Len())
 	}
 	// What is used stays, whatever passes through.
-	l := loader(t, s, bins.LoaderOptions{Cache: cache, Window: -1})
+	l := loader(t, s, bins.LoaderOptions{Memory: cache, Window: -1})
 	for i := range 300 {
 		for _, card := range []string{"411111", fmt.Sprintf("5%07d", i)} {
 			if _, err := l.Load(t.Context(), card); err != nil {
@@ -86,11 +86,51 @@ func TestMemoryCacheIsBounded(t *testing.T) {
 	}
 }
 
-func TestEnhancedAnswersAreApart(t *testing.T) {
+// What was dropped to make room is not found again, neither by its identifier nor by its
+// range.
+func TestMemoryCacheForgetsWhatItDrops(t *testing.T) {
+	for _, ranges := range []bool{false, true} {
+		s := &service{answer: ranged(8)}
+		cache := bins.NewMemoryCache(bins.CacheOptions{Entries: 2})
+		l := loader(t, s, bins.LoaderOptions{Memory: cache, Ranges: ranges, Window: -1})
+		for _, card := range []string{"41111111", "42222222", "41111111", "43333333", "41111111", "42222222"} {
+			if r, err := l.Load(t.Context(), card); err != nil || r.Data.Card.CardBrand != "of "+card {
+				t.Fatal(r, err)
+			}
+		}
+		if got, want := cache.Stats(), (bins.CacheStats{Entries: 2, Hits: 2, Misses: 4, Evictions: 2}); got != want || s.requests.Load() != 4 {
+			t.Errorf("ranges %v: %+v after %d requests, want %+v", ranges, got, s.requests.Load(), want)
+		}
+	}
+}
+
+// Neither a card number that the service states as BIN is kept, nor a range that takes
+// more memory than it is worth.
+func TestMemoryCacheIsParticular(t *testing.T) {
+	const number = "4111111111111111"
+	item := func(bin, low, high string) func(string) (map[string]any, bool) {
+		return func(string) (map[string]any, bool) {
+			return map[string]any{"bin": bin, "data": map[string]any{"card": map[string]any{"bin_min": low, "bin_max": high}}}, true
+		}
+	}
+	cache := bins.NewMemoryCache(bins.CacheOptions{})
+	l := loader(t, &service{answer: item(number, "41111111", "41111111")}, bins.LoaderOptions{Memory: cache, Ranges: true, Window: -1})
+	for _, want := range []string{number, ""} {
+		if r, err := l.Load(t.Context(), number); err != nil || r.BIN != want {
+			t.Errorf("%v, %v, want the BIN %q", r, err, want)
+		}
+	}
+	pieces := loader(t, &service{answer: item("455555", "4000000000000000001", "4999999999999999998")}, bins.LoaderOptions{Memory: cache, Ranges: true, Window: -1})
+	if _, err := pieces.Load(t.Context(), "45555555"); err != nil || cache.Len() != 1 {
+		t.Errorf("%v, %d entries", err, cache.Len())
+	}
+}
+
+func TestEnhancedResultsAreApart(t *testing.T) {
 	s := &service{answer: ranged(8)}
 	cache := bins.NewMemoryCache(bins.CacheOptions{})
 	for _, enhanced := range []*bool{nil, new(true), new(false), nil, new(true), new(false)} {
-		l := loader(t, s, bins.LoaderOptions{Cache: cache, Enhanced: enhanced, Ranges: true, Window: -1})
+		l := loader(t, s, bins.LoaderOptions{Memory: cache, Enhanced: enhanced, Ranges: true, Window: -1})
 		if _, err := l.Load(t.Context(), "41111111"); err != nil {
 			t.Fatal(err)
 		}
@@ -131,10 +171,8 @@ func TestCardNumbersAreNoKeys(t *testing.T) {
 		s := &service{}
 		memory := bins.NewMemoryCache(bins.CacheOptions{})
 		shared := &sharedCache{values: map[string][]byte{}}
-		for _, cache := range []bins.Cache{memory, shared} {
-			if _, err := loader(t, s, bins.LoaderOptions{Cache: cache, Window: -1}).Load(t.Context(), card); err != nil {
-				t.Fatal(err)
-			}
+		if _, err := loader(t, s, bins.LoaderOptions{Memory: memory, Cache: shared, Window: -1}).Load(t.Context(), card); err != nil {
+			t.Fatal(err)
 		}
 		if memory.Len() != 0 || len(shared.values) != 0 || shared.gets != 0 {
 			t.Errorf("%d entries, values %v, %d gets", memory.Len(), shared.values, shared.gets)
@@ -147,7 +185,7 @@ func TestPrefixLengthKeepsCardNumbersInside(t *testing.T) {
 	memory := bins.NewMemoryCache(bins.CacheOptions{})
 	for r, err := range s.client(t).LookupAll(t.Context(), func(yield func(string) bool) {
 		_ = yield("4111111111111111") && yield("4111 1111 9999 9999") && yield("411111") && yield("tok_abc")
-	}, bins.BulkOptions{PrefixLength: 8, Cache: memory}) {
+	}, bins.BulkOptions{PrefixLength: 8, Memory: memory}) {
 		want := "of " + map[int]string{0: "41111111", 1: "41111111", 2: "411111", 3: "tok_abc"}[r.Index]
 		if err != nil || r.Result.Data.Card.CardBrand != want {
 			t.Errorf("result %d: %v, %v", r.Index, r.Result.Data.Card.CardBrand, err)
@@ -207,14 +245,14 @@ func TestSharedCache(t *testing.T) {
 		t.Errorf("%d requests, %d values", s.requests.Load(), len(cache.values))
 	}
 	for key, value := range cache.values {
-		if strings.Contains(string(value), "c-4") || !strings.HasPrefix(key, "bin1:") {
+		if strings.Contains(string(value), "c-4") || !strings.HasPrefix(key, "bin2:") {
 			t.Fatalf("%s holds what belongs to one call: %s", key, value)
 		}
 	}
 	cache.broken = true
 	for _, err := range client.LookupAll(t.Context(), numbered(100), bins.BulkOptions{Cache: cache}) {
 		if err != nil {
-			t.Fatalf("a cache that fails cost an answer: %v", err)
+			t.Fatalf("a cache that fails cost a result: %v", err)
 		}
 	}
 	cache.broken = false
@@ -223,33 +261,12 @@ func TestSharedCache(t *testing.T) {
 	}
 	for _, err := range client.LookupAll(t.Context(), numbered(100), bins.BulkOptions{Cache: cache}) {
 		if err != nil {
-			t.Fatalf("a value that cannot be read cost an answer: %v", err)
+			t.Fatalf("a value that cannot be read cost a result: %v", err)
 		}
 	}
 }
 
-func TestMemoryCacheIsACache(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cache := bins.NewMemoryCache(bins.CacheOptions{})
-		shared := &sharedCache{values: map[string][]byte{}}
-		s := &service{}
-		if _, err := loader(t, s, bins.LoaderOptions{Cache: shared, Window: -1}).Load(t.Context(), "411111"); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait() // an answer is shared after it is given
-		if err := cache.Set(t.Context(), shared.values, time.Hour); err != nil || cache.Len() != 1 {
-			t.Fatalf("%d kept, %v", cache.Len(), err)
-		}
-		for key, value := range shared.values {
-			got, err := cache.Get(t.Context(), []string{key, "other"})
-			if err != nil || len(got) != 1 || string(got[key]) != string(value) {
-				t.Errorf("got %s, %v; want %s", got, err, value)
-			}
-		}
-	})
-}
-
-// TestMemoryCacheKeepsLittle: an answer at rest holds no more of the answer that
+// TestMemoryCacheKeepsLittle: a result in memory holds no more of the response that
 // it came with than its own few words.
 func TestMemoryCacheKeepsLittle(t *testing.T) {
 	const entries = 5_000
@@ -260,7 +277,7 @@ func TestMemoryCacheKeepsLittle(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}
-	// The answer differs in range alone.
+	// The result differs in range alone.
 	s := &service{answer: func(card string) (map[string]any, bool) {
 		return map[string]any{"bin": card[:6], "data": map[string]any{"card": map[string]any{
 			"bin_min": card + strings.Repeat("0", 11), "bin_max": card + strings.Repeat("9", 11), "card_brand": strings.Repeat("b", 500),
@@ -275,7 +292,7 @@ func TestMemoryCacheKeepsLittle(t *testing.T) {
 					return
 				}
 			}
-		}, bins.BulkOptions{Cache: cache}) {
+		}, bins.BulkOptions{Memory: cache}) {
 			if err != nil {
 				t.Fatal(err)
 			}

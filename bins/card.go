@@ -8,51 +8,104 @@ import (
 	"github.com/carddata/carddata-go/internal/mask"
 )
 
-// Data is the data of a result item.
+// Data is the data object of a result item (interface, "BIN lookup response").
 type Data struct {
-	Card *Card `json:"card"` // nil when null or absent
+	// Card is the card's metadata; nil when the service sent null or left it out.
+	Card *Card `json:"card"`
 }
 
-// A Card is what the service knows of a card (interface, "Fields of data.card").
+// A Card is the metadata of one card (interface, "Fields of data.card").
 //
-// Strings are "" when the service left them null or out; their allowed values
-// are not documented and their letter case varies. Booleans and integers are
-// [Optional], because "not stated" is neither false nor 0. Nested objects are
-// values, so that reading through them never panics.
+// The interface documents the name and the JSON type of each field, and nothing
+// else. The field comments follow the names; allowed values, formats and units are
+// not documented unless a comment says otherwise.
+//
+// Null or absent strings decode to "". Null or absent booleans and integers decode to
+// an unset [Optional], because "not stated" is neither false nor 0. Nested objects are
+// values, so reading through them never panics. Compare strings without regard to
+// letter case.
 type Card struct {
-	Number                       Number                `json:"number"`
-	BINLength                    Optional[int64]       `json:"bin_length"`     // digits
-	SVCBINLength                 Optional[int64]       `json:"svc_bin_length"` // digits
-	BINMin                       string                `json:"bin_min"`        // the range's first number, usually 19 digits
-	BINMax                       string                `json:"bin_max"`        // the range's last number, usually 19 digits
-	PANOrToken                   Identifier            `json:"pan_or_token"`   // masked when printed
-	VirtualCard                  Optional[bool]        `json:"virtual_card"`
-	Level2                       Optional[bool]        `json:"level2"`
-	Level3                       Optional[bool]        `json:"level3"`
-	ALM                          Optional[bool]        `json:"alm"`
-	AccountUpdater               Optional[bool]        `json:"account_updater"`
-	DomesticOnly                 Optional[bool]        `json:"domestic_only"`
-	GamblingBlocked              Optional[bool]        `json:"gambling_blocked"`
-	IssuerCurrency               string                `json:"issuer_currency"` // alphabetic or numeric; leading zeros matter
-	Reloadable                   Optional[bool]        `json:"reloadable"`
-	AdditionalCardBrands         []AdditionalCardBrand `json:"additional_card_brands"`
-	CardBrand                    string                `json:"card_brand"`
-	CardSegmentType              string                `json:"card_segment_type"`
-	ComboCard                    string                `json:"combo_card"`
-	Type                         string                `json:"type"`
-	FundingSource                string                `json:"funding_source"`
-	Prepaid                      Optional[bool]        `json:"prepaid"`
-	Product                      Product               `json:"product"`
-	Bank                         Bank                  `json:"bank"`
-	Country                      Country               `json:"country"`
-	Authentication               Authentication        `json:"authentication"`
-	Cost                         Cost                  `json:"cost"`
-	NetworkFees                  json.RawMessage       `json:"networkfees"` // an object of undocumented content; nil when null or absent
-	CorrelationID                string                `json:"correlation_id"`
-	IssuerSupportsTokenization   Optional[bool]        `json:"issuer_supports_tokenization"`
-	MultiAccountAccessIndicator  string                `json:"multi_account_access_indicator"`
-	SharedBIN                    Optional[bool]        `json:"shared_bin"`
-	FlaggedForDeleteRemainingWks Optional[int64]       `json:"flagged_for_delete_remaining_wks"` // weeks
+	// Number describes the card number. It never holds the number itself.
+	Number Number `json:"number"`
+	// BINLength is the length of the BIN, in digits.
+	BINLength Optional[int64] `json:"bin_length"`
+	// SVCBINLength is the length of the service's own BIN, in digits. How it differs
+	// from BINLength is not documented.
+	SVCBINLength Optional[int64] `json:"svc_bin_length"`
+	// BINMin is the first number of the BIN range, a string of digits, usually 19.
+	BINMin string `json:"bin_min"`
+	// BINMax is the last number of the BIN range, a string of digits, usually 19.
+	BINMax string `json:"bin_max"`
+	// PANOrToken may hold a full card number or a token; which one, and when, is not
+	// documented. It is masked when printed, and "" in a result from a cache.
+	PANOrToken Identifier `json:"pan_or_token"`
+	// VirtualCard is whether the card is virtual, without a plastic.
+	VirtualCard Optional[bool] `json:"virtual_card"`
+	// Level2 is whether the card takes level 2 transaction data. The exact condition is
+	// not documented.
+	Level2 Optional[bool] `json:"level2"`
+	// Level3 is whether the card takes level 3 transaction data. The exact condition is
+	// not documented.
+	Level3 Optional[bool] `json:"level3"`
+	// ALM is the service's alm flag. Its meaning is not documented.
+	ALM Optional[bool] `json:"alm"`
+	// AccountUpdater is whether the issuer takes part in account updater.
+	AccountUpdater Optional[bool] `json:"account_updater"`
+	// DomesticOnly is whether the card works only in the issuer's country.
+	DomesticOnly Optional[bool] `json:"domestic_only"`
+	// GamblingBlocked is whether the issuer blocks gambling payments.
+	GamblingBlocked Optional[bool] `json:"gambling_blocked"`
+	// IssuerCurrency is the issuer's currency. Whether the code is alphabetic ("USD") or
+	// numeric ("036") is not documented: keep leading zeros.
+	IssuerCurrency string `json:"issuer_currency"`
+	// Reloadable is whether money can be loaded onto the card again.
+	Reloadable Optional[bool] `json:"reloadable"`
+	// AdditionalCardBrands are the other brands the card can be processed as. It is
+	// empty if there are none; the largest number is not documented.
+	AdditionalCardBrands []AdditionalCardBrand `json:"additional_card_brands"`
+	// CardBrand is the card's brand, such as Visa. Allowed values are not documented.
+	CardBrand string `json:"card_brand"`
+	// CardSegmentType is the customer segment, such as consumer or commercial. Allowed
+	// values are not documented.
+	CardSegmentType string `json:"card_segment_type"`
+	// ComboCard is whether the card combines credit and debit. It is a string, not a
+	// boolean; allowed values are not documented.
+	ComboCard string `json:"combo_card"`
+	// Type is the card type. Allowed values, and how it differs from FundingSource, are
+	// not documented.
+	Type string `json:"type"`
+	// FundingSource is the funding source, such as credit or debit. Allowed values are
+	// not documented.
+	FundingSource string `json:"funding_source"`
+	// Prepaid is whether the card is prepaid.
+	Prepaid Optional[bool] `json:"prepaid"`
+	// Product is the card product.
+	Product Product `json:"product"`
+	// Bank is the issuer.
+	Bank Bank `json:"bank"`
+	// Country is the issuer's country.
+	Country Country `json:"country"`
+	// Authentication is the authentication requirement.
+	Authentication Authentication `json:"authentication"`
+	// Cost holds the interchange caps.
+	Cost Cost `json:"cost"`
+	// NetworkFees is a JSON object as the service sent it; nil when null or absent. Its
+	// contents are not documented.
+	NetworkFees json.RawMessage `json:"networkfees"`
+	// CorrelationID is the service's correlation id. Its format and scope are not
+	// documented. It is masked when printed, and "" in a result from a cache.
+	CorrelationID string `json:"correlation_id"`
+	// IssuerSupportsTokenization is whether the issuer supports network tokens.
+	IssuerSupportsTokenization Optional[bool] `json:"issuer_supports_tokenization"`
+	// MultiAccountAccessIndicator is whether the card reaches several accounts. It is a
+	// string, not a boolean; allowed values are not documented.
+	MultiAccountAccessIndicator string `json:"multi_account_access_indicator"`
+	// SharedBIN is whether several issuers or products share the BIN. Which of the two
+	// is not documented.
+	SharedBIN Optional[bool] `json:"shared_bin"`
+	// FlaggedForDeleteRemainingWks is the number of weeks until the service deletes the
+	// BIN. What happens at 0 is not documented.
+	FlaggedForDeleteRemainingWks Optional[int64] `json:"flagged_for_delete_remaining_wks"`
 }
 
 // Format prints the card, with its number and its correlation id masked.
@@ -63,13 +116,13 @@ func (c Card) Format(state fmt.State, verb rune) {
 	fmt.Fprintf(state, fmt.FormatString(state, verb), p)
 }
 
-// LogValue logs the card's number masked and its brand. JSON of a Card, which a
-// log would hold otherwise, is the data whole.
+// LogValue logs the masked number and the brand. Do not log the JSON of a Card: it
+// holds everything unmasked.
 func (c Card) LogValue() slog.Value {
 	return slog.GroupValue(slog.Any("pan_or_token", c.PANOrToken), slog.String("card_brand", c.CardBrand))
 }
 
-// LogValue logs the card.
+// LogValue logs what [Card.LogValue] logs, or nothing without a card.
 func (d Data) LogValue() slog.Value {
 	if d.Card == nil {
 		return slog.GroupValue()
@@ -77,73 +130,123 @@ func (d Data) LogValue() slog.Value {
 	return d.Card.LogValue()
 }
 
-// Number describes the card number.
+// Number describes the card number (interface, "Fields of data.card").
 type Number struct {
-	Length Optional[int64] `json:"length"` // digits
+	// Length is the length of the card number, in digits.
+	Length Optional[int64] `json:"length"`
 }
 
-// An AdditionalCardBrand is a further brand that the card can be processed as.
+// An AdditionalCardBrand is another brand that the card can be processed as
+// (interface, "Elements of additional_card_brands").
 type AdditionalCardBrand struct {
-	CardBrand         string         `json:"card_brand"`
-	BINMax            string         `json:"bin_max"`
-	BINMin            string         `json:"bin_min"`
-	CardBrandProduct  string         `json:"card_brand_product"`
-	CardBrandBankName string         `json:"card_brand_bank_name"`
-	EcomEnabled       Optional[bool] `json:"ecom_enabled"`
-	BillpayEnabled    Optional[bool] `json:"billpay_enabled"`
+	// CardBrand is the brand. Allowed values are not documented.
+	CardBrand string `json:"card_brand"`
+	// BINMax is the last number of this brand's BIN range, a string of digits.
+	BINMax string `json:"bin_max"`
+	// BINMin is the first number of this brand's BIN range, a string of digits.
+	BINMin string `json:"bin_min"`
+	// CardBrandProduct is this brand's product. Whether it is an id or a name is not
+	// documented.
+	CardBrandProduct string `json:"card_brand_product"`
+	// CardBrandBankName is the issuer's name at this brand.
+	CardBrandBankName string `json:"card_brand_bank_name"`
+	// EcomEnabled is whether this brand can be used for e-commerce.
+	EcomEnabled Optional[bool] `json:"ecom_enabled"`
+	// BillpayEnabled is whether this brand can be used for bill payment.
+	BillpayEnabled Optional[bool] `json:"billpay_enabled"`
 }
 
-// Product is the card product.
+// Product is the card product (interface, "Fields of data.card"). Allowed values are
+// not documented.
 type Product struct {
-	ProductID   string `json:"product_id"`
+	// ProductID is the product's id. Whose id it is, the brand's or the service's, is
+	// not documented.
+	ProductID string `json:"product_id"`
+	// ProductName is the product's name.
 	ProductName string `json:"product_name"`
 }
 
-// Bank is the issuer.
+// Bank is the issuer (interface, "Fields of data.card").
 type Bank struct {
-	Name      string `json:"name"`
-	Phone     string `json:"phone"`
-	URL       string `json:"url"`
+	// Name is the issuer's name.
+	Name string `json:"name"`
+	// Phone is the issuer's phone number. Its format is not documented.
+	Phone string `json:"phone"`
+	// URL is the issuer's web address. Its format is not documented: check it before
+	// you link to it.
+	URL string `json:"url"`
+	// CleanName is a normalized form of Name. The rules are not documented.
 	CleanName string `json:"clean_name"`
 }
 
-// Country is the issuer's country.
+// Country is the issuer's country (interface, "Fields of data.card"). The standard
+// behind the codes is not documented; the names are those of ISO 3166-1.
 type Country struct {
-	Alpha2  string `json:"alpha2"`
-	Numeric string `json:"numeric"` // leading zeros matter
-	Name    string `json:"name"`
+	// Alpha2 is the two-letter code, such as "US".
+	Alpha2 string `json:"alpha2"`
+	// Numeric is the numeric code as a string, such as "036": keep leading zeros.
+	Numeric string `json:"numeric"`
+	// Name is the country's name. Its language is not documented.
+	Name string `json:"name"`
 }
 
-// Authentication is the requirement of strong customer authentication.
+// Authentication is the authentication requirement (interface, "Fields of
+// data.card").
 type Authentication struct {
+	// AuthenticationRequired is whether payments with the card must be authenticated.
 	AuthenticationRequired Optional[bool] `json:"authentication_required"`
-	AuthenticationName     string         `json:"authentication_name"`
+	// AuthenticationName names the requirement. Allowed values are not documented.
+	AuthenticationName string `json:"authentication_name"`
 }
 
-// Cost is what accepting the card costs.
+// Cost holds what accepting the card costs (interface, "Fields of data.card").
 type Cost struct {
+	// Interchange holds the caps on the interchange fee.
 	Interchange Interchange `json:"interchange"`
 }
 
-// Interchange holds the caps on the interchange fee.
+// Interchange holds the caps on the interchange fee (interface, "Fields of
+// cost.interchange").
 type Interchange struct {
-	Regulated     Optional[bool] `json:"regulated"`
-	RegulatedName string         `json:"regulated_name"`
-	Notes         string         `json:"notes"`
-	Domestic      InterchangeCap `json:"domestic"`
-	Inter         InterchangeCap `json:"inter"`
-	Intra         InterchangeCap `json:"intra"`
+	// Regulated is whether the interchange fee is regulated.
+	Regulated Optional[bool] `json:"regulated"`
+	// RegulatedName names the regulation. Allowed values are not documented.
+	RegulatedName string `json:"regulated_name"`
+	// Notes is free text.
+	Notes string `json:"notes"`
+	// Domestic is the cap called domestic. Which payments it covers is not documented.
+	Domestic InterchangeCap `json:"domestic"`
+	// Inter is the cap called inter. Which payments it covers, such as inter-regional
+	// ones, is not documented.
+	Inter InterchangeCap `json:"inter"`
+	// Intra is the cap called intra. Which payments it covers, such as intra-regional
+	// ones, is not documented.
+	Intra InterchangeCap `json:"intra"`
 }
 
-// An InterchangeCap is one cap. Amounts are strings in the contract, of a unit
-// that is not documented.
+// An InterchangeCap is one cap (interface, "Fields of cost.interchange"). Every field
+// is a string, amounts too; their units and formats are not documented, so do not
+// compute with them before you know both. Allowed values are not documented either.
 type InterchangeCap struct {
-	CapRegionShortname       string `json:"cap_region_shortname"`
-	CapAdvaloremAmount       string `json:"cap_advalorem_amount"`
-	CapTypeName              string `json:"cap_type_name"`
-	CapFixedAmount           string `json:"cap_fixed_amount"`
+	// CapRegionShortname is the short name of the region where the cap applies.
+	CapRegionShortname string `json:"cap_region_shortname"`
+	// CapAdvaloremAmount is the part of the cap that is proportional to the payment.
+	// Its unit, such as percent or basis points, is not documented.
+	CapAdvaloremAmount string `json:"cap_advalorem_amount"`
+	// CapTypeName is the name of the cap's type.
+	CapTypeName string `json:"cap_type_name"`
+	// CapFixedAmount is the fixed part of the cap. Neither its unit, such as minor units,
+	// nor its currency is documented.
+	CapFixedAmount string `json:"cap_fixed_amount"`
+	// CapTypeQualifierCurrency is the currency of the qualifier. Its format is not
+	// documented.
 	CapTypeQualifierCurrency string `json:"cap_type_qualifier_currency"`
-	CapTypeQualifierText     string `json:"cap_type_qualifier_text"`
-	CapTypeQualifierLower    string `json:"cap_type_qualifier_lower"`
-	CapTypeQualifierUpper    string `json:"cap_type_qualifier_upper"`
+	// CapTypeQualifierText is the text of the qualifier: what limits the cap's type.
+	CapTypeQualifierText string `json:"cap_type_qualifier_text"`
+	// CapTypeQualifierLower is the lower bound of the qualifier. Its unit is not
+	// documented.
+	CapTypeQualifierLower string `json:"cap_type_qualifier_lower"`
+	// CapTypeQualifierUpper is the upper bound of the qualifier. Its unit is not
+	// documented.
+	CapTypeQualifierUpper string `json:"cap_type_qualifier_upper"`
 }

@@ -7,32 +7,37 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// A Client looks cards up. It is made by [NewClient], immutable, and safe for
-// concurrent use; calls of the zero value return an error.
+// A Client looks up cards. [NewClient] makes it. It is immutable and safe for
+// concurrent use; calls of the zero value fail with [ErrInvalidArgument].
 type Client struct {
 	core *transport.Client
 }
 
 // NewClient returns a client of the service at baseURL, the {bin_url} of the
-// interface, with or without a path and a trailing slash. token provides the API
-// key (interface, "Authentication"): use [StaticToken] for one that does not
-// change.
+// interface. It may have a path and a trailing slash.
 //
-// It does not touch the network. It fails with [ErrInvalidArgument] when the
-// base URL is not https (loopback addresses may be http) or holds user
-// information, a query or a fragment, when the credential is empty or
-// unprintable, or when an option is unusable. The error quotes none of them.
+// token provides the API key, which is sent as Authorization: Bearer (interface,
+// "Authentication"). Use [StaticToken] for a key that does not change.
+//
+// NewClient does not touch the network. It fails with [ErrInvalidArgument] if
+//   - the base URL is not https (loopback addresses may be http), or has user
+//     information, a query or a fragment
+//   - the API key is empty or unprintable
+//   - an option is unusable
+//
+// The error quotes none of them.
 func NewClient(baseURL string, token TokenSource, opts ...Option) (*Client, error) {
 	core, err := transport.New(transport.Service{
-		Name: "bins",
+		Name:  "bins",
+		Route: "/bins/multiple",
 		Defaults: transport.Settings{
 			MaxRetries:       3,
 			WaitBase:         200 * time.Millisecond,
 			WaitMax:          5 * time.Second,
 			AttemptTimeout:   10 * time.Second,
 			MaxResponseBytes: 8 << 20,
+			ConnectionReuse:  30 * time.Second,
 		},
-		Network:     transport.Network{IdleConnTimeout: 30 * time.Second},
 		CallTimeout: 30 * time.Second,
 	}, baseURL, append([]Option{WithTokenSource(token)}, opts...))
 	if err != nil {

@@ -6,20 +6,22 @@ import (
 )
 
 // correlate finds, for each identifier that was sent, the index of its item, or
-// -1 where the service left it out or it cannot be told. Order, repetition and
-// form of the echo are not documented, so evidence decides: first items that
-// name their identifier, then items that fit one identifier alone; last, if
-// there is one for each and no earlier match speaks against it, their position.
-func correlate(sent []string, items []Result) []int {
-	c := correlation{sent: sent, items: items, found: make([]int, len(sent)), taken: make([]bool, len(items))}
-	for i := range c.found {
-		c.found[i] = -1
-	}
-	// An item that names the very card number may name its BIN too.
-	c.byName((*Result).echo)
-	c.byName(func(r *Result) string { return r.BIN })
-	if slices.Contains(c.found, -1) && !c.isInOrder() {
-		c.compare()
+// -1 where the service left it out or it cannot be told. None of the identifiers
+// may begin with another one: see apart.
+//
+// Order, repetition and form of the echo are not documented, so evidence decides.
+// First, an item that names an identifier exactly belongs to it, and to nobody
+// else. Then an item whose name is the beginning of one open identifier alone
+// belongs to that. Last comes the position, if there is an item for each
+// identifier and nothing speaks against the order.
+//
+// An item that names an identifier of another request is not taken for a shortened one
+// of this, unless its range holds that. elsewhere tells which those are; nil: none.
+func correlate(sent []string, items []Result, elsewhere func(id string) bool) []int {
+	c := correlation{sent: sent, items: items, found: slices.Repeat([]int{-1}, len(sent)), taken: make([]bool, len(items))}
+	c.byName()
+	if slices.Contains(c.found, -1) && slices.Contains(c.taken, false) {
+		c.compare(elsewhere)
 		c.byElimination()
 		c.byPosition()
 	}
@@ -27,211 +29,174 @@ func correlate(sent []string, items []Result) []int {
 }
 
 type correlation struct {
-	sent  []string
-	items []Result
-	found []int
-	taken []bool
-	fits  [][]fit // of identifier and item
+	sent     []string
+	items    []Result
+	found    []int
+	taken    []bool
+	evidence [][]evidence // of identifier and item
 }
 
 func (c *correlation) match(i, j int) { c.found[i], c.taken[j] = j, true }
 
-func (c *correlation) byName(name func(*Result) string) {
-	named := make(map[string]int, len(c.items))
-	const several = -1
-	for j := range c.items {
-		if c.taken[j] {
-			continue
-		}
-		name := name(&c.items[j])
-		if _, ok := named[name]; ok {
-			j = several
-		}
-		named[name] = j
-	}
-	var unnamed []int
+// byName matches the items that name an identifier exactly. Several may name the
+// same: the first that holds a card is its item, and no other identifier gets one
+// of them. An item that names the very card number or token may name a BIN too,
+// and then belongs to the former.
+func (c *correlation) byName() {
+	ids := make(map[string]int, len(c.sent))
 	for i, id := range c.sent {
-		if _, ok := named[id]; !ok {
-			unnamed = append(unnamed, i)
-		}
+		ids[id] = i
 	}
-	for i, id := range c.sent {
-		if j, ok := named[id]; ok && j != several && id != "" && c.found[i] < 0 && !c.isCutEcho(i, j, unnamed) {
-			c.match(i, j)
+	for _, name := range [...]func(*Result) string{(*Result).echo, func(r *Result) string { return r.BIN }} {
+		for j := range c.items {
+			item := &c.items[j]
+			i, ok := ids[name(item)]
+			if !ok || c.taken[j] || name(item) == "" {
+				continue
+			}
+			c.taken[j] = true
+			if at := c.found[i]; at < 0 || !c.items[at].hasCard() && item.hasCard() {
+				c.found[i] = j
+			}
 		}
 	}
 }
 
-// isCutEcho tells whether item j, which names identifier i, may be about another
-// whose echo was cut: its range does not hold all of i, and it fits one that no
-// item names.
-func (c *correlation) isCutEcho(i, j int, unnamed []int) bool {
-	if len(unnamed) == 0 {
-		return false
-	}
-	item := newClue(&c.items[j])
-	if item.fit(newSpanned(c.sent[i])) >= holds {
-		return false
-	}
-	return slices.ContainsFunc(unnamed, func(other int) bool {
-		return c.found[other] < 0 && item.fit(newSpanned(c.sent[other])) >= fits
-	})
-}
+// Evidence is what an item says about whether it is an identifier's.
+type evidence uint8
 
-// isInOrder matches by position at once where each open identifier lies in the
-// range of the item at its place: comparing all with all would come to the same.
-func (c *correlation) isInOrder() bool {
-	if len(c.sent) != len(c.items) {
-		return false
-	}
-	for i, j := range c.found {
-		if j >= 0 && j != i {
-			return false
-		}
-		if item := newClue(&c.items[i]); j < 0 && item.fit(newSpanned(c.sent[i])) != holds {
-			return false
-		}
-	}
-	for i := range c.found {
-		c.match(i, i)
-	}
-	return true
-}
+const (
+	contradicts evidence = iota
+	silent               // it names nothing that could be compared
+	extends              // it names something that begins with the identifier
+	begins               // it names a beginning of the identifier
+	holds                // and its range holds all of the identifier
+)
 
 // compare rates every identifier against every item, for what names left open.
-func (c *correlation) compare() {
-	ids := make([]spanned, len(c.sent))
+func (c *correlation) compare(elsewhere func(id string) bool) {
+	c.evidence = make([][]evidence, len(c.sent))
+	ids := make([]comparedID, len(c.sent))
 	for i, id := range c.sent {
-		ids[i] = newSpanned(id)
-	}
-	c.fits = make([][]fit, len(c.sent))
-	for i := range c.fits {
-		c.fits[i] = make([]fit, len(c.items))
+		c.evidence[i], ids[i] = make([]evidence, len(c.items)), newComparedID(id)
 	}
 	for j := range c.items {
-		item := newClue(&c.items[j])
+		low, high, ranged := c.items[j].bounds()
+		bin := c.items[j].BIN
+		numeric, foreign := isDigits(bin), elsewhere != nil && bin != "" && elsewhere(bin)
 		for i, id := range ids {
-			c.fits[i][j] = item.fit(id)
+			if ranged && id.ranged && (id.last < low || high < id.first) {
+				continue // it contradicts
+			}
+			e := compareNames(id.text, bin)
+			switch {
+			case e == contradicts && numeric && !id.numeric:
+				e = silent // a token's card has a BIN, too
+			case e == begins && ranged && id.ranged && low <= id.first && id.last <= high:
+				e = holds
+			}
+			if foreign && e < holds {
+				e = contradicts
+			}
+			c.evidence[i][j] = e
 		}
 	}
 }
 
-// byElimination matches identifiers with items that fit no other identifier,
-// which can make another match plain.
+// A comparedID is an identifier with what to know of it before it is compared with
+// every item.
+type comparedID struct {
+	text        string
+	numeric     bool
+	first, last uint64 // of the numbers that begin with it
+	ranged      bool
+}
+
+func newComparedID(id string) comparedID {
+	c := comparedID{text: id, numeric: isDigits(id)}
+	c.first, c.last, c.ranged = span(id)
+	return c
+}
+
+func compareNames(id, bin string) evidence {
+	switch {
+	case bin == "":
+		return silent
+	case strings.HasPrefix(id, bin):
+		return begins
+	case strings.HasPrefix(bin, id):
+		return extends
+	}
+	return contradicts
+}
+
+// byElimination matches identifiers with items that name a beginning of no other
+// open identifier, which can make another match plain.
 func (c *correlation) byElimination() {
-	claims := make([]int, len(c.items)) // open identifiers that an item fits
-	for i := range c.sent {
-		for j := range c.items {
-			if c.found[i] < 0 && c.fits[i][j] >= fits {
-				claims[j]++
+	claims := make([]int, len(c.items)) // open identifiers of which an item names a beginning
+	claim := func(i, n int) {
+		for j, e := range c.evidence[i] {
+			if e >= begins {
+				claims[j] += n
 			}
+		}
+	}
+	for i, at := range c.found {
+		if at < 0 {
+			claim(i, 1)
 		}
 	}
 	for changed := true; changed; {
 		changed = false
-		for i := range c.sent {
+		for i, at := range c.found {
 			best := -1
-			for j, f := range c.fits[i] {
-				if !c.taken[j] && f >= fits && claims[j] == 1 && (best < 0 || f > c.fits[i][best]) {
+			for j, e := range c.evidence[i] {
+				if at < 0 && !c.taken[j] && e >= begins && claims[j] == 1 && (best < 0 || e > c.evidence[i][best]) {
 					best = j
 				}
 			}
-			if c.found[i] >= 0 || best < 0 {
-				continue
-			}
-			c.match(i, best)
-			changed = true
-			for j, f := range c.fits[i] {
-				if f >= fits {
-					claims[j]--
-				}
+			if best >= 0 {
+				c.match(i, best)
+				claim(i, -1)
+				changed = true
 			}
 		}
 	}
 }
 
+// byPosition matches what is open if all of it is of one kind: items that name
+// something of the identifier at their place, items with a card that name nothing,
+// or items without either. In a mix, such as cards and errors that name nothing,
+// the errors may come first or last and shift the rest. No two may go better with
+// each other's items.
 func (c *correlation) byPosition() {
 	if len(c.sent) != len(c.items) {
 		return
 	}
-	for i, j := range c.found {
-		if j >= 0 && j != i || j < 0 && c.fitsBetterSwapped(i) {
+	var open []int
+	type kind struct{ named, card bool }
+	kinds := map[kind]bool{}
+	for i, at := range c.found {
+		if at == i {
+			continue
+		}
+		e := c.evidence[i][i]
+		if at >= 0 || c.taken[i] || e == contradicts {
 			return
 		}
+		open = append(open, i)
+		kinds[kind{e > silent, e == silent && c.items[i].hasCard()}] = true
 	}
-	for i := range c.sent {
-		if c.found[i] < 0 && c.fits[i][i] >= silent {
-			c.match(i, i)
+	for _, i := range open {
+		for _, k := range open {
+			if len(kinds) > 1 || c.evidence[i][k]+c.evidence[k][i] > c.evidence[i][i]+c.evidence[k][k] {
+				return
+			}
 		}
 	}
-}
-
-// fitsBetterSwapped tells whether identifier i and another open one would go
-// better with each other's items, which speaks against their order.
-func (c *correlation) fitsBetterSwapped(i int) bool {
-	for k, j := range c.found {
-		if j < 0 && c.fits[i][k]+c.fits[k][i] > c.fits[i][i]+c.fits[k][k] {
-			return true
-		}
+	for _, i := range open {
+		c.match(i, i)
 	}
-	return false
-}
-
-// A fit is how well an item goes with an identifier.
-type fit int
-
-const (
-	contradicts fit = iota
-	silent          // the item names nothing that could be compared
-	fits            // one names a beginning of the other
-	holds           // and the item's range holds all of the identifier
-)
-
-// A spanned identifier knows which numbers begin with it.
-type spanned struct {
-	id          string
-	digits      bool
-	first, last uint64
-}
-
-func newSpanned(id string) spanned {
-	s := spanned{id: id, digits: isDigits(id)}
-	if s.digits && len(id) <= rangeDigits {
-		s.first, s.last = span(id)
-	}
-	return s
-}
-
-// A clue is what an item says of the identifier that it is about.
-type clue struct {
-	bin       string
-	low, high uint64
-	ranged    bool
-}
-
-func newClue(r *Result) clue {
-	c := clue{bin: r.BIN}
-	c.low, c.high, c.ranged = r.bounds()
-	return c
-}
-
-func (c *clue) fit(id spanned) fit {
-	held := false
-	if c.ranged && id.digits && len(id.id) <= rangeDigits {
-		if id.last < c.low || c.high < id.first {
-			return contradicts
-		}
-		held = c.low <= id.first && id.last <= c.high
-	}
-	switch {
-	case c.bin == "" || !id.digits:
-		return silent
-	case !strings.HasPrefix(id.id, c.bin) && !strings.HasPrefix(c.bin, id.id):
-		return contradicts
-	case held:
-		return holds
-	}
-	return fits
 }
 
 // echo is the card number or token that the item says it is about, if any.
@@ -240,4 +205,26 @@ func (r *Result) echo() string {
 		return ""
 	}
 	return r.Data.Card.PANOrToken.Reveal()
+}
+
+func (r *Result) hasCard() bool { return r.Data != nil && r.Data.Card != nil }
+
+// isConfusable tells whether one identifier begins with the other, so that in one
+// response the shortened name of the longer could be taken for that of the shorter.
+func isConfusable(a, b string) bool {
+	return len(a) != len(b) && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
+}
+
+// apart puts the lookups into groups in which no two identifiers can be confused. There
+// is one group more for each level that identifiers are nested.
+func apart(lookups []*lookup) (groups [][]*lookup) {
+	for _, l := range lookups {
+		confusable := func(other *lookup) bool { return isConfusable(l.sent, other.sent) }
+		i := slices.IndexFunc(groups, func(group []*lookup) bool { return !slices.ContainsFunc(group, confusable) })
+		if i < 0 {
+			i, groups = len(groups), append(groups, nil)
+		}
+		groups[i] = append(groups[i], l)
+	}
+	return groups
 }

@@ -1,7 +1,10 @@
 package bins
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -38,29 +41,133 @@ func TestCorrelate(t *testing.T) {
 			[]Result{{BIN: "4"}, {Data: &Data{Card: &Card{PANOrToken: NewIdentifier("tok_a")}}}},
 			[]int{1},
 		},
-		{"one is the beginning of another", []string{"400000", "40000099"}, []Result{{BIN: "40000099"}, {BIN: "400000"}}, []int{1, 0}},
 		{
-			"one is the other's cut echo", []string{"400000", "40000099"},
-			[]Result{ranged("400000", "40000099", "40000099"), ranged("400000", "40000000", "40000000")},
-			[]int{1, 0},
+			"same echo, beside a token that is echoed in part", []string{"41111111", "41111101", "tok_abcd1234"},
+			[]Result{ranged("411111", "4111110000", "4111119999"), ranged("411111", "4111110000", "4111119999"), {BIN: "tok_abcd", Error: "unknown"}},
+			[]int{0, 1, 2},
 		},
-		{
-			"one is the other's cut echo, and left out", []string{"400000", "40000099"},
-			[]Result{ranged("400000", "40000099", "40000099")},
-			[]int{-1, -1},
-		},
-		{
-			"two of one echo, in another order", []string{"40000002", "4000000273407660"},
-			[]Result{ranged("40000002", "4000000273000000000", "4000000273999999999"), ranged("40000002", "", "")},
-			[]int{-1, -1},
-		},
+		{"tokens in another order", []string{"tok_a1", "tok_b1"}, []Result{{BIN: "tok_b"}, {BIN: "tok_a"}}, []int{1, 0}},
+		{"another token's", []string{"tok_a1"}, []Result{{BIN: "tok_b"}}, []int{-1}},
 		{"answered for a part of it", []string{"40000"}, []Result{ranged("400000", "40000000", "40000000")}, []int{0}},
 		{"another card's", []string{"411111"}, []Result{{BIN: "555555"}}, []int{-1}},
 		{"out of its range", []string{"4111111111111111"}, []Result{ranged("", "555555", "555555")}, []int{-1}},
 	}
 	for _, tt := range tests {
-		if got := correlate(tt.sent, tt.items); !slices.Equal(got, tt.want) {
+		if got := correlate(tt.sent, tt.items, nil); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestCorrelateGivesNoCardAnother draws services that shorten what they echo, leave
+// items out, add strangers and empty items, and put errors anywhere. No card gets
+// another one's item, and those that an item names exactly get theirs.
+func TestCorrelateGivesNoCardAnother(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	named, unanswered, requests, batches := 0, 0, 0, 20_000
+	for range batches {
+		all := randomBatch(rnd)
+		for _, group := range apart(all) {
+			requests++
+			var sent []string
+			for _, l := range group {
+				sent = append(sent, l.sent)
+			}
+			items, exact := randomResponse(rnd, sent)
+			elsewhere := slices.DeleteFunc(slices.Clone(all), func(l *lookup) bool { return slices.Contains(group, l) })
+			found := correlate(sent, items, (&batch{elsewhere: elsewhere}).isElsewhere)
+			for i, id := range sent {
+				if j := found[i]; j >= 0 && items[j].hasCard() && items[j].Data.Card.CardBrand != id {
+					t.Fatalf("%s of %q got the item of %s: %v", id, sent, items[j].Data.Card.CardBrand, found)
+				} else if exact[id] {
+					if named++; j < 0 || !items[j].hasCard() {
+						unanswered++
+					}
+				}
+			}
+		}
+	}
+	if named < batches || 100*unanswered > named || requests > 3*batches {
+		t.Errorf("%d of %d named cards unanswered, %d requests for %d batches", unanswered, named, requests, batches)
+	}
+}
+
+func randomBatch(rnd *rand.Rand) (batch []*lookup) {
+	ids := map[string]bool{}
+	for range 1 + rnd.IntN(12) {
+		var id strings.Builder
+		fmt.Fprintf(&id, "4000%02d", rnd.IntN(6))
+		for range rnd.IntN(3) { // levels
+			fmt.Fprintf(&id, "%0*d", 2+rnd.IntN(3), rnd.IntN(6))
+		}
+		ids[id.String()] = true
+	}
+	for id := range ids {
+		batch = append(batch, &lookup{sent: id})
+	}
+	slices.SortFunc(batch, func(a, b *lookup) int { return strings.Compare(a.sent, b.sent) })
+	rnd.Shuffle(len(batch), func(i, j int) { batch[i], batch[j] = batch[j], batch[i] })
+	return batch
+}
+
+func randomResponse(rnd *rand.Rand, sent []string) (items []Result, exact map[string]bool) {
+	exact = map[string]bool{}
+	var errors []Result
+	style, shortens := rnd.IntN(4), rnd.IntN(2) == 0
+	for _, id := range sent {
+		item := Result{BIN: id, Data: &Data{Card: &Card{CardBrand: id}}}
+		switch n := rnd.IntN(10); {
+		case n < 5:
+			exact[id] = true
+			items = append(items, item)
+		case n < 7 && shortens:
+			item.BIN = id[:min(len(id), 6)]
+			exact[id] = item.BIN == id
+			items = append(items, item)
+		case n < 8:
+			errors = append(errors, Result{Error: "unknown"})
+		}
+	}
+	for range rnd.IntN(3) {
+		stranger := [...]Result{{}, {BIN: "999999", Data: &Data{Card: &Card{CardBrand: "stranger"}}}, {Error: "one card could not be found"}}[rnd.IntN(3)]
+		items = slices.Insert(items, rnd.IntN(len(items)+1), stranger)
+	}
+	switch style {
+	case 0:
+		items = append(errors, items...)
+	case 1:
+		items = append(items, errors...)
+	default:
+		for _, e := range errors {
+			items = slices.Insert(items, rnd.IntN(len(items)+1), e)
+		}
+	}
+	return items, exact
+}
+
+// TestApart: no identifier of a group begins with another one, and no group is without
+// need.
+func TestApart(t *testing.T) {
+	for want, ids := range map[int][]string{
+		1: {"400000", "400001", "tok"}, 2: {"400000", "40000001", "40000002", "411111"}, 3: {"4000001111", "400000", "40000011", "5"},
+	} {
+		var lookups []*lookup
+		for _, id := range ids {
+			lookups = append(lookups, &lookup{sent: id})
+		}
+		groups, n := apart(lookups), 0
+		for _, group := range groups {
+			n += len(group)
+			for _, a := range group {
+				for _, b := range group {
+					if a != b && strings.HasPrefix(a.sent, b.sent) {
+						t.Errorf("%s and %s share a request", a.sent, b.sent)
+					}
+				}
+			}
+		}
+		if len(groups) != want || n != len(ids) {
+			t.Errorf("%q: %d groups of %d identifiers, want %d", ids, len(groups), n, want)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 func BenchmarkDecode(b *testing.B) {
 	for form, body := range forms(b, syntheticAnswer()) {
 		for name, decoder := range map[string]func() error{
-			"decode":        func() error { _, err := decode(body, false, MaxCards); return err },
+			"decode":        func() error { _, err := decode(body, false, MaxCards, nil); return err },
 			"encoding-json": func() error { _, err := decodeSlowly(body, false); return err },
 			"valid":         func() error { json.Valid(body); return nil },
 		} {

@@ -7,29 +7,27 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/carddata/carddata-go/internal/drift"
 )
 
-// A scanner reads an answer as long as it is certain to read what encoding/json
+// A scanner reads a response as long as it is certain to read what encoding/json
 // would. At anything else it gives up, and encoding/json has the word.
 type scanner struct {
-	body      []byte
-	at        int
-	gaveUp    bool
-	keepRaw   bool
-	expected  int   // items
-	objects   int   // and elements so far
-	followers order // as they last were
-	unescaped []byte
-	item      *item           // that is being read
-	texts     strings.Builder // the strings of one item, in one piece
-	room      int             // bytes that they are guessed to take, as the longest so far
-	kept      int             // bytes that they take
+	body     []byte
+	at       int
+	gaveUp   bool
+	keepRaw  bool
+	expected int             // items
+	objects  int             // and elements so far
+	order    order           // of fields, as it was last
+	item     *item           // that is being read
+	texts    strings.Builder // the strings of one item, in one piece
+	room     int             // bytes that they are guessed to take, as the longest so far
+	kept     int             // bytes that they take
+	report   *drift.Report
 }
-
-// maxSkipped bounds how deep a value of undocumented structure may be nested.
-const maxSkipped = 100
 
 func (s *scanner) giveUp() {
 	s.gaveUp, s.at = true, len(s.body)
@@ -153,50 +151,23 @@ func indexSpecial(b []byte) int {
 
 // text reads the value of a string.
 func (s *scanner) text() string {
+	start := s.at
 	inside, plain := s.quoted()
 	if plain {
 		return s.keep(inside)
 	}
-	var certain bool
-	if s.unescaped, certain = unescape(s.unescaped[:0], inside); !certain {
+	var text string
+	if json.Unmarshal(s.body[start:s.at], &text) != nil {
 		s.giveUp()
 	}
-	return s.keep(s.unescaped)
-}
-
-// unescape appends what the inside of a string stands for, and tells whether it is
-// certain of it.
-func unescape(to, inside []byte) ([]byte, bool) {
-	for {
-		plain, rest, escaped := bytes.Cut(inside, []byte{'\\'})
-		if to = append(to, plain...); !escaped {
-			return to, utf8.Valid(to)
-		}
-		switch c := rest[0]; c {
-		case '"', '\\', '/':
-			to, inside = append(to, c), rest[1:]
-		case 'n':
-			to, inside = append(to, '\n'), rest[1:]
-		case 'u':
-			if len(rest) < 5 {
-				return to, false
-			}
-			code, err := strconv.ParseUint(string(rest[1:5]), 16, 16)
-			if err != nil || utf16.IsSurrogate(rune(code)) {
-				return to, false
-			}
-			to, inside = utf8.AppendRune(to, rune(code)), rest[5:]
-		default:
-			return to, false
-		}
-	}
+	return text
 }
 
 // maxRoom bounds the guess of what an item's strings need.
 const maxRoom = 4 << 10
 
 // keep copies a string to the item's others. An item's strings are kept alive
-// together, but not by those of other items, nor the answer by any.
+// together, but not by those of other items, nor the response by any.
 func (s *scanner) keep(text []byte) string {
 	if s.texts.Cap()-s.texts.Len() < len(text) {
 		s.texts.Reset()
@@ -208,58 +179,46 @@ func (s *scanner) keep(text []byte) string {
 	return s.texts.String()[start:]
 }
 
-// shortInteger reads an integer without a sign and of up to 18 digits, if that is
-// what comes next.
-func (s *scanner) shortInteger() (n int64, ok bool) {
-	end := s.at
-	for ; end < len(s.body) && '0' <= s.body[end] && s.body[end] <= '9'; end++ {
-		n = n*10 + int64(s.body[end]-'0')
-	}
-	digits := end - s.at
-	if digits == 0 || digits > 18 || digits > 1 && s.body[s.at] == '0' || end == len(s.body) {
+// integer reads an integer without a sign, if that is what comes next.
+func (s *scanner) integer() (n int64, ok bool) {
+	text := s.body[s.at : s.at+max(0, bytes.IndexAny(s.body[s.at:], ",}] \t\r\n"))]
+	u, err := strconv.ParseUint(string(text), 10, 63)
+	if err != nil || len(text) > 1 && text[0] == '0' {
 		return 0, false
 	}
-	switch s.body[end] {
-	case '.', 'e', 'E':
-		return 0, false
-	}
-	s.at = end
-	return n, true
+	s.at += len(text)
+	return int64(u), true
 }
 
 // skip reads any value, and returns its text.
-func (s *scanner) skip(depth int) []byte {
-	first := s.next()
-	start := s.at
-	switch first {
-	case '{', '[':
-		closing := first + 2
-		if depth > maxSkipped {
-			s.giveUp()
-		}
-		for ok := s.enter(first, closing); ok; ok = s.more(closing) {
-			if first == '{' {
-				s.name()
-			}
-			s.skip(depth + 1)
-		}
-	case '"':
-		if _, plain := s.quoted(); !plain && !json.Valid(s.body[start:s.at]) {
-			s.giveUp()
-		}
-	case 't':
-		s.word("true")
-	case 'f':
-		s.word("false")
-	case 'n':
-		s.word("null")
-	default:
-		for s.at < len(s.body) && bytes.IndexByte([]byte("+-.0123456789Ee"), s.body[s.at]) >= 0 {
+func (s *scanner) skip() []byte {
+	s.next()
+	start, depth := s.at, 0
+	for {
+		switch s.next() {
+		case '"':
+			s.quoted()
+		case '{', '[':
+			depth++
 			s.at++
+		case '}', ']':
+			depth--
+			s.at++
+		case ',', ':':
+			s.at++
+		default: // a number, or a word
+			end := bytes.IndexAny(s.body[s.at:], `,:{}[]"`+" \t\r\n")
+			if s.at += end; end <= 0 {
+				s.giveUp()
+			}
 		}
-		if !json.Valid(s.body[start:s.at]) {
+		if depth > 0 && !s.gaveUp {
+			continue
+		}
+		text := s.body[start:s.at]
+		if !json.Valid(text) {
 			s.giveUp()
 		}
+		return text
 	}
-	return s.body[start:s.at]
 }

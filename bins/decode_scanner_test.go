@@ -83,7 +83,7 @@ func fill(v reflect.Value, count *int) {
 			}
 		case reflect.Struct:
 			for field, value := range v.Fields() {
-				if field.Tag.Get("json") != "-" {
+				if field.IsExported() && field.Tag.Get("json") != "-" {
 					fill(value, count)
 				}
 			}
@@ -116,6 +116,7 @@ func TestAnswersAreScannedInEveryForm(t *testing.T) {
 	for _, body := range []string{
 		`{}`, `{"cards":null}`, `{"cards":[]}`, ` { "cards" : [ null , { } ] , "page" : [ { "of" : -1.5e+3 } ] } `,
 		`{"cards":[{"bin":"\u0041\u0026\/\"\\\n","error":"\u00e9","since":"\t"}]}`,
+		`{"cards":[{"bin":"\t\ud83d\ude00","error":"\ud83d"},{"bin":"` + "\xff" + `","notes":{"a\u00e9":{"":"\b"}}}]}`,
 		`{"cards":[{"data":null},{"data":{"card":null}},{"data":{"card":{"additional_card_brands":[null,{}]}}}]}`,
 		`{"cards":[{"data":{"card":{"prepaid":"","bin_length":"8","svc_bin_length":-1,"number":{"length":0},"networkfees":null}}}]}`,
 	} {
@@ -126,9 +127,9 @@ func TestAnswersAreScannedInEveryForm(t *testing.T) {
 func TestScannerLeavesWhatItIsUnsureOf(t *testing.T) {
 	for _, body := range []string{
 		``, `null`, `{`, `{}x`, `{"cards":[}`, `{"cards":[],}`, `{"cards":[],"cards":[]}`, `{"CARDS":[]}`, `{"card\u0073":[]}`,
-		`{"card\u017f":[]}`, "{\"card\u017f\":[]}", `{"cards":{}}`, `{"cards":[1]}`, "{\"a\":\"\x01\"}", `{"a":"\x"}`, `{"cards":[{"error":"\b"}]}`, `{"cards":[{"error":"\ud83d\ude00"}]}`, `{"a":01}`, `{"a":truth}`,
+		`{"card\u017f":[]}`, "{\"card\u017f\":[]}", `{"cards":{}}`, `{"cards":[1]}`, "{\"a\":\"\x01\"}", `{"a":"\x"}`, `{"a":01}`, `{"a":truth}`,
 		`{"cards":[{"data":{"card":{"bin_length":1.5}}}]}`, `{"cards":[{"data":{"card":{"prepaid":1}}}]}`, `{"cards":[{"bin":1}]}`,
-		`{"a":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`,
+		`{"a":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`,
 	} {
 		if got, ok := scan([]byte(body), false); ok {
 			t.Errorf("%s: %#v", body, got)

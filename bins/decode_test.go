@@ -24,7 +24,9 @@ func TestFullResponseSurvivesDecodingAndEncoding(t *testing.T) {
 	body := fullResponse(t)
 	resp := decoded(t, body)
 	for _, path := range testkit.Unset(resp) {
-		t.Errorf("%s has no value", path)
+		if !strings.HasSuffix(path, ".Err") && !strings.HasSuffix(path, ".Stale") {
+			t.Errorf("%s has no value", path)
+		}
 	}
 	testkit.SameJSON(t, "the response, decoded and encoded,", testkit.Encoded(t, resp), []byte(body))
 }
@@ -149,7 +151,7 @@ func TestTypeDrift(t *testing.T) {
 		"number":{"length":"16"},"bin_length":"0008","svc_bin_length":"","flagged_for_delete_remaining_wks":"-1",
 		"card_brand":"vIsA","type":"DEBIT","country":{"numeric":"036"},"issuer_currency":"0840"}}}]}`)
 	if c.Number.Length != bins.Stated[int64](16) || c.BINLength != bins.Stated[int64](8) ||
-		c.SVCBINLength.IsStated() || c.FlaggedForDeleteRemainingWks != bins.Stated[int64](-1) {
+		c.SVCBINLength != (bins.Optional[int64]{}) || c.FlaggedForDeleteRemainingWks != bins.Stated[int64](-1) {
 		t.Errorf("integers: %+v", c)
 	}
 	// Whether letter case carries a meaning is not documented, so it stays.
@@ -202,7 +204,7 @@ func TestResultCardInEveryMix(t *testing.T) {
 			continue
 		}
 		item, ok := errors.AsType[*bins.ItemError](err)
-		if !ok || item.Error() != test.err || item.BIN != test.result.BIN || item.Message != test.result.Error {
+		if !ok || item.Error() != test.err || item.BIN() != test.result.BIN || item.Message() != test.result.Error {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,6 +1,5 @@
-// Package bins looks up what is known of cards: brand, type, funding, issuer,
-// country, product, authentication, interchange caps and feature flags, for 1 to
-// 50 cards in a request (interface, endpoint 1).
+// Package bins looks up card metadata: brand, type, funding source, issuer, country,
+// product, authentication requirement, interchange caps and feature flags.
 //
 //	client, err := bins.NewClient("https://bin.example.com", bins.StaticToken(apiKey))
 //	…
@@ -14,45 +13,113 @@
 //		fmt.Println(bins.NewIdentifier(result.BIN), card.CardBrand, card.Country.Alpha2, card.Prepaid.Or(false))
 //	}
 //
+// # The interface
+//
+// The package covers one endpoint (interface, endpoint 1):
+//
+//	POST {bin_url}/bins/multiple
+//	Authorization: Bearer <API_KEY>
+//	Content-Type: application/json
+//
+//	{"cards":[{"card":"45717360"}],"enhanced":true}
+//
+// A request carries 1 to 50 cards; enhanced may be left out. The response is
+//
+//	{"cards":[{"bin":string,"data":{"card":object},"error":string}]}
+//
+// where cards may be null, and the fields of data.card are those of [Card]. The
+// interface does not show the format of a card identifier, the default and the effect
+// of enhanced, the order and the number of the items, when an item has an error, the
+// values of the string fields, the contents of networkfees, status codes, error bodies,
+// rate limits, or what the service does with fewer than 1 or more than 50 cards.
+//
 // # Card identifiers
 //
-// The format of a card identifier is not documented, so that a BIN, a card
-// number or a token travels as it is. An [Identifier] masks itself wherever it is
-// printed.
+// A card identifier is a BIN, a card number or a token. Its format is not documented,
+// so any valid UTF-8 is sent unchanged. An [Identifier] masks itself when printed.
 //
 // # Null is not false
 //
-// The service may leave any member null or out. Strings then read "", nested
-// objects are empty, and booleans and integers are [Optional]: their reader says
-// what "not stated" means for them.
+// The service may send null for any field, or leave it out. Strings then decode to "",
+// nested objects are empty, and booleans and integers are an unset [Optional]: your
+// code decides what "not stated" means.
 //
 // # Any number of cards
 //
-// [Client.LookupAll] takes a sequence of cards of any length and yields one
-// result for each, in order and in bounded memory; it sends each card once, 50 in
-// a request, several requests at a time. [Loader] is for request paths: lookups
-// of many goroutines that come together travel together.
+// [Client.LookupAll] takes a sequence of cards of any length and yields one result for
+// each, in order and in bounded memory. It sends each card once, 50 in a request, with
+// several requests in flight, and pauses while the service fails:
 //
-// Both remember answers in a [MemoryCache], and in any other [Cache] that they
-// are given. Card numbers are never remembered as such. With Ranges they are
-// answered by the range that an earlier answer named, which assumes that the
-// service gives one answer for a range: it does not document that.
+//	for r, err := range client.LookupAll(ctx, cards, bins.BulkOptions{}) {
+//		if r.Index < 0 {
+//			return err // the lookup has ended early
+//		}
+//		if err != nil {
+//			continue // no result for r.Input; the other cards may have theirs
+//		}
+//		card, err := r.Result.Card()
+//		…
+//	}
+//
+// [Loader] is for request paths. It batches single lookups from many goroutines: calls
+// made within a short window share one request:
+//
+//	loader, err := bins.NewLoader(client, bins.LoaderOptions{}) // one for the process
+//	…
+//	result, err := loader.Load(ctx, "45717360") // wherever a card is needed
+//
+// Both keep results in a [MemoryCache], and also in a [Cache] outside the process if
+// they have one. Neither stores full card numbers. With Ranges set, one cached result
+// serves every card in its BIN range. That assumes that all cards of a range have the
+// same result, which is not documented.
 //
 // # Errors
 //
-// Every failed call returns an [*Error]; errors.Is tells conditions apart, such
-// as [ErrRateLimited]. An item that the service could not answer is no failed
-// call: [Result.Card] returns its [*ItemError].
+// Every failed call returns an [*Error]; errors.Is tells conditions apart, such as
+// [ErrRateLimited]. [Error.Condition] names what went wrong, for metrics, and
+// [Error.Retryable] says whether the same call can succeed later.
+//
+// An item without a card does not fail the call: [Result.Card] returns an [*ItemError]
+// for it. Its text can be logged, so it does not quote the service; [Result.Error] does.
+//
+// # Defaults
+//
+//   - Retries: 3 ([WithMaxRetries])
+//   - Retry wait: random, up to 200 ms·2ⁿ and 5 s; after a 429 without Retry-After, up
+//     to 1 s·2ⁿ ([WithRetryWait])
+//   - Retry-After: up to 60 s, every call of the client waits for it; a call that
+//     was asked to wait longer, or beyond its deadline, fails and reports it
+//   - Retry budget: a client starts with 500 tokens, which is also the most. A retry costs
+//     5, after a timeout 10, with another token 0; a call that succeeds at its first
+//     attempt earns 1. Without tokens nothing is retried, and the error says so
+//   - Attempt timeout: 10 s ([WithAttemptTimeout])
+//   - Call timeout: 30 s, if the context has no deadline
+//   - Response: at most 8 MiB ([WithMaxResponseBytes])
+//   - Redirects: none are followed
+//   - Idle connections: kept for 30 s
+//   - Connections: connect 5 s, TLS handshake 5 s, HTTP/1.1, TLS 1.2 and later, the
+//     environment's proxy, headers of 64 KiB at most ([WithTransport], [WithTLSConfig],
+//     [WithProxy])
+//   - Rate limit: none ([WithRateLimit], [WithAdaptiveRate], [WithLimiter])
+//   - Logs: none ([WithLogger])
+//
+// Further options: [WithHeader] and [WithUserAgent] add to each request,
+// [WithTokenSource] replaces the credential, [WithInsecureHTTP] allows http beyond
+// loopback, and [WithHTTPClient] takes a fake.
 //
 // # Retries
 //
-// A lookup only reads. It is repeated up to 3 times, after a random wait, when
-// no connection could be made or it broke, and after 429, 502, 503 and 504; up
-// to twice after a timeout, 408, 500 and any other 5xx but 501 and 505; once after
-// 401 with another token, 421, 425, and an answer that is not HTTP or not the
-// documented JSON. An answer that was cut off counts as a connection that broke.
-// It is not repeated after any other status, a certificate that cannot be
-// trusted, an unknown host name, or an HTML page. The wait never outlasts the deadline, and all repetitions of a
-// client draw on one budget, so that an outage is not answered with a multiple
-// of the load.
+// A lookup only reads, so it can be retried safely. Retries wait a random time and
+// never outlast the deadline:
+//
+//   - up to 3 times if no connection could be made or it broke, also in the middle of
+//     a response, and after 429, 502, 503 and 504
+//   - up to twice after a timeout, 408, 500, and any other 5xx but 501 and 505
+//   - once after 401 with another token, 421, 425, and a response that is not HTTP or
+//     not the documented JSON
+//   - never after any other status, an untrusted certificate, an unknown host name, or
+//     an HTML page
+//
+// All calls of a client share one retry budget, so retries do not multiply the load
+// during an outage.
 package bins

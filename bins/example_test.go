@@ -10,8 +10,8 @@ import (
 	"github.com/carddata/carddata-go/bins"
 )
 
-// Three cards in one request: one is known, one is not, and of the last the
-// service says less.
+// Three cards in one request. One is known, one is unknown, and about the third the
+// service states less.
 func ExampleClient_Lookup() {
 	service := httpmock.NewMockTransport() // stands in for the service
 	service.RegisterResponder("POST", "https://bin.example.com/bins/multiple", httpmock.NewStringResponder(200, `{"cards":[
@@ -74,8 +74,8 @@ func ExampleResult_Card() {
 	// 424242 bins: the item holds neither a card nor an error
 }
 
-// Any http.RoundTripper can carry the requests: here httpmock, in a test of the
-// user's own code that wants to see a service which is down, and then is not.
+// Any http.RoundTripper can carry the requests. Here httpmock plays a service that is
+// down at first, for a test of the caller's own code.
 func ExampleWithHTTPClient() {
 	service := httpmock.NewMockTransport()
 	service.RegisterResponder("POST", "https://bin.example.com/bins/multiple",
@@ -104,8 +104,8 @@ func ExampleWithHTTPClient() {
 	// debit after 2 requests
 }
 
-// A key that is read anew for each request can be rotated without a restart: a
-// key that was replaced meanwhile is refused once, and the request repeated.
+// A key that is read for each request can be rotated without a restart. A key that has
+// just been replaced is refused once, and the request is sent again with the new one.
 func ExampleTokenFunc() {
 	service := httpmock.NewMockTransport()
 	service.RegisterResponder("POST", "https://bin.example.com/bins/multiple", func(r *http.Request) (*http.Response, error) {
@@ -116,7 +116,7 @@ func ExampleTokenFunc() {
 		return httpmock.NewStringResponse(200, `{"cards":[]}`), nil
 	})
 
-	keys := []string{"key-1", "key-2"} // in earnest: a file, a vault, an OAuth 2.0 token source
+	keys := []string{"key-1", "key-2"} // in production: a file, a vault, an OAuth 2.0 token source
 	source := bins.TokenFunc(func(context.Context) (string, error) {
 		key := keys[0]
 		keys = keys[min(1, len(keys)-1):]

@@ -2,24 +2,29 @@ package bins
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/carddata/carddata-go/internal/mask"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// An Identifier is what a card is looked up by: a BIN, a card number or a token.
-// The format is not documented, so that any valid UTF-8 travels as it is.
+// An Identifier is what a card is looked up by: a BIN, a card number or a token
+// (interface, "BIN lookup request", cards[].card). The format is not documented, so any
+// valid UTF-8 is sent unchanged.
 //
-// It masks itself: fmt with every verb and slog show a BIN of up to 8 digits as
-// it is, 4111111111111111 as 411111******1111, and a token as ****; in an
-// unexported field fmt prints an address, and never the value. [Identifier.Reveal]
-// returns it. Compare identifiers with [Identifier.Equal]; == does not compile.
+// An Identifier masks itself in fmt, with every verb, and in slog. A BIN of up to 8
+// digits is printed in full, 4111111111111111 as 411111******1111, and a token as ****.
+// [Identifier.Reveal] returns the value. Compare with [Identifier.Equal]; == does not
+// compile.
 //
-// JSON is data and not a message to people, so encoding/json writes and reads
-// the value itself. slog's JSON handler encodes lists, maps and structs that way:
-// log one identifier at a time.
+// encoding/json reads and writes the value unmasked, because JSON is data. slog's JSON
+// handler uses encoding/json for lists, maps and structs: log one identifier at a time.
 type Identifier struct {
 	_ [0]func() // == would compare addresses
 	// fmt prints a pointer as an address, where it cannot call methods, and a string
@@ -27,7 +32,8 @@ type Identifier struct {
 	value *string
 }
 
-// NewIdentifier returns the Identifier of a card.
+// NewIdentifier returns the Identifier of a card. An empty string makes the zero
+// Identifier.
 func NewIdentifier(card string) Identifier {
 	if card == "" {
 		return Identifier{}
@@ -43,10 +49,10 @@ func (id Identifier) Reveal() string {
 	return *id.value
 }
 
-// IsZero tells whether the identifier is empty.
+// IsZero reports whether the identifier is empty.
 func (id Identifier) IsZero() bool { return id.value == nil }
 
-// Equal tells whether two identifiers are the same.
+// Equal reports whether two identifiers have the same value.
 func (id Identifier) Equal(other Identifier) bool { return id.Reveal() == other.Reveal() }
 
 // String returns the masked form.
@@ -60,7 +66,7 @@ func (id Identifier) Format(state fmt.State, verb rune) {
 // LogValue logs the masked form.
 func (id Identifier) LogValue() slog.Value { return slog.StringValue(id.String()) }
 
-// MarshalJSON writes the value itself.
+// MarshalJSON writes the value unmasked.
 func (id Identifier) MarshalJSON() ([]byte, error) { return json.Marshal(id.Reveal()) }
 
 // UnmarshalJSON reads a string; null leaves the identifier empty.
@@ -70,5 +76,126 @@ func (id *Identifier) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*id = NewIdentifier(card)
+	return nil
+}
+
+// An Optional is a boolean or an integer that the service may send as null, or leave
+// out. It is then "not stated", which is neither false nor 0: those would route a
+// payment differently. The zero value is "not stated". Optionals compare with ==.
+//
+//	if prepaid, stated := card.Prepaid.Get(); stated && prepaid { … }
+//	length := card.Number.Length.Or(16)
+type Optional[T bool | int64] struct {
+	value  T
+	stated bool
+}
+
+// Stated returns an Optional with a value, for tests and fakes.
+func Stated[T bool | int64](value T) Optional[T] { return Optional[T]{value, true} }
+
+// Get returns the value and true, or zero and false if none is stated.
+func (o Optional[T]) Get() (value T, stated bool) { return o.value, o.stated }
+
+// Or returns the value, or unstated if none is stated.
+func (o Optional[T]) Or(unstated T) T {
+	if !o.stated {
+		return unstated
+	}
+	return o.value
+}
+
+// String returns the value, or "not stated".
+func (o Optional[T]) String() string {
+	if !o.stated {
+		return "not stated"
+	}
+	return fmt.Sprint(o.value)
+}
+
+// MarshalJSON writes the value, or null if none is stated.
+func (o Optional[T]) MarshalJSON() ([]byte, error) {
+	if !o.stated {
+		return []byte("null"), nil
+	}
+	return json.Marshal(o.value)
+}
+
+// UnmarshalJSON reads a value or null. It also reads an integer from a string of
+// digits, such as "16", and takes an empty string for null.
+func (o *Optional[T]) UnmarshalJSON(data []byte) error {
+	*o = Optional[T]{}
+	if string(data) == "null" || string(data) == `""` {
+		return nil
+	}
+	if _, integer := any(o.value).(int64); integer {
+		if digits, err := strconv.Unquote(string(data)); err == nil {
+			// Anything else stays a string, and is refused as one.
+			if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
+				data = strconv.AppendInt(nil, n, 10)
+			}
+		}
+	}
+	if err := json.Unmarshal(data, &o.value); err != nil {
+		if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			// It quotes a number that does not fit, which may be a card's.
+			mismatch.Value, _, _ = strings.Cut(mismatch.Value, " ")
+		}
+		return err
+	}
+	o.stated = true
+	return nil
+}
+
+// mayBeCardNumber tells whether an identifier holds as many digits as a card
+// number has, in whatever notation and script.
+func mayBeCardNumber(id string) bool {
+	digits := 0
+	for _, r := range id {
+		if unicode.IsDigit(r) {
+			digits++
+		}
+	}
+	return digits >= cardNumberDigits
+}
+
+// cardNumberDigits is the least that a card number has.
+const cardNumberDigits = 12
+
+// truncatePAN is what is sent for a card: what may be a card number shortened to a
+// prefix, if one is asked for.
+func truncatePAN(card string, prefix int) string {
+	if prefix == 0 || !mayBeCardNumber(card) {
+		return card
+	}
+	digits := make([]rune, 0, len(card))
+	for _, r := range card {
+		if unicode.IsDigit(r) {
+			digits = append(digits, r)
+		}
+	}
+	return string(digits[:prefix])
+}
+
+// checkPrefix refuses lengths that would let card numbers through.
+func checkPrefix(length int) error {
+	if length < 0 || length >= cardNumberDigits {
+		return transport.Invalid("the prefix length is %d, 0 to %d allowed", length, cardNumberDigits-1)
+	}
+	return nil
+}
+
+// maxCardBytes bounds an identifier where many travel together. Tokens stay far
+// below it.
+const maxCardBytes = 4 << 10
+
+// checkCard refuses what no request could carry, so that one card does not fail
+// the others.
+func checkCard(card string) error {
+	switch {
+	case len(card) > maxCardBytes:
+		return transport.Invalid("the card has %d bytes, %d allowed", len(card), maxCardBytes)
+	case !utf8.ValidString(card):
+		return transport.Invalid("the card is not valid UTF-8")
+	}
 	return nil
 }

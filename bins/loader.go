@@ -1,214 +1,396 @@
 package bins
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// LoaderOptions configure a [Loader]. The zero value is good.
+// LoaderOptions configure a [Loader]. The zero value is a good choice.
 type LoaderOptions struct {
-	// Enhanced is sent with every request, as [LookupRequest.Enhanced].
+	// Enhanced is sent with every request: see [LookupRequest.Enhanced].
 	Enhanced *bool
-	// Window is how long a request waits for further cards, and so the most that
-	// a lone card waits. Zero is 2 milliseconds; below zero a card waits for none.
+	// Window is how long a request waits for further cards: the most that batching
+	// delays a card. Zero is 2 milliseconds; below zero a card does not wait.
 	Window time.Duration
-	// PrefixLength and Ranges are as in [BulkOptions].
+	// PrefixLength is the number of digits sent of identifiers with 12 digits or more, 1
+	// to 11; zero sends identifiers unchanged: see [BulkOptions.PrefixLength]. Results
+	// are cached by what is sent.
 	PrefixLength int
-	Ranges       bool
-	// Cache is where answers are looked for first and kept afterwards. Nil is a
-	// [MemoryCache] of the loader's own.
+	// Ranges lets one result serve its whole BIN range: see [BulkOptions.Ranges].
+	Ranges bool
+	// Memory caches results. Nil is a [MemoryCache] of the loader's own, with the
+	// default options.
+	Memory *MemoryCache
+	// Cache is a second cache, outside the process. It is asked for what Memory does not
+	// have, and stores the results of requests. Nil is none.
 	Cache Cache
-	// Shared hands the same Data to all whom the memory has an answer for, which
-	// takes a fifth of the time of a copy for each, and no allocation. None of them
-	// may change it then. An answer in use takes some 2 KB more.
-	Shared bool
+	// MaxDetached is the most requests that may go on after all their callers have given
+	// up. Their results are cached for later callers; otherwise a service slower than
+	// the callers' deadlines would never fill the cache. They are not retried, and end
+	// after 30 seconds. Zero is 16; below zero such requests are canceled.
+	MaxDetached int
 }
 
-// A Loader answers single lookups of many goroutines: those that come within a
-// short window travel in one request, and the same card is asked for once. It is
-// made by [NewLoader] and safe for concurrent use. It needs no closing: no
-// goroutine of it runs while nobody waits. How many requests are in flight is
-// bounded by the client's rate limit alone. What a token source, a limiter, a cache
-// or an HTTP transport panics with reaches those who wait.
+// A Loader looks up single cards for many goroutines, as in a checkout. Calls within a
+// short window share one request, concurrent calls for the same card are de-duplicated,
+// and results are cached.
+//
+// Make one with [NewLoader] when the program starts, and call [Loader.Load] on it for
+// each card; calls of the zero value fail with [ErrInvalidArgument]. It is safe for
+// concurrent use, holds no background goroutines, and needs no Close. Only calls from
+// different goroutines share requests: in a loop, each Load waits for a request of its
+// own, so use [Client.LookupAll] for a list of cards.
+//
+// Only the client's rate limit bounds the number of requests in flight. If a token
+// source, a limiter, a cache or an HTTP transport panics, the panic reaches the callers
+// that wait.
 type Loader struct {
-	client  *Client
-	o       LoaderOptions
-	answers *answerStore
+	client *Client
+	o      LoaderOptions
+	opts   []Option
+	store  *store
 
-	mu      sync.Mutex
-	filling *shipment            // nil: none
-	flying  map[string]*shipment // by identifier, until answered
+	loads, hits, stale, coalesced, requests atomic.Int64
+	ended                                   atomic.Int64 // requests
+
+	mu       sync.Mutex
+	pending  []*load          // that wait for further cards; most often one
+	inFlight map[string]*load // by identifier, until its result is there
+	detached int              // requests that all their callers have left
+	renewal  backoff          // of stale results
 }
 
-// A shipment is one request of a loader. Its lookups are written before answered
-// is closed, and read afterwards.
-type shipment struct {
-	lookups  []*lookup
-	waiters  int
-	answered chan struct{}
-	panicked any
-	timer    *time.Timer
-	ctx      context.Context
-	cancel   context.CancelFunc
+// LoaderStats count what a loader has done so far.
+type LoaderStats struct {
+	Loads     int64 // calls of Load with a usable card
+	Hits      int64 // calls served from memory
+	Stale     int64 // hits with an expired result; see [CacheOptions.StaleFor]
+	Coalesced int64 // calls that joined another call for the same card
+	Requests  int64 // requests sent, retries included
 }
 
-// NewLoader returns a loader that sends through c, with its options.
-func NewLoader(c *Client, o LoaderOptions) (*Loader, error) {
+// Stats returns what the loader has done so far.
+func (l *Loader) Stats() LoaderStats {
+	return LoaderStats{l.loads.Load(), l.hits.Load(), l.stale.Load(), l.coalesced.Load(), l.requests.Load()}
+}
+
+// NewLoader returns a loader that sends its requests with c. opts are the options of
+// each request. It fails with [ErrInvalidArgument] if NewClient did not make c, or if
+// PrefixLength or an option is unusable.
+func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
 	if c == nil || c.core == nil {
 		return nil, &Error{Operation: "new loader", Err: transport.Invalid("the client was not made by NewClient")}
 	}
-	if err := checkPrefix(o.PrefixLength); err != nil {
+	if err := cmp.Or(checkPrefix(o.PrefixLength), c.core.CheckOptions(opts)); err != nil {
 		return nil, &Error{Operation: "new loader", Err: err}
 	}
-	if o.Window == 0 {
-		o.Window = 2 * time.Millisecond
-	}
+	o.Window = cmp.Or(o.Window, 2*time.Millisecond)
+	o.MaxDetached = cmp.Or(o.MaxDetached, 16)
 	return &Loader{
-		client: c, o: o,
-		answers: newAnswerStore("load", o.Cache, defaultEntries, o.Enhanced, o.Ranges),
-		flying:  map[string]*shipment{},
+		client: c, o: o, opts: opts,
+		store:    newStore("load", o.Memory, defaultEntries, o.Cache, o.Enhanced, o.Ranges),
+		inFlight: map[string]*load{},
 	}, nil
 }
 
-// Load looks up one card. The result is a copy of the caller's own, unless it is
-// to be [LoaderOptions.Shared]; out of the cache, PANOrToken and CorrelationID are
-// "". The error is an [*Error]: the failure of the request, [ErrMissing], the end of
-// ctx, or [ErrLocalLimit] at once when the service has asked for a pause beyond the
-// deadline. That the service knows nothing of the card is no error: see
-// [Result.Card].
+// Load looks up one card (interface, endpoint 1). You may change the result. In a result
+// from the cache, PANOrToken and CorrelationID are "". An unknown card is not an error:
+// see [Result.Card]. It is cached as well: see [CacheOptions.NegativeTTL]. An empty card
+// is sent as an item without one.
 //
-// The caller's cancellation and deadline are its own: the request goes on for
-// the others that wait for it, and ends when nobody does. It has the same 30
-// seconds as a lookup without a deadline: give ctx the deadline that you can wait.
-// A request that the service refuses fails all its cards; [Client.Lookup] asks for
-// one alone.
+// A Loader has no circuit breaker. While the service hangs, each Load of a card that is
+// not cached takes until its deadline; with [CacheOptions.StaleFor] a card that was
+// cached once has its result at once.
+//
+// Every error is an [*Error]: the failure of the request, [ErrMissing], the end of ctx,
+// or [ErrLocalLimit], as soon as the service asks for a pause that outlasts the deadline.
+// The last two also match what the request has met so far, such as [ErrServer] or
+// [ErrRateLimited]. If the service refuses a request, all its cards fail: look one up
+// alone with [Client.Lookup].
+//
+// The call ends at the deadline of ctx, or after 30 seconds if ctx has none. ctx ends
+// only this call: the request goes on for other callers that wait for it, or as
+// [LoaderOptions.MaxDetached] says if there are none, for at most 30 seconds. The request
+// has the context values, such as a trace, of the caller that began it.
 func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
+	fail := func(err error) (Result, error) { return Result{}, &Error{Operation: "load", Err: err} }
 	switch {
 	case l == nil || l.client == nil:
-		return Result{}, &Error{Operation: "load", Err: transport.Invalid("the loader was not made by NewLoader")}
+		return fail(transport.Invalid("the loader was not made by NewLoader"))
 	case ctx == nil:
-		return Result{}, &Error{Operation: "load", Err: transport.Invalid("the context is nil")}
+		return fail(transport.Invalid("the context is nil"))
 	case ctx.Err() != nil:
-		return Result{}, &Error{Operation: "load", Err: transport.Ended(ctx)}
+		return fail(transport.Ended(ctx))
 	}
-	id := outgoing(card, l.o.PrefixLength)
-	if e := l.answers.remembered(id); e != nil && l.o.Shared {
-		return e.sharedResult(id), nil
-	} else if e != nil {
-		return e.result(id), nil
-	}
+	id := truncatePAN(card, l.o.PrefixLength)
 	if err := checkCard(id); err != nil {
-		return Result{}, &Error{Operation: "load", Err: err}
+		return fail(err)
 	}
-	if paused := l.client.core.Paused(ctx, "load"); paused != nil {
-		return Result{}, (*Error)(paused)
+	l.loads.Add(1)
+	known, shared := l.find(ctx, id)
+	if _, bounded := ctx.Deadline(); !bounded && known == nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, max(0, l.o.Window)+loadTimeout)
+		defer cancel()
 	}
-	s := l.join(id)
-	select {
-	case <-s.answered:
-	case <-ctx.Done():
-		l.leave(s)
-		return Result{}, &Error{Operation: "load", Err: transport.Ended(ctx)}
-	}
-	if s.panicked != nil {
-		panic(s.panicked) // here, where the caller can recover
-	}
-	for _, lookup := range s.lookups {
-		if lookup.sent == id {
-			return lookup.result(id), lookup.err
+	for ; known == nil; known, shared = l.find(ctx, id) {
+		if err := l.wait(ctx, shared); err != nil {
+			return Result{}, err
 		}
+		if shared.panicked != nil {
+			panic(shared.panicked) // here, where the caller can recover
+		}
+		i := slices.IndexFunc(shared.lookups, func(own *lookup) bool { return own.sent == id })
+		switch own := shared.lookups[i]; {
+		case own.err == nil:
+			return own.result.clone(), nil
+		case !shared.abandoned || ctx.Err() != nil:
+			return Result{}, own.err
+		}
+		// It failed because nobody waited for it at a time: this caller asks anew.
 	}
-	return Result{}, l.answers.missing()
+	l.hits.Add(1)
+	r := known.result(id)
+	if r.Stale = known.isExpired(0); r.Stale {
+		l.stale.Add(1)
+		l.renew(ctx, id)
+	}
+	return r, nil
 }
 
-// join finds or makes the shipment that brings id.
-func (l *Loader) join(id string) *shipment {
+// A load is one request of a loader. Its lookups are written before done is
+// closed, and read afterwards.
+type load struct {
+	lookups  []*lookup
+	done     chan struct{}
+	panicked any
+
+	// When window ends, the request is sent. ctx ends as soon as nobody waits, and with
+	// it what has not begun: waits and retries. wireCtx ends the request on the wire,
+	// which may go on.
+	window, ctx, wireCtx            context.Context
+	closeWindow, cancel, cancelWire context.CancelFunc
+
+	// The loader's lock guards these.
+	waiters   int
+	deadline  time.Time // the earliest of theirs
+	sent      bool
+	detached  bool // and counted as such
+	abandoned bool // nobody waited for it, when it could still have been retried
+	attempts  int
+	failed    *transport.Failure // of the last attempt that failed
+	retrying  chan struct{}      // closed when the next attempt fails
+}
+
+// find returns what the memory has for id, or else the request that brings it, for which
+// the caller then waits.
+func (l *Loader) find(ctx context.Context, id string) (known *entry, shared *load) {
+	ended := l.ended.Load()
+	if known = l.store.findStale(id); known != nil {
+		return known, nil
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s := l.flying[id]; s != nil {
-		s.waiters++
-		return s
-	}
-	s := l.filling
-	if s == nil {
-		s = &shipment{answered: make(chan struct{})}
-		s.ctx, s.cancel = context.WithCancel(context.Background())
-		l.filling = s
-		s.timer = time.AfterFunc(max(0, l.o.Window), func() { l.depart(s) })
-	}
-	s.waiters++
-	s.lookups = append(s.lookups, &lookup{sent: id})
-	l.flying[id] = s
-	if len(s.lookups) == MaxCards {
-		l.filling = nil
-		if s.timer.Stop() {
-			go l.deliver(s)
+	if l.ended.Load() != ended { // a request has, and may have left the result in memory
+		if known = l.store.findStale(id); known != nil {
+			return known, nil
 		}
 	}
-	return s
-}
-
-// depart closes a shipment whose window has passed, and sends it.
-func (l *Loader) depart(s *shipment) {
-	l.mu.Lock()
-	if l.filling == s {
-		l.filling = nil
+	if shared = l.inFlight[id]; shared != nil {
+		l.coalesced.Add(1)
+	} else {
+		shared = l.add(ctx, id)
 	}
-	l.mu.Unlock()
-	l.deliver(s)
+	shared.waiters++
+	if deadline, ok := ctx.Deadline(); ok && deadline.Before(shared.deadline) {
+		shared.deadline = deadline
+	}
+	return nil, shared
 }
 
-func (l *Loader) deliver(s *shipment) {
-	defer s.cancel()
-	d := delivery{}
-	defer func() {
-		if d.answers == nil && d.err == nil {
-			d.broke(recover())
-			s.panicked = d.panicked
-		}
+// wait waits for the end of a request or of ctx. It does not wait if the service has
+// asked for a pause that outlasts ctx, which it may do in response to this request.
+func (l *Loader) wait(ctx context.Context, b *load) error {
+	for {
 		l.mu.Lock()
-		l.land(s)
+		retrying := b.retrying
 		l.mu.Unlock()
-		close(s.answered)
-		l.answers.share(context.WithoutCancel(s.ctx), d.values)
-	}()
-	rest := l.answers.resolve(s.ctx, s.lookups)
-	if len(rest) == 0 {
-		d.answers = []answer{}
-		return
-	}
-	d = l.client.ask(s.ctx, l.answers, rest, l.o.Enhanced, lookupHow{})
-	l.answers.keep(d.answers)
-	d.give(rest)
-	for _, l := range rest {
-		l.rest() // its receivers come at once, and each needs its own
+		end := l.client.core.Throttled(ctx, "load")
+		if end == nil {
+			select {
+			case <-b.done:
+				return nil
+			case <-retrying:
+				continue
+			case <-ctx.Done():
+				end = &transport.Failure{Operation: "load", Err: transport.Ended(ctx)}
+			}
+		}
+		l.leave(b)
+		return l.leaveError(b, end)
 	}
 }
 
-// land makes room for other shipments with the same identifiers.
-func (l *Loader) land(s *shipment) {
-	for _, lookup := range s.lookups {
-		if l.flying[lookup.sent] == s {
-			delete(l.flying, lookup.sent)
+// leaveError is the error of a caller that leaves, and tells what the request has met.
+func (l *Loader) leaveError(b *load, end *transport.Failure) *Error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := Error(*end)
+	if b.failed != nil {
+		e = Error(*b.failed)
+		e.Operation, e.Err = end.Operation, transport.NewError(end.Err.Error()+": "+e.Err.Error(), end.Err, e.Err)
+	}
+	e.Attempts = b.attempts
+	return &e
+}
+
+// observe takes note of each attempt of a request.
+func (l *Loader) observe(b *load, attempts int, failed *transport.Failure) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b.attempts = attempts
+	if failed == nil {
+		l.requests.Add(1)
+		return
+	}
+	b.failed = failed
+	close(b.retrying)
+	b.retrying = make(chan struct{})
+}
+
+// renew asks for a card whose result is stale, with nobody waiting.
+func (l *Loader) renew(ctx context.Context, id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.inFlight[id] == nil && l.detached < l.o.MaxDetached && l.renewal.isOver() {
+		if b := l.add(ctx, id); b.waiters == 0 {
+			l.detach(b)
 		}
 	}
 }
 
-// leave ends a request that nobody waits for any more. Whoever comes after that
-// starts another.
-func (l *Loader) leave(s *shipment) {
+// detach lets a request go on although nobody waits, if there are not too many such.
+func (l *Loader) detach(b *load) {
+	if !b.detached && l.detached < l.o.MaxDetached {
+		b.detached = true
+		l.detached++
+	}
+}
+
+// add puts id into a request that waits for further cards.
+func (l *Loader) add(ctx context.Context, id string) *load {
+	i := slices.IndexFunc(l.pending, func(b *load) bool { return b.canHold(id) })
+	if i < 0 {
+		i = len(l.pending)
+		window := max(0, l.o.Window)
+		b := &load{done: make(chan struct{}), retrying: make(chan struct{}), deadline: time.Now().Add(window + loadTimeout)}
+		b.wireCtx, b.cancelWire = context.WithDeadline(context.WithoutCancel(ctx), b.deadline)
+		b.ctx, b.cancel = context.WithCancel(b.wireCtx)
+		b.window, b.closeWindow = context.WithTimeout(b.ctx, window)
+		l.pending = append(l.pending, b)
+		go l.send(b)
+	}
+	b := l.pending[i]
+	b.lookups = append(b.lookups, &lookup{sent: id})
+	l.inFlight[id] = b
+	if len(b.lookups) == MaxCards {
+		l.removePending(b)
+		b.closeWindow()
+	}
+	return b
+}
+
+// loadTimeout is that of a lookup without a deadline.
+const loadTimeout = 30 * time.Second
+
+// canHold tells whether id may share the request.
+func (b *load) canHold(id string) bool {
+	return !slices.ContainsFunc(b.lookups, func(other *lookup) bool { return isConfusable(id, other.sent) })
+}
+
+func (l *Loader) removePending(b *load) {
+	l.pending = slices.DeleteFunc(l.pending, func(other *load) bool { return other == b })
+}
+
+// send sends a request when it is full or its window has passed.
+func (l *Loader) send(b *load) {
+	defer b.cancelWire()
+	<-b.window.Done()
+	l.mu.Lock()
+	l.removePending(b)
+	b.sent = true
+	ctx, cancel := context.WithDeadline(b.wireCtx, b.deadline)
+	l.mu.Unlock()
+	defer cancel()
+	r := &response{}
+	ended := false
+	defer func() {
+		if !ended {
+			r.err, b.panicked = errPanicked, cmp.Or(recover(), any(errPanicked))
+		}
+		l.remove(b, r.err)
+		close(b.done)
+		l.store.share(b.wireCtx, r.values)
+	}()
+	if missed := l.store.fetch(ctx, b.lookups); len(missed) > 0 {
+		call := transport.Call{RequestContext: b.wireCtx, Observe: func(attempts int, failed *transport.Failure) { l.observe(b, attempts, failed) }}
+		r = l.store.request(b.ctx, l.client, missed, call, l.opts, l.isElsewhere(b))
+		r.values = l.store.keep(missed)
+		for _, lookup := range missed {
+			lookup.err = cmp.Or(r.err, lookup.err)
+		}
+	}
+	ended = true
+}
+
+// isElsewhere tells which identifiers other requests ask for.
+func (l *Loader) isElsewhere(b *load) func(id string) bool {
+	return func(id string) bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		other := l.inFlight[id]
+		return other != nil && other != b
+	}
+}
+
+// remove makes room for other requests when one has ended.
+func (l *Loader) remove(b *load, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s.waiters--; s.waiters > 0 {
+	for _, lookup := range b.lookups {
+		delete(l.inFlight, lookup.sent)
+	}
+	l.ended.Add(1)
+	b.sent = false
+	if b.detached {
+		l.detached--
+	}
+	if !errors.Is(b.wireCtx.Err(), context.Canceled) { // by its callers
+		l.renewal.settle(err == nil)
+	}
+}
+
+// leave is called when a caller waits no longer. What nobody waits for any more is not
+// begun and not retried; on the wire it goes on.
+func (l *Loader) leave(b *load) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b.waiters--; b.waiters > 0 {
 		return
 	}
-	s.cancel()
-	s.timer.Stop()
-	if l.filling == s {
-		l.filling = nil
+	b.abandoned = true
+	b.cancel()
+	if b.sent {
+		l.detach(b)
 	}
-	l.land(s)
+	if !b.detached {
+		b.cancelWire()
+	}
 }

@@ -18,29 +18,32 @@ import (
 // [Client.LookupAll] takes any number.
 const MaxCards = 50
 
-// A LookupRequest asks for 1 to [MaxCards] cards (interface, "BIN lookup
-// request"). [Cards] makes the list of plain strings.
+// A LookupRequest asks for 1 to [MaxCards] cards (interface, "BIN lookup request").
 type LookupRequest struct {
+	// Cards are the cards to look up, 1 to [MaxCards] of them. [Cards] makes the list
+	// from strings. Whether a card may occur twice is not documented.
 	Cards []LookupCard `json:"cards"`
 
-	// Enhanced switches the enhanced lookup on or off. Nil leaves the member out,
-	// which asks for the service's default; neither that default nor the effect
-	// is documented. Set it with new(true).
+	// Enhanced switches the enhanced lookup on or off: set it with new(true). Nil
+	// leaves the field out, so the service's default applies. Neither the default nor
+	// the effect is documented.
 	Enhanced *bool `json:"enhanced,omitzero"`
 
-	// KeepRaw keeps each item's JSON in [Result.Raw], to reach members that the
-	// documentation does not name. It costs memory for as long as the result is
-	// held.
+	// KeepRaw keeps each item's JSON in [Result.Raw], so that you can read fields that
+	// are not documented. It costs memory for as long as the result is held. It is not
+	// sent.
 	KeepRaw bool `json:"-"`
 }
 
-// A LookupCard is one element of a request. JSON of it is the data itself, also
-// where slog's JSON handler encodes a list: see [Identifier].
+// A LookupCard is one element of [LookupRequest.Cards]. Its JSON holds the card
+// unmasked, even when slog's JSON handler encodes a list of them: see [Identifier].
 type LookupCard struct {
+	// Card is a BIN, a card number or a token, in valid UTF-8. Its format is not
+	// documented, nor whether it is required: an empty one is left out.
 	Card Identifier `json:"card,omitzero"`
 }
 
-// Cards makes the elements of a request.
+// Cards makes [LookupRequest.Cards] from strings. It checks nothing: Lookup does.
 func Cards(cards ...string) []LookupCard {
 	list, values := make([]LookupCard, len(cards)), slices.Clone(cards)
 	for i := range values {
@@ -51,7 +54,7 @@ func Cards(cards ...string) []LookupCard {
 	return list
 }
 
-// LogValue logs how many cards are asked for, and none of them.
+// LogValue logs the number of cards, and no card.
 func (r LookupRequest) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int("cards", len(r.Cards)))
 }
@@ -59,131 +62,165 @@ func (r LookupRequest) LogValue() slog.Value {
 // LogValue logs the card masked.
 func (c LookupCard) LogValue() slog.Value { return c.Card.LogValue() }
 
-// A LookupResponse is the answer (interface, "BIN lookup response").
+// A LookupResponse holds the results of one request (interface, "BIN lookup
+// response").
 type LookupResponse struct {
-	// Cards is nil when the service answered null or left it out, which is no
-	// failure. Neither the order of the items nor that there is one for every card
-	// is documented, and neither is what an item's BIN repeats of a longer
-	// identifier: expect a beginning of it.
+	// Cards are the result items. It is nil, without an error, when the service sent
+	// null or left it out. The order of the items is not documented, nor is there
+	// always one for each card: match them by [Result.BIN].
 	Cards []Result `json:"cards"`
 
-	// RequestID is the id that the service gave the request, to quote to its
-	// support; "" if it gave none.
+	// RequestID is the request id from the response header, to quote to the service's
+	// support; "" if there is none. The header is not documented: X-Request-Id,
+	// X-Correlation-Id and Request-Id are read.
 	RequestID string `json:"-"`
+
+	header func() http.Header // of which fmt prints an address
 }
 
-// Format prints the response with its items masked.
+// Header returns the response header, for example to read quotas, Deprecation or
+// Sunset. It is nil in a LookupResponse that you made yourself. Do not change it. It is
+// never printed.
+func (r *LookupResponse) Header() http.Header {
+	if r.header == nil {
+		return nil
+	}
+	return r.header()
+}
+
+// Format prints the response with its items masked, whatever the verb.
 func (r LookupResponse) Format(state fmt.State, verb rune) {
-	type plain LookupResponse
-	p := plain(r)
-	p.RequestID = transport.Printable(p.RequestID)
-	fmt.Fprintf(state, fmt.FormatString(state, verb), p)
+	type plain struct {
+		Cards     []Result
+		RequestID string
+	}
+	fmt.Fprintf(state, fmt.FormatString(state, verb), plain{r.Cards, transport.Loggable(r.RequestID)})
 }
 
-// LogValue logs how many items were answered, and none of them.
+// LogValue logs the number of items and the request id, and no item.
 func (r LookupResponse) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int("cards", len(r.Cards)), slog.String("request_id", transport.Printable(r.RequestID)))
+	return slog.GroupValue(slog.Int("cards", len(r.Cards)), slog.String("request_id", transport.Loggable(r.RequestID)))
 }
 
-// A Result is one item of the answer. When an item holds Error and when Data is
-// not documented, so that any mix of the two is passed on. [Result.Card] reads
-// both. Its JSON is the data whole: do not log that of lists of results.
+// A Result is one item of a response (interface, "BIN lookup response"). When an item
+// has an error instead of data is not documented, so it may have both, or neither.
+// [Result.Card] handles all cases. Its JSON holds everything unmasked: do not log it.
 type Result struct {
-	BIN   string `json:"bin"`
-	Data  *Data  `json:"data"`  // nil when null or absent
-	Error string `json:"error"` // "" when null or absent
+	// BIN is the item's bin, as the service sent it. For a longer identifier it is
+	// usually its beginning, but that is not documented. It may be a card number: it is
+	// masked when printed.
+	BIN string `json:"bin"`
+	// Data holds the card; nil when null or absent.
+	Data *Data `json:"data"`
+	// Error is the service's error text; "" when null or absent. Its values are not
+	// documented. It is never printed.
+	Error string `json:"error"`
 
-	// Raw is the whole item, unknown members included, if [LookupRequest.KeepRaw]
-	// asked for it.
+	// Err says which field of the item has an undocumented JSON type. It matches
+	// [ErrBadResponse]. BIN is still set if it could be read. Other items are not
+	// affected.
+	Err error `json:"-"`
+
+	// Stale is true if the result has expired and was served from a cache because the
+	// service fails or has not responded yet: see [CacheOptions.StaleFor].
+	Stale bool `json:"-"`
+
+	// Raw is the item's JSON, with all unknown fields. It is nil unless
+	// [LookupRequest.KeepRaw] is set.
 	Raw json.RawMessage `json:"-"`
 }
 
-// Card returns the item's card, and an [*ItemError] when the item carries an
-// error or no card. An item that carries both a card and an error returns both.
+// Card returns the item's card. It returns an [*ItemError] if the item has an error
+// or no card, and both if the item has both: whether that card counts is not documented.
+// An error that matches [ErrBadResponse] says that the item could not be read. Any other
+// usually means that the card is unknown, and [ItemError.Message] has the service's words.
 func (r *Result) Card() (*Card, error) {
 	var card *Card
 	if r.Data != nil {
 		card = r.Data.Card
 	}
 	if card == nil || r.Error != "" {
-		return card, &ItemError{BIN: r.BIN, Message: r.Error}
+		return card, newItemError(r)
 	}
 	return card, nil
 }
 
-// Format prints the result with its BIN masked, in case the service echoed a
-// card number, and without Raw.
+// Format prints the result with its BIN masked, because the service may echo a card
+// number, and "****" for an error. fmt does not call it for %w and %p, which print the
+// exported fields: do not use them.
 func (r Result) Format(state fmt.State, verb rune) {
-	type plain Result
-	p := plain(r)
-	p.BIN, p.Error, p.Raw = mask.Identifier(p.BIN), mask.Text(p.Error), nil
+	type plain struct {
+		BIN   string
+		Data  *Data
+		Error string
+	}
+	p := plain{BIN: mask.Identifier(r.BIN), Data: r.Data}
+	if r.Error != "" || r.Err != nil {
+		p.Error = "****"
+	}
 	fmt.Fprintf(state, fmt.FormatString(state, verb), p)
 }
 
-// LogValue logs the BIN masked and whether there is a card.
+// LogValue logs the masked BIN, and whether there is a card and an error.
 func (r Result) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("bin", mask.Identifier(r.BIN)),
-		slog.Bool("card", r.Data != nil && r.Data.Card != nil), slog.Bool("error", r.Error != ""))
+		slog.Bool("card", r.Data != nil && r.Data.Card != nil), slog.Bool("error", r.Error != "" || r.Err != nil))
 }
 
-// Lookup asks for the cards of req in one request (interface, endpoint 1).
+// Lookup looks up 1 to [MaxCards] cards in one request (interface, endpoint 1).
 //
-// It fails with an [*Error]: [ErrInvalidArgument] before anything is sent when
-// there are fewer than 1 or more than [MaxCards] cards. That some cards are
-// unknown is no failure of the call: see [Result.Card].
+// Every error is an [*Error]. A request with fewer than 1 or more than [MaxCards]
+// cards, or with a card that is not valid UTF-8, fails with [ErrInvalidArgument] before
+// anything is sent. An unknown card does not fail the call: see [Result.Card].
 //
-// A lookup only reads, so it is repeated after most failures: see the package's
-// section on retries. It ends by the deadline of ctx, or after 30 seconds if ctx
-// has none.
+// A lookup only reads, so most failures are retried: see Retries in the package
+// comment. The call ends at the deadline of ctx, or after 30 seconds if ctx has none.
 func (c *Client) Lookup(ctx context.Context, req *LookupRequest, opts ...Option) (*LookupResponse, error) {
-	resp, _, err := c.lookup(ctx, req, lookupHow{}, opts)
+	resp, _, err := c.lookup(ctx, req, transport.Call{}, opts)
 	return resp, err
 }
 
-// lookupHow says how a lookup differs from one by Lookup.
-type lookupHow struct {
-	patient bool   // may queue for the limiter as long as it takes
-	arrived func() // called when an answer has arrived, before it is decoded
-	useless func() // called when it cannot be decoded, and may be asked for again
-}
-
-// lookup is Lookup, and counts the requests that it sent.
-func (c *Client) lookup(ctx context.Context, req *LookupRequest, how lookupHow, opts []Option) (_ *LookupResponse, attempts int, _ error) {
-	const operation = "lookup"
+// lookup is Lookup as a call that may be told more, and counts the requests that it
+// sent.
+func (c *Client) lookup(ctx context.Context, req *LookupRequest, call transport.Call, opts []Option) (_ *LookupResponse, attempts int, _ error) {
+	call.Operation = "lookup"
 	fail := func(err error) (*LookupResponse, int, error) {
-		return nil, 0, &Error{Operation: operation, Err: err}
+		return nil, 0, &Error{Operation: call.Operation, Err: err}
 	}
 	if c == nil || c.core == nil {
 		return fail(transport.Invalid("the client was not made by NewClient"))
 	}
-	body, err := req.encode()
-	if err != nil {
+	var err error
+	if call.Body, err = req.encode(); err != nil {
 		return fail(err)
 	}
 	var resp *LookupResponse
-	result := c.core.Do(ctx, &transport.Call{
-		Operation: operation,
-		Method:    http.MethodPost,
-		Route:     "/bins/multiple",
-		Path:      "/bins/multiple",
-		Headers:   transport.JSONHeaders,
-		Body:      body,
-		Patient:   how.patient,
-		Decode: func(body []byte) (err error) {
-			if how.arrived != nil {
-				how.arrived()
-			}
-			if resp, err = decode(body, req.KeepRaw, len(req.Cards)); err != nil && how.useless != nil {
-				how.useless()
-			}
-			return err
-		},
-	}, opts)
+	call.Method, call.Route, call.Path = http.MethodPost, "/bins/multiple", "/bins/multiple"
+	call.Headers, call.Identifiers = transport.JSONHeaders, req.identifiers
+	call.Decode = func(body []byte) (err error) {
+		resp, err = decode(body, req.KeepRaw, len(req.Cards), &call.Drift)
+		if err == nil && resp.Cards == nil && transport.ErrorInPlaceOf("cards", body) {
+			err = transport.Unusable("an error object")
+		}
+		return err
+	}
+	result := c.core.Do(ctx, &call, opts)
 	if result.Failure != nil {
 		return nil, result.Attempts, (*Error)(result.Failure)
 	}
-	resp.RequestID = result.RequestID
+	resp.RequestID, resp.header = result.RequestID, func() http.Header { return result.Header }
 	return resp, result.Attempts, nil
+}
+
+// identifiers are the cards as they are sent, but for BINs, which are no secret.
+func (r *LookupRequest) identifiers() []string {
+	var cards []string
+	for _, card := range r.Cards {
+		if id := card.Card.Reveal(); mask.Identifier(id) != id {
+			cards = append(cards, id)
+		}
+	}
+	return cards
 }
 
 func (r *LookupRequest) encode() ([]byte, error) {

@@ -2,6 +2,7 @@ package bins_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -47,7 +48,7 @@ func TestUnusableAnswers(t *testing.T) {
 		"a page by header":           {body: `{"cards":[]}`, header: []string{"Content-Type", "text/html; charset=utf-8"}, says: "an HTML page"},
 		"a page by its body":         {body: "\n<!DOCTYPE html><p>canary", header: []string{"Content-Type", "application/json"}, says: "an HTML page"},
 		"encoded":                    {body: `{"cards":[]}`, header: []string{"Content-Encoding", "br"}, says: "content encoding"},
-		"above the cap":              {body: `{"cards":[]}` + strings.Repeat(" ", 8<<20), kind: bins.ErrResponseTooLarge, says: "exceeds the response cap"},
+		"above the cap":              {body: `{"cards":[]}` + strings.Repeat(" ", 8<<20), kind: bins.ErrResponseTooLarge, says: "exceeds the size limit"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +99,7 @@ func TestAnswerCutOffByTheConnection(t *testing.T) {
 		if !errors.Is(e, bins.ErrBadResponse) || !errors.Is(e, cause) || e.StatusCode != 200 {
 			t.Errorf("%s: %v", name, e)
 		}
-		testkit.NoLeak(t, e, canaries...)
+		testkit.NoLeakUnderAnyVerb(t, e, canaries...)
 	}
 }
 
@@ -128,14 +129,14 @@ func TestErrorOfAStatus(t *testing.T) {
 	resp, err := newClient(t, mock).Lookup(t.Context(), request())
 	e := failure(t, resp, err)
 	if !errors.Is(e, bins.ErrNotFound) || e.StatusCode != http.StatusNotFound || e.Code != "no_such_thing" ||
-		e.Message != "canary 4111111111111111" || len(e.Body) == 0 {
-		t.Errorf("%v: %q, %q, %q", e, e.Code, e.Message, e.Body)
+		e.Message() != "canary 4111111111111111" || len(e.Body()) == 0 {
+		t.Errorf("%v: %q, %q, %q", e, e.Code, e.Message(), e.Body())
 	}
 	if want := "bins: lookup: refused (status 404 Not Found, code no_such_thing, request id req-7, 1 attempt)"; e.Error() != want {
 		t.Errorf("the text is %q, not %q", e, want)
 	}
-	testkit.NoLeak(t, e, canaries...)
-	testkit.NoLeak(t, *e, canaries...)
+	testkit.NoLeakUnderAnyVerb(t, e, canaries...)
+	testkit.NoLeakUnderAnyVerb(t, *e, canaries...)
 	if text := string(testkit.Encoded(t, e)); text != `"`+e.Error()+`"` {
 		t.Errorf("as JSON: %s", text)
 	}
@@ -145,10 +146,68 @@ func TestErrorOfAStatus(t *testing.T) {
 }
 
 func TestItemErrorPrintsNeitherBINNorMessage(t *testing.T) {
-	e := &bins.ItemError{BIN: "4111111111111111", Message: "canary 378282246310005"}
-	testkit.NoLeak(t, e, canaries...)
-	testkit.NoLeak(t, *e, canaries...)
+	result := bins.Result{BIN: "4111111111111111", Error: "canary 378282246310005"}
+	_, err := result.Card()
+	e, ok := errors.AsType[*bins.ItemError](err)
+	if !ok || e.BIN() != result.BIN || e.Message() != result.Error {
+		t.Fatalf("%v, %v", err, e)
+	}
+	testkit.NoLeakUnderAnyVerb(t, e, canaries...)
+	testkit.NoLeakUnderAnyVerb(t, *e, canaries...)
 	if text := string(testkit.Encoded(t, e)); text != `"bins: the item holds an error"` {
 		t.Errorf("as JSON: %s", text)
+	}
+}
+
+// TestErrorInPlaceOfCards: a 200 that says what went wrong, and has no cards, is no
+// answer, and its code is told.
+func TestErrorInPlaceOfCards(t *testing.T) {
+	for body, fails := range map[string]bool{
+		`{"error":{"code":"quota","message":"m","details":{}}}`: true,
+		`{"request":"1","error":{"code":"quota"}}`:              true,
+		`{"cards":null,"error":{"code":"quota"}}`:               false,
+		`{"cards":[],"error":{"code":"quota"}}`:                 false,
+		`{"error":"quota"}`:                                     false,
+		`{}`:                                                    false,
+	} {
+		mock := testkit.NewMock("POST", testkit.Base+path, testkit.Answer(200, body))
+		_, err := newClient(t, mock).Lookup(t.Context(), &bins.LookupRequest{Cards: bins.Cards("411111")})
+		e, _ := errors.AsType[*bins.Error](err)
+		if (err != nil) != fails || fails && (!errors.Is(err, bins.ErrBadResponse) || e.Code != "quota" || e.StatusCode != 200) {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}
+
+// A code or a request id that repeats a card or a token is not printed; one that
+// repeats a BIN is. The header is there, and not printed.
+func TestErrorRepeatsNoCard(t *testing.T) {
+	req := &bins.LookupRequest{Cards: bins.Cards("tok_canary", "411111", "4111111111111111")}
+	for said, printed := range map[string]bool{
+		"tok_canary": false, "unknown.TOK-CANARY": false, "4111-1111-1111-1111": false, "bin.411111.unknown": true,
+	} {
+		mock := newAnswer(400, `{"code":"`+said+`","message":"canary"}`, "X-Request-Id", said, "X-Other", "canary")
+		resp, err := newClient(t, mock).Lookup(t.Context(), req)
+		e := failure(t, resp, err)
+		if (e.Code == said) != printed || (e.RequestID == said) != printed || e.Header().Get("X-Request-Id") != said {
+			t.Errorf("%s: code %q, request id %q", said, e.Code, e.RequestID)
+		}
+		testkit.NoLeakUnderAnyVerb(t, err, "canary", "CANARY")
+	}
+	resp, err := newClient(t, newAnswer(200, `{"cards":[]}`, "X-Quota", "canary")).Lookup(t.Context(), req)
+	if err != nil || resp.Header().Get("X-Quota") != "canary" || (&bins.LookupResponse{}).Header() != nil {
+		t.Errorf("%v, %v", resp, err)
+	}
+	testkit.NoLeakUnderAnyVerb(t, resp, "canary")
+	testkit.NoLeakUnderAnyVerb(t, *resp, "canary")
+}
+
+// A result prints whether it has an error, and not the service's words.
+func TestResultPrintsNoWordsOfTheService(t *testing.T) {
+	r := bins.Result{BIN: "411111", Error: "unknown: canary 3782 822463 10005"}
+	testkit.NoLeak(t, r, "canary", "10005")
+	testkit.NoLeak(t, bins.LookupResponse{Cards: []bins.Result{r}}, "10005")
+	if text := fmt.Sprintf("%v %v", r, bins.Result{BIN: "411111"}); text != "{411111 <nil> ****} {411111 <nil> }" {
+		t.Error(text)
 	}
 }

@@ -74,7 +74,7 @@ func TestPrefixLengthKnowsDigitsOfEveryScript(t *testing.T) {
 	}
 }
 
-func TestReusedAnswerIsNoOtherCards(t *testing.T) {
+func TestReusedResultIsNoOtherCards(t *testing.T) {
 	s := &service{answer: ranged(8)}
 	cards := []string{"4111111111111111", "4111111122222222", "4111111111111111"}
 	for r, err := range s.client(t).LookupAll(t.Context(), slices.Values(cards), bins.BulkOptions{PrefixLength: 8}) {
@@ -121,5 +121,34 @@ func TestLoaderTellsOfAPauseAtOnce(t *testing.T) {
 		if _, err := l.Load(t.Context(), "422222"); err != nil {
 			t.Errorf("a caller with time: %v", err)
 		}
+	})
+}
+
+// A caller that waits already when the service asks for a pause beyond its deadline is
+// told at once, as Lookup tells it, and one that has the time gets its result.
+func TestLoaderTellsThoseWhoWaitOfAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := binstest.NewServer(t)
+		fake.Script(binstest.Fault{Status: 503}, binstest.Fault{Status: 429, RetryAfter: 20 * time.Second})
+		l, err := bins.NewLoader(fake.Client(), bins.LoaderOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var callers sync.WaitGroup
+		callers.Go(func() {
+			began := time.Now()
+			_, err := loadWithin(t, l, 10*time.Second, "411111")
+			e, _ := errors.AsType[*bins.Error](err)
+			if !errors.Is(err, bins.ErrRateLimited) || !errors.Is(err, bins.ErrLocalLimit) || time.Since(began) > time.Second ||
+				e.StatusCode != 429 || e.RetryAfter != 20*time.Second || e.Attempts != 2 {
+				t.Errorf("%v after %v", err, time.Since(began))
+			}
+		})
+		callers.Go(func() {
+			if _, err := loadWithin(t, l, 29*time.Second, "411111"); err != nil {
+				t.Errorf("a caller with time: %v", err)
+			}
+		})
+		callers.Wait()
 	})
 }

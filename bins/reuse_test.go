@@ -1,7 +1,6 @@
 package bins_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -10,9 +9,9 @@ import (
 	"github.com/carddata/carddata-go/internal/testkit"
 )
 
-// TestAnswersAreTheReceivers: buffers are used for one answer after another, of
+// TestResponsesAreTheReceivers: buffers are used for one response after another, of
 // which none shows in an earlier one.
-func TestAnswersAreTheReceivers(t *testing.T) {
+func TestResponsesAreTheReceivers(t *testing.T) {
 	body := func(n int) string {
 		return fmt.Sprintf(`{"cards":[{"bin":"41111%d","error":"e%d","unknown":%d,"data":{"card":{"bin_min":"%d","pan_or_token":"t%d",`+
 			`"networkfees":{"fee":"%d"},"additional_card_brands":[{"card_brand":"b%d"}]}}}]}`, n, n, n, n, n, n, n)
@@ -36,7 +35,7 @@ func TestAnswersAreTheReceivers(t *testing.T) {
 	}
 	for n, resp := range responses {
 		if after := text(resp); after != before[n] {
-			t.Errorf("answer %d was %s and became %s", n, before[n], after)
+			t.Errorf("response %d was %s and became %s", n, before[n], after)
 		}
 	}
 }
@@ -50,14 +49,14 @@ func TestResultsAreTheReceivers(t *testing.T) {
 	}}
 	inputs := func(yield func(string) bool) {
 		for i := range 3 * bins.MaxCards {
-			if !yield(fmt.Sprint("4571736", i%bins.MaxCards)) {
+			if !yield(fmt.Sprintf("4571736%02d", i%bins.MaxCards)) {
 				return
 			}
 		}
 	}
 	cache := bins.NewMemoryCache(bins.CacheOptions{})
 	for range 2 {
-		for r, err := range s.client(t).LookupAll(t.Context(), inputs, bins.BulkOptions{Cache: cache}) {
+		for r, err := range s.client(t).LookupAll(t.Context(), inputs, bins.BulkOptions{Memory: cache}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,41 +67,6 @@ func TestResultsAreTheReceivers(t *testing.T) {
 			copy(card.NetworkFees, "xxxxxxxxx")
 			card.AdditionalCardBrands[0].CardBrand = "x"
 		}
-	}
-	if n := s.requests.Load(); n != 1 {
-		t.Errorf("%d requests", n)
-	}
-}
-
-// TestSharedResults: all have the same data out of memory, at no cost, and others
-// copies of their own.
-func TestSharedResults(t *testing.T) {
-	s := &service{}
-	client, cache := s.client(t), bins.NewMemoryCache(bins.CacheOptions{})
-	const input = "45717360"
-	load := func(shared bool) func() bins.Result {
-		loader, err := bins.NewLoader(client, bins.LoaderOptions{Cache: cache, Window: -1, Shared: shared})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return func() bins.Result {
-			r, err := loader.Load(context.Background(), input)
-			if err != nil || r.BIN != input || r.Data.Card.CardBrand != "of "+input {
-				t.Fatal(r, err)
-			}
-			return r
-		}
-	}
-	shared, own := load(true), load(false)
-	first := shared() // brought by its own request
-	if a, b := shared(), shared(); a.Data != b.Data || a.Data == first.Data {
-		t.Error("data out of memory is not shared, or what its first receiver has is")
-	}
-	if a, b := own(), own(); a.Data == b.Data || a.Data == shared().Data {
-		t.Error("a loader shares data although nobody asked it to")
-	}
-	if n := testing.AllocsPerRun(100, func() { shared() }); n > 0 {
-		t.Errorf("%v allocations", n)
 	}
 	if n := s.requests.Load(); n != 1 {
 		t.Errorf("%d requests", n)

@@ -1,5 +1,5 @@
-// Package binstest fakes the BIN lookup for tests of code that uses package
-// bins: in process, deterministic, over real HTTP in memory.
+// Package binstest fakes POST /bins/multiple for tests of code that uses package bins. The
+// fake runs in process, is deterministic, and speaks real HTTP in memory.
 //
 //	func TestCheckout(t *testing.T) {
 //		fake := binstest.NewServer(t)
@@ -12,21 +12,23 @@
 // # Documented by the service
 //
 // Method, path, bearer credential and content type of the request; 1 to 50
-// elements in cards; the fields of the request and of the answer.
+// elements in cards; the fields of the request and of the response.
 //
 // # The fake's own choice
 //
-// The service's documentation leaves these open, and the real one may differ:
+// These are not documented, so the real service may differ. [Like] makes the fake behave
+// like yours.
 //
 //   - Status 200 for success; 400 for a body that is not the documented request,
-//     401 without a credential, 404 and 405 elsewhere, 415 for another content
-//     type; the body of errors.
+//     401 without a credential or with a token given to [Server.RevokeToken], 404
+//     and 405 elsewhere, 415 for another content type; the body of errors.
 //   - The known BINs 411111, 424242, 555555, 510510, 378282, 601111, 305693,
 //     353011, 620000, 45717360, 52231903, 42424201 and 42424202, with invented
 //     data; 45717360 has every documented field. An identifier matches the longest
 //     known BIN that it begins with, and its item echoes that BIN.
-//   - An unknown identifier gets an item with null data and the error "unknown
-//     bin", which echoes at most eight characters.
-//   - Items come in the order of the request, repeated ones repeatedly.
-//   - "enhanced": true fills two fields that are null otherwise.
+//   - An unknown identifier gets an item with null data, the error "unknown bin", and at
+//     most eight characters of the identifier as its bin.
+//   - Items are in the order of the request, with one item for each repeated identifier.
+//   - No request id: [Fault] can add one with Header.
+//   - "enhanced": true sets two fields that are null otherwise.
 package binstest

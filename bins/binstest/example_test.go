@@ -6,14 +6,11 @@ import (
 
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/bins/binstest"
-	"github.com/carddata/carddata-go/internal/exampletest"
 )
 
 func ExampleServer() {
-	var t exampletest.T // in a test, its own t
-	defer t.End()
-
-	fake := binstest.NewServer(&t)
+	fake := binstest.Start() // in a test: binstest.NewServer(t)
+	defer fake.Close()
 	fake.SetResult("400000", bins.Result{BIN: "400000", Error: "blocked"})
 
 	client := fake.Client() // or your service, made with fake.HTTPClient() or fake.URL()
@@ -37,4 +34,24 @@ func ExampleServer() {
 	// 400000 blocked
 	// 999999 unknown bin
 	// POST /bins/multiple 200
+}
+
+func ExampleLike() {
+	// In a test, the file that examples/probe wrote about your service.
+	profile := []byte(`{"version": 1, "points": {"lookup.echo": ["whole"], "lookup.unknown": ["null data"]}}`)
+	fake := binstest.Start(binstest.Like(profile)) // in a test, binstest.NewServer(t, …)
+	defer fake.Close()
+
+	resp, err := fake.Client().Lookup(context.Background(), &bins.LookupRequest{Cards: bins.Cards("45717360", "999999999")})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, result := range resp.Cards {
+		_, err := result.Card()
+		fmt.Printf("%s, card: %v, error: %q\n", result.BIN, err == nil, result.Error)
+	}
+	// Output:
+	// 45717360, card: true, error: ""
+	// 999999999, card: false, error: ""
 }

@@ -7,20 +7,45 @@ import (
 	"github.com/carddata/carddata-go/internal/sandbox"
 )
 
-// A Server is a fake of the BIN lookup that lives as long as a test.
+// A Server is a fake of POST /bins/multiple (interface, endpoint 1).
 type Server struct {
 	fake *sandbox.Fake
 }
 
-// NewServer starts a fake, and ends it with the test. Inside a testing/synctest
-// bubble, start it there.
-func NewServer(tb TB) *Server {
+// NewServer starts a fake that ends with the test. If you use testing/synctest, call it
+// inside the bubble.
+func NewServer(tb TB, opts ...ServerOption) *Server {
 	tb.Helper()
-	return &Server{sandbox.NewFake(tb, sandbox.Bins)}
+	return newServer(sandbox.NewFake(tb, sandbox.Bins), opts)
 }
 
-// Client returns a client of the fake. An option that NewClient refuses fails
-// the test.
+// Start starts a fake outside a test, such as in an Example. End it with Close. Where
+// NewServer would fail the test, it panics.
+func Start(opts ...ServerOption) *Server {
+	return newServer(sandbox.StartFake(sandbox.Bins), opts)
+}
+
+func newServer(fake *sandbox.Fake, opts []ServerOption) *Server {
+	for _, o := range opts {
+		fake.Like(o.profile)
+	}
+	return &Server{fake}
+}
+
+// Close ends the fake. A fake of NewServer is closed at the end of the test.
+func (s *Server) Close() { s.fake.Close() }
+
+// A ServerOption changes how a fake behaves. [Like] makes one.
+type ServerOption struct{ profile []byte }
+
+// Like makes the fake behave like a certain service where its behavior is not documented.
+// profile is the JSON that examples/probe writes about that service; an unreadable one
+// fails the test. What a test sets or scripts itself wins over the profile.
+func Like(profile []byte) ServerOption { return ServerOption{profile} }
+
+// Client returns a client of the fake. An option that bins.NewClient refuses fails the
+// test. The client reaches the fake by WithHTTPClient, so WithTransport and its like are
+// refused: give those to NewClient with [Server.URL].
 func (s *Server) Client(opts ...bins.Option) *bins.Client {
 	opts = append([]bins.Option{bins.WithHTTPClient(s.HTTPClient())}, opts...)
 	c, err := bins.NewClient(sandbox.BaseURL, bins.StaticToken("test-key"), opts...)
@@ -28,10 +53,9 @@ func (s *Server) Client(opts ...bins.Option) *bins.Client {
 	return c
 }
 
-// SetResult makes result the answer for card and for every identifier that
-// begins with it, unless a longer one matches. An empty card answers for all
-// identifiers otherwise unknown. result.Raw, if set, is sent in place of the
-// other fields.
+// SetResult sets the item for card and for every identifier that begins with it; the
+// longest match wins. An empty card sets the item of all unknown identifiers. If
+// result.Raw is set, it is sent instead of the other fields.
 func (s *Server) SetResult(card string, result bins.Result) {
 	item := result.Raw
 	if item == nil {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/bins/binstest"
-	"github.com/carddata/carddata-go/internal/exampletest"
 )
 
 func TestScriptInOrder(t *testing.T) {
@@ -87,13 +86,50 @@ func TestURL(t *testing.T) {
 	}
 }
 
-func TestUnusableSetUpFailsTheTest(t *testing.T) {
+func TestUnusableSetUpPanicsOutsideATest(t *testing.T) {
+	fake := binstest.Start()
+	defer fake.Close()
 	defer func() {
 		if recover() == nil {
 			t.Error("an unusable option was taken")
 		}
 	}()
-	var set exampletest.T
-	defer set.End()
-	binstest.NewServer(&set).Client(bins.WithMaxRetries(-1))
+	fake.Client(bins.WithMaxRetries(-1))
+}
+
+func TestCloseEndsAFake(t *testing.T) {
+	fake := binstest.Start()
+	client, url := fake.Client(bins.WithMaxRetries(0)), fake.URL()
+	request := &bins.LookupRequest{Cards: bins.Cards("411111")}
+	if _, err := client.Lookup(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	fake.Close()
+	fake.Close()
+	if _, err := client.Lookup(t.Context(), request); !errors.Is(err, bins.ErrNoResponse) {
+		t.Errorf("a closed fake: %v", err)
+	}
+	if resp, err := http.Get(url); err == nil {
+		resp.Body.Close()
+		t.Error("the address of a closed fake is open")
+	}
+}
+
+func TestUnreadableProfileFailsTheTest(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a profile with a misspelled point was taken")
+		}
+	}()
+	binstest.Start(binstest.Like([]byte(`{"version": 1, "points": {"lookup.odrer": ["kept"]}}`)))
+}
+
+// TestScriptFuncNil proves that nil ends a script, and fails no request.
+func TestScriptFuncNil(t *testing.T) {
+	fake := binstest.NewServer(t)
+	fake.ScriptFunc(func(binstest.Request) binstest.Fault { return binstest.Fault{Status: 400} })
+	fake.ScriptFunc(nil)
+	if _, err := fake.Client().Lookup(t.Context(), &bins.LookupRequest{Cards: bins.Cards("411111")}); err != nil {
+		t.Error(err)
+	}
 }

@@ -1,0 +1,198 @@
+package bins_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/carddata/carddata-go/bins"
+)
+
+var errDown = errors.New("down")
+
+// An outage of a minute and a half fails no card, and is met by few requests.
+func TestLookupAllPausesInAnOutage(t *testing.T) {
+	for name, fail := range map[string]func() (int, error){
+		"503": func() (int, error) { return http.StatusServiceUnavailable, nil },
+		"500": func() (int, error) { return http.StatusInternalServerError, nil },
+		"429": func() (int, error) { return http.StatusTooManyRequests, nil },
+		"no connection": func() (int, error) {
+			return 0, errDown
+		},
+	} {
+		for _, unordered := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				var met atomic.Int64
+				s := &service{latency: func() time.Duration { return 20 * time.Millisecond }}
+				down := transportFunc(func(r *http.Request) (*http.Response, error) {
+					if since := time.Since(began); since < time.Second || since > 91*time.Second {
+						return s.RoundTrip(r)
+					}
+					met.Add(1)
+					status, err := fail()
+					if err != nil {
+						return nil, err
+					}
+					return &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody}, nil
+				})
+				client, err := bins.NewClient("https://bin.example", bins.StaticToken("k"), bins.WithHTTPClient(&http.Client{Transport: down}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				results, paused := 0, false
+				progress := func(p bins.BulkProgress) { paused = paused || p.Paused }
+				for r, err := range client.LookupAll(t.Context(), numbered(60_000), bins.BulkOptions{Unordered: unordered, Progress: progress}) {
+					if err != nil || r.Result.Data.Card.CardBrand != "of "+r.Input.Reveal() {
+						t.Fatalf("%s: %v, %v", name, r, err)
+					}
+					results++
+				}
+				if most := int64(4*8 + 20); results != 60_000 || met.Load() == 0 || met.Load() > most || !paused {
+					t.Errorf("%s: %d results, %d requests in the outage, at most %d allowed, paused %v", name, results, met.Load(), most, paused)
+				}
+			})
+		}
+	}
+}
+
+type transportFunc func(*http.Request) (*http.Response, error)
+
+func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// After GiveUpAfter the rest is told as not asked for, but for what is known.
+func TestLookupAllGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		down := atomic.Bool{}
+		s := &service{fail: func(int64) int {
+			if down.Load() {
+				return http.StatusServiceUnavailable
+			}
+			return 0
+		}}
+		memory := bins.NewMemoryCache(bins.CacheOptions{TTL: time.Hour, StaleFor: 24 * time.Hour})
+		o := bins.BulkOptions{GiveUpAfter: 10 * time.Minute, Memory: memory}
+		for range s.client(t).LookupAll(t.Context(), numbered(100), o) {
+		}
+		time.Sleep(2 * time.Hour)
+		down.Store(true)
+		began, suspended, stale := time.Now(), 0, 0
+		for r, err := range s.client(t).LookupAll(t.Context(), numbered(5000), o) {
+			switch {
+			case errors.Is(err, bins.ErrSuspended) && errors.Is(err, bins.ErrServer) && r.Index >= 100:
+				suspended++
+			case err == nil && r.Result.Stale && r.Index < 100:
+				stale++
+			default:
+				t.Fatalf("%d: %v, %v", r.Index, r, err)
+			}
+		}
+		if took := time.Since(began); suspended != 4900 || stale != 100 || took < 10*time.Minute || took > 11*time.Minute {
+			t.Errorf("%d suspended and %d stale after %v", suspended, stale, took)
+		}
+	})
+}
+
+// A request that the service cannot bear fails its cards and holds up no others.
+func TestLookupAllIsNotHeldUpByOneBatch(t *testing.T) {
+	for _, concurrency := range []int{1, 8} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &service{}
+			poisoned := transportFunc(func(r *http.Request) (*http.Response, error) {
+				body, _ := r.GetBody()
+				text := make([]byte, 200)
+				n, _ := body.Read(text)
+				if strings.Contains(string(text[:n]), `"40000100"`) {
+					return &http.Response{StatusCode: 500, Header: http.Header{}, Body: http.NoBody}, nil
+				}
+				return s.RoundTrip(r)
+			})
+			client, err := bins.NewClient("https://bin.example", bins.StaticToken("k"), bins.WithHTTPClient(&http.Client{Transport: poisoned}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			began, failed := time.Now(), 0
+			for _, err := range client.LookupAll(t.Context(), numbered(2000), bins.BulkOptions{Concurrency: concurrency}) {
+				if err != nil {
+					failed++
+				}
+			}
+			if took := time.Since(began); failed != bins.MaxCards || took > 5*time.Minute {
+				t.Errorf("%d cards failed after %v", failed, took)
+			}
+		})
+	}
+}
+
+// With ReadAhead, results do not wait for the next input, and what is no full batch
+// leaves after a while.
+func TestLookupAllReadsAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue := make(chan string)
+		results := make(chan string)
+		go func() {
+			defer close(results)
+			for r, err := range (&service{}).client(t).LookupAll(t.Context(), func(yield func(string) bool) {
+				for card := range queue {
+					if !yield(card) {
+						return
+					}
+				}
+			}, bins.BulkOptions{ReadAhead: true}) {
+				if err != nil {
+					t.Error(err)
+				}
+				results <- r.Result.Data.Card.CardBrand
+			}
+		}()
+		for i := range 3 {
+			card := fmt.Sprintf("41111%d", i)
+			began := time.Now()
+			queue <- card
+			if got := <-results; got != "of "+card || time.Since(began) != 10*time.Millisecond {
+				t.Errorf("%s after %v", got, time.Since(began))
+			}
+		}
+		close(queue)
+		if got, ok := <-results; ok {
+			t.Errorf("a result too many: %s", got)
+		}
+	})
+}
+
+// With ReadAhead, a loop whose input blocks ends with the context, and what the input
+// panics with reaches the loop.
+func TestLookupAllReadingAheadEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		blocked := func(yield func(string) bool) {
+			yield("411111")
+			<-ctx.Done()
+		}
+		client := (&service{}).client(t)
+		var end error
+		for r, err := range client.LookupAll(ctx, blocked, bins.BulkOptions{ReadAhead: true}) {
+			if r.Index < 0 {
+				end = err
+			}
+		}
+		if !errors.Is(end, context.DeadlineExceeded) {
+			t.Errorf("ended by %v", end)
+		}
+		synctest.Wait()
+		defer func() {
+			if recovered := recover(); recovered != "input" {
+				t.Errorf("recovered %v", recovered)
+			}
+		}()
+		for range client.LookupAll(t.Context(), func(func(string) bool) { panic("input") }, bins.BulkOptions{ReadAhead: true}) {
+		}
+	})
+}

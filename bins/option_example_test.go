@@ -1,0 +1,155 @@
+package bins_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"time"
+
+	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/bins/binstest"
+)
+
+// A token is fetched once and kept. When it is revoked before its time, the service
+// refuses it with 401, and the call fetches another one and succeeds.
+func ExampleCachedToken() {
+	fake := binstest.Start() // stands in for the service
+	defer fake.Close()
+
+	fetched := 0
+	source := bins.CachedToken(func(ctx context.Context) (string, time.Time, error) {
+		fetched++ // ask your identity provider here, with ctx
+		return fmt.Sprint("token-", fetched), time.Now().Add(time.Hour), nil
+	})
+	client, err := bins.NewClient(fake.URL(), source)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for i := range 3 {
+		if i == 2 {
+			fake.RevokeToken("token-1")
+		}
+		_, err := client.Lookup(context.Background(), &bins.LookupRequest{Cards: bins.Cards("45717360")})
+		fmt.Println("error:", err, "tokens fetched:", fetched)
+	}
+	// Output:
+	// error: <nil> tokens fetched: 1
+	// error: <nil> tokens fetched: 1
+	// error: <nil> tokens fetched: 2
+}
+
+// Nobody told you the service's rate limit. The client finds it: a request that is
+// refused with 429 is sent again later, and costs a retry, not a result.
+func ExampleWithAdaptiveRate() {
+	fake := binstest.Start() // stands in for the service
+	defer fake.Close()
+	fake.Script(binstest.Fault{}, binstest.Fault{Status: http.StatusTooManyRequests})
+
+	client := fake.Client(
+		bins.WithAdaptiveRate(bins.AdaptiveRate{Start: 100, Max: 1000}), // in requests a second
+		bins.WithRetryWait(0, 0)) // for this example only
+	cards := func(yield func(string) bool) {
+		for i := range 150 { // three requests
+			if !yield(fmt.Sprintf("45717360%04d", i)) {
+				return
+			}
+		}
+	}
+	var progress bins.BulkProgress
+	o := bins.BulkOptions{Concurrency: 1, Progress: func(p bins.BulkProgress) { progress = p }}
+	for result, err := range client.LookupAll(context.Background(), cards, o) {
+		if err != nil {
+			fmt.Println(result.Index, err)
+		}
+	}
+	fmt.Println("results:", progress.Done, "errors:", progress.Errors, "retries:", progress.Retries)
+	fmt.Println("the rate is known:", progress.Rate > 0 && progress.Rate <= 1000) // here: what the machine allows
+	// Output:
+	// results: 150 errors: 0 retries: 1
+	// the rate is known: true
+}
+
+// The service's certificate is from an authority of your own, and the service asks
+// for yours.
+func ExampleWithTLSConfig() {
+	service := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Println("certificates of the client:", len(r.TLS.PeerCertificates))
+		io.WriteString(w, `{"cards":[]}`)
+	}))
+	service.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	service.StartTLS()
+	defer service.Close()
+
+	authorities := x509.NewCertPool()
+	authorities.AddCert(service.Certificate()) // in production: AppendCertsFromPEM
+	client, err := bins.NewClient(service.URL, bins.StaticToken("my-api-key"), bins.WithTLSConfig(&tls.Config{
+		RootCAs:      authorities,
+		Certificates: service.TLS.Certificates, // in production: tls.LoadX509KeyPair
+	}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = client.Lookup(context.Background(), &bins.LookupRequest{Cards: bins.Cards("45717360")})
+	fmt.Println(err)
+	// Output:
+	// certificates of the client: 1
+	// <nil>
+}
+
+// Eight digits are all that leaves the process of a card number. Cards that share
+// them share one result.
+func ExampleBulkOptions_prefixLength() {
+	fake := binstest.Start() // stands in for the service
+	defer fake.Close()
+
+	cards := slices.Values([]string{"4571736012345678", "4571736087654321"})
+	o := bins.BulkOptions{PrefixLength: 8}
+	for result, err := range fake.Client().LookupAll(context.Background(), cards, o) {
+		if err != nil {
+			fmt.Println(result.Index, err)
+			continue
+		}
+		fmt.Println(result.Input, result.Result.BIN, result.Reused)
+	}
+	for _, card := range fake.Lookups()[0].Cards {
+		fmt.Println("sent:", card.Card.Reveal())
+	}
+	// Output:
+	// 457173******5678 45717360 false
+	// 457173******4321 45717360 true
+	// sent: 45717360
+}
+
+// The service is down. A card that was looked up before is served all the same, and
+// marked.
+func ExampleCacheOptions_staleFor() {
+	fake := binstest.Start() // stands in for the service
+	defer fake.Close()
+	loader, err := bins.NewLoader(fake.Client(), bins.LoaderOptions{Memory: bins.NewMemoryCache(bins.CacheOptions{
+		TTL:      time.Nanosecond, // for this example: leave it out
+		StaleFor: 24 * time.Hour,
+	})})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 2 {
+		result, err := loader.Load(context.Background(), "45717360")
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(result.BIN, "stale:", result.Stale)
+		fake.ScriptFunc(func(binstest.Request) binstest.Fault { return binstest.Fault{Status: http.StatusServiceUnavailable} })
+	}
+	// Output:
+	// 45717360 stale: false
+	// 45717360 stale: true
+}
