@@ -2,7 +2,6 @@ package refunds
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -12,80 +11,98 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// BulkOptions configure [Client.SubmitAll]. The zero value is good.
+// BulkOptions configure [Client.SubmitAll]. The zero value is a good choice.
 type BulkOptions struct {
-	// Concurrency is how many refunds may be in flight, 10,000 at most. Zero is 8.
-	// With 1, each result is yielded before the next record is taken.
+	// Concurrency is the most requests in flight, up to 10,000. Zero is 8. With 1,
+	// each result is yielded before the next record is taken.
 	Concurrency int
 
-	// Ordered yields the results in the order of the input, and not as they come.
-	// One slow refund then holds back the results of up to a thousand behind it.
+	// Ordered yields the results in input order instead of as they arrive. One slow
+	// refund then holds back the results of up to a thousand behind it.
 	Ordered bool
 
-	// Grace is how long requests on the wire may go on after the context has ended
-	// or the loop was left, so that stopping makes no outcome unknown that a little
-	// patience would have settled. Zero is 30 seconds; below zero they are canceled
-	// at once.
+	// Grace is how long requests in flight may go on after the context has ended or
+	// the loop was left, so that stopping leaves few outcomes unknown. Zero is 30
+	// seconds; below zero they are canceled at once.
 	Grace time.Duration
 
-	// GiveUpAfter is how long submission is held back while the service fails, as
-	// described at [Client.SubmitAll], before the rest is not sent: see
-	// [ErrSuspended]. Zero is 30 minutes; below zero it is as long as ctx allows.
+	// GiveUpAfter is how long submission pauses while the service fails, as described
+	// at [Client.SubmitAll], before the rest is reported as not sent, with
+	// [ErrSuspended]. Zero is 30 minutes; below zero it pauses as long as ctx allows.
 	GiveUpAfter time.Duration
 
-	// Progress is called before each result is yielded, and when submission pauses
-	// and goes on, by the goroutine that runs the loop.
+	// ReadAhead runs the input on a goroutine of its own, so that results are yielded
+	// while it waits for its next record, as a queue does. By default it runs on the
+	// loop's goroutine, and results wait until it yields or returns.
+	//
+	// The input must end when ctx does; SubmitAll waits up to Grace for it. If you leave
+	// the loop before ctx has ended, SubmitAll does not wait for the input: cancel ctx.
+	// A record for which the input's yield returns false was neither taken nor sent.
+	ReadAhead bool
+
+	// Progress is called on the loop's goroutine, before each result is yielded and
+	// when submission pauses and goes on. Nil is not called.
 	Progress func(BulkProgress)
 
-	// Abandoned is called when the loop was left, for each record taken from the
-	// input whose result the loop did not get, by the goroutine that ran it. Without
-	// it nobody hears what became of the refunds that were in flight then.
+	// Abandoned is called on the loop's goroutine after the loop was left. It gets the
+	// result of every record that was taken but not yielded. Without it, the outcomes of
+	// refunds in flight are lost.
 	Abandoned func(Submission, error)
 }
 
 // BulkProgress counts what a bulk submission has done so far.
 type BulkProgress struct {
-	Taken    int // records taken from the input
-	Done     int // results, which are of the four outcomes below
-	Accepted int
-	Rejected int
-	NotSent  int
-	Unknown  int
-	Requests int // handed to the network, repetitions included
-	Retries  int // of them
-	Paused   bool
+	Taken    int  // records taken from the input
+	Done     int  // results yielded or abandoned: the sum of the next four fields
+	Accepted int  // results with OutcomeAccepted
+	Rejected int  // results with OutcomeRejected
+	NotSent  int  // results with OutcomeNotSent
+	Unknown  int  // results with OutcomeUnknown
+	Requests int  // requests handed to the network, retries included
+	Retries  int  // requests that repeat another one
+	Paused   bool // the circuit breaker is open, and the next probe is awaited
 }
 
 // A Submission is what became of one record.
 type Submission struct {
-	// Index is the position of the record in the input, from 0; -1 if the error that
-	// comes with it ended the submission.
+	// Index is the position of the record in the input, from 0. It is -1 if the error
+	// ended the submission and is not about a record; the other fields are unset then, and
+	// Outcome reads OutcomeUnknown without meaning it. Check Index first.
 	Index int
-	// RefundID is the record's.
+	// AccountID is [Item.AccountID].
+	AccountID string
+	// RefundID is [Refund.RefundID]; "" for a nil Refund.
 	RefundID string
-	// Outcome is that of the error, or [OutcomeAccepted] without one.
+	// Outcome is the outcome of the error, or [OutcomeAccepted] without an error.
 	Outcome Outcome
-	// Receipt is nil unless the refund was accepted.
+	// Receipt is the receipt of an accepted refund; nil for any other.
 	Receipt *Receipt
-	// Attempts counts the requests handed to the network.
+	// Attempts is the number of requests handed to the network; 0 if none was.
 	Attempts int
 }
 
 // Format prints the index and the outcome, whatever the verb, and no id.
 func (s Submission) Format(state fmt.State, verb rune) {
-	transport.Format(state, verb, fmt.Sprintf("submission %d: %v", s.Index, s.Outcome))
+	text := fmt.Sprintf("submission %d: %v", s.Index, s.Outcome)
+	if s.Index < 0 {
+		text = "end of the submission"
+	}
+	transport.Format(state, verb, text)
 }
 
 // LogValue logs the index, the outcome and the attempts.
 func (s Submission) LogValue() slog.Value {
+	if s.Index < 0 {
+		return slog.GroupValue(slog.Int("index", s.Index))
+	}
 	return slog.GroupValue(
 		slog.Int("index", s.Index), slog.String("outcome", s.Outcome.String()), slog.Int("attempts", s.Attempts))
 }
 
-// ErrSuspended: the service kept failing for [BulkOptions.GiveUpAfter], and this
-// record was not sent. The error matches what the last probe met, too, such as
-// [ErrServer] or [ErrUnauthorized].
-var ErrSuspended = errors.New("submission suspended")
+// ErrSuspended: the service kept failing for [BulkOptions.GiveUpAfter], so this record
+// was not sent. Submit it again later. The error also matches the failure of the last
+// probe, such as [ErrServer] or [ErrUnauthorized].
+var ErrSuspended = transport.NewCondition("suspended", "submission suspended", true)
 
 const (
 	defaultConcurrency = 8
@@ -96,88 +113,85 @@ const (
 	maxWaiting = 1024
 )
 
-// SubmitAll submits any number of refunds (interface, endpoint 2), and yields one
-// result for each record that it takes from the input, in the order in which they
-// settle. The error is the [*OutcomeError] that [Client.Submit] would return, or
-// nil with a Receipt. What Submit repeats, SubmitAll repeats, and no more: an
-// unknown outcome is final, unless the client was made with [WithResubmit].
+// SubmitAll submits any number of refunds of any number of accounts (interface,
+// endpoint 2). It yields one result for each item that it takes from the input, as
+// results arrive: a Receipt, or the [*OutcomeError] that [Client.Submit] would return.
+// It retries what Submit retries and no more: an unknown outcome is final, unless
+// [WithResubmit] is given. [Items] makes the input for one account.
 //
-// [BulkOptions.Concurrency] refunds are in flight within the client's rate limit;
-// a record may queue for the limiter as long as that takes, and each attempt then
-// lasts up to [WithAttemptTimeout]. The input is asked for its next record only
-// when that can be sent and fewer than Concurrency results wait to be taken. A
-// record is encoded as it is taken, so that the input may reuse it. At most 1,024
-// records and Concurrency more are held, each as its JSON or its Receipt. An
-// unusable record, such as nil, is yielded as not sent, with [ErrInvalidArgument].
+// At most [BulkOptions.Concurrency] requests are in flight, within the client's rate
+// limit. An item may wait for the limiter without a time limit; each attempt then lasts
+// up to [WithAttemptTimeout]. SubmitAll takes the next item only when it can be sent and
+// fewer than Concurrency results are waiting. It holds at most 1,024 records plus
+// Concurrency, each as its JSON or its Receipt. An unusable item, such as one with a nil
+// Refund or no account, is yielded as not sent, with [ErrInvalidArgument]. Unusable opts
+// end the submission.
 //
-// Records with one RefundID are sent in their order, each after the one before it
-// has settled, whatever became of that one: they are separate records of yours,
-// such as a refund and its later status. An earlier one whose outcome is unknown
-// may yet be recorded after the later one; before you submit it again, see whether
-// the later one has replaced it.
+// Records with the same account and RefundID are sent one after the other, in input
+// order and whatever the outcome of the previous one. They count as separate records,
+// such as a refund and its later status. If an earlier record has an unknown outcome,
+// it may still be recorded after a later one. Before you submit it again, check whether
+// the later record replaces it.
 //
 // # When the service fails
 //
-// Five failures in a row pause submission, so that an outage makes few outcomes
-// unknown. A failure is what the next record would meet, too: every unknown outcome
-// and record that was not sent, and of the rejections 401, 403, 404, 407, 410, 429,
-// redirects, 501 and 505. Other rejections, such as 400 and 422, are about their
-// record. In a pause one record is sent to see how things are, a refund like any
-// other that was not sent before: first after a second, then after waits that
-// double up to two minutes, or half of it by chance. When it is accepted, or
-// rejected for what it holds, all goes on. An outage so costs 4 + Concurrency
-// records, and one for each such probe. After [BulkOptions.GiveUpAfter] the rest of
+// A circuit breaker opens after five failures in a row, so an outage leaves at most 4 +
+// Concurrency outcomes unknown, and one more for each probe. While it is open,
+// one record at a time is sent as a probe: after a second, then after delays that
+// double up to two minutes, each shortened by up to half at random. The first
+// response that is no failure closes it. After [BulkOptions.GiveUpAfter] the rest of
 // the input is taken and yielded as not sent, with [ErrSuspended].
 //
-// A record that can not be sent before the deadline of ctx, because of the rate
-// limit or a pause that the service asked for, is no failure: it ends the
-// submission as the deadline does.
+// A failure is one that the next record would meet too: every unknown outcome, every
+// record that was not sent, and the rejections 401, 403, 404, 407, 410, 429, redirects,
+// 501 and 505. Other rejections, such as 400 and 422, are about their record. If the
+// input has several accounts, 403, 404 and 410 are about the account, and so is 401 if
+// the item has its own options. They count once for each account, so that one bad
+// account does not stop the others.
+//
+// If the rate limit or a Retry-After would delay a record past ctx's deadline,
+// SubmitAll stops as if the deadline had passed.
 //
 // # Stopping
 //
-// To stop, end ctx, and go on taking results. Nothing new is sent; what was taken
-// and not sent is yielded as not sent with the context's error; and requests on
-// the wire may finish, for [BulkOptions.Grace]. The last result has Index -1 and
-// the context's error: the records after those that were yielded have not been
-// taken, and not sent. An unusable argument ends it so, too, at once.
+// To stop, cancel ctx and go on taking results. Nothing new is sent. Records that were
+// taken but not sent are yielded as not sent, with the context's error. Requests in
+// flight may finish within [BulkOptions.Grace]. The last result has Index -1 and an
+// [*Error] with the context's error, which matches no outcome. Input beyond the yielded
+// records was neither taken nor sent. An unusable argument ends the submission in the
+// same way, before anything is taken.
 //
-// Leaving the loop does the same, waits as long, and hands what it would have
-// yielded to [BulkOptions.Abandoned]. No goroutine is left.
+// Breaking out of the loop does the same, and hands the remaining results to
+// [BulkOptions.Abandoned]. No goroutine is left, except as [BulkOptions.ReadAhead] says.
 //
-// Input, loop and the functions of the options run on one goroutine, so that they
-// may share what they like. While the input makes SubmitAll wait for a record, no
-// result is yielded: an input that may wait long should end with ctx, and then end.
-// What a token source, a limiter or an HTTP transport panics with reaches the loop's
-// goroutine. The results can be ranged over once, because ranging over them submits.
-func (c *Client) SubmitAll(ctx context.Context, accountID string, rs iter.Seq[*Refund], o BulkOptions) iter.Seq2[Submission, error] {
+// Input, loop and the functions of BulkOptions run on one goroutine, so they may share
+// variables; only ReadAhead moves the input to another. If the caller's code panics,
+// such as a token source or a limiter, the panic reaches the loop's goroutine. The
+// results can be ranged over once, because ranging over them submits the refunds.
+func (c *Client) SubmitAll(ctx context.Context, items iter.Seq[Item], o BulkOptions, opts ...Option) iter.Seq2[Submission, error] {
 	var ranged atomic.Bool
 	return func(yield func(Submission, error) bool) {
-		path, err := c.path(accountID)
+		var err error
 		switch {
-		case err != nil:
+		case c == nil || c.core == nil:
+			_, err = c.path("")
 		case ctx == nil:
 			err = transport.Invalid("the context is nil")
-		case rs == nil:
+		case items == nil:
 			err = transport.Invalid("the input is nil")
 		case o.Concurrency < 0 || o.Concurrency > maxConcurrency:
 			err = transport.Invalid("the concurrency is %d, 0 to %d allowed", o.Concurrency, maxConcurrency)
 		case ranged.Swap(true):
 			err = transport.Invalid("the results were ranged over before")
+		default:
+			err = c.core.CheckOptions(opts)
 		}
 		if err != nil {
 			yield(ended(err))
 			return
 		}
-		b := newBulk(ctx, c, path, o, yield)
+		b := newBulk(ctx, c, o, opts, yield)
 		defer b.stop()
-		if !b.advance(false) {
-			return
-		}
-		for r := range rs {
-			if !b.add(r) {
-				return
-			}
-		}
-		b.advance(true)
+		b.run(items)
 	}
 }

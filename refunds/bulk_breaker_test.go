@@ -22,7 +22,7 @@ func TestSubmitAllGivesUp(t *testing.T) {
 			status:  func(string) int { return http.StatusGatewayTimeout },
 		}
 		counts := map[refunds.Outcome]int{}
-		for s, err := range s.client(t).SubmitAll(t.Context(), "acct", numbered(1000), refunds.BulkOptions{GiveUpAfter: 10 * time.Minute}) {
+		for s, err := range s.client(t).SubmitAll(t.Context(), refunds.Items("acct", numbered(1000)), refunds.BulkOptions{GiveUpAfter: 10 * time.Minute}) {
 			counts[s.Outcome]++
 			suspended := errors.Is(err, refunds.ErrSuspended)
 			if suspended != (s.Outcome == refunds.OutcomeNotSent) || suspended && (s.Attempts != 0 || errors.Is(err, refunds.ErrOutcomeUnknown)) {
@@ -86,7 +86,7 @@ func TestSubmitAllOutlastsAnOutage(t *testing.T) {
 			}
 			paused = p.Paused
 		}}
-		for s := range client.SubmitAll(t.Context(), "acct", numbered(1000), o) {
+		for s := range client.SubmitAll(t.Context(), refunds.Items("acct", numbered(1000)), o) {
 			counts[s.Outcome]++
 		}
 		if lost := counts[refunds.OutcomeNotSent]; lost < 12 || lost > 40 || counts[refunds.OutcomeAccepted] != 1000-lost {
@@ -138,7 +138,7 @@ func TestSubmitAllTellsAnOutageFromARefusedRecord(t *testing.T) {
 			paused := false
 			o := refunds.BulkOptions{Concurrency: 1, Progress: func(p refunds.BulkProgress) { paused = paused || p.Paused }}
 			client := s.client(t, append(test.opts, refunds.WithMaxRetries(0))...)
-			for range client.SubmitAll(t.Context(), "acct", numbered(5), o) {
+			for range client.SubmitAll(t.Context(), refunds.Items("acct", numbered(5)), o) {
 			}
 			if paused != test.pauses {
 				t.Errorf("%s: paused %v", test.name, paused)
@@ -154,7 +154,7 @@ func TestSubmitAllDoesNotWaitForAProbeThatWillNotBe(t *testing.T) {
 		defer cancel()
 		s := &service{status: func(string) int { return 503 }}
 		done := 0
-		for s, err := range s.client(t).SubmitAll(ctx, "acct", numbered(1000), refunds.BulkOptions{GiveUpAfter: -1}) {
+		for s, err := range s.client(t).SubmitAll(ctx, refunds.Items("acct", numbered(1000)), refunds.BulkOptions{GiveUpAfter: -1}) {
 			done++
 			if errors.Is(err, refunds.ErrSuspended) || (s.Index < 0) != errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%v: %v", s, err)
@@ -183,7 +183,7 @@ func TestSubmitAllIsNotPausedByItsEnd(t *testing.T) {
 				t.Error("paused")
 			}
 		}}
-		for s := range s.client(t).SubmitAll(ctx, "acct", numbered(1000), o) {
+		for s := range s.client(t).SubmitAll(ctx, refunds.Items("acct", numbered(1000)), o) {
 			if s.Index == 0 {
 				time.Sleep(2 * time.Second) // and then all else has settled
 			}

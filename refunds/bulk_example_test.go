@@ -4,24 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
-	"github.com/carddata/carddata-go/internal/exampletest"
+	"github.com/jarcoal/httpmock"
+
 	"github.com/carddata/carddata-go/refunds"
-	"github.com/carddata/carddata-go/refunds/refundstest"
 )
 
-// Any number of refunds, from anything that yields them, and an answer for each.
+// Any number of refunds, from anything that yields them, and a result for each.
 func ExampleClient_SubmitAll() {
-	var t exampletest.T
-	defer t.End()
-	fake := refundstest.NewServer(&t) // stands in for the service
-	fake.Script(
-		refundstest.Fault{},
-		refundstest.Fault{Status: 422},
-		refundstest.Fault{DropAfter: true}, // recorded, but never answered
-	)
-	client := fake.Client()
+	service := httpmock.NewMockTransport() // stands in for the service
+	service.RegisterResponder("POST", "https://refund.example.com/v1/acct_1/refunds",
+		httpmock.NewStringResponder(200, "").
+			Then(httpmock.NewStringResponder(422, "")).
+			Then(httpmock.NewStringResponder(504, "")).
+			Then(httpmock.NewStringResponder(200, "")))
+	client, err := refunds.NewClient("https://refund.example.com",
+		refunds.WithHTTPClient(&http.Client{Transport: service})) // without this line: over the network
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 
 	records := slices.Values([]*refunds.Refund{
 		{RefundID: "rf_1", Amount: new(int64(10150)), Currency: "USD"},
@@ -31,7 +35,7 @@ func ExampleClient_SubmitAll() {
 			RefundResponse: refunds.RefundResponse{Status: "approved"}}, // the first one's later status
 	})
 	o := refunds.BulkOptions{Concurrency: 1} // more, if the order of the output does not matter
-	for s, err := range client.SubmitAll(context.Background(), "acct_1", records, o) {
+	for s, err := range client.SubmitAll(context.Background(), refunds.Items("acct_1", records), o) {
 		switch {
 		case s.Index < 0:
 			fmt.Println("stopped:", err)
@@ -40,14 +44,97 @@ func ExampleClient_SubmitAll() {
 		case errors.Is(err, refunds.ErrNotSent):
 			fmt.Println(s.RefundID, "was not sent, submit it again later")
 		case errors.Is(err, refunds.ErrRejected):
-			fmt.Println(s.RefundID, "was refused, correct it")
+			fmt.Println(s.RefundID, "was rejected, correct it")
 		case errors.Is(err, refunds.ErrOutcomeUnknown):
-			fmt.Println(s.RefundID, "was perhaps recorded, find out first")
+			fmt.Println(s.RefundID, "may have been recorded, find out first")
 		}
 	}
 	// Output:
 	// rf_1 accepted: 200
-	// rf_2 was refused, correct it
-	// rf_3 was perhaps recorded, find out first
+	// rf_2 was rejected, correct it
+	// rf_3 may have been recorded, find out first
 	// rf_1 accepted: 200
+}
+
+// A table of many accounts in one call. Where the service honors idempotency keys,
+// each item has its own.
+func ExampleItem() {
+	service := httpmock.NewMockTransport()
+	service.RegisterResponder("POST", "=~^https://refund.example.com/v1/[^/]+/refunds$",
+		func(r *http.Request) (*http.Response, error) {
+			fmt.Println(r.URL.Path, r.Header.Get("Idempotency-Key"))
+			return httpmock.NewStringResponse(200, ""), nil
+		})
+	client, err := refunds.NewClient("https://refund.example.com",
+		refunds.WithHTTPClient(&http.Client{Transport: service}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	table := []struct{ account, id, key string }{
+		{"acct_1", "rf_1", "key-a"},
+		{"acct_2", "rf_1", "key-b"},
+	}
+	items := func(yield func(refunds.Item) bool) {
+		for _, row := range table {
+			item := refunds.Item{
+				AccountID: row.account,
+				Refund:    &refunds.Refund{RefundID: row.id},
+				Options:   []refunds.Option{refunds.WithHeader("Idempotency-Key", row.key)},
+			}
+			if !yield(item) {
+				return
+			}
+		}
+	}
+	for s, err := range client.SubmitAll(context.Background(), items, refunds.BulkOptions{Concurrency: 1}) {
+		fmt.Println(s.AccountID, s.RefundID, s.Outcome, err)
+	}
+	// Output:
+	// /v1/acct_1/refunds key-a
+	// acct_1 rf_1 accepted <nil>
+	// /v1/acct_2/refunds key-b
+	// acct_2 rf_1 accepted <nil>
+}
+
+// A queue waits for its next message. ReadAhead yields the results of those before
+// while it does.
+func ExampleBulkOptions_readAhead() {
+	service := httpmock.NewMockTransport()
+	service.RegisterResponder("POST", "https://refund.example.com/v1/acct_1/refunds", httpmock.NewStringResponder(200, ""))
+	client, err := refunds.NewClient("https://refund.example.com",
+		refunds.WithHTTPClient(&http.Client{Transport: service}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	queue := make(chan *refunds.Refund, 1)
+	queue <- &refunds.Refund{RefundID: "rf_1"}
+	records := func(yield func(*refunds.Refund) bool) {
+		for {
+			select {
+			case r := <-queue:
+				if !yield(r) {
+					return // r was neither taken nor sent
+				}
+			case <-ctx.Done(): // it must end with the context
+				return
+			}
+		}
+	}
+	for s, err := range client.SubmitAll(ctx, refunds.Items("acct_1", records), refunds.BulkOptions{ReadAhead: true}) {
+		if s.Index < 0 {
+			fmt.Println("stopped:", errors.Is(err, context.Canceled))
+			continue
+		}
+		fmt.Println(s.RefundID, s.Outcome)
+		stop() // here, after the first
+	}
+	// Output:
+	// rf_1 accepted
+	// stopped: true
 }

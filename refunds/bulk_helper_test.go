@@ -107,46 +107,13 @@ func numbered(n int) iter.Seq[*refunds.Refund] {
 // summary is a result in short.
 func summary(s refunds.Submission, err error) string {
 	text := fmt.Sprint(s.Index, " ", s.RefundID, " ", s.Outcome)
+	if s.Index < 0 {
+		text = "the end"
+	}
 	if errors.Is(err, context.Canceled) {
 		text += ", canceled"
 	}
 	return text
-}
-
-// A watchedWire counts what is in flight.
-type watchedWire struct {
-	next http.RoundTripper
-
-	mu       sync.Mutex
-	flying   map[string]int // by refund_id
-	now      int
-	most     int
-	doubled  bool
-	requests int
-}
-
-func (w *watchedWire) RoundTrip(r *http.Request) (*http.Response, error) {
-	id := refundID(r)
-	w.note(func() {
-		w.requests++
-		w.now++
-		w.flying[id]++
-		w.most = max(w.most, w.now)
-		w.doubled = w.doubled || w.flying[id] > 1
-	})
-	defer w.note(func() { w.now--; w.flying[id]-- })
-	return w.next.RoundTrip(r)
-}
-
-func (w *watchedWire) note(change func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	change()
-}
-
-func (w *watchedWire) inFlight() (n int) {
-	w.note(func() { n = w.now })
-	return n
 }
 
 // refundID reads the id, and leaves the request as it was.
@@ -169,3 +136,14 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func sorted(s []string) []string { return slices.Sorted(slices.Values(s)) }
+
+// outcomesOf returns which outcomes an error matches.
+func outcomesOf(err error) (matched []refunds.Outcome) {
+	for outcome, condition := range map[refunds.Outcome]error{refunds.OutcomeNotSent: refunds.ErrNotSent,
+		refunds.OutcomeRejected: refunds.ErrRejected, refunds.OutcomeUnknown: refunds.ErrOutcomeUnknown} {
+		if errors.Is(err, condition) {
+			matched = append(matched, outcome)
+		}
+	}
+	return matched
+}

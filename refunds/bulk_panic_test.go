@@ -41,7 +41,7 @@ func heardOf(t *testing.T, c *refunds.Client, n int, o refunds.BulkOptions) (hea
 		}
 	}
 	defer func() { panicked = recover() }()
-	for s, err := range c.SubmitAll(t.Context(), "acct", slices.Values(records(n)), o) {
+	for s, err := range c.SubmitAll(t.Context(), refunds.Items("acct", slices.Values(records(n))), o) {
 		hear(s, err)
 	}
 	return heard, nil
@@ -109,7 +109,7 @@ func TestSubmitAllEndsWithItsDeadline(t *testing.T) {
 		defer cancel()
 		paused, notSent, last := false, 0, error(nil)
 		o := refunds.BulkOptions{Progress: func(p refunds.BulkProgress) { paused = paused || p.Paused }}
-		for s, err := range fake.Client(refunds.WithRateLimit(1, 1)).SubmitAll(ctx, "acct", slices.Values(records(1000)), o) {
+		for s, err := range fake.Client(refunds.WithRateLimit(1, 1)).SubmitAll(ctx, refunds.Items("acct", slices.Values(records(1000))), o) {
 			switch {
 			case s.Index < 0:
 				last = err

@@ -6,7 +6,7 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// deliver hands the next result over, and tells whether to go on.
+// deliver hands the next result over, and reports whether to go on.
 func (b *bulkRun) deliver(to func(Submission, error) bool) bool {
 	r := b.results[0]
 	s := r.submission()
@@ -39,25 +39,39 @@ func (b *bulkRun) report(p BulkProgress) {
 	}
 }
 
-// stop waits for what is in flight, within the grace, and hands over what the
-// loop was not there to take.
+// stop waits for what is in flight, within the grace period, and hands over the
+// results that the loop did not take.
 func (b *bulkRun) stop() {
 	b.cancel()
-	if !b.over {
-		b.over = true
-		b.refuse(transport.Ended(b.ctx))
+	if !b.stopped {
+		b.stopped = true
+		b.stopSending(transport.Ended(b.ctx))
 	}
-	for b.open > 0 {
-		b.settle(<-b.settled)
+	for b.inFlight > 0 {
+		b.receive(<-b.finished)
 	}
-	b.cut()
+	b.awaitInput()
+	b.cancelRequests()
 	b.requests.Wait()
 	b.abandon()
 	b.rethrow()
 }
 
-// rethrow panics with what a function of the caller panicked with, on the loop's
-// goroutine, where the caller can recover.
+// awaitInput waits for the input's goroutine, which is to end with the caller's
+// context. If that has not ended, the input may well be waiting for its next record.
+func (b *bulkRun) awaitInput() {
+	if b.input == nil || b.caller.Err() == nil {
+		return
+	}
+	select {
+	case <-b.input.ended:
+		b.inputEnded()
+	case <-b.requestCtx.Done(): // the end of the grace period
+	}
+}
+
+// rethrow repeats a panic of the caller's code on the loop's goroutine, where the
+// caller can recover.
 func (b *bulkRun) rethrow() {
 	if panicked := b.panicked; panicked != nil {
 		b.panicked = nil
@@ -65,7 +79,8 @@ func (b *bulkRun) rethrow() {
 	}
 }
 
-// abandon hands over what is left, also when that panics.
+// abandon hands over the results that are left, even if a function that it calls
+// panics on the way.
 func (b *bulkRun) abandon() {
 	defer func() {
 		if len(b.results) > 0 {
@@ -84,7 +99,7 @@ func (b *bulkRun) abandon() {
 }
 
 func (r *record) submission() Submission {
-	s := Submission{Index: r.index, RefundID: r.refundID, Outcome: OutcomeAccepted, Receipt: r.receipt}
+	s := Submission{Index: r.index, AccountID: r.key.accountID, RefundID: r.refundID, Outcome: OutcomeAccepted, Receipt: r.receipt}
 	if outcome, ok := errors.AsType[*OutcomeError](r.err); ok {
 		s.Outcome, s.Attempts = outcome.Outcome, outcome.Attempts
 	} else {
@@ -93,9 +108,8 @@ func (r *record) submission() Submission {
 	return s
 }
 
-// ended is the last result of a submission that did not come to the end of its
-// input.
+// ended is the last result of a submission that did not reach the end of its input.
+// It is about no refund, and so has none of the outcomes.
 func ended(err error) (Submission, error) {
-	return Submission{Index: -1, Outcome: OutcomeNotSent},
-		&OutcomeError{Outcome: OutcomeNotSent, Err: &Error{Operation: "submit all", Err: err}}
+	return Submission{Index: -1}, &Error{Operation: "submit all", Err: transport.WithOutcome(err, transport.OutcomeUnknown)}
 }

@@ -3,7 +3,6 @@ package refunds_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -46,13 +45,13 @@ func TestSubmitAllLetsTheWireFinish(t *testing.T) {
 				var got []string
 				o := refunds.BulkOptions{Concurrency: 2, Grace: test.grace, Ordered: true}
 				// The second waits for the first, the last is not taken.
-				for s, err := range s.client(t).SubmitAll(ctx, "acct", named("a", "a", "b", "c"), o) {
+				for s, err := range s.client(t).SubmitAll(ctx, refunds.Items("acct", named("a", "a", "b", "c")), o) {
 					if err != nil && (!errors.Is(err, ended) || !errors.Is(err, cause)) {
 						t.Errorf("%s: %v", test.name, err)
 					}
-					got = append(got, fmt.Sprint(s.Index, " ", s.RefundID, " ", s.Outcome))
+					got = append(got, summary(s, nil))
 				}
-				want := []string{"0 a " + test.a, "1 a not sent", "2 b " + test.b, "-1  not sent"}
+				want := []string{"0 a " + test.a, "1 a not sent", "2 b " + test.b, "the end"}
 				if !slices.Equal(got, want) || len(s.ids()) != 2 {
 					t.Errorf("%s: %q, want %q; sent %v", test.name, got, want, s.ids())
 				}
@@ -76,7 +75,7 @@ func TestSubmitAllStartsNothingInTheGrace(t *testing.T) {
 		defer cancel()
 		limited := s.client(t, refunds.WithRateLimit(rate.Every(time.Hour), 1))
 		outcomes := map[string]int{}
-		for s, err := range limited.SubmitAll(ctx, "acct", numbered(100), refunds.BulkOptions{}) {
+		for s, err := range limited.SubmitAll(ctx, refunds.Items("acct", numbered(100)), refunds.BulkOptions{}) {
 			outcomes[s.Outcome.String()]++
 			if s.Outcome == refunds.OutcomeRejected && (!errors.Is(err, refunds.ErrRateLimited) || s.Attempts != 1) {
 				t.Errorf("%v after %d attempts", err, s.Attempts)
@@ -100,7 +99,7 @@ func TestSubmitAllKeepsTheContextsValues(t *testing.T) {
 		}
 		return s.RoundTrip(r)
 	})}
-	for range s.client(t, refunds.WithHTTPClient(watched)).SubmitAll(ctx, "acct", numbered(1), refunds.BulkOptions{}) {
+	for range s.client(t, refunds.WithHTTPClient(watched)).SubmitAll(ctx, refunds.Items("acct", numbered(1)), refunds.BulkOptions{}) {
 	}
 	if seen != 1 {
 		t.Errorf("%d of %d requests had the value", seen, len(s.ids()))
@@ -122,7 +121,7 @@ func TestSubmitAllHandsOverWhatIsAbandoned(t *testing.T) {
 			func() {
 				defer func() { _ = recover() }()
 				o := refunds.BulkOptions{Concurrency: 4, Abandoned: func(s refunds.Submission, err error) { got = append(got, summary(s, err)) }}
-				for s, err := range client.SubmitAll(t.Context(), "acct", named("a", "b", "c", "c", "d", "e"), o) {
+				for s, err := range client.SubmitAll(t.Context(), refunds.Items("acct", named("a", "b", "c", "c", "d", "e")), o) {
 					got = append(got, summary(s, err))
 					time.Sleep(5 * time.Second)
 					leave()
@@ -145,26 +144,26 @@ func TestSubmitAllTellsThatTheContextEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &service{}
 	var got []string
-	for s, err := range s.client(t).SubmitAll(ctx, "acct", func(yield func(*refunds.Refund) bool) {
+	for s, err := range s.client(t).SubmitAll(ctx, refunds.Items("acct", func(yield func(*refunds.Refund) bool) {
 		for r := range numbered(3) {
 			if !yield(r) {
 				return
 			}
 		}
 		cancel()
-	}, refunds.BulkOptions{Concurrency: 1}) {
+	}), refunds.BulkOptions{Concurrency: 1}) {
 		got = append(got, summary(s, err))
 	}
-	if want := []string{"0 rf_0 accepted", "1 rf_1 accepted", "2 rf_2 accepted", "-1  not sent, canceled"}; !slices.Equal(got, want) {
+	if want := []string{"0 rf_0 accepted", "1 rf_1 accepted", "2 rf_2 accepted", "the end, canceled"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	got = nil
-	for s, err := range s.client(t).SubmitAll(ctx, "acct", func(func(*refunds.Refund) bool) {
+	for s, err := range s.client(t).SubmitAll(ctx, refunds.Items("acct", func(func(*refunds.Refund) bool) {
 		t.Error("the input was asked for a record")
-	}, refunds.BulkOptions{}) {
+	}), refunds.BulkOptions{}) {
 		got = append(got, summary(s, err))
 	}
-	if !slices.Equal(got, []string{"-1  not sent, canceled"}) {
+	if !slices.Equal(got, []string{"the end, canceled"}) {
 		t.Errorf("an ended context: %q", got)
 	}
 }

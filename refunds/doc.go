@@ -12,41 +12,128 @@
 //	case err == nil:
 //		// accepted; keep receipt.RequestID
 //	case errors.Is(err, refunds.ErrNotSent):
-//		// nothing was recorded: submit it again later
+//		// nothing was recorded: submit it again later, unless it is invalid
+//	case errors.Is(err, refunds.ErrConflict):
+//		// a 409: an earlier one may have been recorded, find out
 //	case errors.Is(err, refunds.ErrRejected):
 //		// the service refused it: errors.As gives the *Error with its status
 //	case errors.Is(err, refunds.ErrOutcomeUnknown):
 //		// it may have been recorded: find out before submitting it again
 //	}
 //
+// # The endpoint
+//
+//	POST {refund_url}/v1/{account_id}/refunds
+//	Content-Type: application/json
+//
+// The body is one [Refund] (interface, endpoint 2). No credential is part of the
+// request. The interface documents the fields of the body and their types. It does not
+// document which fields are required, the formats of created and currency, the unit of
+// amount, or the values of svc_refund_status. Of the response it documents nothing:
+// neither status codes nor bodies, errors or limits. Where this package has to assume
+// something, the comment says so.
+//
 // # Outcomes
 //
-// The outcome is decided by what is known of the connection, never by the text
-// of an error.
+// The connection and the status decide the outcome, never the text of an error.
 //
-// Accepted: a 2xx status, whatever its body, unless that is an HTML page.
+// Accepted: a 2xx status, unless the body is an HTML page or the documented error object,
+// or [WithReceiptCheck] refuses the receipt.
 //
 // Not sent: the arguments, the limiter or the token source ended the call; or no
-// connection was made; or it is counted that no byte was written to it.
+// connection was made; or no byte was written to the connection, which is counted.
 //
-// Rejected: a 4xx status other than 408, or 307, 308, 501 and 505.
+// Rejected: a 4xx status other than 408, or 307, 308, 501 and 505. The service has not
+// recorded what it refuses, but a 409 may be about an earlier submission that it has
+// recorded. With [WithResubmit], a refusal after an attempt whose outcome is unknown is
+// unknown as well.
 //
-// Unknown: anything else. A timeout, a connection that broke, a cancellation
-// after the request left, 408, 500, 502, 503, 504, and 301 to 303 can all come
-// from something between here and the service after the service has recorded
-// the refund.
+// Unknown: everything else. The service may have recorded the refund before a timeout,
+// a broken connection, or a cancellation after the request was sent. A proxy may send
+// 408, 500, 502, 503, 504, or 301 to 303 after the service has recorded it.
+//
+// # Defaults
+//
+//   - Retries: 2 ([WithMaxRetries])
+//   - Retry wait: random, up to 200 ms·2ⁿ and 5 s; after a 429 without Retry-After, up
+//     to 1 s·2ⁿ ([WithRetryWait])
+//   - Retry-After: up to 60 s, every call of the client waits for it; a call that
+//     was asked to wait longer, or beyond its deadline, fails and reports it
+//   - Retry budget: a client starts with 500 tokens, which is also the most. A retry costs
+//     5, after a timeout 10, with another token 0; a call that succeeds at its first
+//     attempt earns 1. Without tokens nothing is retried, and the error says so
+//   - Attempt timeout: 35 s ([WithAttemptTimeout])
+//   - Call timeout: 90 s, if the context has no deadline
+//   - Response: the first 64 KiB are kept ([WithMaxResponseBytes])
+//   - Redirects: none are followed
+//   - Idle connections: none, each attempt has its own ([WithConnectionReuse])
+//   - Connections: connect 5 s, TLS handshake 5 s, HTTP/1.1, TLS 1.2 and later, the
+//     environment's proxy, headers of 64 KiB at most ([WithTransport], [WithTLSConfig],
+//     [WithProxy])
+//   - Rate limit: none ([WithRateLimit], [WithAdaptiveRate], [WithLimiter])
+//   - Logs: none ([WithLogger])
+//
+// Further options: [WithTokenSource] and [WithHeader] add a credential or another
+// header to each request, [WithUserAgent] names your product, [WithInsecureHTTP] allows
+// http beyond loopback, and [WithHTTPClient] takes a fake.
+//
+// # From a queue
+//
+// A client remembers nothing. Save the RefundID before the call and the outcome after
+// it: a message that comes a second time without a saved outcome is an unknown outcome,
+// because the process may have ended during the call. Do not let a shutdown cancel a
+// call: give it a context of its own, such as [context.WithoutCancel] with a timeout.
+// A 401, 403, 404, 407 or redirect ([ErrUnauthorized], [ErrForbidden], [ErrNotFound],
+// [ErrRedirect]) is about the setup and not about the record: stop, and set no record
+// aside. The program examples/outbox does all this.
 //
 // # Retries
 //
-// Submit repeats up to twice what was proven not sent, and 429; once 421, 425,
-// and 401 with another token. It never repeats an unknown outcome, unless
-// [WithResubmit] says that the service removes duplicates, which its
-// documentation does not.
+// Submit retries up to twice if the refund was proven not sent, and after 429; once
+// after 421, 425, and 401 with another token. It never retries an unknown outcome,
+// unless [WithResubmit] says that the service removes duplicates, which is not
+// documented.
+//
+// # Proxies that repeat a request
+//
+// A proxy that repeats a POST by itself sends a refund several times and passes on only
+// the last response. If the service recorded the first request and refused the second,
+// "rejected" is wrong, and each retry after a 429 is multiplied. No client can see this.
+// The outcomes are right only if nothing between client and service repeats a POST,
+// which is the default of the common proxies. Do not set
+//
+//	proxy_next_upstream … non_idempotent;      # nginx
+//	retry-on all-retryable-errors              # haproxy, nor any list beyond conn-failure
+//
+// for this route. If you cannot be sure, set [WithMaxRetries](0), so that the client adds
+// no retries, and treat a rejection as an unknown outcome.
+//
+// # Connections
+//
+// Each refund uses a new connection. A reused one can deliver the response to another
+// request, or the other side can close it while the refund is being written.
+// [WithConnectionReuse] trades that safety for speed; its comment has the figures.
+//
+// # Errors
+//
+// [Error.Condition] names what went wrong, for metrics. [Error.Retryable] says
+// whether the same submission can succeed later; it is false for every unknown
+// outcome and for 409. [Error.Body] and [Error.Header] return what the service sent,
+// which is never printed.
 //
 // # Any number of refunds
 //
-// [Client.SubmitAll] takes a sequence of records of any length and yields what
-// became of each, several requests at a time and in bounded memory. It pauses
-// while the service fails, so that an outage leaves few outcomes unknown, and
-// lets requests on the wire finish when it is stopped.
+// [Client.SubmitAll] takes records of any number of accounts and yields the result
+// of each, with several requests in flight and in bounded memory:
+//
+//	for s, err := range client.SubmitAll(ctx, items, refunds.BulkOptions{}) {
+//		if s.Index < 0 {
+//			return err // the submission has ended early: what was not yielded was not sent
+//		}
+//		save(s.AccountID, s.RefundID, s.Outcome, err) // a 409 is rejected, too: see above
+//	}
+//
+// A circuit breaker pauses submission while the service fails, so that an outage leaves
+// few outcomes unknown. To stop, cancel ctx and keep taking results: requests in flight
+// may finish.
 package refunds

@@ -8,49 +8,53 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// An Outcome is what became of a refund. The zero value is the one to be careful
-// with.
+// An Outcome is what became of a refund. The zero value is the one to be careful with.
+// The package comment says how it is decided; the service documents no outcomes.
 type Outcome int
 
 const (
-	// OutcomeUnknown: the refund may have been recorded, or not. Find out before
-	// submitting it again.
+	// OutcomeUnknown: the refund may have been recorded. Find out before you submit it
+	// again.
 	OutcomeUnknown = Outcome(transport.OutcomeUnknown)
-	// OutcomeNotSent: it is proven that nothing was recorded. Submit it again.
+	// OutcomeNotSent: nothing was recorded, which is proven. Submit it again later, if
+	// the error is Retryable; else, such as after [ErrInvalidArgument], correct it first.
 	OutcomeNotSent = Outcome(transport.OutcomeNotSent)
-	// OutcomeRejected: the service refused it, and recorded nothing. Whether the
-	// record, the credential or the base URL is to be corrected, or a while to be
-	// waited, is for the error's other conditions to say.
+	// OutcomeRejected: the service refused this request. Except after a 409
+	// ([ErrConflict]) nothing was recorded. After a 409 an earlier submission of the
+	// refund may have been: handle it like an unknown outcome. The error's other
+	// conditions say whether to correct the record, the credential or the base URL, or
+	// to wait.
 	OutcomeRejected = Outcome(transport.OutcomeRejected)
-	// OutcomeAccepted: the service accepted it. No error has this outcome.
+	// OutcomeAccepted: the service accepted the refund. No error has this outcome.
 	OutcomeAccepted = Outcome(transport.OutcomeAccepted)
 )
 
 // String returns "unknown", "not sent", "rejected" or "accepted".
 func (o Outcome) String() string { return transport.Outcome(o).String() }
 
-// The outcomes of a failed submission, to test for with [errors.Is]. Exactly one
-// of them matches any error of [Client.Submit].
+// The outcomes of a failed submission, to test for with [errors.Is]. Every error of
+// [Client.Submit] matches exactly one of them.
 var (
-	// ErrNotSent: nothing was recorded. Submitting it again is safe.
+	// ErrNotSent: nothing was recorded. It is safe to submit the refund again, and of use
+	// if the error is Retryable: one that also matches [ErrInvalidArgument] fails again.
 	ErrNotSent = errors.New("refund not sent")
-	// ErrRejected: the service refused the refund. A 409, which is
-	// ErrConflict too, may mean that an earlier submission was recorded: find out by
-	// RefundID before anything else.
+	// ErrRejected: the service refused the refund. A 409, which also matches
+	// ErrConflict, may mean that an earlier submission was recorded: look the refund up
+	// by its RefundID before you do anything else.
 	ErrRejected = errors.New("refund rejected")
-	// ErrOutcomeUnknown: the refund may have been recorded. Look it up by its
-	// refund_id with the service's operator before submitting it again.
+	// ErrOutcomeUnknown: the refund may have been recorded. Ask the service's operator
+	// to look it up by its RefundID before you submit it again.
 	ErrOutcomeUnknown = errors.New("refund outcome unknown")
 )
 
-// An OutcomeError is the error of every submission that was not accepted. Its
-// text holds no id, so that it can be logged; RefundID says which refund it is.
+// An OutcomeError is the error of every submission that was not accepted. Its text holds
+// no id, so it can be logged.
 type OutcomeError struct {
-	Outcome  Outcome
-	RefundID string   // of the record
-	Attempts int      // requests handed to the network
-	Evidence Evidence // of the attempt that decided
-	Err      error    // an *Error
+	Outcome  Outcome  // what became of the refund; never OutcomeAccepted
+	RefundID string   // Refund.RefundID, unchanged
+	Attempts int      // requests handed to the network; 0 if the call ended before
+	Evidence Evidence // what is known about the attempt that decided the outcome
+	Err      error    // an *Error with the status and the conditions
 }
 
 // Error returns the text.
@@ -68,7 +72,8 @@ func (e *OutcomeError) Error() string {
 // Unwrap returns the [*Error].
 func (e *OutcomeError) Unwrap() error { return e.Err }
 
-// Is matches the outcome's condition.
+// Is reports whether target is the condition of the outcome: [ErrNotSent], [ErrRejected]
+// or [ErrOutcomeUnknown].
 func (e *OutcomeError) Is(target error) bool {
 	switch e.Outcome {
 	case OutcomeNotSent:
@@ -85,17 +90,17 @@ func (e OutcomeError) Format(state fmt.State, verb rune) { transport.Format(stat
 // MarshalText returns the text, so that JSON logs hold no more than it.
 func (e OutcomeError) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }
 
-// Evidence is what is known of an attempt from the events of its connection; it
-// helps to find the request in the records of the service's operator. With an
-// http.Client of the caller's own that reports no events, all but the times and
-// the status are unset, and a request without an answer counts as perhaps sent.
+// Evidence is what the connection shows about an attempt. It helps the service's
+// operator to find the request. If the transport of [WithHTTPClient] reports no
+// httptrace events, only the times and the status are set, and a request without a
+// response counts as perhaps sent.
 type Evidence struct {
-	Began           time.Time // when the attempt was handed to the network
-	Ended           time.Time // when it had its answer, or failed
-	Traced          bool      // the HTTP transport reported its events at all
-	Connected       bool      // a connection was there for the request
-	BytesWritten    int64     // bytes written to it; -1: not counted
-	RequestWritten  bool      // the whole request was handed over, perhaps not yet written
-	ResponseStarted bool      // a first byte of an answer arrived
-	StatusCode      int       // of the answer; 0: none
+	Began           time.Time // when the attempt was handed to the network, by this machine's clock
+	Ended           time.Time // when the response had been read, or the attempt failed
+	Traced          bool      // the HTTP transport reported httptrace events
+	Connected       bool      // a connection was made
+	BytesWritten    int64     // bytes written to the connection; -1 if not counted
+	RequestWritten  bool      // the whole request was handed to the connection, which may still buffer it
+	ResponseStarted bool      // the first byte of a response arrived
+	StatusCode      int       // status of the response; 0 if there was none
 }

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/jarcoal/httpmock"
 
 	"github.com/carddata/carddata-go/internal/testkit"
 	"github.com/carddata/carddata-go/refunds"
@@ -77,6 +80,76 @@ func TestPageIsNoAcceptance(t *testing.T) {
 			t.Errorf("%s: %v after %d requests", name, err, len(mock.Requests()))
 		}
 		testkit.NoLeak(t, err, "rf-canary")
+	}
+}
+
+// A 2xx that the caller's check refuses is an unknown outcome, and never retried.
+func TestReceiptCheck(t *testing.T) {
+	unexpected := errors.New("not the service's words: canary")
+	created := refunds.WithReceiptCheck(func(r *refunds.Receipt) error {
+		if r.StatusCode == 201 || string(r.Body) == "accepted" {
+			return nil
+		}
+		if r.BodyErr != nil {
+			return r.BodyErr
+		}
+		return unexpected
+	})
+	for name, test := range map[string]struct {
+		answer   httpmock.Responder
+		opts     []refunds.Option
+		outcome  refunds.Outcome
+		cause    error
+		requests int
+	}{
+		"accepted":                  {testkit.Answer(200, "accepted"), nil, refunds.OutcomeAccepted, nil, 1},
+		"accepted by its status":    {testkit.Answer(201, ""), nil, refunds.OutcomeAccepted, nil, 1},
+		"a proxy's error page":      {testkit.Answer(200, `{"error":"upstream timed out"}`), nil, refunds.OutcomeUnknown, unexpected, 1},
+		"with WithResubmit":         {testkit.Answer(200, `{}`), []refunds.Option{refunds.WithResubmit()}, refunds.OutcomeUnknown, unexpected, 1},
+		"cut off":                   {testkit.Broken(200, "acc", io.ErrUnexpectedEOF), nil, refunds.OutcomeUnknown, refunds.ErrBadResponse, 1},
+		"too long":                  {testkit.Answer(202, "12345"), []refunds.Option{refunds.WithMaxResponseBytes(4)}, refunds.OutcomeUnknown, refunds.ErrResponseTooLarge, 1},
+		"an HTML page":              {testkit.Answer(201, "<html>"), nil, refunds.OutcomeUnknown, refunds.ErrBadResponse, 1},
+		"a rejection":               {testkit.Answer(422, "accepted"), nil, refunds.OutcomeRejected, refunds.ErrBadRequest, 1},
+		"turned off for the call":   {testkit.Answer(200, "{}"), []refunds.Option{refunds.WithReceiptCheck(nil)}, refunds.OutcomeAccepted, nil, 1},
+		"a limit, then not refused": {testkit.Answer(429, ""), nil, refunds.OutcomeRejected, refunds.ErrRateLimited, 3},
+	} {
+		mock, log := newMock(test.answer), new(strings.Builder)
+		logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		receipt, err := newClient(t, mock, created, refunds.WithLogger(logger)).Submit(t.Context(), "acct-1", record(), test.opts...)
+		if len(mock.Requests()) != test.requests {
+			t.Errorf("%s: %d requests", name, len(mock.Requests()))
+		}
+		if !strings.Contains(log.String(), fmt.Sprintf("outcome=%q", test.outcome)) && !strings.Contains(log.String(), fmt.Sprint("outcome=", test.outcome)) {
+			t.Errorf("%s: the log says %s", name, log)
+		}
+		if test.outcome == refunds.OutcomeAccepted {
+			if err != nil || receipt == nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if o, _ := outcome(t, receipt, err); o.Outcome != test.outcome || !errors.Is(err, test.cause) {
+			t.Errorf("%s: %v, %v", name, o.Outcome, err)
+		}
+		testkit.NoLeak(t, err, "canary", "upstream")
+	}
+}
+
+// A panic of the check reaches the caller, in SubmitAll as an unknown outcome too.
+func TestReceiptCheckThatPanics(t *testing.T) {
+	s := &service{}
+	client := s.client(t, refunds.WithReceiptCheck(func(*refunds.Receipt) error { panic("on purpose") }))
+	func() {
+		defer func() {
+			if recover() != "on purpose" {
+				t.Error("the panic is lost")
+			}
+		}()
+		_, _ = client.Submit(t.Context(), "acct-1", record())
+	}()
+	heard, panicked := heardOf(t, client, 1, refunds.BulkOptions{})
+	if panicked != "on purpose" || len(heard) != 1 || heard["re-0"] != refunds.OutcomeUnknown {
+		t.Errorf("%v, %v", panicked, heard)
 	}
 }
 

@@ -1,104 +1,145 @@
 package refunds
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"log/slog"
+	"reflect"
+	"unicode/utf8"
 
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// A Refund is a refund record (interface, "Refund record"). Which members the
-// service requires is not documented: strings that are empty, objects whose
-// members are all unset, and a nil Amount or Metadata are left out, and anything
-// else is sent as it is.
+// A Refund is a refund record (interface, "Refund record"). The interface documents the
+// name and the JSON type of each field; which fields are required, formats, lengths and
+// allowed values are not documented.
 //
-// Printing a Refund shows its id, amount and currency. Its JSON is the record
-// whole, as it is sent, also where slog's JSON handler encodes a list: log one
-// refund at a time.
+// Empty strings, objects without a set field, and a nil Amount or Metadata are left out.
+// Everything else is sent unchanged.
+//
+// Printing a Refund shows its id, amount and currency. Its JSON is the whole record, and
+// slog's JSON handler encodes lists of refunds that way: log one refund at a time.
 type Refund struct {
-	// RefundID identifies the record: a refund that is submitted again keeps it. The
-	// library requires it, because without it nobody could find out what became of
-	// a refund whose outcome is unknown.
+	// RefundID identifies the record. You choose it, and submit the refund with the same
+	// id again if you have to. This package requires it: without it nobody can find out
+	// what became of a refund with an unknown outcome. Its format is not documented.
 	RefundID string `json:"refund_id,omitzero"`
 
-	// Amount is an integer whose unit is not documented; elsewhere it is minor
-	// units, as 10150 for 101.50 USD. Nil leaves it out, which is not zero. Set it
-	// with new(int64(10150)).
+	// Amount is an integer. Its unit is not documented; minor units are common, such as
+	// 10150 for 101.50 USD. Set it with new(int64(10150)). Nil leaves it out, which is
+	// not the same as zero.
 	Amount *int64 `json:"amount,omitzero"`
 
-	// Currency is passed on as it is. Its format is not documented; elsewhere it
-	// is ISO 4217, as "USD".
+	// Currency is the currency of Amount. Its format is not documented; ISO 4217 is
+	// common, such as "USD".
 	Currency string `json:"currency,omitzero"`
 
-	// Created is passed on as it is. Its format is not documented; elsewhere it is
-	// RFC 3339 in UTC, as time.Now().UTC().Format(time.RFC3339) writes it.
+	// Created is when the refund was made. Its format is not documented; RFC 3339 in UTC
+	// is common, as time.Now().UTC().Format(time.RFC3339) returns it.
 	Created string `json:"created,omitzero"`
 
-	TransactionID        string               `json:"transaction_id,omitzero"`
-	TransactionOrderID   string               `json:"transaction_order_id,omitzero"`
+	// TransactionID is the id of the transaction that is refunded. Its format is not
+	// documented.
+	TransactionID string `json:"transaction_id,omitzero"`
+	// TransactionOrderID is the order id of that transaction. Its format, and how it
+	// differs from AdditionalData.OrderID, are not documented.
+	TransactionOrderID string `json:"transaction_order_id,omitzero"`
+	// PaymentMethodDetails describes the payment method of the payment.
 	PaymentMethodDetails PaymentMethodDetails `json:"payment_method_details,omitzero"`
-	RefundResponse       RefundResponse       `json:"refund_response,omitzero"`
-	AdditionalData       AdditionalData       `json:"additional_data,omitzero"`
-	SVCCodes             SVCCodes             `json:"svc_codes,omitzero"`
+	// RefundResponse is the processor's response to the refund.
+	RefundResponse RefundResponse `json:"refund_response,omitzero"`
+	// AdditionalData holds further ids and free-form metadata.
+	AdditionalData AdditionalData `json:"additional_data,omitzero"`
+	// SVCCodes holds the codes that the service defines.
+	SVCCodes SVCCodes `json:"svc_codes,omitzero"`
 }
 
-// PaymentMethodDetails describes what the payment was made with.
+// PaymentMethodDetails describes the payment method of the payment (interface, "Refund
+// record", payment_method_details).
 type PaymentMethodDetails struct {
-	PaymentMethodType string            `json:"payment_method_type,omitzero"`
-	Card              PaymentMethodCard `json:"card,omitzero"`
+	// PaymentMethodType is the type of payment method, such as "card". Allowed values
+	// are not documented.
+	PaymentMethodType string `json:"payment_method_type,omitzero"`
+	// Card describes the card, if the payment method is a card.
+	Card PaymentMethodCard `json:"card,omitzero"`
 }
 
-// PaymentMethodCard describes the card.
+// PaymentMethodCard describes the card of the payment (interface, "Refund record",
+// payment_method_details.card).
 type PaymentMethodCard struct {
+	// Attributes are the attributes of the card.
 	Attributes CardAttributes `json:"attributes,omitzero"`
 }
 
-// CardAttributes are what is known of the card. BIN takes a BIN: never put a
-// card number here.
+// CardAttributes are the attributes of the card (interface, "Refund record",
+// payment_method_details.card.attributes). Allowed values and formats are not
+// documented.
 type CardAttributes struct {
-	Network       string `json:"network,omitzero"`
-	Type          string `json:"type,omitzero"`
-	BIN           string `json:"bin,omitzero"`
-	IssuerBank    string `json:"issuer_bank,omitzero"`
+	// Network is the card network, such as "visa".
+	Network string `json:"network,omitzero"`
+	// Type is the card type, such as "credit".
+	Type string `json:"type,omitzero"`
+	// BIN is the first six to eight digits of the card number. Never put a card number
+	// here: it is sent unchanged.
+	BIN string `json:"bin,omitzero"`
+	// IssuerBank is the name of the issuer.
+	IssuerBank string `json:"issuer_bank,omitzero"`
+	// IssuerCountry is the country of the issuer. Whether it is a code or a name is not
+	// documented.
 	IssuerCountry string `json:"issuer_country,omitzero"`
 }
 
-// RefundResponse is what the processor answered to the refund. Its code is a
-// string, in which leading zeros matter.
+// RefundResponse is the processor's response to the refund (interface, "Refund record",
+// refund_response). It is part of the record that you send. Allowed values are not
+// documented.
 type RefundResponse struct {
-	Status                string `json:"status,omitzero"`
+	// Status is the state of the refund, such as "approved". States are not documented.
+	Status string `json:"status,omitzero"`
+	// ProcessorResponseCode is the processor's response code, such as "00". It is a
+	// string: keep leading zeros.
 	ProcessorResponseCode string `json:"processor_response_code,omitzero"`
-	Reason                string `json:"reason,omitzero"`
+	// Reason is the processor's reason, as free text or code; which is not documented.
+	Reason string `json:"reason,omitzero"`
 }
 
-// AdditionalData is further data of the refund.
+// AdditionalData holds further ids of the refund, and metadata (interface, "Refund
+// record", additional_data).
 type AdditionalData struct {
-	MerchantAccountID       string `json:"merchant_account_id,omitzero"`
-	OrderID                 string `json:"order_id,omitzero"`
-	Description             string `json:"description,omitzero"`
-	AcquirerReferenceNumber string `json:"acquirer_reference_number,omitzero"` // ARN
+	// MerchantAccountID is the id of the merchant's account. Its format, and how it
+	// differs from the account id of the path, are not documented.
+	MerchantAccountID string `json:"merchant_account_id,omitzero"`
+	// OrderID is the id of the merchant's order. Its format is not documented.
+	OrderID string `json:"order_id,omitzero"`
+	// Description is free text. Its length limit is not documented.
+	Description string `json:"description,omitzero"`
+	// AcquirerReferenceNumber is the ARN. Its format is not documented; an ARN usually
+	// has 23 digits.
+	AcquirerReferenceNumber string `json:"acquirer_reference_number,omitzero"`
 
-	// Metadata is free-form. Nil leaves it out; an empty map is sent as {}. When
-	// records are read from JSON, decode them with UseNumber to keep numbers
+	// Metadata is a free-form object. It may hold anything that encoding/json can
+	// encode; its size limit is not documented. Nil leaves it out; an empty map is sent
+	// as {}. If you decode records from JSON, use json.Decoder.UseNumber to keep numbers
 	// beyond 2^53 exact.
 	Metadata map[string]any `json:"metadata,omitzero"`
 }
 
-// Format prints no more than the order, whatever the verb: description and
-// metadata may hold anything.
+// Format prints the order id alone, whatever the verb, because description and metadata
+// may hold anything.
 func (a AdditionalData) Format(state fmt.State, verb rune) {
 	transport.Format(state, verb, "additional data of order "+a.OrderID)
 }
 
-// LogValue logs the order.
+// LogValue logs the order id.
 func (a AdditionalData) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("order_id", a.OrderID))
 }
 
-// SVCCodes holds the codes that the service defines.
+// SVCCodes holds the codes that the service defines (interface, "Refund record",
+// svc_codes).
 type SVCCodes struct {
-	// SVCRefundStatus is a refund status code, such as "amount_too_high". The
-	// other values are not documented, and any is passed on.
+	// SVCRefundStatus is a refund status code that the service defines, such as
+	// "amount_too_high". Other values are not documented; any value is sent.
 	SVCRefundStatus string `json:"svc_refund_status,omitzero"`
 }
 
@@ -117,3 +158,79 @@ func (r Refund) Format(state fmt.State, verb rune) {
 
 // LogValue logs id, amount and currency.
 func (r Refund) LogValue() slog.Value { return slog.StringValue(r.summary()) }
+
+func (r *Refund) id() string {
+	if r == nil {
+		return ""
+	}
+	return r.RefundID
+}
+
+// encode returns the JSON of a record, or why it cannot be sent as it is.
+func (r *Refund) encode() ([]byte, error) {
+	if r == nil {
+		return nil, transport.Invalid("the refund is nil")
+	}
+	if r.RefundID == "" {
+		return nil, transport.Invalid("the refund has no RefundID")
+	}
+	body, err := json.Marshal(r)
+	if err != nil {
+		return nil, transport.Invalid("the metadata cannot be encoded as JSON")
+	}
+	// encoding/json replaces invalid UTF-8 by U+FFFD, which valid text may hold too.
+	if bytes.Contains(body, []byte(`\ufffd`)) || bytes.ContainsRune(body, utf8.RuneError) {
+		if err := checkText("refund", *r); err != nil {
+			return nil, err
+		}
+	}
+	// A json.RawMessage is copied as it is.
+	if !utf8.Valid(body) {
+		return nil, transport.Invalid("the metadata holds JSON that is not valid UTF-8")
+	}
+	return body, nil
+}
+
+// checkText refuses a value that holds a string which is not valid UTF-8:
+// encoding/json would replace its bytes, and other data would be sent. name is
+// how the error calls the value.
+func checkText(name string, value any) error {
+	if !isText(reflect.ValueOf(value), maxTextDepth) {
+		return transport.Invalid("the %s holds text that is not valid UTF-8, or is nested too deeply", name)
+	}
+	return nil
+}
+
+// maxTextDepth ends the walk of a value that contains itself.
+const maxTextDepth = 1000
+
+func isText(v reflect.Value, depth int) bool {
+	if depth == 0 {
+		return false
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return utf8.ValidString(v.String())
+	case reflect.Pointer, reflect.Interface:
+		return v.IsNil() || isText(v.Elem(), depth-1)
+	case reflect.Struct:
+		for _, field := range v.Fields() {
+			if !isText(field, depth-1) {
+				return false
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if !isText(v.Index(i), depth-1) {
+				return false
+			}
+		}
+	case reflect.Map:
+		for key, element := range v.Seq2() {
+			if !isText(key, depth-1) || !isText(element, depth-1) {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -23,12 +23,12 @@ func TestResubmit(t *testing.T) {
 		evidence int // the status in the evidence
 	}{
 		"doubt, then accepted":       {[]httpmock.Responder{answer(503), answer(200)}, 2, refunds.OutcomeAccepted, 0, 0},
-		"no answer, then accepted":   {[]httpmock.Responder{broken, answer(201)}, 2, refunds.OutcomeAccepted, 0, 0},
+		"no response, then accepted": {[]httpmock.Responder{broken, answer(201)}, 2, refunds.OutcomeAccepted, 0, 0},
 		"twice doubt, then accepted": {[]httpmock.Responder{answer(502), answer(504), answer(200)}, 3, refunds.OutcomeAccepted, 0, 0},
 		// The refusal answers the second submission. The first may have been recorded.
 		"doubt, then refused":              {[]httpmock.Responder{answer(503), answer(400)}, 2, refunds.OutcomeUnknown, 400, 503},
 		"doubt, then a duplicate":          {[]httpmock.Responder{answer(500), answer(409)}, 2, refunds.OutcomeUnknown, 409, 500},
-		"no answer, then refused":          {[]httpmock.Responder{broken, answer(422)}, 2, refunds.OutcomeUnknown, 422, 0},
+		"no response, then refused":        {[]httpmock.Responder{broken, answer(422)}, 2, refunds.OutcomeUnknown, 422, 0},
 		"doubt, a limit, then refused":     {[]httpmock.Responder{answer(503), answer(429), answer(400)}, 3, refunds.OutcomeUnknown, 400, 503},
 		"doubt for good":                   {[]httpmock.Responder{answer(503)}, 3, refunds.OutcomeUnknown, 503, 503},
 		"refused at once":                  {[]httpmock.Responder{answer(400), answer(200)}, 1, refunds.OutcomeRejected, 400, 400},

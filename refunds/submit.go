@@ -1,62 +1,74 @@
 package refunds
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// A Receipt is the service's acceptance of a refund record. Response body and
-// status codes are not documented, so that the status is the receipt, and the
-// body is kept as it came.
+// A Receipt shows that the service accepted a refund record. Neither the body nor the
+// status codes of the response are documented (interface, endpoint 2): the status
+// decides, and the body is kept unchanged.
 type Receipt struct {
-	StatusCode  int    // 200 to 299
-	RequestID   string // to quote to the service's support; "" if it gave none
-	ContentType string // of Body, in the service's words
-	Body        []byte // at most WithMaxResponseBytes
-	BodyErr     error  // why Body is incomplete or unreadable; the refund is accepted all the same
-	Attempts    int    // requests handed to the network
-	AcceptedAt  time.Time
+	StatusCode  int       // 200 to 299
+	RequestID   string    // from X-Request-Id, X-Correlation-Id or Request-Id, to quote to the service's support; "" if none
+	ContentType string    // Content-Type of Body; "" if the service sent none
+	Body        []byte    // response body, up to WithMaxResponseBytes; its format is not documented
+	BodyErr     error     // why Body is incomplete or unreadable; the refund is accepted nevertheless
+	Attempts    int       // requests handed to the network
+	AcceptedAt  time.Time // when the response had been read, by this machine's clock
+
+	header func() http.Header // of which fmt prints an address
 }
 
-// Format prints the status, whatever the verb, and not the body.
+// Header returns the response header, for example to read quotas, Deprecation or
+// Location. It is nil in a Receipt that you made yourself. Do not change it. It is never
+// printed.
+func (r *Receipt) Header() http.Header {
+	if r.header == nil {
+		return nil
+	}
+	return r.header()
+}
+
+// Format prints the status alone, whatever the verb.
 func (r Receipt) Format(state fmt.State, verb rune) {
 	transport.Format(state, verb, fmt.Sprintf("refund accepted (status %d)", r.StatusCode))
 }
 
 // LogValue logs the status and the request id.
 func (r Receipt) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int("status", r.StatusCode), slog.String("request_id", transport.Printable(r.RequestID)))
+	return slog.GroupValue(slog.Int("status", r.StatusCode), slog.String("request_id", transport.Loggable(r.RequestID)))
 }
 
-// Submit sends one refund record (interface, endpoint 2), and tells for certain
-// what became of it, or that this cannot be known.
+// Submit submits one refund record (interface, endpoint 2). It reports what became of
+// the refund, or that this is unknown.
 //
-// A nil error means that the service accepted it: it answered with a 2xx status,
-// and not with an HTML page. Every error is an [*OutcomeError] and matches exactly
-// one of [ErrNotSent], [ErrRejected] and [ErrOutcomeUnknown]; the [*Error] with
-// the conditions, such as [ErrRateLimited], is inside it.
+// A nil error means that the service accepted the refund: the response had a 2xx status
+// and was neither an HTML page nor the documented error object. Every error is an
+// [*OutcomeError] and matches exactly one of [ErrNotSent], [ErrRejected] and
+// [ErrOutcomeUnknown]. It wraps an [*Error] with the conditions, such as
+// [ErrRateLimited].
 //
-// It repeats the submission by itself only where the refund cannot have been
-// recorded: when it is proven that no byte of it left, and after 421, 425, 429,
-// and 401 with another token. Everything else is returned at once, unless
-// [WithResubmit] is given.
+// Submit retries only if the refund cannot have been recorded: if no byte of it was
+// sent, and after 421, 425, 429, and 401 with another token. It returns every other
+// failure at once, unless [WithResubmit] is given.
 //
-// accountID is the {account_id} of the path; it travels as one escaped segment,
-// and is refused when it cannot. The record is encoded once, before the first
-// attempt: changing it during the call is a data race, and changing it afterwards
-// has no effect. Strings that are not valid UTF-8 are refused, because encoding
-// would change them.
+// accountID is the {account_id} of the path. Its format is not documented; it is sent as
+// one escaped path segment, and must not be empty, "." or "..". The record is encoded
+// once, before the first attempt: do not change it during the call. Text that is not
+// valid UTF-8 is refused, because encoding would change it. A refused argument matches
+// [ErrInvalidArgument] and ErrNotSent.
 //
-// It ends by the deadline of ctx, or after 90 seconds if ctx has none. When ctx
-// ends while the request is on the wire the outcome is unknown: give it time.
+// The call ends at the deadline of ctx, or after 90 seconds if ctx has none. If ctx ends
+// while the request is in flight, the outcome is unknown, so choose a generous deadline.
 func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts ...Option) (*Receipt, error) {
 	path, err := c.path(accountID)
 	if err != nil {
@@ -66,19 +78,23 @@ func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts .
 	if err != nil {
 		return nil, notSent(r.id(), err)
 	}
-	return c.send(ctx, nil, &outgoing{r.id(), path, body}, opts)
+	return c.send(ctx, nil, &encodedRefund{refundID: r.id(), path: path, body: body}, opts)
 }
 
-const operation = "submit"
+const (
+	operation = "submit"
+	route     = "/v1/{account_id}/refunds"
+)
 
-// An outgoing refund is ready to be sent.
-type outgoing struct {
+// An encodedRefund is ready to be sent.
+type encodedRefund struct {
 	refundID string
 	path     string
 	body     []byte
+	attempts int // so far, of one of many
 }
 
-// path is where an account's refunds go.
+// path is the route of an account's refunds.
 func (c *Client) path(accountID string) (string, error) {
 	if c == nil || c.core == nil {
 		return "", transport.Invalid("the client was not made by NewClient")
@@ -89,26 +105,32 @@ func (c *Client) path(accountID string) (string, error) {
 
 // notSent is the error of a refund that was not handed to the network.
 func notSent(refundID string, err error) error {
-	return &OutcomeError{Outcome: OutcomeNotSent, RefundID: refundID, Err: &Error{Operation: operation, Err: err}}
+	return &OutcomeError{Outcome: OutcomeNotSent, RefundID: refundID,
+		Err: &Error{Operation: operation, Err: transport.WithOutcome(err, transport.OutcomeNotSent)}}
 }
 
-// send makes the call. With wire it is one of many: it may queue for the limiter
-// as long as that takes, and wire ends its request instead of ctx.
-func (c *Client) send(ctx, wire context.Context, o *outgoing, opts []Option) (*Receipt, error) {
-	result := c.core.Do(ctx, &transport.Call{
+// send makes the call. One of many has a requestCtx, which ends the request in place
+// of ctx, and may queue for the limiter as long as that takes.
+func (c *Client) send(ctx, requestCtx context.Context, o *encodedRefund, opts []Option) (*Receipt, error) {
+	call := &transport.Call{
 		Operation: operation,
 		Method:    http.MethodPost,
-		Route:     "/v1/{account_id}/refunds",
+		Route:     route,
 		Path:      o.path,
 		Headers: func(h http.Header) {
 			transport.JSONHeaders(h)
 			h["Accept-Encoding"] = []string{"identity"}
 		},
-		Body:    o.body,
-		Write:   true,
-		Patient: wire != nil,
-		Wire:    wire,
-	}, opts)
+		Body:               o.body,
+		Write:              true,
+		Identifiers:        o.identifiers,
+		QueueBeyondTimeout: requestCtx != nil,
+		RequestContext:     requestCtx,
+	}
+	if requestCtx != nil {
+		call.Observe = func(attempts int, _ *transport.Failure) { o.attempts = attempts }
+	}
+	result := c.core.Do(ctx, call, opts)
 	if result.Failure != nil {
 		return nil, &OutcomeError{
 			Outcome:  Outcome(result.Outcome),
@@ -118,44 +140,28 @@ func (c *Client) send(ctx, wire context.Context, o *outgoing, opts []Option) (*R
 			Err:      (*Error)(result.Failure),
 		}
 	}
+	return newReceipt(&result), nil
+}
+
+// identifiers are the caller's own in the path and in the record.
+func (o *encodedRefund) identifiers() []string {
+	var r Refund
+	_ = json.Unmarshal(o.body, &r) // it was encoded from one
+	account, _ := url.PathUnescape(strings.Split(o.path, "/")[2])
+	a := &r.AdditionalData
+	return []string{account, r.RefundID, r.TransactionID, r.TransactionOrderID, a.MerchantAccountID, a.OrderID, a.AcquirerReferenceNumber}
+}
+
+func newReceipt(r *transport.Result) *Receipt {
+	header := r.Header
 	return &Receipt{
-		StatusCode:  result.StatusCode,
-		RequestID:   result.RequestID,
-		ContentType: result.Header.Get("Content-Type"),
-		Body:        result.Body,
-		BodyErr:     result.BodyErr,
-		Attempts:    result.Attempts,
-		AcceptedAt:  result.Evidence.Ended,
-	}, nil
-}
-
-func (r *Refund) id() string {
-	if r == nil {
-		return ""
+		StatusCode:  r.StatusCode,
+		RequestID:   r.RequestID,
+		ContentType: r.Header.Get("Content-Type"),
+		Body:        r.Body,
+		BodyErr:     r.BodyErr,
+		Attempts:    r.Attempts,
+		AcceptedAt:  r.Evidence.Ended,
+		header:      func() http.Header { return header },
 	}
-	return r.RefundID
-}
-
-func (r *Refund) encode() ([]byte, error) {
-	if r == nil {
-		return nil, transport.Invalid("the refund is nil")
-	}
-	if r.RefundID == "" {
-		return nil, transport.Invalid("the refund has no RefundID")
-	}
-	body, err := json.Marshal(r)
-	if err != nil {
-		return nil, transport.Invalid("the metadata cannot be encoded as JSON")
-	}
-	// What is no text became replacement characters, which text may also hold.
-	if bytes.Contains(body, []byte(`\ufffd`)) || bytes.ContainsRune(body, utf8.RuneError) {
-		if err := transport.CheckText("refund", *r); err != nil {
-			return nil, err
-		}
-	}
-	// A json.RawMessage is copied as it is.
-	if !utf8.Valid(body) {
-		return nil, transport.Invalid("the metadata holds JSON that is not valid UTF-8")
-	}
-	return body, nil
 }

@@ -1,17 +1,18 @@
-// Package refundstest fakes the refund ingestion for tests of code that uses
-// package refunds: in process, deterministic, over real HTTP in memory.
+// Package refundstest fakes POST /v1/{account_id}/refunds for tests of code that uses
+// package refunds. The fake runs in process, is deterministic, and speaks real HTTP in
+// memory.
 //
 //	func TestRefundJob(t *testing.T) {
 //		fake := refundstest.NewServer(t)
-//		fake.Script(refundstest.Fault{DropAfter: true}) // recorded, but never answered
+//		fake.Script(refundstest.Fault{DropAfter: true}) // recorded, but without a response
 //		job := NewJob(fake.Client())
 //		…
 //		if n := len(fake.Recorded()); n != 1 { t.Errorf("recorded %d times", n) }
 //	}
 //
-// The faults that matter most are Refuse, after which a refund is certainly not
-// sent, and DropAfter, DropBefore and Status 503 with or without Process, after
-// which its outcome is unknown to the client, while [Server.Recorded] knows it.
+// The faults that matter most are Refuse, after which a refund is not sent, and DropAfter,
+// DropBefore and Status 503 with or without Process, after which the client does not know
+// the outcome, but [Server.Recorded] does.
 //
 // # Documented by the service
 //
@@ -19,11 +20,14 @@
 //
 // # The fake's own choice
 //
-// The service's documentation leaves these open, and the real one may differ:
+// These are not documented, so the real service may differ. [Like] makes the fake behave
+// like yours.
 //
-//   - Status 200 and the body {} for any JSON object; 400 for anything else, 404
-//     and 405 elsewhere, 415 for another content type; the body of errors.
-//   - No credential is asked for, and no member is required.
+//   - Status 200 and the body {} for a record; 400 for a documented field of the wrong
+//     type, 404 and 405 elsewhere, 415 for another content type; the body of errors.
+//   - No credential and no field is required; a token given to [Server.RevokeToken]
+//     gets 401.
+//   - No request id, so [refunds.Receipt] has none: [Fault] can add one with Header.
 //   - A refund_id that was seen before is recorded again: whether the service
 //     removes duplicates is not documented.
 package refundstest

@@ -5,17 +5,15 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/carddata/carddata-go/internal/exampletest"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/refunds/refundstest"
 )
 
 func ExampleServer() {
-	var t exampletest.T // in a test, its own t
-	defer t.End()
+	fake := refundstest.Start() // in a test, refundstest.NewServer(t)
+	defer fake.Close()
 
-	fake := refundstest.NewServer(&t)
-	fake.Script(refundstest.Fault{DropAfter: true}) // recorded, but never answered
+	fake.Script(refundstest.Fault{DropAfter: true}) // recorded, but without a response
 
 	client := fake.Client() // or your service, made with fake.HTTPClient() or fake.URL()
 	_, err := client.Submit(context.Background(), "acct_1", &refunds.Refund{RefundID: "rf_1001", Amount: new(int64(10150))})
@@ -26,4 +24,19 @@ func ExampleServer() {
 	// Output:
 	// outcome unknown: true
 	// recorded: acct_1 rf_1001 10150
+}
+
+func ExampleLike() {
+	// In a test, the file that examples/probe wrote about your service.
+	profile := []byte(`{"version": 1, "points": {"refund.duplicate": ["refused 409"]}}`)
+	fake := refundstest.Start(refundstest.Like(profile)) // in a test, refundstest.NewServer(t, …)
+	defer fake.Close()
+
+	for range 2 {
+		_, err := fake.Client().Submit(context.Background(), "acct", &refunds.Refund{RefundID: "rf_1"})
+		fmt.Println(errors.Is(err, refunds.ErrRejected), len(fake.Recorded()))
+	}
+	// Output:
+	// false 1
+	// true 1
 }

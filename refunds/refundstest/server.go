@@ -9,20 +9,45 @@ import (
 	"github.com/carddata/carddata-go/refunds"
 )
 
-// A Server is a fake of the refund ingestion that lives as long as a test.
+// A Server is a fake of POST /v1/{account_id}/refunds (interface, endpoint 2).
 type Server struct {
 	fake *sandbox.Fake
 }
 
-// NewServer starts a fake, and ends it with the test. Inside a testing/synctest
-// bubble, start it there.
-func NewServer(tb TB) *Server {
+// NewServer starts a fake that ends with the test. If you use testing/synctest, call it
+// inside the bubble.
+func NewServer(tb TB, opts ...ServerOption) *Server {
 	tb.Helper()
-	return &Server{sandbox.NewFake(tb, sandbox.Refunds)}
+	return newServer(sandbox.NewFake(tb, sandbox.Refunds), opts)
 }
 
-// Client returns a client of the fake. An option that NewClient refuses fails
-// the test.
+// Start starts a fake outside a test, such as in an Example. End it with Close. Where
+// NewServer would fail the test, it panics.
+func Start(opts ...ServerOption) *Server {
+	return newServer(sandbox.StartFake(sandbox.Refunds), opts)
+}
+
+func newServer(fake *sandbox.Fake, opts []ServerOption) *Server {
+	for _, o := range opts {
+		fake.Like(o.profile)
+	}
+	return &Server{fake}
+}
+
+// Close ends the fake. A fake of NewServer is closed at the end of the test.
+func (s *Server) Close() { s.fake.Close() }
+
+// A ServerOption changes how a fake behaves. [Like] makes one.
+type ServerOption struct{ profile []byte }
+
+// Like makes the fake behave like a certain service where its behavior is not documented.
+// profile is the JSON that examples/probe writes about that service; an unreadable one
+// fails the test. What a test sets or scripts itself wins over the profile.
+func Like(profile []byte) ServerOption { return ServerOption{profile} }
+
+// Client returns a client of the fake. An option that refunds.NewClient refuses fails the
+// test. The client reaches the fake by WithHTTPClient, so WithTransport and its like are
+// refused: give those to NewClient with [Server.URL].
 func (s *Server) Client(opts ...refunds.Option) *refunds.Client {
 	opts = append([]refunds.Option{refunds.WithHTTPClient(s.HTTPClient())}, opts...)
 	c, err := refunds.NewClient(sandbox.BaseURL, opts...)
@@ -30,23 +55,21 @@ func (s *Server) Client(opts ...refunds.Option) *refunds.Client {
 	return c
 }
 
-// SetResponse sets the answer to a well-formed refund; it is 200 with {} at first. At a
-// status of 300 and above the refund does not count as recorded.
+// SetResponse sets the response to a well-formed refund. The default is 200 with {}. With
+// a status of 300 and above, refunds are not recorded.
 func (s *Server) SetResponse(status int, contentType, body string) {
 	s.fake.SetRefundResponse(status, contentType, body)
 }
 
-// A Recorded refund is one that the fake processed, whatever it answered.
+// A Recorded is a refund that the fake processed, whatever the response was.
 type Recorded struct {
-	At        time.Time
-	AccountID string
-	Refund    refunds.Refund
+	At        time.Time      // when the request arrived
+	AccountID string         // {account_id} of the path, unescaped
+	Refund    refunds.Refund // the record; numbers in Metadata are json.Number
 }
 
-// Recorded returns the refunds that the fake processed, in order, the latest
-// 10,000 of them. It is the truth that an outcome is to be compared with: a
-// refund_id that stands in it twice was recorded twice. Numbers in metadata are
-// json.Number.
+// Recorded returns the last 10,000 refunds that the fake processed, in order. Compare
+// outcomes with it: a refund_id that occurs twice was recorded twice.
 func (s *Server) Recorded() []Recorded {
 	var recorded []Recorded
 	for _, r := range s.fake.Refunds() {

@@ -24,9 +24,9 @@ func TestOutcomeAgreesWithTheRecord(t *testing.T) {
 		{"503", refundstest.Fault{Status: 503}, refunds.ErrOutcomeUnknown, 0},
 		{"503, recorded", refundstest.Fault{Status: 503, Process: true}, refunds.ErrOutcomeUnknown, 1},
 		{"422", refundstest.Fault{Status: 422}, refunds.ErrRejected, 0},
-		{"truncated answer", refundstest.Fault{Truncate: 1}, nil, 1},
-		{"malformed answer", refundstest.Fault{Body: "{"}, nil, 1},
-		{"HTML answer", refundstest.Fault{ContentType: "text/html", Body: "<html>"}, refunds.ErrOutcomeUnknown, 1},
+		{"truncated response", refundstest.Fault{Truncate: 1}, nil, 1},
+		{"malformed response", refundstest.Fault{Body: "{"}, nil, 1},
+		{"HTML response", refundstest.Fault{ContentType: "text/html", Body: "<html>"}, refunds.ErrOutcomeUnknown, 1},
 		{"refused once", refundstest.Fault{Refuse: true}, nil, 1},
 		{"429 once", refundstest.Fault{Status: 429}, nil, 1},
 	}
@@ -90,4 +90,13 @@ func TestURL(t *testing.T) {
 	if _, err := client.Submit(t.Context(), "acct", &refunds.Refund{RefundID: "rf_1"}); err != nil || len(fake.Recorded()) != 1 {
 		t.Errorf("error = %v, recorded %d", err, len(fake.Recorded()))
 	}
+}
+
+func TestUnreadableProfileFailsTheTest(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a profile with a misspelled point was taken")
+		}
+	}()
+	refundstest.Start(refundstest.Like([]byte(`{"version": 1, "points": {"lookup.odrer": ["kept"]}}`)))
 }

@@ -1,0 +1,124 @@
+package refunds
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+	"slices"
+
+	"github.com/carddata/carddata-go/internal/transport"
+)
+
+// An Item is one refund for [Client.SubmitAll].
+type Item struct {
+	// AccountID is the {account_id} of the path: see [Client.Submit].
+	AccountID string
+	// Refund is the record. It is encoded when it is taken from the input, so the input
+	// may reuse it for the next item.
+	Refund *Refund
+	// Options apply to this refund alone and win over those of the call, such as
+	// WithHeader("Idempotency-Key", …) or the token source of an account. Nil is none.
+	Options []Option
+}
+
+// Format prints what [Refund.Format] prints, whatever the verb, and not the account.
+func (i Item) Format(state fmt.State, verb rune) {
+	transport.Format(state, verb, i.summary())
+}
+
+// LogValue logs what [Refund.LogValue] logs.
+func (i Item) LogValue() slog.Value { return slog.StringValue(i.summary()) }
+
+func (i Item) summary() string {
+	if i.Refund == nil {
+		return "no refund"
+	}
+	return i.Refund.summary()
+}
+
+// Items makes the input of [Client.SubmitAll] from the refunds of one account. A nil
+// sequence stays nil, which SubmitAll refuses.
+func Items(accountID string, refunds iter.Seq[*Refund]) iter.Seq[Item] {
+	if refunds == nil {
+		return nil
+	}
+	return func(yield func(Item) bool) {
+		for r := range refunds {
+			if !yield(Item{AccountID: accountID, Refund: r}) {
+				return
+			}
+		}
+	}
+}
+
+// A record is an item that was taken from the input. It has its result once it is
+// done.
+type record struct {
+	encodedRefund
+	key     recordKey
+	options []Option
+	own     bool // options has some of the item's own
+	index   int
+
+	done     bool
+	receipt  *Receipt
+	err      error
+	panicked any
+}
+
+// Records with one key are sent one after the other.
+type recordKey struct{ accountID, refundID string }
+
+// take makes an item a record; err says why it cannot be sent.
+func (b *bulkRun) take(i Item) *record {
+	id := i.Refund.id()
+	r := &record{key: recordKey{i.AccountID, id}, options: b.opts, own: len(i.Options) > 0}
+	r.refundID = id
+	if r.path, r.err = b.client.path(i.AccountID); r.err != nil {
+		return r
+	}
+	if r.body, r.err = i.Refund.encode(); r.err != nil || !r.own {
+		return r
+	}
+	r.options = slices.Concat(b.opts, i.Options)
+	r.err = b.client.core.CheckOptions(r.options)
+	return r
+}
+
+// A reader runs the input on a goroutine of its own. A record that it could not
+// hand over was not taken: the input's yield then returns false.
+type reader struct {
+	records  chan *record
+	ended    chan struct{} // the input has returned
+	panicked any           // why, valid once it has ended
+}
+
+func (b *bulkRun) read(items iter.Seq[Item]) *reader {
+	in := &reader{records: make(chan *record), ended: make(chan struct{})}
+	go func() {
+		defer close(in.ended)
+		in.panicked = errPanicked
+		defer func() {
+			if p := recover(); p != nil {
+				in.panicked = p
+			}
+		}()
+		for i := range items {
+			if !in.handOver(b.ctx, b.take(i)) {
+				break
+			}
+		}
+		in.panicked = nil
+	}()
+	return in
+}
+
+func (in *reader) handOver(ctx context.Context, r *record) bool {
+	select {
+	case in.records <- r:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

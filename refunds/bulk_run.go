@@ -1,0 +1,326 @@
+package refunds
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/carddata/carddata-go/internal/breaker"
+	"github.com/carddata/carddata-go/internal/transport"
+)
+
+// A bulkRun is one pass of SubmitAll. All but the requests happens on the
+// goroutine that ranges over it.
+type bulkRun struct {
+	caller         context.Context
+	ctx            context.Context // of the caller until stop: no request starts once it has ended
+	cancel         context.CancelFunc
+	requestCtx     context.Context // outlives ctx by the grace period
+	cancelRequests context.CancelFunc
+	requests       sync.WaitGroup
+	client         *Client
+	o              BulkOptions
+	opts           []Option
+	yield          func(Submission, error) bool
+
+	input    *reader                 // with ReadAhead
+	ready    []*record               // to be sent
+	blocked  map[recordKey][]*record // behind the one with this key that is ready or in flight
+	inFlight int
+	finished chan *record // back from the network
+	ordered  []*record    // if Ordered: all records from the first without a result on
+	results  []*record    // to be delivered
+
+	breaker  breaker.Breaker
+	accounts accounts
+	stopErr  error // why nothing more is sent, nil while something may be
+	stopped  bool  // nothing more is taken from the input either
+	ended    bool  // the input has no more
+	panicked any   // a panic of the caller's code, for the loop's goroutine
+	progress BulkProgress
+}
+
+func newBulk(ctx context.Context, c *Client, o BulkOptions, opts []Option, yield func(Submission, error) bool) *bulkRun {
+	o.Concurrency = cmp.Or(o.Concurrency, defaultConcurrency)
+	o.Grace = cmp.Or(o.Grace, defaultGrace)
+	o.GiveUpAfter = cmp.Or(o.GiveUpAfter, defaultGiveUpAfter)
+	b := &bulkRun{
+		caller: ctx, client: c, o: o, opts: slices.Clip(opts), yield: yield,
+		blocked:  map[recordKey][]*record{},
+		finished: make(chan *record, o.Concurrency),
+		breaker:  breaker.Breaker{GiveUpAfter: o.GiveUpAfter},
+	}
+	b.breaker.Jitter = func(below time.Duration) time.Duration { return c.core.Jitter(ctx, below) }
+	b.ctx, b.cancel = context.WithCancel(ctx)
+	b.requestCtx, b.cancelRequests = context.WithCancel(context.WithoutCancel(ctx))
+	b.requests.Go(func() {
+		<-b.ctx.Done()
+		grace := time.NewTimer(o.Grace)
+		defer grace.Stop()
+		select {
+		case <-grace.C:
+			b.cancelRequests()
+		case <-b.requestCtx.Done():
+		}
+	})
+	return b
+}
+
+// run takes the input to its end, unless something ends the submission before.
+func (b *bulkRun) run(items iter.Seq[Item]) {
+	if !b.advance() {
+		return
+	}
+	if b.o.ReadAhead {
+		b.input = b.read(items)
+	} else {
+		for i := range items {
+			if b.add(b.take(i)); !b.advance() {
+				return
+			}
+		}
+		b.ended = true
+	}
+	b.advance()
+}
+
+// add puts one record in its place. Its refund_id may have to wait for another one
+// of the same account.
+func (b *bulkRun) add(r *record) {
+	r.index = b.progress.Taken
+	b.progress.Taken++
+	if b.o.Ordered {
+		b.ordered = append(b.ordered, r)
+	}
+	err := cmp.Or(r.err, b.stopErr)
+	if err == nil && b.accounts.add(r.key.accountID) {
+		b.breaker.Settled(false)
+		b.reportPause()
+	}
+	behind, busy := b.blocked[r.key]
+	switch {
+	case err != nil:
+		b.complete(r, nil, notSent(r.refundID, err))
+	case busy:
+		b.blocked[r.key] = append(behind, r)
+	default:
+		b.blocked[r.key] = nil
+		b.ready = append(b.ready, r)
+	}
+}
+
+// advance sends, receives and delivers until it needs a record of the input that
+// only its caller can bring, or until every record has its result and there are no
+// more. It reports whether to go on.
+func (b *bulkRun) advance() bool {
+	for {
+		b.receiveFinished()
+		b.rethrow()
+		if b.ctx.Err() != nil && !b.stopped {
+			b.stopped = true
+			b.stopSending(transport.Ended(b.ctx))
+		}
+		more := !b.ended && !b.stopped
+		take := more && b.mayTake()
+		switch {
+		case len(b.ready) > 0 && b.maySend():
+			b.send()
+		case take && b.input == nil:
+			return true
+		case take && b.takeAhead():
+		case len(b.results) > 0:
+			if !b.deliver(b.yield) {
+				return false
+			}
+		case more || b.held() > 0:
+			b.wait(take)
+		case b.stopped:
+			b.yield(ended(b.stopErr))
+			return false
+		default:
+			return true
+		}
+	}
+}
+
+// held is the number of records without a result.
+func (b *bulkRun) held() int { return b.progress.Taken - b.progress.Done }
+
+// maySend reports whether one more request may be in flight. After stopSending it
+// is only asked for the sake of the input, the rest of which is taken unsent.
+func (b *bulkRun) maySend() bool {
+	if b.stopErr != nil {
+		return b.inFlight < b.o.Concurrency
+	}
+	return b.inFlight < b.breaker.Limit(b.o.Concurrency)
+}
+
+// mayTake reports whether there is room for one more record. It is taken to be sent
+// at once, or to find out whether the failure of an account is that of all.
+func (b *bulkRun) mayTake() bool {
+	return (b.maySend() || b.breaker.Open() && b.accounts.isOne()) &&
+		len(b.results) < b.o.Concurrency && b.held() < maxWaiting+b.o.Concurrency
+}
+
+// takeAhead takes what the input's goroutine has ready. It does not wait.
+func (b *bulkRun) takeAhead() bool {
+	select {
+	case r := <-b.input.records:
+		b.add(r)
+	case <-b.input.ended:
+		b.inputEnded()
+	default:
+		return false
+	}
+	return true
+}
+
+func (b *bulkRun) inputEnded() {
+	b.ended = true
+	b.panicked = cmp.Or(b.panicked, b.input.panicked)
+}
+
+func (b *bulkRun) send() {
+	r := b.ready[0]
+	b.ready = b.ready[1:]
+	b.inFlight++
+	b.breaker.Sent()
+	b.requests.Go(func() {
+		defer func() {
+			if r.receipt == nil && r.err == nil {
+				r.setPanic(recover())
+			}
+			b.finished <- r
+		}()
+		r.receipt, r.err = b.client.send(b.ctx, b.requestCtx, &r.encodedRefund, r.options)
+	})
+}
+
+// setPanic is the result of a record in whose request the caller's own code
+// panicked, such as a token source. Once it was sent, its outcome is not known.
+func (r *record) setPanic(panicked any) {
+	r.err = notSent(r.refundID, errPanicked)
+	if n := r.attempts; n > 0 {
+		err := transport.WithOutcome(errPanicked, transport.OutcomeUnknown)
+		r.err = &OutcomeError{Outcome: OutcomeUnknown, RefundID: r.refundID, Attempts: n, Err: &Error{Operation: operation, Attempts: n, Err: err}}
+	}
+	if r.panicked = panicked; panicked == nil { // it ended its goroutine
+		r.panicked = errPanicked
+	}
+}
+
+var errPanicked = transport.NewError("a function of the caller's panicked, or ended its goroutine")
+
+// wait waits for a response, the next probe, the end of ctx, or, if one may be taken,
+// a record.
+func (b *bulkRun) wait(take bool) {
+	var records chan *record
+	var inputEnded chan struct{}
+	if take {
+		records, inputEnded = b.input.records, b.input.ended
+	}
+	var due <-chan time.Time
+	if b.inFlight == 0 && (len(b.ready) > 0 || !take) {
+		timer := time.NewTimer(b.breaker.Delay())
+		defer timer.Stop()
+		due = timer.C
+	}
+	done := b.ctx.Done()
+	if b.stopped {
+		done = nil
+	}
+	select {
+	case r := <-b.finished:
+		b.receive(r)
+	case r := <-records:
+		b.add(r)
+	case <-inputEnded:
+		b.inputEnded()
+	case <-due:
+	case <-done:
+	}
+}
+
+// receiveFinished receives what is there without waiting.
+func (b *bulkRun) receiveFinished() {
+	for len(b.finished) > 0 {
+		b.receive(<-b.finished)
+	}
+}
+
+// receive takes a record back from the network.
+func (b *bulkRun) receive(r *record) {
+	b.inFlight--
+	if behind := b.blocked[r.key]; len(behind) > 0 {
+		b.ready = append(b.ready, behind[0])
+		b.blocked[r.key] = behind[1:]
+	} else {
+		delete(b.blocked, r.key)
+	}
+	attempts := r.submission().Attempts
+	b.progress.Requests += attempts
+	b.progress.Retries += max(0, attempts-1)
+	b.complete(r, r.receipt, r.err)
+	if b.panicked == nil {
+		b.panicked = r.panicked
+	}
+	if b.stopErr != nil || b.ctx.Err() != nil || r.panicked != nil {
+		return // what the end of ctx did says nothing about the service
+	}
+	if _, bounded := b.ctx.Deadline(); bounded && !r.own && isOutOfTime(r.err) {
+		outcome, _ := errors.AsType[*OutcomeError](r.err)
+		b.stopped = true
+		b.stopSending(outcome.Err)
+		return
+	}
+	failure := scopeOf(r)
+	if b.accounts.repeats(r.key.accountID, failure) {
+		return
+	}
+	if b.breaker.Settled(failure != ofRecord) {
+		outcome, _ := errors.AsType[*OutcomeError](r.err)
+		b.stopSending(transport.NewError("the service kept failing, submission is suspended", ErrSuspended, outcome.Err))
+	}
+	b.reportPause()
+}
+
+// reportPause tells the caller that submission pauses, or goes on.
+func (b *bulkRun) reportPause() {
+	if paused := b.breaker.Open(); paused != b.progress.Paused {
+		b.progress.Paused = paused
+		b.report(b.progress)
+	}
+}
+
+// stopSending gives every record that was not sent the result that it was not.
+func (b *bulkRun) stopSending(err error) {
+	b.stopErr = err
+	unsent := b.ready
+	for _, behind := range b.blocked {
+		unsent = append(unsent, behind...)
+	}
+	b.ready = nil
+	clear(b.blocked)
+	slices.SortFunc(unsent, func(x, y *record) int { return x.index - y.index })
+	for _, r := range unsent {
+		b.complete(r, nil, notSent(r.refundID, err))
+	}
+}
+
+// complete gives a record its result, to be delivered next or in its turn.
+func (b *bulkRun) complete(r *record, receipt *Receipt, err error) {
+	r.receipt, r.err, r.body, r.done = receipt, err, nil, true
+	if !b.o.Ordered {
+		b.results = append(b.results, r)
+		return
+	}
+	for len(b.ordered) > 0 && b.ordered[0].done {
+		b.results = append(b.results, b.ordered[0])
+		b.ordered[0] = nil
+		b.ordered = b.ordered[1:]
+	}
+}
