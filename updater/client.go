@@ -2,61 +2,86 @@ package updater
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// A Client downloads the results of account updater jobs of one merchant. It is
-// made by [NewClient], immutable, and safe for concurrent use; calls of the zero
-// value return an error.
+// A Client downloads the results of account updater jobs on behalf of one merchant.
+// [NewClient] and [Client.ForMerchant] make it. It is immutable and safe for
+// concurrent use; calls of the zero value fail with [ErrInvalidArgument].
 type Client struct {
 	core     *transport.Client
-	merchant func() string // a closure keeps the id out of the reach of fmt
+	merchant func() string // a closure keeps the id out of the reach of fmt; nil: none
 }
 
 // NewClient returns a client of the service at baseURL, the {updater_url} of the
-// interface, with or without a path and a trailing slash. merchantID is sent as
-// x-merchant-id, and token provides the access token (interface,
-// "Authentication"). How that token is obtained is not documented: [TokenFunc]
-// makes a source of whatever obtains it.
+// interface. It may have a path and a trailing slash.
 //
-// It does not touch the network. It fails with [ErrInvalidArgument] when the
-// base URL is not https (loopback addresses may be http) or holds user
-// information, a query or a fragment, when the credential or the merchant id is
-// empty or unprintable, or when an option is unusable. The error quotes none of
-// them.
+// merchantID is sent as x-merchant-id (interface, "Authentication"). Its format is not
+// documented; 1 to 128 visible ASCII characters without a comma are accepted. With an
+// empty one, only [Client.ForMerchant] works; other calls fail with
+// [ErrInvalidArgument].
+//
+// token provides the access token, which is sent as Authorization: Bearer. How it is
+// obtained is not documented: use [CachedToken] or [TokenFunc] with your own function.
+//
+// NewClient does not touch the network. It fails with [ErrInvalidArgument] if the base
+// URL is not https (loopback addresses may be http), if it has user information, a query
+// or a fragment, if the credential is empty or unprintable, or if the merchant id or an
+// option is unusable. The error quotes none of them.
 func NewClient(baseURL, merchantID string, token TokenSource, opts ...Option) (*Client, error) {
 	core, err := transport.New(transport.Service{
-		Name: "updater",
+		Name:  "updater",
+		Route: route,
+		// No ConnectionReuse: a connection costs little beside a download, and what follows
+		// one on a kept connection may be more of its content.
 		Defaults: transport.Settings{
 			MaxRetries:     3,
 			WaitBase:       200 * time.Millisecond,
 			WaitMax:        5 * time.Second,
 			AttemptTimeout: 30 * time.Second,
+			ResumeTimeout:  5 * time.Minute,
 		},
-		// A connection costs little beside a download, and what follows one on a kept
-		// connection may be more of its content.
-		Network: transport.Network{DisableKeepAlives: true, DisableCompression: true},
 	}, baseURL, append([]Option{WithTokenSource(token)}, opts...))
 	if err != nil {
 		return nil, fmt.Errorf("updater: new client: %w", err)
 	}
-	if err := transport.CheckMerchantID(merchantID); err != nil {
+	c := &Client{core: core}
+	if merchantID == "" {
+		return c, nil
+	}
+	if err := checkMerchantID(merchantID); err != nil {
 		return nil, fmt.Errorf("updater: new client: %w", err)
 	}
-	return (&Client{core: core}).ForMerchant(merchantID)
+	return c.ForMerchant(merchantID)
 }
 
-// ForMerchant returns a client for another merchant. It costs next to nothing:
-// the two share transport, limiter, retry budget and token source. The id is
-// 1 to 128 visible ASCII characters without a comma.
+// ForMerchant returns a client for another merchant (interface, endpoint 3,
+// x-merchant-id). It is cheap: both clients share transport, limiter, retry budget and
+// token source. The id is 1 to 128 visible ASCII characters without a comma; any other
+// fails with [ErrInvalidArgument].
 func (c *Client) ForMerchant(id string) (*Client, error) {
 	if c == nil || c.core == nil {
 		return nil, fmt.Errorf("updater: for merchant: %w", transport.Invalid("the client was not made by NewClient"))
 	}
-	if err := transport.CheckMerchantID(id); err != nil {
+	if err := checkMerchantID(id); err != nil {
 		return nil, fmt.Errorf("updater: for merchant: %w", err)
 	}
 	return &Client{core: c.core, merchant: func() string { return id }}, nil
+}
+
+const maxMerchantID = 128
+
+// checkMerchantID refuses what cannot travel as a header of one value. It does
+// not echo the id.
+func checkMerchantID(id string) error {
+	switch {
+	case id == "":
+		return transport.Invalid("the merchant id is empty")
+	case len(id) > maxMerchantID || !transport.IsVisible(id) || strings.Contains(id, ","):
+		return transport.Invalid("the merchant id is not one run of visible ASCII characters without a comma (%d at most)", maxMerchantID)
+	}
+	return nil
 }

@@ -92,6 +92,7 @@ func TestMerchantID(t *testing.T) {
 		_, made := updater.NewClient(testkit.Base, id, updater.StaticToken("token-1"))
 		_, changed := client.ForMerchant(id)
 		for where, err := range map[string]error{"new client": made, "for merchant": changed} {
+			usable := usable || id == "" && where == "new client"
 			if usable && err != nil || !usable && (!errors.Is(err, updater.ErrInvalidArgument) || !strings.HasPrefix(err.Error(), "updater: "+where+": ")) {
 				t.Errorf("%s of merchant %.20q: %v", where, id, err)
 			}
@@ -99,6 +100,54 @@ func TestMerchantID(t *testing.T) {
 				testkit.NoLeak(t, err, "canary")
 			}
 		}
+	}
+}
+
+// TestClientWithoutMerchant: a client without a merchant makes others, and is told
+// what it lacks when it is asked for more.
+func TestClientWithoutMerchant(t *testing.T) {
+	mock := newMock(testkit.Answer(200, ""))
+	client, err := updater.NewClient(testkit.Base, "", updater.StaticToken("token-1"), updater.WithHTTPClient(mock.Client()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, stream := client.Download(t.Context(), "job-1")
+	_, file := client.DownloadFile(t.Context(), "job-1", target(t), updater.FileOptions{})
+	_, ready := client.DownloadWhenReady(t.Context(), "job-1", updater.WaitOptions{NotReady: func(*updater.Error) bool { return true }})
+	for _, err := range []error{stream, file, ready} {
+		if !errors.Is(err, updater.ErrInvalidArgument) || !strings.Contains(err.Error(), "the client has no merchant") || len(mock.Requests()) > 0 {
+			t.Errorf("%v after %d requests", err, len(mock.Requests()))
+		}
+	}
+	its, err := client.ForMerchant("merchant-2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := its.Download(t.Context(), "job-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	if got := mock.Requests()[0].Header["X-Merchant-Id"]; !slices.Equal(got, []string{"merchant-2"}) {
+		t.Errorf("sent x-merchant-id %q", got)
+	}
+}
+
+// TestHeader: what the service says beside the content can be read, and is printed by
+// nothing.
+func TestHeader(t *testing.T) {
+	_, d, err := download(t, testkit.Answer(200, "content", "X-Quota-Left", "canary"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if got := d.Header().Get("X-Quota-Left"); got != "canary" {
+		t.Errorf("the header says %q", got)
+	}
+	testkit.NoLeak(t, d, "canary")
+	testkit.NoLeak(t, *d, "canary")
+	if header := new(updater.Download).Header(); header != nil {
+		t.Errorf("the zero value has the header %v", header)
 	}
 }
 

@@ -15,13 +15,13 @@ import (
 // TestReadAfterClose: a closed download stays closed, however its stream stands.
 func TestReadAfterClose(t *testing.T) {
 	chunked := head(200, `ETag: "v1"`, "Transfer-Encoding: chunked")
-	for name, answer := range map[string]string{
+	for name, response := range map[string]string{
 		"whole":                    ok(whole),
 		"in the middle":            ok(half + hold),
 		"broken":                   ok(half),
 		"broken with the last one": chunked + "a\r\n" + half + "\r\nzzzz\r\n",
 	} {
-		w := newWire(t, answer, part("bytes 10-19/20", rest))
+		w := newWire(t, response, part("bytes 10-19/20", rest))
 		download, err := w.client(t).Download(t.Context(), "7")
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func TestCloseEndsARead(t *testing.T) {
 	}{
 		"for content":                    {[]updatertest.Fault{{BodyDelay: 20 * time.Second, DelayAfter: 10}}, 0, 1},
 		"to resume":                      {[]updatertest.Fault{cut}, 24 * time.Hour, 1},
-		"for the answer to a resume":     {[]updatertest.Fault{cut, {HeaderDelay: 20 * time.Second}}, 0, 2},
+		"for the response to a resume":   {[]updatertest.Fault{cut, {HeaderDelay: 20 * time.Second}}, 0, 2},
 		"for the content after a resume": {[]updatertest.Fault{cut, {BodyDelay: 20 * time.Second, DelayAfter: -1}}, 0, 2},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package updater_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"slices"
@@ -55,21 +56,21 @@ func TestContinue(t *testing.T) {
 		{name: "wrong part", want: content, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			fake.Script(updatertest.Fault{Range: "bytes=5-"})
 		}},
-		{name: "no note", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
+		{name: "no metadata", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			os.Remove(partialOf(path) + ".json")
 		}},
-		{name: "note of garbage", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
+		{name: "metadata of garbage", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			os.WriteFile(partialOf(path)+".json", []byte("{"), 0o600)
 		}},
-		{name: "huge note", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
+		{name: "huge metadata", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			os.Truncate(partialOf(path)+".json", 1<<30)
 		}},
 		{name: "another run of the machine", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
-			note, err := os.ReadFile(partialOf(path) + ".json")
+			noted, err := os.ReadFile(partialOf(path) + ".json")
 			if err != nil {
 				t.Fatal(err)
 			}
-			os.WriteFile(partialOf(path)+".json", bytes.Replace(note, []byte(`"boot":"`), []byte(`"boot":"x`), 1), 0o600)
+			os.WriteFile(partialOf(path)+".json", bytes.Replace(noted, []byte(`"boot":"`), []byte(`"boot":"x`), 1), 0o600)
 		}},
 		{name: "longer than the content", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			os.Truncate(partialOf(path), size+1)
@@ -158,5 +159,41 @@ func TestUnrelatedPart(t *testing.T) {
 	}
 	if file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil || file.ResumedBytes != 499 {
 		t.Errorf("%v, %v", file, err)
+	}
+}
+
+// TestOlderMetadata: what a release left that wrote a file in several places at once may
+// have gaps, and is begun anew.
+func TestOlderMetadata(t *testing.T) {
+	const size, left = 1_000_000, 600_000
+	content := sample(size)
+	for _, whole := range []int{-1, left / 2, left} {
+		fake := fakeJob(t, updatertest.JobContent{Content: bytes.NewReader(content), ETag: new(`"v1"`)})
+		path := target(t)
+		interrupt(t, fake, path, left, updater.FileOptions{})
+		name := partialOf(path) + ".json"
+		var current, older map[string]any
+		noted, err := os.ReadFile(name)
+		if err := errors.Join(err, json.Unmarshal(noted, &current)); err != nil {
+			t.Fatal(err)
+		}
+		older = map[string]any{"resource": current["resource"], "boot": current["boot"], "version": current["version"], "whole": whole}
+		if noted, err = json.Marshal(older); err != nil {
+			t.Fatal(err)
+		}
+		gap := make([]byte, 10)
+		file, err := os.OpenFile(partialOf(path), os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = file.WriteAt(gap, left/2)
+		if err := errors.Join(err, file.Close(), os.WriteFile(name, noted, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{})
+		if err != nil || got.ResumedBytes != 0 || got.SHA256 != hashOf(content) {
+			t.Errorf("whole up to %d: %+v, %v", whole, show(got), err)
+		}
+		holds(t, path, content)
 	}
 }

@@ -28,6 +28,9 @@ func (job child) prepare() error {
 	if job.Disk {
 		return syscall.Mount("none", filepath.Dir(job.Path), "tmpfs", 0, "size=1m")
 	}
+	if job.Mount {
+		return syscall.Mount(job.Path, job.Path, "", syscall.MS_BIND, "")
+	}
 	return nil
 }
 
@@ -44,21 +47,19 @@ func (job child) examine(err error) {
 // reason, and the part stays.
 func TestFileSizeLimit(t *testing.T) {
 	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(3 << 20)})
-	for _, parallel := range []int{0, 4} {
-		path := target(t)
-		job := child{URL: fake.URL(), Path: path, Parallel: parallel, Limit: true}
-		said, err := job.command(t).Output()
-		if err == nil || !strings.Contains(string(said), "the file cannot be written: file too large") || !strings.Contains(string(said), "too big true") {
-			t.Errorf("%v, %s", err, said)
-		}
-		if got, _ := os.ReadFile(path); string(got) != "old" {
-			t.Errorf("the path holds %d bytes", len(got))
-		}
-		if file := job.next(t); parallel == 0 && file.ResumedBytes != 1<<20-1 {
-			t.Errorf("%d bytes were continued", file.ResumedBytes)
-		}
-		holds(t, path, sample(3<<20))
+	path := target(t)
+	job := child{URL: fake.URL(), Path: path, Limit: true}
+	said, err := job.command(t).Output()
+	if err == nil || !strings.Contains(string(said), "the file cannot be written: file too large") || !strings.Contains(string(said), "too big true") {
+		t.Errorf("%v, %s", err, said)
 	}
+	if got, _ := os.ReadFile(path); string(got) != "old" {
+		t.Errorf("the path holds %d bytes", len(got))
+	}
+	if file := job.next(t); file.ResumedBytes != 1<<20-1 {
+		t.Errorf("%d bytes were continued", file.ResumedBytes)
+	}
+	holds(t, path, sample(3<<20))
 }
 
 // TestUmask: the mode is what is promised, whatever the process takes away.
@@ -93,7 +94,19 @@ func TestUmask(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(3 << 20)})
 	path := target(t)
-	cmd := child{URL: fake.URL(), Path: path, Disk: true}.command(t)
+	said := child{URL: fake.URL(), Path: path, Disk: true}.amongMounts(t)
+	for _, want := range []string{"the file cannot be written: no space left on device", "no space true", "left .result.csv.part\n", "left .result.csv.part.json\n"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no %q in %s", want, said)
+		}
+	}
+}
+
+// amongMounts runs the child in a mount namespace of its own, and returns what it
+// says.
+func (job child) amongMounts(t *testing.T) string {
+	t.Helper()
+	cmd := job.command(t)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 	if os.Geteuid() != 0 {
 		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
@@ -104,10 +117,20 @@ func TestFullDisk(t *testing.T) {
 	if errors.Is(err, fs.ErrPermission) || strings.Contains(string(said), "cannot prepare") {
 		t.Skipf("no mount namespace here: %v %s", err, said)
 	}
-	for _, want := range []string{"the file cannot be written: no space left on device", "no space true", "left .result.csv.part\n", "left .result.csv.part.json\n"} {
-		if !strings.Contains(string(said), want) {
-			t.Errorf("no %q in %s", want, said)
-		}
+	return string(said)
+}
+
+// TestMountedPath: a path that something is mounted on, which cannot be replaced, is
+// told before anything is asked for.
+func TestMountedPath(t *testing.T) {
+	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
+	path := target(t)
+	said := child{URL: fake.URL(), Path: path, Mount: true}.amongMounts(t)
+	if !strings.Contains(said, "the path cannot be replaced: device or resource busy") || len(fake.Requests()) > 0 {
+		t.Errorf("%d requests, says %q", len(fake.Requests()), said)
+	}
+	if file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil {
+		t.Errorf("%v, %v", file, err)
 	}
 }
 
@@ -178,12 +201,12 @@ func TestPlanted(t *testing.T) {
 		"link in place of the part":            func(t *testing.T, victim, path string) { symlink(t, victim, partialOf(path)) },
 		"link to a neighbour":                  func(t *testing.T, victim, path string) { symlink(t, filepath.Base(victim), partialOf(path)) },
 		"link to nothing":                      func(t *testing.T, victim, path string) { symlink(t, "nothing", partialOf(path)) },
-		"link in place of the note":            func(t *testing.T, victim, path string) { symlink(t, victim, partialOf(path)+".json") },
-		"link in place of the new note":        func(t *testing.T, victim, path string) { symlink(t, victim, partialOf(path)+".json.new") },
+		"link in place of the metadata":        func(t *testing.T, victim, path string) { symlink(t, victim, partialOf(path)+".json") },
+		"link in place of the new metadata":    func(t *testing.T, victim, path string) { symlink(t, victim, partialOf(path)+".json.new") },
 		"link in place of the path":            func(t *testing.T, victim, path string) { os.Remove(path); symlink(t, victim, path) },
 		"second name in place of the part":     func(t *testing.T, victim, path string) { os.Link(victim, partialOf(path)) },
 		"pipe in place of the part":            func(t *testing.T, victim, path string) { syscall.Mkfifo(partialOf(path), 0o600) },
-		"pipe in place of the note":            func(t *testing.T, victim, path string) { syscall.Mkfifo(partialOf(path)+".json", 0o600) },
+		"pipe in place of the metadata":        func(t *testing.T, victim, path string) { syscall.Mkfifo(partialOf(path)+".json", 0o600) },
 		"empty directory in place of the part": func(t *testing.T, victim, path string) { os.Mkdir(partialOf(path), 0o700) },
 		"part that nobody can read":            func(t *testing.T, victim, path string) { os.WriteFile(partialOf(path), []byte(victim), 0) },
 		"part that others can read":            func(t *testing.T, victim, path string) { os.WriteFile(partialOf(path), []byte(victim), 0o644) },
@@ -233,7 +256,7 @@ func TestPlanted(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("directory in place of the note", func(t *testing.T) {
+	t.Run("directory in place of the metadata", func(t *testing.T) {
 		path := target(t)
 		if err := os.MkdirAll(filepath.Join(partialOf(path)+".json", "x"), 0o700); err != nil {
 			t.Fatal(err)

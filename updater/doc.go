@@ -1,41 +1,113 @@
-// Package updater downloads the results of account updater jobs (interface,
-// endpoint 3), of any size, to files or as streams.
+// Package updater downloads the results of account updater jobs, of any size, to
+// files or as streams.
 //
 //	client, err := updater.NewClient("https://updater.example.com", merchantID, updater.StaticToken(accessToken))
 //	…
 //	file, err := client.DownloadFile(ctx, jobID, "result.csv", updater.FileOptions{})
 //
-// [Client.DownloadFile] puts a result at a path, whole or not at all, and continues
-// where an earlier call was interrupted. [Client.Download] is the stream beneath it,
-// for what needs no file. Both hold little memory whatever the size, and resume
-// streams that break.
+// [Client.DownloadFile] puts the whole result at a path or leaves the path alone, and
+// continues where an earlier call was interrupted. [Client.Download] returns the result
+// as a stream. Both resume streams that break, and use little memory for any size.
 //
-// Creating jobs and asking for their state are not part of the documented
-// interface, nor is the content of a result: the library decodes none.
-// [Client.DownloadWhenReady] waits for a job by what you know of its answers.
+// # The interface
+//
+// The package covers one endpoint (interface, endpoint 3):
+//
+//	GET {updater_url}/updater/inquiries/jobs/{jobId}/download
+//	Authorization: Bearer <ACCESS_TOKEN>
+//	x-merchant-id: <MERCHANT_ID>
+//
+// A failure has the body {"error":{"code":string,"message":string,"details":object}}.
+// The interface does not show the format of a job id, the content type and the format
+// of a result, the values of error.code, the status codes, the states of a job, rate
+// limits, or how the access token is obtained. So the package does not decode results
+// and passes error codes through unchanged, and your code says what the response for a
+// job that is not ready looks like: see [WaitOptions]. Creating jobs is not part of the
+// interface.
 //
 // # Many merchants
 //
-// NewClient takes any of them, and [Client.ForMerchant] makes a client for another
-// that shares everything else. Neither a merchant id nor a job id is safe as the
-// name of a file: both may hold a slash, be ".." or too long. The SHA-256 of the id in
-// hexadecimal is, everywhere; "result-"+url.PathEscape(id) is for short ids, where
-// capitals count and a colon is an ordinary character, as on Linux.
+// A client downloads on behalf of one merchant. [Client.ForMerchant] returns a client
+// for another merchant that shares everything else. Pass an empty merchant id to
+// NewClient if you only want to call ForMerchant:
+//
+//	for merchant, jobID := range jobs {
+//		of, err := client.ForMerchant(merchant)
+//		…
+//		// Run again for the same job, this fetches only what has changed. Another job
+//		// at that path is fetched whole.
+//		file, err := of.DownloadFile(ctx, jobID, path(merchant), updater.FileOptions{IfChanged: true})
+//		…
+//	}
+//
+// Don't use a job or merchant ID as a file name: it may contain a slash, be "..", or be
+// too long. Use its hex SHA-256, or "result-"+url.PathEscape(id) for short ids on
+// case-sensitive file systems, as on Linux.
 //
 // # Errors
 //
 // Every failure is an [*Error]; errors.Is tells conditions apart, such as
-// [ErrNotFound]. The values of its Code are not documented.
+// [ErrNotFound]. [Error.Condition] names what went wrong, for metrics, and
+// [Error.Retryable] says whether the same call can succeed later.
+//
+//	ErrChanged         the content changed during the download      download it again
+//	ErrNotResumable    the stream broke, no way to fetch the rest   download it again
+//	ErrDigestMismatch  the content is not what its digest says      download it again
+//	ErrUnverified      nothing marks the end of the content         FileOptions.AcceptUnverified
+//	ErrRefused         FileOptions.Check refused the content        as Check's error says
+//	ErrBusy            another download to the path is under way    wait for it
+//	ErrNotReady        the job was not ready in time                ask later
+//
+// # Defaults
+//
+//   - Retries: 3 for each request ([WithMaxRetries])
+//   - Resumes: until no progress is made for 5 minutes ([WithResumeTimeout])
+//   - Retry wait: random, up to 200 ms·2ⁿ and 5 s; after a 429 without Retry-After, up
+//     to 1 s·2ⁿ ([WithRetryWait])
+//   - Retry-After: up to 60 s, every call of the client waits for it; a call that
+//     was asked to wait longer, or beyond its deadline, fails and reports it
+//   - Retry budget: a client starts with 500 tokens, which is also the most. A retry costs
+//     5, after a timeout 10, with another token 0; a call that succeeds at its first
+//     attempt earns 1. Without tokens nothing is retried, and the error says so
+//   - Attempt timeout: 30 s to the header, and for each wait for content
+//     ([WithAttemptTimeout])
+//   - Call timeout: none while content arrives
+//   - Response: not limited, it is streamed ([WithMaxResponseBytes])
+//   - Redirects: at most 5, within the origin ([WithRedirectHosts])
+//   - Idle connections: none, each request has its own
+//   - Connections: connect 5 s, TLS handshake 5 s, HTTP/1.1, TLS 1.2 and later, the
+//     environment's proxy, headers of 64 KiB at most ([WithTransport], [WithTLSConfig],
+//     [WithProxy])
+//   - Rate limit: none ([WithRateLimit], [WithAdaptiveRate], [WithLimiter])
+//   - Logs: none ([WithLogger])
+//
+// Further options: [WithHeader] and [WithUserAgent] add to each request,
+// [WithTokenSource] replaces the credential, [WithEncodedContent] and [WithHTMLContent]
+// accept what is refused otherwise, [WithInsecureHTTP] allows http beyond loopback, and
+// [WithHTTPClient] takes a fake.
 //
 // # Retries
 //
-// A request is repeated up to 3 times, after a random wait, when no connection
-// could be made or it broke, and after 429, 502, 503 and 504; up to twice after a
-// timeout, 408, 500 and any other 5xx but 501 and 505; once after 401 with another
-// token, 421, 425, and an answer that is not HTTP. Redirects are followed within
-// the origin only; the credential and the merchant id never travel anywhere else.
+// A request is retried up to 3 times, after a random wait, when no connection could be
+// made or it broke, and after 429, 502, 503 and 504; up to twice after a timeout, 408,
+// 500 and any other 5xx but 501 and 505; once after 401 with another token, 421, 425,
+// and a response that is not HTTP. Redirects are followed within the origin, and to
+// the hosts of [WithRedirectHosts]; the credential and the merchant id never travel
+// anywhere else.
 //
-// A stream that breaks or stalls is resumed by such a request for the rest, with
-// Range and If-Range, if the service gave a validator to ask by: see
-// [Download.Read].
+// A stream that breaks or stalls is resumed if the service sent a validator: a request
+// with Range and If-Range fetches the rest. Resumes end when [WithResumeTimeout] has
+// passed without progress: see [Download.Read].
+//
+// # Mixed content
+//
+// Parts of two versions are never joined if the service's validator distinguishes them.
+// Each part must repeat the ETag, as RFC 9110 (15.3.7) demands, and agree in length. A
+// part need not repeat a Last-Modified: with only a Last-Modified, this relies on the
+// service honoring If-Range.
+//
+// If two contents of one length have the same validator, for instance one made from size
+// and time in seconds, their parts can be mixed. Only a digest detects that. A sha-256
+// or sha-512 digest (RFC 9530) is checked if the service sends one, in Repr-Digest, or in
+// the Content-Digest of a 200 that was not resumed.
 package updater

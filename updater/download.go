@@ -5,80 +5,100 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
+	"net/http"
 
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// A Download is the content of a job's result, read as it arrives: an
-// io.ReadCloser, and an io.WriterTo for io.Copy. It must be closed, and but for
-// Close is used by one goroutine at a time.
+// A Download reads the result of a job as it arrives. It is an io.ReadCloser, and an
+// io.WriterTo for io.Copy. You must close it. Any goroutine may call Close; call
+// everything else from one goroutine at a time.
 //
-// Format and fields of the content are not documented. It is card data of the
-// most sensitive kind: keep it out of logs, and store it only in private files,
-// as [Client.DownloadFile] does.
+// Format and fields of the content are not documented (interface, "Account updater
+// job"). The content is highly sensitive card data: keep it out of logs, and store it
+// only in private files, as [Client.DownloadFile] does.
 type Download struct {
-	// ContentType is what the service calls the content; "" if it does not.
+	// ContentType is the Content-Type of the response; "" if it has none. The content
+	// type is not documented.
 	ContentType string
-	// Length is the content's length in bytes, or -1 if the service did not
-	// announce it.
+	// ContentEncoding is the Content-Encoding of the content, which you must decode; ""
+	// for none. It is always "" without [WithEncodedContent].
+	ContentEncoding string
+	// Length is the length of the content in bytes; -1 if the service did not announce
+	// it.
 	Length int64
-	// Verified tells that the service marks the end of the content, by its length
-	// or in chunks: io.EOF then comes after the whole content and never before. If
-	// false, an end that came too early cannot be told from the true one.
+	// Verified is true if io.EOF proves that the content is whole, because the service
+	// sent its length, chunks or a digest. If it is false, content that was cut off
+	// looks like the whole content.
 	Verified bool
-	// ETag and LastModified identify this version of the content, if given.
-	ETag         string
+	// ETag identifies this version of the content, as the service sent it, with its
+	// quotes; "" if there is none.
+	ETag string
+	// LastModified is the Last-Modified of this version of the content, as the service
+	// sent it; "" if there is none.
 	LastModified string
-	// RequestID is to quote to the service's support; "" if it gave none.
+	// RequestID is the request id of the last response, to quote to the service's
+	// support; "" if it has none.
 	RequestID string
-	// Attempts is how many requests it took so far.
+	// Attempts is the number of requests sent so far, retries and resumes included.
 	Attempts int
-	// Resumes is how many of the requests asked for the rest of a broken stream.
+	// Resumes is the number of requests so far for the rest of a broken stream.
 	Resumes int
 
-	content *content
-	end     context.CancelCauseFunc // of the content's context
+	resumer *resumer
+	hashes  *hashes // nil if the service sent no digest
 }
 
-// Read reads content, and waits for it no longer than WithAttemptTimeout. After
-// the last byte it returns io.EOF.
+// Header returns the header of the response that began the download, for example to
+// read quotas or Deprecation. It is nil in a Download that you made yourself. It is
+// never printed.
+func (d *Download) Header() http.Header {
+	if d.resumer == nil {
+		return nil
+	}
+	return d.resumer.header()
+}
+
+// Read reads content, and waits up to WithAttemptTimeout for more. After the last byte it
+// returns io.EOF.
 //
-// A stream that broke or stalled is resumed, unnoticed, if the service gave a
-// strong ETag, or a Last-Modified that is more than a second old, and does not
-// decline ranges: after a wait as WithRetryWait sets it, with the repetitions of
-// any call, and up to 5 times in a row without a further byte.
+// Read resumes a stream that broke or stalled, if the service sent a strong ETag, or a
+// Last-Modified that is more than a second old, and does not decline ranges. Each resume
+// waits as WithRetryWait says, and is retried like any call. Resumes end when
+// WithResumeTimeout has passed without progress. WithMaxRetries(0) turns them off.
 //
-// Content of two versions is not mixed: each part has to repeat the ETag, as RFC
-// 9110 (15.3.7) demands, and to agree in length. A part need not repeat a
-// Last-Modified, so that where that is all there is, it is the service which has to
-// heed If-Range: one that ignores it, and serves another content of the same
-// length, is not noticed.
+// Every error but io.EOF is an [*Error], and every later Read returns it again:
+//   - [ErrChanged]: the service has a different version of the content
+//   - [ErrNotResumable]: the stream broke, and the rest cannot be fetched alone
+//   - [ErrDigestMismatch]: the content does not match the service's digest
+//   - [ErrTimeout]: the content stalled, and resumes did not help
+//   - [ErrBadResponse]: the content was cut off, or a response had the wrong part, and
+//     resumes did not help
+//   - [ErrResponseTooLarge]: the content exceeds WithMaxResponseBytes
+//   - the context's error, or os.ErrClosed after Close
+//   - the failure of the request for the rest
 //
-// Any end but io.EOF is an [*Error]: [ErrChanged] when the rest is no longer to be
-// had, [ErrTimeout] when the content stalled, [ErrBadResponse] when it was cut off
-// or another part came than was asked for, [ErrResponseTooLarge] beyond
-// WithMaxResponseBytes, the context's error, os.ErrClosed after Close, or the failure
-// of the call that was to resume it. A content that merely trickles is read for as
-// long as the context allows. What comes after a Content-Length is not read; a part
-// in chunks that is longer than its Content-Range is an ErrBadResponse.
+// Slow content is read for as long as the context allows. Bytes beyond Content-Length
+// are not read. A chunked part that is longer than its Content-Range is an
+// ErrBadResponse.
 func (d *Download) Read(p []byte) (int, error) {
-	if d.content == nil {
+	if d.resumer == nil {
 		return 0, &Error{Operation: operation, Err: transport.Invalid("the download was not made by Client.Download")}
 	}
-	n, err := d.content.Read(p)
-	d.Attempts, d.Resumes, d.RequestID = d.content.attempts, d.content.resumes, d.content.requestID
-	if n == 0 && context.Cause(d.content.ctx) == os.ErrClosed {
-		err = d.content.failure(transport.Reason("the download was closed", os.ErrClosed))
+	n, err := d.resumer.Read(p)
+	if d.hashes != nil {
+		d.hashes.write(p[:n])
+		if err == io.EOF {
+			err = d.resumer.check(d.hashes.sums())
+		}
 	}
+	d.Attempts, d.Resumes, d.RequestID = d.resumer.attempts, d.resumer.resumes, d.resumer.requestID
 	return n, err
 }
 
-// WriteTo writes what is left of the content to w, in pieces of 256 KiB, of which
-// each is written when it is full, and the last one also before an error is
-// returned. The errors are those of Read, which are [*Error]s, and of w. Whoever
-// watches w sees nothing of a piece before that: to pass on what comes as it comes,
-// give io.Copy a struct{ io.Reader } of the download, which hides WriteTo.
+// WriteTo writes the rest of the content to w. Writes are buffered to 256 KiB. To
+// forward data as it arrives, hide WriteTo: io.Copy(w, struct{ io.Reader }{d}). Content
+// that arrived before an error is written first. The errors are those of Read and of w.
 func (d *Download) WriteTo(w io.Writer) (int64, error) {
 	written := int64(0)
 	err := fill(d, make([]byte, pieceSize), func(piece []byte) error {
@@ -118,15 +138,14 @@ func fill(r io.Reader, piece []byte, write func(piece []byte) error) (err error)
 	return err
 }
 
-// Close ends the download for good. What was not read is not fetched any more, and
-// Read returns an error of which errors.Is finds os.ErrClosed. It may be called at
-// any time by any goroutine, and ends a Read that waits.
+// Close ends the download and releases its connection. A Read that waits returns an
+// error that matches os.ErrClosed. Any goroutine may call Close at any time, more than
+// once.
 func (d *Download) Close() error {
-	if d.content == nil {
+	if d.resumer == nil {
 		return nil
 	}
-	d.end(os.ErrClosed)
-	return d.content.Close()
+	return d.resumer.Close()
 }
 
 // Format prints the length, whatever the verb.
@@ -136,46 +155,49 @@ func (d Download) Format(state fmt.State, verb rune) {
 
 // LogValue logs the length and the request id.
 func (d Download) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int64("length", d.Length), slog.String("request_id", transport.Printable(d.RequestID)))
+	return slog.GroupValue(slog.Int64("length", d.Length), slog.String("request_id", transport.Loggable(d.RequestID)))
 }
 
-// Download opens the result of a job (interface, endpoint 3). Only a 200 is a
-// result; everything else is an [*Error], with the Code, Message and Details of
-// the documented error object, or of two other shapes that occur in the field.
-// The content is asked for without a content encoding, and refused with one.
+// Download opens the result of a job (interface, endpoint 3).
 //
-// jobID is the {jobId} of the path; it travels as one escaped segment, and is
-// refused when it cannot. What a job that is not ready answers is not documented:
-// see [Client.DownloadWhenReady].
+// Only a 200 is a result, and only if its body is not the documented error object. Every
+// other response is an [*Error], with the code, message and details of the error object
+// (interface, "Error object") or of two similar shapes. The request asks for no content
+// encoding. A response with one is refused unless [WithEncodedContent] is given, and an
+// HTML response unless [WithHTMLContent] is.
 //
-// Opening is repeated as described in the package's section on retries; reading is
-// resumed as described at [Download.Read]. ctx governs both: there is no other
-// bound on the whole, as a long download is no fault, but the wait for the
-// answer, and for each further part of it, is bounded by WithAttemptTimeout.
+// jobID is the {jobId} of the path. Its format is not documented; it is sent as one
+// escaped path segment. If it is empty, "." or "..", or does not fit a segment, Download
+// fails with [ErrInvalidArgument]. The response for a job that is not ready is not
+// documented: see [Client.DownloadWhenReady].
+//
+// The request is retried as Retries in the package comment says, and the stream is
+// resumed as [Download.Read] says. ctx ends both. The whole download has no other time
+// limit; WithAttemptTimeout bounds the wait for the response and for each further part.
 func (c *Client) Download(ctx context.Context, jobID string, opts ...Option) (*Download, error) {
-	s, err := c.source(ctx, jobID, opts)
+	q, err := c.request(ctx, jobID, opts)
 	if err != nil {
 		return nil, &Error{Operation: operation, Err: err}
 	}
-	return newDownload(ctx, func(ctx context.Context) (*content, error) { return s.open(ctx, 0, -1, version{}) })
-}
-
-func newDownload(ctx context.Context, open func(context.Context) (*content, error)) (*Download, error) {
-	ctx, end := context.WithCancelCause(ctx)
-	c, err := open(ctx)
+	r, err := q.open(ctx, want{})
 	if err != nil {
-		end(nil)
 		return nil, err
 	}
+	return newDownload(r), nil
+}
+
+func newDownload(r *resumer) *Download {
 	return &Download{
-		ContentType:  c.version.ContentType,
-		Length:       c.version.Length,
-		Verified:     c.framed,
-		ETag:         c.version.ETag,
-		LastModified: c.version.LastModified,
-		RequestID:    c.requestID,
-		Attempts:     c.attempts,
-		content:      c,
-		end:          end,
-	}, nil
+		ContentType:  r.version.ContentType,
+		Length:       r.version.Length,
+		Verified:     r.isVerifiable(),
+		ETag:         r.version.ETag,
+		LastModified: r.version.LastModified,
+
+		ContentEncoding: r.version.ContentEncoding,
+		RequestID:       r.requestID,
+		Attempts:        r.attempts,
+		resumer:         r,
+		hashes:          newHashes(r.version.Digests, r.sent),
+	}
 }

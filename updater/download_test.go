@@ -13,16 +13,17 @@ import (
 
 	"github.com/carddata/carddata-go/internal/testkit"
 	"github.com/carddata/carddata-go/updater"
+	"github.com/carddata/carddata-go/updater/updatertest"
 )
 
 func TestDownloadContentAndMetadata(t *testing.T) {
 	for name, content := range map[string]string{
-		"empty": "", "bytes": "\x00\xff\r\n", "JSON error": `{"error":{"code":"x"}}`, "large": strings.Repeat("0123456789", 100_000),
+		"empty": "", "bytes": "\x00\xff\r\n", "JSON with an error": `{"error":{"code":"x"},"records":[]}`, "large": strings.Repeat("0123456789", 100_000),
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer := testkit.Answer(200, content, "Content-Type", "text/csv; charset=utf-8", "ETag", `"v1"`, "Last-Modified", "Fri, 20 Nov 2026 08:00:00 GMT", "X-Request-Id", "req-7")
+			response := testkit.Answer(200, content, "Content-Type", "text/csv; charset=utf-8", "ETag", `"v1"`, "Last-Modified", "Fri, 20 Nov 2026 08:00:00 GMT", "X-Request-Id", "req-7")
 			_, d, err := download(t, testkit.Answer(503, ""), func(req *http.Request) (*http.Response, error) {
-				resp, err := answer(req)
+				resp, err := response(req)
 				resp.ContentLength = int64(len(content))
 				return resp, err
 			})
@@ -95,10 +96,10 @@ func readError(t *testing.T, ctx context.Context, mock *testkit.Mock, opts ...up
 	return content.String(), e
 }
 
-// withID adds a request id to an answer.
-func withID(answer func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
+// withID adds a request id to a response.
+func withID(response func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
 	return func(req *http.Request) (*http.Response, error) {
-		resp, err := answer(req)
+		resp, err := response(req)
 		resp.Header.Set("X-Request-Id", "req-7")
 		return resp, err
 	}
@@ -177,4 +178,65 @@ func TestSlowReader(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestUnusualContent: content that is encoded, or served as HTML, is refused by an
+// error that names the option which accepts it, and by that option taken as it comes.
+func TestUnusualContent(t *testing.T) {
+	content := sample(1000)
+	for _, test := range []struct {
+		name, value, says string
+		accept            updater.Option
+	}{
+		{"Content-Encoding", "gzip", "WithEncodedContent accepts it", updater.WithEncodedContent()},
+		{"Content-Encoding", "X-Secret", "WithEncodedContent accepts it", updater.WithEncodedContent()},
+		{"Content-Type", "text/html", "WithHTMLContent accepts it", updater.WithHTMLContent()},
+		{"Content-Type", "Application/XHTML+xml; charset=utf-8", "WithHTMLContent accepts it", updater.WithHTMLContent()},
+	} {
+		unusual := updatertest.Fault{Header: http.Header{test.name: {test.value}}}
+		cut := updatertest.Fault{Header: unusual.Header, Truncate: 400, Chunked: true}
+		fake := fakeJob(t, updatertest.JobContent{Content: bytes.NewReader(content), ETag: new(`"v1"`)})
+		path := target(t)
+
+		fake.Script(unusual, unusual)
+		_, err := fake.Client().Download(t.Context(), "7")
+		_, errFile := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{})
+		for _, err := range []error{err, errFile} {
+			if !errors.Is(err, updater.ErrBadResponse) || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "Secret") {
+				t.Errorf("%s: %v", test.value, err)
+			}
+		}
+
+		fake.Script(cut, unusual, cut, unusual)
+		client := fake.Client(test.accept, updater.WithRetryWait(0, 0))
+		download, err := client.Download(t.Context(), "7")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(download)
+		if err != nil || !bytes.Equal(got, content) || download.Resumes != 1 {
+			t.Errorf("%s: %d bytes, %v", test.value, len(got), err)
+		}
+		file, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		holds(t, path, content)
+		encoding := ""
+		if test.name == "Content-Encoding" {
+			encoding = test.value
+		}
+		if download.ContentEncoding != encoding || file.ContentEncoding != encoding {
+			t.Errorf("%s: %q, %q", test.value, download.ContentEncoding, file.ContentEncoding)
+		}
+
+		// A part that is not as the beginning was is of another content.
+		fake.Script(updatertest.Fault{Truncate: 400, Chunked: true}, unusual)
+		if download, err = client.Download(t.Context(), "7"); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(download); test.name == "Content-Encoding" && (len(got) != 400 || !errors.Is(err, updater.ErrChanged)) {
+			t.Errorf("%s of the rest: %d bytes, %v", test.value, len(got), err)
+		}
+	}
 }

@@ -20,42 +20,40 @@ func TestCallbackEnds(t *testing.T) {
 		"Goexit": runtime.Goexit, // as t.FailNow does
 	} {
 		for _, callback := range []string{"progress", "limiter", "token"} {
-			for _, parallel := range []int{0, 4} {
-				t.Run(name+" of the "+callback, func(t *testing.T) {
-					var calls atomic.Int32
-					call := func(who string) {
-						if who == callback && calls.Add(1) == 3 {
-							end()
-						}
+			t.Run(name+" of the "+callback, func(t *testing.T) {
+				var calls atomic.Int32
+				call := func(who string) {
+					if who == callback && calls.Add(1) == 3 {
+						end()
 					}
-					fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(size)}, updatertest.Fault{Truncate: 1000}, updatertest.Fault{Truncate: 1000})
-					client := fake.Client(
-						updater.WithRetryWait(0, 0),
-						updater.WithLimiter(limiterFunc(func(context.Context) error { call("limiter"); return nil })),
-						updater.WithTokenSource(updater.TokenFunc(func(context.Context) (string, error) { call("token"); return "t", nil })))
-					path := target(t)
-					var thrown any
-					returned := false
-					ended := make(chan struct{})
-					go func() {
-						defer close(ended)
-						defer func() { thrown = recover() }()
-						client.DownloadFile(t.Context(), "7", path, updater.FileOptions{Parallel: parallel, Progress: func(updater.FileProgress) { call("progress") }})
-						returned = true
-					}()
-					<-ended
-					if returned || (thrown == "canary") != (name == "panic") {
-						t.Errorf("returned %v, recovered %v", returned, thrown)
-					}
-					if got, _ := os.ReadFile(path); string(got) != "old" {
-						t.Errorf("the path holds %d bytes", len(got))
-					}
-					file, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{Parallel: parallel})
-					if err != nil || file.SHA256 != hashOf(sample(size)) {
-						t.Errorf("the next call: %v, %v", file, err)
-					}
-				})
-			}
+				}
+				fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(size)}, updatertest.Fault{Truncate: 1000}, updatertest.Fault{Truncate: 1000})
+				client := fake.Client(
+					updater.WithRetryWait(0, 0),
+					updater.WithLimiter(limiterFunc(func(context.Context) error { call("limiter"); return nil })),
+					updater.WithTokenSource(updater.TokenFunc(func(context.Context) (string, error) { call("token"); return "t", nil })))
+				path := target(t)
+				var thrown any
+				returned := false
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					defer func() { thrown = recover() }()
+					client.DownloadFile(t.Context(), "7", path, updater.FileOptions{Progress: func(updater.FileProgress) { call("progress") }})
+					returned = true
+				}()
+				<-ended
+				if returned || (thrown == "canary") != (name == "panic") {
+					t.Errorf("returned %v, recovered %v", returned, thrown)
+				}
+				if got, _ := os.ReadFile(path); string(got) != "old" {
+					t.Errorf("the path holds %d bytes", len(got))
+				}
+				file, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{})
+				if err != nil || file.SHA256 != hashOf(sample(size)) {
+					t.Errorf("the next call: %v, %v", file, err)
+				}
+			})
 		}
 	}
 }

@@ -3,26 +3,30 @@ package updater
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// Conditions to test for with [errors.Is]; they are the same values in the
-// sibling packages. An error can match several, such as ErrRateLimited and
-// context.Canceled when a call was canceled while it waited to try again.
+// Conditions to test for with [errors.Is]. They are the same values in packages bins,
+// refunds and updater. The interface documents no status codes (interface, "Errors"). An
+// error can match several conditions, such as ErrRateLimited and context.Canceled when a
+// call was canceled while it waited for a retry.
 var (
 	// ErrInvalidArgument: refused before anything was sent. Correct the argument.
 	ErrInvalidArgument = transport.ErrInvalidArgument
-	// ErrLocalLimit: the client's own limiter, or a pause that the service asked
-	// for, left no time before the deadline. Nothing was sent by this attempt. In a
-	// pause, Error.RetryAfter is what is left of it.
+	// ErrLocalLimit: the client's own limiter, or a pause that the service asked for,
+	// left no time before the deadline. This attempt sent nothing. During a pause,
+	// Error.RetryAfter is the rest of it.
 	ErrLocalLimit = transport.ErrLocalLimit
-	// ErrCredential: the token source failed or returned an unusable token.
+	// ErrCredential: the token source failed or returned an unusable token, before the
+	// request or after a 401, when the error matches ErrUnauthorized as well.
 	ErrCredential = transport.ErrCredential
-	// ErrNoAnswer: no connection could be made, or it broke before an answer.
-	ErrNoAnswer = transport.ErrNoAnswer
-	// ErrTimeout: an attempt took longer than WithAttemptTimeout, or status 408.
+	// ErrNoResponse: no connection could be made, or it broke before a response.
+	ErrNoResponse = transport.ErrNoResponse
+	// ErrTimeout: an attempt took longer than WithAttemptTimeout, or status 408. The end
+	// of the call's own context is [context.DeadlineExceeded] or [context.Canceled].
 	ErrTimeout = transport.ErrTimeout
 	// ErrBadRequest: status 400, or another 4xx without a condition of its own.
 	ErrBadRequest = transport.ErrBadRequest
@@ -42,36 +46,80 @@ var (
 	ErrServer = transport.ErrServer
 	// ErrRedirect: status 301, 302, 303, 307 or 308, not followed. Check the base URL.
 	ErrRedirect = transport.ErrRedirect
-	// ErrBadResponse: an answer that cannot be the service's: an HTML page, a body
-	// cut off or not as documented, an unknown status.
+	// ErrBadResponse: a response that cannot come from the service: an HTML page, a body
+	// that is cut off or not as documented, or an unknown status.
 	ErrBadResponse = transport.ErrBadResponse
-	// ErrResponseTooLarge: the answer exceeds WithMaxResponseBytes.
+	// ErrResponseTooLarge: the response exceeds WithMaxResponseBytes.
 	ErrResponseTooLarge = transport.ErrResponseTooLarge
 )
 
-// An Error is why a call failed. Its text names the operation, the status and the
-// attempts. Of what the service wrote it quotes no more than a code and a request
-// id of harmless form, and none that repeats a credential or an id of the caller's,
-// whatever verb prints it. The fields do hold what the service wrote: take care
-// where they go.
+// An Error says why a call failed. Its text names the operation, the status and the
+// attempts.
+//
+// Text and fields hold at most the service's error code and request id, and only if they
+// look harmless and repeat no credential or id of the caller. The methods return raw
+// response data: do not log it. They return zero values for an Error that you made
+// yourself.
 type Error struct {
-	Operation  string          // what was called
-	StatusCode int             // of the last answer; 0 if none came
-	Code       string          // from the body, if it has a known shape
-	Message    string          // from the body, if it has a known shape
-	Details    json.RawMessage // from the body, if it has a known shape: an object, or anything else
-	RequestID  string          // of the last answer, to quote to the service's support; "" if it gave none
-	RetryAfter time.Duration   // the wait that the service asked for; 0 if none
-	Attempts   int             // requests handed to the network; 0 if the call ended before
-	Body       []byte          // of the last answer, at most 64 KiB of an error
-	Err        error           // what errors.Is and errors.As look through
+	Operation  string        // operation that failed, such as "lookup"
+	StatusCode int           // status of the last response; 0 if there was none
+	Code       string        // service's error code; "" if the body has no known shape, or the code may hold a card number or is not a plain word
+	RequestID  string        // request id of the last response, for the service's support; "" if there is none, or it is not plain
+	RetryAfter time.Duration // wait that the service asked for; 0 if none
+	Attempts   int           // requests handed to the network; 0 if the call ended before
+	Err        error         // conditions and causes, for errors.Is and errors.As
 }
 
+// Message returns the service's error message from the body of the last response; "" if
+// there is none or the body has no known shape. Only downloads document one (interface,
+// "Error object").
+func (e *Error) Message() string { return e.failure().Response().Message }
+
+// Details returns the error details from the body of the last response: a JSON object, as
+// documented (interface, "Error object"), or any other JSON that the service sent. It
+// returns nil if there are none or the body has no known shape. Do not change it.
+func (e *Error) Details() json.RawMessage { return e.failure().Response().Details }
+
+// Body returns the body of the last response, up to 64 KiB; nil if there was none. Do not
+// change it.
+func (e *Error) Body() []byte { return e.failure().Response().Body }
+
+// Header returns the header of the last response, for example to read quotas,
+// Deprecation or Location; nil if there was none. Do not change it.
+func (e *Error) Header() http.Header { return e.failure().Response().Header }
+
+// Cause returns the original error of the network or of your own code, such as your HTTP
+// transport, token source or limiter; nil if there was none. Its text may hold addresses
+// and ids, so the text of Error does not include it.
+func (e *Error) Cause() error { return e.failure().Cause() }
+
+// Condition returns a stable name of what went wrong, for metrics. It is one of
+//
+//	invalid_argument unauthorized forbidden not_found conflict too_large rate_limited
+//	server_error redirect response_too_large bad_response bad_request timeout
+//	no_response local_limit no_credential canceled deadline_exceeded
+//
+// which are the conditions above and the context's; or missing (bins), suspended
+// (bins, refunds), busy, changed, digest_mismatch, not_ready, not_resumable, refused,
+// unverified (updater); or else "other". If several apply, a failure that the service
+// reported comes before one on this side. A refused token is unauthorized if the source
+// has no other, and no_credential if asking it failed, for every call alike.
+func (e *Error) Condition() string { return e.failure().Condition() }
+
+// Retryable reports whether the same call, unchanged, can succeed later: after a timeout,
+// 429, most 5xx, a broken connection, a limit or pause on this side, or the end of its
+// context. It is false if something must change first, such as the argument, the
+// credential, the base URL or a certificate. For a refund it is also false if the outcome
+// is unknown.
+func (e *Error) Retryable() bool { return e.failure().Retryable() }
+
+func (e *Error) failure() *transport.Failure { return (*transport.Failure)(e) }
+
 // Error returns the text.
-func (e *Error) Error() string { return transport.Describe("updater", (*transport.Failure)(e)) }
+func (e *Error) Error() string { return transport.Describe("updater", e.failure()) }
 
 // Unwrap returns the conditions and causes.
-func (e *Error) Unwrap() error { return transport.Unwrap((*transport.Failure)(e)) }
+func (e *Error) Unwrap() error { return transport.Unwrap(e.failure()) }
 
 // Format prints the text, whatever the verb.
 func (e Error) Format(state fmt.State, verb rune) { transport.Format(state, verb, e.Error()) }

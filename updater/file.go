@@ -4,62 +4,97 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
 
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// ErrUnverified: the service does not mark the end of the content, so that a
-// part cannot be told from the whole. [FileOptions.AcceptUnverified] accepts it.
-var ErrUnverified = errors.New("unverified end")
+// Conditions of [Client.DownloadFile] alone.
+var (
+	// ErrUnverified: the response has no length, chunks or digest, so nothing shows
+	// whether the content is whole. Set [FileOptions.AcceptUnverified] to accept it.
+	ErrUnverified = transport.NewCondition("unverified", "unverified end", false)
+	// ErrRefused: [FileOptions.Check] refused the content, and it was removed. The error
+	// wraps the one that Check returned; its text does not quote it.
+	ErrRefused = transport.NewCondition("refused", "content refused", false)
+)
 
-// FileOptions adjust [Client.DownloadFile]. The zero value is good.
+// FileOptions configure [Client.DownloadFile]. The zero value fetches the content, hashes
+// it, and refuses content that may be cut off.
 type FileOptions struct {
-	// Progress is called after every piece of up to 256 KiB, by one goroutine at a
-	// time, and holds the download up until it returns. If it panics, so does the call.
+	// Progress is called on the call's goroutine after each piece of up to 256 KiB is
+	// written; the download waits for it. It is not called if nothing is fetched. Nil is
+	// not called.
 	Progress func(FileProgress)
-	// Parallel is how many ranges of the content are fetched at once, which is
-	// faster where each connection is slow. It is done only if the service gives a
-	// strong ETag and serves ranges, and else one stream is read. What an interrupted
-	// call has of ranges that are not whole, mostly of 16 MiB, is fetched again. Zero
-	// and 1 are one stream, and 64 is the most.
-	Parallel int
-	// SkipHash leaves File.SHA256 out.
+	// Check decides whether the content may replace the file at the path. It is called
+	// when the whole content is in its private file, with the header of the response
+	// that began the download. If it returns an error, the content is removed, the path
+	// is left alone, and the call fails with [ErrRefused]. It is not called for an
+	// unchanged file. Nil accepts any content.
+	Check func(content *io.SectionReader, header http.Header) error
+	// IfChanged fetches nothing if the file at the path is what the service has; the
+	// result is then [File.Unchanged]. The call sends the ETag or Last-Modified of the
+	// file, from a record that an earlier call with IfChanged left beside it: .NAME.json
+	// for a path that ends in NAME.
+	//
+	// The record is used only for the same job, merchant and address, only if it has the
+	// hash and the verification that the call asks for, and only while the file has its
+	// recorded size and modification time. Otherwise, and if the service sent neither
+	// ETag nor Last-Modified, everything is fetched. A call without IfChanged that
+	// replaces the file removes the record.
+	IfChanged bool
+	// SkipHash leaves File.SHA256 empty, which saves the time of hashing. A digest from
+	// the service is checked nevertheless.
 	SkipHash bool
-	// AcceptUnverified takes a content whose end the service does not mark, although
-	// it may be cut off, instead of [ErrUnverified].
+	// AcceptUnverified accepts content that may be cut off, because the response has no
+	// length, chunks or digest. By default it fails with [ErrUnverified].
 	AcceptUnverified bool
-	// Wait waits for the job, as [Client.DownloadWhenReady] does. The zero value does
-	// not wait. Nothing is held meanwhile, neither the path nor a file: what others do
-	// at the path counts, and can end the waiting with [ErrBusy].
+	// Wait waits for a job that is not ready, as [Client.DownloadWhenReady] does. The
+	// zero value does not wait. The path is not locked meanwhile, so another download to
+	// it can end the wait with [ErrBusy].
 	Wait WaitOptions
 }
 
 // FileProgress is how far a download is.
 type FileProgress struct {
-	Bytes   int64 // in the file, those of an earlier call included
-	Total   int64 // -1: not announced
-	Resumes int   // of broken streams, in this call
+	// Bytes is the number of bytes in the file, including those of an earlier call.
+	Bytes int64
+	// Total is the length of the content in bytes; -1 if the service did not announce
+	// it.
+	Total int64
+	// Resumes is the number of requests of this call for the rest of a broken stream.
+	Resumes int
 }
 
-// A File is a downloaded result.
+// A File describes a downloaded result.
 type File struct {
-	// Size is the content's length in bytes.
+	// Size is the length of the content in bytes.
 	Size int64
-	// SHA256 is the hash of the whole content in hexadecimal; "" with SkipHash.
+	// SHA256 is the hash of the whole content, 64 lower-case hexadecimal digits; "" with
+	// SkipHash.
 	SHA256 string
-	// ContentType, ETag and LastModified are what the service said of the content;
-	// "" if it did not.
+	// ContentType, ETag and LastModified are the response's header fields of these
+	// names, as the service sent them; "" if there are none.
 	ContentType, ETag, LastModified string
-	// RequestID is of the last answer, to quote to the service's support.
+	// ContentEncoding is the Content-Encoding of the content, which you must decode; ""
+	// for none. It is always "" without [WithEncodedContent].
+	ContentEncoding string
+	// RequestID is the request id of the last response, to quote to the service's
+	// support; "" if it has none.
 	RequestID string
-	// Verified tells that the service marked the end of the content.
+	// Verified is true if the content is proven whole: the service sent its length,
+	// chunks or a digest.
 	Verified bool
-	// Attempts is how many requests it took, and Resumes how many of them asked for
-	// the rest of a broken stream.
+	// Unchanged is true if nothing was fetched because the file at the path is what the
+	// service has: see FileOptions.IfChanged. The other fields describe that file.
+	Unchanged bool
+	// Attempts is the number of requests sent, and Resumes the number of those that
+	// fetched the rest of a broken stream.
 	Attempts, Resumes int
-	// ResumedBytes is how much of what an earlier call had left was built upon: of one
-	// stream all but the last byte, which is asked for again.
+	// ResumedBytes is the number of bytes reused from an earlier call: all but the last
+	// one, which is fetched again.
 	ResumedBytes int64
 }
 
@@ -70,65 +105,67 @@ func (f File) Format(state fmt.State, verb rune) {
 
 // LogValue logs the size and the request id.
 func (f File) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int64("size", f.Size), slog.String("request_id", transport.Printable(f.RequestID)))
+	return slog.GroupValue(slog.Int64("size", f.Size), slog.String("request_id", transport.Loggable(f.RequestID)))
 }
 
-// DownloadFile downloads the result of a job, as [Client.Download] does, into a
-// file of mode 0600 at path. What was at path stays untouched until the whole
-// content is on disk, and then is replaced at once; a symbolic link is replaced
-// itself. The directory must exist, and path lead to it until the end. A name that
-// the service sends is never used. Each call fetches the content: also one for a path
-// that already holds it fetches all of it again.
+// DownloadFile downloads the result of a job (interface, endpoint 3), as
+// [Client.Download] does, into a file of mode 0600 at path. It replaces the file at path
+// atomically, once the whole content is on disk; a symbolic link itself is replaced. The
+// directory must exist and must not be moved during the download. File names from the
+// service are never used. Each call fetches the content, even if path already holds it,
+// unless [FileOptions.IfChanged] is set.
 //
-// The content gathers in a private file beside it, .NAME.part for a path that ends
-// in NAME, with a note of what it is in .NAME.part.json. If the download fails, is
-// canceled or the process is killed, the next call for the same job, merchant and
-// address continues from there, if the service confirms that the content is still
-// the same, and otherwise begins anew. The two files stay only if the service
-// gave something to continue by; remove them if there is to be no next call, as
-// they hold card data. They are trusted if they are private to this user: whoever
-// may write them may write the path. A name may have 15 bytes less than the file
-// system allows, which is mostly 240. After a restart of the machine, which Linux tells, nothing is
-// continued; elsewhere a crash of the machine can leave a part that differs from
-// what was sent. A parallel download continues behind the last range before which
-// nothing is missing.
+// # Continuing
 //
-// A second download to the same path fails with [ErrBusy] while one is under way,
-// in this process or another; on systems without flock, such as Windows, other
-// processes are not noticed. A call that ends early returns when the disk has taken
-// what it was given.
+// The content is first written to a private file beside path: .NAME.part for a path that
+// ends in NAME, with its metadata in .NAME.part.json. If the download fails, is canceled,
+// or the process is killed, the next call for the same job, merchant and address
+// continues there, provided the service confirms that the content is the same.
+// Otherwise it starts over. Complete content that cannot be moved to path is kept in the
+// same way.
 //
-// Every error is an [*Error]. Beyond those of Download and [Download.Read] it is
-// [ErrUnverified], or one of the file system, of which errors.Is finds
-// fs.ErrPermission, fs.ErrNotExist, syscall.ENOSPC, syscall.EISDIR and their like.
-// If the content changes during the download, it is begun anew, once.
+// The two files are kept only if the service sent a validator to continue with. They hold
+// card data: remove them if there will be no next call. They are reused only if owned by
+// the current user with mode 0600. The longest NAME is 15 bytes shorter than the file
+// system allows: usually 240 bytes. On Linux, nothing is continued after a restart of the
+// machine. On other systems, a crash of the machine can leave a part that differs from
+// what was sent.
+//
+// The same call starts over once if the content changes. It starts over up to
+// WithMaxRetries times if the stream broke and cannot be resumed, or if the content does
+// not match its digest.
+//
+// # Errors
+//
+// A second download to the same path, in this process or another, fails with [ErrBusy].
+// Systems without flock, such as Windows, do not notice other processes. A path that
+// cannot be replaced, such as a directory or a Linux mount point, is refused before
+// anything is sent. A call that ends early returns when its writes are on disk.
+//
+// Every error is an [*Error]: those of Download and [Download.Read], [ErrUnverified],
+// [ErrRefused], [ErrBusy], [ErrNotReady], or an error of the file system, such as
+// fs.ErrPermission, fs.ErrNotExist, syscall.ENOSPC, syscall.EISDIR or syscall.EBUSY.
 func (c *Client) DownloadFile(ctx context.Context, jobID, path string, o FileOptions, opts ...Option) (*File, error) {
 	fail := func(err error) (*File, error) {
 		return nil, &Error{Operation: operation, Err: err}
 	}
-	s, err := c.source(ctx, jobID, opts)
-	if err == nil && (o.Parallel < 0 || o.Parallel > maxParallel) {
-		err = transport.Invalid("FileOptions.Parallel is not 0 to %d", maxParallel)
-	}
+	q, err := c.request(ctx, jobID, opts)
 	if err == nil {
 		err = o.Wait.check()
 	}
 	if err != nil {
 		return fail(err)
 	}
-	t := &transfer{source: s, path: path, options: &o}
-	defer t.release()
-	file, err := t.run(ctx, true)
-	if errors.Is(err, ErrChanged) {
-		file, err = t.run(ctx, false)
-	}
+	d := &fileDownload{request: q, path: path, options: &o}
+	defer d.release()
+	file, err := d.run(ctx)
 	if err == nil {
 		return file, nil
 	}
 	failed, ok := errors.AsType[*Error](err)
 	if !ok {
-		return nil, &Error{Operation: operation, RequestID: t.requestID, Attempts: t.attempts, Err: err}
+		return nil, &Error{Operation: operation, RequestID: d.requestID, Attempts: d.attempts, Err: err}
 	}
-	failed.Attempts = t.attempts
+	failed.Attempts = d.attempts
 	return nil, failed
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/updater"
-	"github.com/carddata/carddata-go/updater/updatertest"
 )
 
 // BenchmarkFile compares ways to a file, in turns within each round, so that what
@@ -115,33 +114,4 @@ func BenchmarkFile(b *testing.B) {
 		slices.Sort(all)
 		b.ReportMetric(all[len(all)/2], "x-"+name)
 	}
-}
-
-// BenchmarkParallel compares one stream with ranges at once, where each
-// connection is slow.
-//
-//	go test ./updater -run '^$' -bench Parallel -benchtime 3x
-func BenchmarkParallel(b *testing.B) {
-	fake := updatertest.NewServer(b)
-	fake.SetJobContent("7", updatertest.JobContent{Content: updatertest.CSV(64 << 20)})
-	fake.ScriptFunc(func(updatertest.Request) updatertest.Fault { return updatertest.Fault{BytesPerSecond: 20 << 20} })
-	client, err := updater.NewClient(fake.URL(), "merchant-1", updater.StaticToken("token-1"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	var ratios []float64
-	for b.Loop() {
-		took := map[int]float64{}
-		for _, parallel := range []int{1, 4} {
-			path := filepath.Join(b.TempDir(), "result")
-			began := time.Now()
-			if _, err := client.DownloadFile(b.Context(), "7", path, updater.FileOptions{Parallel: parallel}); err != nil {
-				b.Fatal(err)
-			}
-			took[parallel] = time.Since(began).Seconds()
-		}
-		ratios = append(ratios, took[1]/took[4])
-	}
-	slices.Sort(ratios)
-	b.ReportMetric(ratios[len(ratios)/2], "x-4-ranges/one-stream")
 }

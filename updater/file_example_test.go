@@ -1,25 +1,28 @@
 package updater_test
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
-	"github.com/carddata/carddata-go/internal/exampletest"
 	"github.com/carddata/carddata-go/updater"
 	"github.com/carddata/carddata-go/updater/updatertest"
 )
 
-// The link breaks twice, and the process is interrupted. The file is there in the
-// end, whole and private, and no byte was fetched a second time but the last one
-// that was kept, by which the service confirms that the content is still the same.
+// The connection breaks twice, and the process is interrupted. In the end the file is
+// there, whole and private. Only one byte was fetched twice: the last one that was kept,
+// which shows that the content is still the same.
 func ExampleClient_DownloadFile() {
-	var t exampletest.T // in a test, its own t
-	defer t.End()
-	fake := updatertest.NewServer(&t) // stands in for the service
+	fake := updatertest.Start() // stands in for the service
+	defer fake.Close()
 	fake.SetJobContent("7", updatertest.JobContent{Content: updatertest.CSV(3_000_000), ContentType: "text/csv"})
 	fake.Script(updatertest.Fault{Truncate: 1_000_000}, updatertest.Fault{Truncate: 500_000})
 	client := fake.Client()
@@ -59,17 +62,107 @@ func ExampleClient_DownloadFile() {
 	// SHA-256 484a5eea674f01ea8f58f8236f1480ba7a1da1d386f03691ff45bed82499c695
 }
 
-// The service does not document what a job that is not ready answers. Suppose you
-// know that yours answers 202, or the code job_not_ready.
+// A nightly job fetches nothing twice: the second call asks the service whether the
+// content has changed.
+func ExampleFileOptions_ifChanged() {
+	fake := updatertest.Start() // stands in for the service
+	defer fake.Close()
+	fake.SetJobContent("7", updatertest.JobContent{Content: updatertest.CSV(3_000_000)})
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	for range 2 {
+		file, err := fake.Client().DownloadFile(context.Background(), "7", filepath.Join(dir, "result.csv"), updater.FileOptions{IfChanged: true})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		sent := fake.Requests()[len(fake.Requests())-1].Sent
+		fmt.Println(file.Size, "bytes, of which", sent, "were sent, unchanged:", file.Unchanged)
+	}
+	// Output:
+	// 3000000 bytes, of which 3000000 were sent, unchanged: false
+	// 3000000 bytes, of which 0 were sent, unchanged: true
+}
+
+// The content is checked before it replaces the file. Here a proxy sends its own page
+// instead of the result, and yesterday's result stays.
+func ExampleFileOptions_check() {
+	fake := updatertest.Start() // stands in for the service
+	defer fake.Close()
+	fake.SetJobContent("7", updatertest.JobContent{Content: strings.NewReader("Please log in."), ContentType: "text/plain"})
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "result.csv")
+	if err := os.WriteFile(path, []byte("yesterday's"), 0o600); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	noColumns := errors.New("the first line has no columns")
+	_, err = fake.Client().DownloadFile(context.Background(), "7", path, updater.FileOptions{
+		Check: func(content *io.SectionReader, header http.Header) error {
+			first, _, err := bufio.NewReader(content).ReadLine()
+			if err != nil || !bytes.Contains(first, []byte(",")) {
+				return noColumns
+			}
+			return nil
+		},
+	})
+	fmt.Println(errors.Is(err, updater.ErrRefused), errors.Is(err, noColumns))
+	result, err := os.ReadFile(path)
+	fmt.Println(string(result), err)
+	// Output:
+	// true true
+	// yesterday's <nil>
+}
+
+// A caller that cannot wait gives up sooner than after 5 minutes without progress. The
+// next call continues.
+func ExampleWithResumeTimeout() {
+	fake := updatertest.Start() // stands in for the service
+	defer fake.Close()
+	fake.SetJobContent("7", updatertest.JobContent{Content: updatertest.CSV(3_000_000)})
+	fake.Script(updatertest.Fault{Truncate: 1_000_000}, updatertest.Fault{Status: 501})
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "result.csv")
+
+	client := fake.Client(updater.WithResumeTimeout(10 * time.Second))
+	_, err = client.DownloadFile(context.Background(), "7", path, updater.FileOptions{})
+	fmt.Println(errors.Is(err, updater.ErrServer))
+	file, err := client.DownloadFile(context.Background(), "7", path, updater.FileOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(file.Size, "bytes, of which", file.ResumedBytes, "were there")
+	// Output:
+	// true
+	// 3000000 bytes, of which 999999 were there
+}
+
+// The response for a job that is not ready is not documented. Suppose you know that
+// yours is a 202, or has the code job_not_ready.
 func ExampleClient_DownloadWhenReady() {
-	var t exampletest.T // in a test, its own t
-	defer t.End()
-	fake := updatertest.NewServer(&t) // stands in for the service
+	fake := updatertest.Start() // stands in for the service
+	defer fake.Close()
 	fake.Script(updatertest.Fault{Status: 202}, updatertest.Fault{Status: 409, Body: `{"code":"job_not_ready"}`})
 
 	download, err := fake.Client().DownloadWhenReady(context.Background(), "42", updater.WaitOptions{
 		NotReady: func(e *updater.Error) bool { return e.StatusCode == 202 || e.Code == "job_not_ready" },
-		Interval: time.Millisecond, // in earnest: leave it out
+		Interval: time.Millisecond, // in production: leave it out
 		MaxWait:  time.Hour,
 	})
 	switch {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -163,7 +162,7 @@ func TestUnusablePaths(t *testing.T) {
 func TestUnusableFileOptions(t *testing.T) {
 	fake := fakeJob(t, updatertest.JobContent{})
 	for name, o := range map[string]updater.FileOptions{
-		"negative parallel": {Parallel: -1}, "parallel": {Parallel: 65}, "huge parallel": {Parallel: math.MaxInt}, "interval": {Wait: updater.WaitOptions{Interval: -1}}, "wait": {Wait: updater.WaitOptions{MaxWait: -1}},
+		"interval": {Wait: updater.WaitOptions{Interval: -1}}, "wait": {Wait: updater.WaitOptions{MaxWait: -1}},
 		"interval alone": {Wait: updater.WaitOptions{Interval: 1}}, "wait alone": {Wait: updater.WaitOptions{MaxWait: 1}},
 	} {
 		if _, err := fake.Client().DownloadFile(t.Context(), "7", target(t), o); !errors.Is(err, updater.ErrInvalidArgument) {

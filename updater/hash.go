@@ -3,21 +3,95 @@ package updater
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
 	"encoding/hex"
+	"hash"
 	"io"
+	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// A follower hashes a file while it grows, in a goroutine of its own. It reads
-// what was written, so that content of an earlier call, and parts that came out of
-// order, are no special cases.
-type follower struct {
+// digests are hashes of one content in hexadecimal; "" is not known.
+type digests struct {
+	SHA256 string `json:"sha_256,omitempty"`
+	SHA512 string `json:"sha_512,omitempty"`
+}
+
+// parseDigests reads a digest field (RFC 9530), such as
+// sha-256=:base64:, sha-512=:base64:. What is malformed, or of another algorithm, is
+// as if it was not there.
+func parseDigests(h http.Header, field string) (d digests) {
+	for member := range strings.SplitSeq(strings.Join(h.Values(field), ","), ",") {
+		algorithm, value, _ := strings.Cut(strings.TrimSpace(member), "=")
+		value, opened := strings.CutPrefix(value, ":")
+		encoded, _, closed := strings.Cut(value, ":")
+		sum, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(encoded, "="))
+		switch {
+		case !opened || !closed || err != nil:
+		case algorithm == "sha-256" && len(sum) == sha256.Size:
+			d.SHA256 = hex.EncodeToString(sum)
+		case algorithm == "sha-512" && len(sum) == sha512.Size:
+			d.SHA512 = hex.EncodeToString(sum)
+		}
+	}
+	return d
+}
+
+// differ tells whether a hash that both have is not the same.
+func (d digests) differ(o digests) bool {
+	return d.SHA256 != "" && o.SHA256 != "" && d.SHA256 != o.SHA256 || d.SHA512 != "" && o.SHA512 != "" && d.SHA512 != o.SHA512
+}
+
+// hashes compute the digests that are wanted.
+type hashes struct{ sha256, sha512 hash.Hash }
+
+// newHashes returns those of which one is wanted, or nil if none is.
+func newHashes(wanted ...digests) *hashes {
+	h := &hashes{}
+	for _, d := range wanted {
+		if d.SHA256 != "" && h.sha256 == nil {
+			h.sha256 = sha256.New()
+		}
+		if d.SHA512 != "" && h.sha512 == nil {
+			h.sha512 = sha512.New()
+		}
+	}
+	if *h == (hashes{}) {
+		return nil
+	}
+	return h
+}
+
+func (h *hashes) write(p []byte) {
+	if h.sha256 != nil {
+		h.sha256.Write(p)
+	}
+	if h.sha512 != nil {
+		h.sha512.Write(p)
+	}
+}
+
+func (h *hashes) sums() (d digests) {
+	if h.sha256 != nil {
+		d.SHA256 = hex.EncodeToString(h.sha256.Sum(nil))
+	}
+	if h.sha512 != nil {
+		d.SHA512 = hex.EncodeToString(h.sha512.Sum(nil))
+	}
+	return d
+}
+
+// A hasher hashes a file while it grows, in a goroutine of its own. It reads what
+// was written, so that content of an earlier call is no special case.
+type hasher struct {
 	to    chan int64 // how far the file is; the latest alone counts
 	quit  chan struct{}
 	ended chan struct{}
-	hex   string
+	sums  digests
 	err   error
 
 	complete func() // there is no more to hash
@@ -27,12 +101,11 @@ const hashPieceSize = 64 << 10
 
 var hashPieces = sync.Pool{New: func() any { return new([hashPieceSize]byte) }}
 
-func follow(file io.ReaderAt) *follower {
-	f := &follower{to: make(chan int64, 1), quit: make(chan struct{}), ended: make(chan struct{})}
+func startHasher(file io.ReaderAt, h *hashes) *hasher {
+	f := &hasher{to: make(chan int64, 1), quit: make(chan struct{}), ended: make(chan struct{})}
 	f.complete = sync.OnceFunc(func() { close(f.to) })
 	go func() {
 		defer close(f.ended)
-		hash := sha256.New()
 		piece := hashPieces.Get().(*[hashPieceSize]byte)
 		defer hashPieces.Put(piece)
 		pos := int64(0)
@@ -44,20 +117,20 @@ func follow(file io.ReaderAt) *follower {
 				default:
 				}
 				n, err := file.ReadAt(piece[:min(hashPieceSize, to-pos)], pos)
-				hash.Write(piece[:n])
+				h.write(piece[:n])
 				pos += int64(n)
 				if n == 0 {
 					f.err = err
 				}
 			}
 		}
-		f.hex = hex.EncodeToString(hash.Sum(nil))
+		f.sums = h.sums()
 	}()
 	return f
 }
 
 // grow is not called by two goroutines at once.
-func (f *follower) grow(to int64) {
+func (f *hasher) grow(to int64) {
 	select {
 	case <-f.to:
 	default:
@@ -65,22 +138,22 @@ func (f *follower) grow(to int64) {
 	f.to <- to
 }
 
-// sum waits for the hash of all that the file has grown to.
-func (f *follower) sum(ctx context.Context) (string, error) {
+// finish waits for the hashes of all that the file has grown to.
+func (f *hasher) finish(ctx context.Context) (digests, error) {
 	f.complete()
 	select {
 	case <-f.ended:
 	case <-ctx.Done():
-		return "", transport.Ended(ctx)
+		return digests{}, transport.Ended(ctx)
 	}
 	if f.err != nil {
-		return "", fileError("the file cannot be read", f.err)
+		return digests{}, fileError("the file cannot be read", f.err)
 	}
-	return f.hex, nil
+	return f.sums, nil
 }
 
 // stop ends the goroutine.
-func (f *follower) stop() {
+func (f *hasher) stop() {
 	close(f.quit)
 	f.complete()
 	<-f.ended

@@ -16,8 +16,8 @@ import (
 
 const path = "/updater/inquiries/jobs/job-1/download"
 
-func newMock(answers ...httpmock.Responder) *testkit.Mock {
-	return testkit.NewMock("GET", testkit.Base+path, answers...)
+func newMock(responses ...httpmock.Responder) *testkit.Mock {
+	return testkit.NewMock("GET", testkit.Base+path, responses...)
 }
 
 // newClient returns a client of the mock that does not wait.
@@ -31,10 +31,10 @@ func newClient(t testing.TB, mock *testkit.Mock, opts ...updater.Option) *update
 	return client
 }
 
-// download opens job-1 at a service with the answers.
-func download(t testing.TB, answers ...httpmock.Responder) (*testkit.Mock, *updater.Download, error) {
+// download opens job-1 at a service with the responses.
+func download(t testing.TB, responses ...httpmock.Responder) (*testkit.Mock, *updater.Download, error) {
 	t.Helper()
-	mock := newMock(answers...)
+	mock := newMock(responses...)
 	d, err := newClient(t, mock).Download(t.Context(), "job-1")
 	return mock, d, err
 }

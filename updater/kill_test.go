@@ -23,10 +23,10 @@ import (
 // are there, and its error at the end.
 type child struct {
 	URL, Path string
-	Parallel  int
 	Ask       bool // wait for a line before the first piece is passed
 	Limit     bool // let no file grow beyond 1 MiB
 	Disk      bool // mount a small one above the path's directory
+	Mount     bool // mount the path upon itself
 	Umask     int
 }
 
@@ -66,7 +66,7 @@ func (job child) next(t *testing.T) *updater.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := client.DownloadFile(t.Context(), "7", job.Path, updater.FileOptions{Parallel: job.Parallel})
+	file, err := client.DownloadFile(t.Context(), "7", job.Path, updater.FileOptions{})
 	if err != nil {
 		t.Fatalf("the next call: %v", err)
 	}
@@ -80,7 +80,6 @@ func (job child) run() error {
 	}
 	asked := !job.Ask
 	_, err = client.DownloadFile(context.Background(), "7", job.Path, updater.FileOptions{
-		Parallel: job.Parallel,
 		Progress: func(p updater.FileProgress) {
 			if !asked {
 				asked = true
@@ -133,7 +132,7 @@ func TestKilled(t *testing.T) {
 	content := sample(size)
 	continued := 0
 	for i := range 24 {
-		job := child{Path: target(t), Parallel: i % 2 * 3}
+		job := child{Path: target(t)}
 		at := rand.Int64N(size)
 		if i >= 20 {
 			at = 0 // when all bytes are there, but not yet safe
@@ -172,7 +171,7 @@ func TestKilled(t *testing.T) {
 		left := err == nil && info.Size() > 1 && unnoted == nil
 		file := job.next(t)
 		holds(t, job.Path, content)
-		if file.SHA256 != hashOf(content) || job.Parallel == 0 && left != (file.ResumedBytes > 0) {
+		if file.SHA256 != hashOf(content) || left != (file.ResumedBytes > 0) {
 			t.Errorf("killed at byte %d: %d bytes left, %d continued", at, info.Size(), file.ResumedBytes)
 		}
 		if file.ResumedBytes > 0 {

@@ -58,38 +58,3 @@ func FuzzContentRange(f *testing.F) {
 		}
 	})
 }
-
-// TestPlan: segments cover a content without gap or overlap, in as many as the
-// workers take turns, and what is whole never holds a gap.
-func TestPlan(t *testing.T) {
-	for _, size := range []int64{probeSize + 1, 5 << 20, 100<<20 + 17, 1 << 30, 1 << 40} {
-		for _, workers := range []int{2, 3, 4, 16} {
-			p := newPlan(10, probeSize, size, workers)
-			var segments [][2]int64
-			for begin, end := p.take(); begin < end; begin, end = p.take() {
-				segments = append(segments, [2]int64{begin, end})
-			}
-			if len(segments) > workers && len(segments)%workers != 0 && size < 1<<40 {
-				t.Errorf("%d segments of %d for %d workers", len(segments), size, workers)
-			}
-			at := int64(probeSize)
-			for i, s := range segments {
-				if s[0] != at {
-					t.Fatalf("segment %d begins at %d, want %d", i, s[0], at)
-				}
-				at = s[1]
-			}
-			if at != size {
-				t.Errorf("the segments end at %d, want %d", at, size)
-			}
-			for i := len(segments) - 1; i >= 0; i-- {
-				if p.finish(segments[i][0], segments[i][1]) {
-					t.Error("more is whole behind a gap")
-				}
-			}
-			if !p.finish(10, probeSize) || p.whole != size || len(p.done) > 0 {
-				t.Errorf("whole to %d of %d", p.whole, size)
-			}
-		}
-	}
-}

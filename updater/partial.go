@@ -11,24 +11,23 @@ import (
 )
 
 // ErrBusy: another download to the same path is under way, in this process or
-// another.
-var ErrBusy = errors.New("path is busy")
+// another. Wait for it, or choose another path.
+var ErrBusy = transport.NewCondition("busy", "path is busy", true)
 
 // A partial is the private file in which the content gathers, beside the path
-// that it is to have, and a note of what content that is. Whoever has it open
-// has it for himself.
+// that it is to have, and its metadata. Opening it takes an exclusive lock.
 //
-// At any moment at which the process may be killed, the note is of the bytes in
-// the file: it is written while the file is empty, and only of a parallel
-// download again later, when its bytes are.
+// At any moment at which the process may be killed, the metadata is of the bytes in
+// the file: it is written while the file is empty, and removed before the file gets
+// its path.
 type partial struct {
 	root *os.Root // the directory, so that no link leads out of it
 	dir  string   // as the caller calls it
 	base string   // the name that the content is to have
 	name string
 	file *os.File
-	// doubtful: what is in the file is not to be built upon.
-	doubtful bool
+	// tainted: what is in the file is not to be built upon.
+	tainted bool
 }
 
 // errNotPrivate: some file systems know neither owners nor modes.
@@ -64,15 +63,20 @@ func (p *partial) open() error {
 		return fileError("the path cannot be replaced", &fs.PathError{Op: "download", Path: p.base, Err: syscall.EISDIR})
 	case !info.Mode().IsRegular() && info.Mode().Type() != fs.ModeSymlink:
 		return fileError("the path is no regular file", &fs.PathError{Op: "download", Path: p.base, Err: fs.ErrExist})
+	default:
+		// Found out by the rename, it would be found out after the whole download.
+		if err := p.checkReplaceable(info); err != nil {
+			return fileError("the path cannot be replaced", &fs.PathError{Op: "download", Path: p.base, Err: err})
+		}
 	}
-	if _, err := p.root.Lstat(p.newNoteName()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if _, err := p.root.Lstat(p.newMetadataName()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fileError("the names of the partial file cannot be used", err) // too long, mostly
 	}
 	// The name changes hands when a download ends just now.
 	for range 100 {
 		file, err := p.openOwn()
 		if errors.Is(err, errNotPrivate) {
-			return transport.Reason("the file system keeps no file private", fs.ErrPermission)
+			return transport.NewError("the file system keeps no file private", fs.ErrPermission)
 		}
 		if err != nil {
 			return fileError("the partial file cannot be made", err)
@@ -91,7 +95,7 @@ func (p *partial) open() error {
 		unlockFile(file)
 		file.Close()
 	}
-	return transport.Reason("another download to the same path is under way", ErrBusy)
+	return transport.NewError("another download to the same path is under way", ErrBusy)
 }
 
 // openOwn opens the partial file if it is this user's own, or makes it. Anything
@@ -160,21 +164,22 @@ func (p *partial) isNamed(file *os.File) bool {
 }
 
 // begin cuts the file to the bytes that are built upon, and notes what they are.
-func (p *partial) begin(resource string, v version, from, whole int64) error {
+func (p *partial) begin(resource string, v version, from int64) error {
 	info, err := p.file.Stat()
 	if err == nil && info.Size() > from {
 		err = p.file.Truncate(from)
 		if err == nil && from == 0 {
-			// The old bytes must be gone for good before the note is of new ones.
+			// The old bytes must be gone for good before the metadata is of new ones.
 			err = p.sync()
 		}
 	}
 	if err == nil {
-		err = p.writeNote(resource, v, whole)
+		err = p.writeMetadata(p.metadataName(), metadata{Resource: resource, Version: v})
 	}
 	if err != nil {
 		return fileError("the partial file cannot be prepared", err)
 	}
+	p.tainted = p.tainted && from > 0
 	return nil
 }
 
@@ -183,37 +188,60 @@ func (p *partial) begin(resource string, v version, from, whole int64) error {
 func (p *partial) sync() error {
 	err := p.file.Sync()
 	if err != nil {
-		p.doubtful = true
+		p.tainted = true
 	}
 	return err
 }
 
-// commit gives the content its path.
-func (p *partial) commit(size int64) error {
+// commit gives the content its path. A record of it stays beside it if one is given.
+func (p *partial) commit(size int64, resource string, record *metadata) error {
 	info, err := p.file.Stat()
 	if err == nil && (info.Size() != size || !p.isNamed(p.file)) {
 		err = fs.ErrInvalid // somebody else has been at it
 	}
-	if err == nil && !p.isInPlace() {
-		p.doubtful = true // no later call would look for it here
-		return fileError("the path leads to another directory by now", fs.ErrInvalid)
-	}
-	if err == nil && !renamesOpenFiles {
-		err = p.file.Close()
-	}
-	if err == nil {
-		// Once it is renamed, the note can be that of the next download.
-		p.root.Remove(p.noteName())
-		p.doubtful = true
-		err = p.root.Rename(p.name, p.base)
-	}
 	if err != nil {
 		return fileError("the file cannot be completed", err)
 	}
+	if !p.isInPlace() {
+		p.tainted = true // no later call would look for it here
+		return fileError("the path leads to another directory by now", fs.ErrInvalid)
+	}
+	if !renamesOpenFiles {
+		if err := p.file.Close(); err != nil {
+			return fileError("the file cannot be completed", err)
+		}
+		info, _ = p.root.Lstat(p.name) // which closing may have changed
+	}
+	p.record(resource, info, record)
+	// Once the file is renamed, its metadata could be that of the next download, which
+	// may begin at once: it goes before, and comes back if there was no renaming.
+	of, failed := p.readMetadata(p.metadataName(), resource)
+	p.root.Remove(p.metadataName())
+	if err := p.root.Rename(p.name, p.base); err != nil {
+		if failed == nil {
+			failed = p.writeMetadata(p.metadataName(), of)
+		}
+		p.tainted = failed != nil
+		return fileError("the content is complete, but cannot take its path", err)
+	}
+	p.tainted = true
 	if err := syncDirectory(p.root); err != nil {
 		return fileError("the file is complete, but may not outlast a crash of the machine", err)
 	}
 	return nil
+}
+
+// record keeps what the next call needs to ask whether the file is current. It
+// comes before the file has its path, as the names beside it belong to this
+// download until then; the file's time tells if it never got there. Without a
+// record the content is fetched again, so that failing to write one is no failure.
+func (p *partial) record(resource string, info fs.FileInfo, m *metadata) {
+	p.root.Remove(p.recordName())
+	if m == nil || info == nil {
+		return
+	}
+	m.Resource, m.Size, m.Modified = resource, info.Size(), info.ModTime().UnixNano()
+	_ = p.writeMetadata(p.recordName(), *m)
 }
 
 // isInPlace tells whether the caller's path still leads to the directory.
@@ -226,16 +254,16 @@ func (p *partial) isInPlace() bool {
 	return err == nil && os.SameFile(opened, named)
 }
 
-// leave ends a download that failed. Only what a later one can build upon stays.
-func (p *partial) leave(resumable bool) {
+// discardOrKeep ends a download that failed. Only what a later one can build upon stays.
+func (p *partial) discardOrKeep(resumable bool) {
 	info, err := p.file.Stat()
-	if err == nil && info.Size() > 1 && resumable && !p.doubtful || !p.isNamed(p.file) {
+	if err == nil && info.Size() > 1 && resumable && !p.tainted || !p.isNamed(p.file) {
 		return
 	}
 	if !renamesOpenFiles {
 		p.file.Close()
 	}
-	p.root.Remove(p.noteName())
+	p.root.Remove(p.metadataName())
 	p.root.Remove(p.name)
 }
 
@@ -251,5 +279,5 @@ func fileError(words string, err error) error {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		words += ": " + errno.Error()
 	}
-	return transport.Reason(words, err)
+	return transport.NewError(words, err)
 }

@@ -2,6 +2,7 @@ package updater
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -18,7 +19,7 @@ func TestFailedSync(t *testing.T) {
 	}
 	defer p.close()
 	v := version{Length: 10, ETag: `"v1"`, Validator: `"v1"`}
-	if err := p.begin("resource", v, 0, -1); err != nil {
+	if err := p.begin("resource", v, 0); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.file.WriteAt(make([]byte, 10), 0); err != nil {
@@ -35,8 +36,35 @@ func TestFailedSync(t *testing.T) {
 	if err := p.sync(); !errors.Is(err, syscall.EBADF) {
 		t.Fatalf("synced: %v", err)
 	}
-	p.leave(true)
+	p.discardOrKeep(true)
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("left: %v, %v", entries, err)
+	}
+}
+
+type someFile struct {
+	fs.FileInfo
+	mode fs.FileMode
+	user uint32
+}
+
+func (f someFile) Mode() fs.FileMode { return f.mode }
+func (f someFile) Sys() any          { return &syscall.Stat_t{Uid: f.user} }
+
+func TestSticky(t *testing.T) {
+	for _, test := range []struct {
+		dir, file someFile
+		user      int
+		want      bool
+	}{
+		{someFile{mode: fs.ModeDir | fs.ModeSticky | 0o777}, someFile{user: 7}, 8, true},
+		{someFile{mode: fs.ModeDir | fs.ModeSticky | 0o777}, someFile{user: 8}, 8, false},
+		{someFile{mode: fs.ModeDir | fs.ModeSticky | 0o777, user: 8}, someFile{user: 7}, 8, false},
+		{someFile{mode: fs.ModeDir | fs.ModeSticky | 0o777}, someFile{user: 7}, 0, false},
+		{someFile{mode: fs.ModeDir | 0o777}, someFile{user: 7}, 8, false},
+	} {
+		if got := isSticky(test.dir, test.file, test.user); got != test.want {
+			t.Errorf("%+v: %v", test, got)
+		}
 	}
 }

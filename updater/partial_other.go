@@ -28,7 +28,7 @@ func lockFile(file *os.File) error {
 	defer locked.Unlock()
 	for _, other := range locked.files {
 		if os.SameFile(info, other) {
-			return transport.Reason("another download to the same path is under way", ErrBusy)
+			return transport.NewError("another download to the same path is under way", ErrBusy)
 		}
 	}
 	locked.files[file] = info
@@ -44,3 +44,6 @@ func unlockFile(file *os.File) {
 func isOwn(info fs.FileInfo) bool { return info.Mode().IsRegular() }
 
 func syncDirectory(*os.Root) error { return nil }
+
+// checkReplaceable cannot tell here what will not be replaced, such as an open file.
+func (p *partial) checkReplaceable(fs.FileInfo) error { return nil }

@@ -2,9 +2,9 @@ package updater
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -32,7 +32,7 @@ func TestPartialChangesHands(t *testing.T) {
 				if placed, err := os.Lstat(path); err == nil && os.SameFile(opened, placed) {
 					t.Error("what is at the path is open")
 				}
-				if err := p.commit(0); err != nil {
+				if err := p.commit(0, "resource", nil); err != nil {
 					t.Error(err)
 				}
 				p.close()
@@ -42,30 +42,34 @@ func TestPartialChangesHands(t *testing.T) {
 	running.Wait()
 }
 
-// TestNoteGoesFirst: as soon as the partial file has its path, another download may
-// use the names beside it, so that the note is gone before. A path that cannot be
-// replaced shows it.
-func TestNoteGoesFirst(t *testing.T) {
+// TestFailedRename: a content that cannot take its path stays with its metadata, so
+// that the next call goes on with it.
+func TestFailedRename(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "result")
 	p, err := openPartial(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.close()
+	v := version{Length: 2, ETag: `"v1"`, Validator: `"v1"`}
 	_, errWrite := p.file.WriteAt([]byte("ab"), 0)
-	errNote := p.writeNote("resource", version{Length: 2, ETag: `"v1"`, Validator: `"v1"`}, -1)
-	if err := errors.Join(errWrite, errNote, os.Mkdir(path, 0o700)); err != nil {
+	errMeta := p.writeMetadata(p.metadataName(), metadata{Resource: "resource", Version: v})
+	if err := errors.Join(errWrite, errMeta, os.Mkdir(path, 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.commit(2); err == nil {
-		t.Error("a directory was replaced")
+	if err := p.commit(2, "resource", nil); err == nil || !strings.Contains(err.Error(), "cannot take its path") {
+		t.Errorf("a directory was replaced: %v", err)
 	}
-	if _, err := os.Lstat(filepath.Join(dir, p.noteName())); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the note: %v", err)
+	p.discardOrKeep(true)
+	p.close()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
 	}
-	p.leave(true)
-	if _, err := os.Lstat(filepath.Join(dir, p.name)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the part: %v", err)
+	if p, err = openPartial(path); err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	if got, from := p.resumePoint("resource"); got != v || from != 1 {
+		t.Errorf("%v from %d", got, from)
 	}
 }

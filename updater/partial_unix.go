@@ -4,8 +4,10 @@ package updater
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/carddata/carddata-go/internal/transport"
@@ -22,7 +24,7 @@ func lockFile(file *os.File) error {
 			return nil
 		case syscall.EINTR:
 		case syscall.EWOULDBLOCK:
-			return transport.Reason("another download to the same path is under way", ErrBusy)
+			return transport.NewError("another download to the same path is under way", ErrBusy)
 		default:
 			return fileError("the partial file cannot be locked", err)
 		}
@@ -50,4 +52,50 @@ func syncDirectory(root *os.Root) error {
 		return err
 	}
 	return nil
+}
+
+// checkReplaceable finds the files that a rename would not replace: one that
+// something is mounted on, as containers do with single files, and one of somebody
+// else in a directory such as /tmp. What it cannot find out it lets pass.
+func (p *partial) checkReplaceable(info fs.FileInfo) error {
+	dir, err := p.root.Open(".")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	if around, err := dir.Stat(); err == nil && isSticky(around, info, os.Geteuid()) {
+		return syscall.EPERM
+	}
+	if !info.Mode().IsRegular() {
+		return nil
+	}
+	file, err := p.root.OpenFile(p.base, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	if mount(file) != mount(dir) {
+		return syscall.EBUSY
+	}
+	return nil
+}
+
+// isSticky tells whether a directory lets a user replace only what is his own.
+func isSticky(dir, file fs.FileInfo, user int) bool {
+	around, okDir := dir.Sys().(*syscall.Stat_t)
+	own, okFile := file.Sys().(*syscall.Stat_t)
+	return okDir && okFile && dir.Mode()&fs.ModeSticky != 0 && user != 0 && int(own.Uid) != user && int(around.Uid) != user
+}
+
+// mount tells which mount an open file was reached by, on Linux. The device number
+// does not: overlay file systems give files and directories different ones, and one
+// file system can be mounted upon itself.
+func mount(file *os.File) string {
+	info, _ := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", file.Fd()))
+	for line := range strings.Lines(string(info)) {
+		if id, ok := strings.CutPrefix(line, "mnt_id:"); ok {
+			return id
+		}
+	}
+	return ""
 }

@@ -16,7 +16,7 @@ import (
 
 var theRest = regexp.MustCompile(`^(?i:bytes) 0*5-0*9/0*10$`)
 
-// Whatever a service answers to who asks for the rest of ten bytes, the content is
+// Whatever a service responds to a request for the rest of ten bytes, the content is
 // the ten bytes or fails.
 func FuzzResume(f *testing.F) {
 	for _, seed := range []string{
@@ -32,7 +32,7 @@ func FuzzResume(f *testing.F) {
 	f.Add(416, "bytes */5", `"v1"`, "", "")
 	f.Fuzz(func(t *testing.T, status int, contentRange, etag, other, body string) {
 		if status < 200 || status > 599 {
-			t.Skip("not an answer")
+			t.Skip("not a response")
 		}
 		first := func(r *http.Request) (*http.Response, error) {
 			resp, err := testkit.Broken(200, "01234", io.ErrUnexpectedEOF)(r)

@@ -104,7 +104,6 @@ func TestResume(t *testing.T) {
 func TestNoResume(t *testing.T) {
 	content := sample(1000)
 	cut := updatertest.Fault{Truncate: 300}
-	vain := updatertest.Fault{Truncate: -1}
 	head := func(name, value string) updatertest.Fault {
 		return updatertest.Fault{Truncate: 300, Header: http.Header{name: {value}}}
 	}
@@ -122,10 +121,7 @@ func TestNoResume(t *testing.T) {
 		{"bare tag", updatertest.JobContent{ETag: new("v1")}, []updatertest.Fault{cut}, nil, io.ErrUnexpectedEOF, "nothing to resume it by", 1},
 		{"ranges declined", updatertest.JobContent{}, []updatertest.Fault{head("Accept-Ranges", "none")}, nil, io.ErrUnexpectedEOF, "nothing to resume it by", 1},
 		{"date of this second", updatertest.JobContent{ETag: new("")}, []updatertest.Fault{head("Last-Modified", time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Format(http.TimeFormat))}, nil, io.ErrUnexpectedEOF, "nothing to resume it by", 1},
-		{"no repetitions wanted", updatertest.JobContent{}, []updatertest.Fault{cut}, []updater.Option{updater.WithMaxRetries(0)}, io.ErrUnexpectedEOF, "repetition is turned off", 1},
-		{"five times in vain", updatertest.JobContent{}, []updatertest.Fault{cut, vain, vain, vain, vain, vain}, nil, updater.ErrBadResponse, "5 resumes in a row brought no more", 6},
-		{"stalled and in vain", updatertest.JobContent{}, slices.Repeat([]updatertest.Fault{{BodyDelay: time.Hour, DelayAfter: -1}}, 6), nil, updater.ErrTimeout, "stalled", 6},
-		{"an outage", updatertest.JobContent{}, append([]updatertest.Fault{cut}, slices.Repeat([]updatertest.Fault{{Status: 503}}, 20)...), nil, updater.ErrServer, "status 503", 21},
+		{"no repetitions wanted", updatertest.JobContent{}, []updatertest.Fault{cut}, []updater.Option{updater.WithMaxRetries(0)}, io.ErrUnexpectedEOF, "retries are turned off", 1},
 		{"gone", updatertest.JobContent{}, []updatertest.Fault{cut, {Status: 404}}, nil, updater.ErrNotFound, "status 404", 2},
 		{"not supported", updatertest.JobContent{}, []updatertest.Fault{cut, {Status: 501}}, nil, updater.ErrServer, "status 501", 2},
 		{"a longer wait than is obeyed", updatertest.JobContent{}, []updatertest.Fault{cut, {Status: 503, RetryAfter: time.Hour}}, nil, updater.ErrServer, "retry after 1h", 2},
@@ -148,8 +144,8 @@ func TestNoResume(t *testing.T) {
 				if !ok || !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.says) || !bytes.HasPrefix(content, got) || errors.Is(err, io.EOF) {
 					t.Errorf("%d bytes, %v, want %v", len(got), err, test.is)
 				}
-				if n := len(fake.Requests()); n != test.requests || failed != nil && failed.Attempts != n || download.Attempts != n {
-					t.Errorf("%d requests, %d attempts of the error, %d of the download", n, failed.Attempts, download.Attempts)
+				if n := len(fake.Requests()); n != test.requests || failed == nil || failed.Attempts != n || download.Attempts != n {
+					t.Errorf("%d requests, of the error %+v, %d of the download", n, failed, download.Attempts)
 				}
 				if n, again := download.Read(make([]byte, 1)); n != 0 || again != err {
 					t.Errorf("reading on: %d, %v", n, again)
@@ -157,6 +153,109 @@ func TestNoResume(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestResumeTimeout: an outage, or a service that brings next to nothing each time,
+// is put up with for as long as the resume timeout says, and no longer.
+func TestResumeTimeout(t *testing.T) {
+	const size = 300_000
+	type fault = updatertest.Fault
+	always := func(f fault) func(time.Duration, int) fault {
+		return func(time.Duration, int) fault { return f }
+	}
+	cutAnd := func(f func(since time.Duration) fault) func(time.Duration, int) fault {
+		return func(since time.Duration, n int) fault {
+			if n == 0 {
+				return fault{Truncate: 100_000}
+			}
+			return f(since)
+		}
+	}
+	outage := func(lasting time.Duration, f fault) func(time.Duration, int) fault {
+		return cutAnd(func(since time.Duration) fault {
+			if since < lasting {
+				return f
+			}
+			return fault{}
+		})
+	}
+	// turns has each request of a period but the first fail.
+	turns := func(period time.Duration, first, then fault) func(time.Duration, int) fault {
+		next := time.Duration(0)
+		return func(since time.Duration, _ int) fault {
+			if since < next {
+				return then
+			}
+			next = since + period
+			return first
+		}
+	}
+	minutes := func(n float64) time.Duration { return time.Duration(n * float64(time.Minute)) }
+	for _, test := range []struct {
+		name     string
+		fault    func(since time.Duration, request int) fault
+		opts     []updater.Option
+		is       error // nil: the content arrives
+		from, to time.Duration
+	}{
+		{"8 seconds without a connection", outage(8*time.Second, fault{Refuse: true}), nil, nil, 8 * time.Second, 20 * time.Second},
+		{"4 minutes of 503", outage(minutes(4), fault{Status: 503}), nil, nil, minutes(4), minutes(4.5)},
+		{"4 minutes of 429", outage(minutes(4), fault{Status: 429}), nil, nil, minutes(4), minutes(4.5)},
+		{"4 minutes of silence", outage(minutes(4), fault{BodyDelay: time.Hour, DelayAfter: -1}), nil, nil, minutes(4), minutes(4.7)},
+		{"an hour of 503", outage(time.Hour, fault{Status: 503}), nil, updater.ErrServer, minutes(5), minutes(5.5)},
+		{"an hour without a connection, at once again", outage(time.Hour, fault{Refuse: true}), []updater.Option{updater.WithRetryWait(0, 0)}, updater.ErrNoResponse, minutes(5), minutes(5.5)},
+		{"no byte each time", always(fault{Truncate: -1}), nil, updater.ErrBadResponse, minutes(5), minutes(5.5)},
+		{"a hundred bytes each time", always(fault{Truncate: 100}), nil, updater.ErrBadResponse, minutes(5), minutes(5.5)},
+		{"70,000 bytes each time", always(fault{Truncate: 70_000}), nil, nil, 0, minutes(1)},
+		{"4 minutes of 503 after each 70,000 bytes", turns(minutes(4), fault{Truncate: 70_000}, fault{Status: 503}), nil, nil, minutes(16), minutes(20)},
+		{"a shorter timeout", always(fault{Truncate: -1}), []updater.Option{updater.WithResumeTimeout(10 * time.Second)}, updater.ErrBadResponse, 10 * time.Second, 20 * time.Second},
+		{"no timeout", outage(time.Hour, fault{Status: 503}), []updater.Option{updater.WithResumeTimeout(0)}, nil, time.Hour, time.Hour + minutes(1)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(size)})
+				began, requests := time.Now(), 0
+				fake.ScriptFunc(func(updatertest.Request) fault {
+					requests++
+					return test.fault(time.Since(began), requests-1)
+				})
+				path := target(t)
+				file, err := fake.Client(test.opts...).DownloadFile(t.Context(), "7", path, updater.FileOptions{})
+				if !errors.Is(err, test.is) || err == nil && file.Size != size {
+					t.Errorf("%v, %v", file, err)
+				}
+				if took := time.Since(began); took < test.from || took > test.to {
+					t.Errorf("took %v, want %v to %v", took, test.from, test.to)
+				}
+				if failed, ok := err.(*updater.Error); ok && failed.StatusCode == 200 && !strings.Contains(err.Error(), "no progress for") {
+					t.Errorf("no reason: %v", err)
+				}
+				if limit := 5 + int(time.Since(began)/time.Second)*4; requests > max(limit, 30) {
+					t.Errorf("%d requests in %v", requests, time.Since(began))
+				}
+			})
+		})
+	}
+}
+
+// TestReaderThatPauses: the time that a reader takes between two Reads is no stall.
+func TestReaderThatPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cut := updatertest.Fault{Truncate: 1000}
+		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(5000)}, cut, cut, cut, cut)
+		download, err := fake.Client().Download(t.Context(), "7")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer download.Close()
+		for n, piece := 0, make([]byte, 500); n < 5000; {
+			time.Sleep(10 * time.Minute)
+			m, err := download.Read(piece)
+			if n += m; err != nil {
+				t.Fatalf("after %d bytes: %v", n, err)
+			}
+		}
+	})
 }
 
 // TestResumeIsACall: a resume asks limiter and token source, and waits as
@@ -170,7 +269,7 @@ func TestResumeIsACall(t *testing.T) {
 		client := fake.Client(
 			updater.WithTokenSource(updater.TokenFunc(func(context.Context) (string, error) { tokens++; return fmt.Sprint("token-", tokens), nil })),
 			updater.WithLimiter(limiterFunc(func(context.Context) error { asked++; return nil })),
-			updater.WithRetryWait(time.Hour, time.Hour), updater.WithLogger(debugLog(&log)))
+			updater.WithRetryWait(time.Hour, time.Hour), updater.WithResumeTimeout(0), updater.WithLogger(debugLog(&log)))
 		download, err := client.Download(t.Context(), "7")
 		if err != nil {
 			t.Fatal(err)
@@ -257,5 +356,53 @@ func TestWriteTo(t *testing.T) {
 	}
 	if n, err := download.WriteTo(writerFunc(func(p []byte) (int, error) { return 1, nil })); n != 1 || err != io.ErrShortWrite {
 		t.Errorf("%d, %v", n, err)
+	}
+}
+
+// TestRetryableDownload: whoever asks whether the same call can succeed later is told
+// so of what an outage or the caller's own context ended, and of nothing else.
+func TestRetryableDownload(t *testing.T) {
+	cut := updatertest.Fault{Truncate: 300}
+	for _, test := range []struct {
+		name      string
+		faults    []updatertest.Fault
+		opts      []updater.Option
+		deadline  time.Duration
+		condition string
+		retryable bool
+	}{
+		{"cut off", []updatertest.Fault{cut}, []updater.Option{updater.WithMaxRetries(0)}, 0, "bad_response", true},
+		{"cut off for ever", slices.Repeat([]updatertest.Fault{{Truncate: -1}}, 1000), nil, 0, "bad_response", true},
+		{"no validator", []updatertest.Fault{{Truncate: 300, Header: http.Header{"Etag": nil}}}, nil, 0, "not_resumable", true},
+		{"stalled", []updatertest.Fault{{BodyDelay: time.Hour, DelayAfter: 10}}, []updater.Option{updater.WithMaxRetries(0)}, 0, "timeout", true},
+		{"the deadline", []updatertest.Fault{{BytesPerSecond: 10}}, nil, time.Second, "deadline_exceeded", true},
+		{"changed", []updatertest.Fault{cut, {Header: http.Header{"Etag": {`"v2"`}}}}, nil, 0, "changed", true},
+		{"an outage", append([]updatertest.Fault{cut}, slices.Repeat([]updatertest.Fault{{Status: 503}}, 1000)...), nil, 0, "server_error", true},
+		{"gone", []updatertest.Fault{cut, {Status: 404}}, nil, 0, "not_found", false},
+		{"another part", []updatertest.Fault{cut, {Range: "bytes=5-"}}, nil, 0, "bad_response", false},
+		{"too large", nil, []updater.Option{updater.WithMaxResponseBytes(300)}, 0, "response_too_large", false},
+		{"another digest", []updatertest.Fault{{Header: header(digestField([]byte("x"), "sha-256"), "")}}, nil, 0, "digest_mismatch", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000), ETag: new(`"v1"`)}, test.faults...)
+				ctx := t.Context()
+				if test.deadline > 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, test.deadline)
+					defer cancel()
+				}
+				download, err := fake.Client(test.opts...).Download(ctx, "7")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer download.Close()
+				_, err = io.Copy(io.Discard, download)
+				failed, ok := err.(*updater.Error)
+				if !ok || failed.Condition() != test.condition || failed.Retryable() != test.retryable {
+					t.Errorf("%v", err)
+				}
+			})
+		})
 	}
 }

@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// flushEvery is how much is written before the disk is told to begin: much more
+// syncEvery is how much is written before the disk is told to begin: much more
 // than it takes in a moment, and little beside what a system holds back by itself.
-const flushEvery = 32 << 20
+const syncEvery = 32 << 20
 
-// A flusher has the disk work while content is still coming, in a goroutine of its
+// A syncer has the disk work while content is still coming, in a goroutine of its
 // own, so that little is left to be done in the end.
-type flusher struct {
+type syncer struct {
 	due  chan struct{}
 	stop func() error // waits for the end, and returns the first failure
 }
 
-func flush(file *os.File) *flusher {
-	f := &flusher{due: make(chan struct{})}
+func startSyncer(file *os.File) *syncer {
+	f := &syncer{due: make(chan struct{})}
 	var failed error
 	ended := make(chan struct{})
 	go func() {
@@ -37,8 +37,8 @@ func flush(file *os.File) *flusher {
 	return f
 }
 
-// begin starts a flush unless one is under way, and tells whether it did.
-func (f *flusher) begin() bool {
+// begin starts a sync unless one is under way, and tells whether it did.
+func (f *syncer) begin() bool {
 	select {
 	case f.due <- struct{}{}:
 		return true

@@ -4,34 +4,34 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// ErrNotReady: the job was not ready within [WaitOptions.MaxWait]. The error also
-// holds the service's last answer.
-var ErrNotReady = errors.New("not ready")
+// ErrNotReady: the job was not ready within [WaitOptions.MaxWait]. The [*Error] describes
+// the service's last response. Try again later. Without WaitOptions nothing is known of
+// a job that is not ready: a 202 is [ErrBadResponse], for example.
+var ErrNotReady = transport.NewCondition("not_ready", "not ready", true)
 
-// WaitOptions say how to wait for a job. The states of a job, and what one that
-// is not ready answers, are not documented: what stands here is your assumption,
-// and the library has none of its own.
+// WaitOptions say how to wait for a job. The states of a job, and the response for a job
+// that is not ready, are not documented (interface, "States and transitions"): NotReady
+// says what you know about them. The zero value does not wait.
 type WaitOptions struct {
-	// NotReady tells whether an answer means that the job is not ready yet; any
-	// other failure ends the waiting. A 202 or 204 is a failure too, with that
-	// StatusCode. It is required, and could be:
+	// NotReady reports whether a failure means that the job is not ready. Any other
+	// failure ends the wait. A 202, a 204, and a 200 with the documented error object are
+	// failures too, with that StatusCode. DownloadWhenReady requires NotReady. For
+	// example:
 	//
 	//	func(e *updater.Error) bool { return e.StatusCode == 202 || e.Code == "job_not_ready" }
 	//
-	// If a status alone tells, such as 404, and a job that does not exist answers the
-	// same, a wrong job id is waited for until MaxWait.
+	// Do not test for 404 alone: a wrong job id would be waited for until MaxWait.
 	NotReady func(*Error) bool
-	// Interval is the wait before asking again, to which up to a fifth is added at
-	// random. A longer Retry-After of the service is obeyed. Zero is 30 seconds.
+	// Interval is the wait before the next request, plus up to a fifth at random. A
+	// longer Retry-After is obeyed. Zero is 30 seconds; below zero is refused.
 	Interval time.Duration
-	// MaxWait bounds the waiting as a whole: no further question is begun after
-	// it. Zero is an hour.
+	// MaxWait is the longest total wait: no request begins after it. Zero is an hour; one
+	// nanosecond asks once; below zero is refused.
 	MaxWait time.Duration
 }
 
@@ -40,11 +40,13 @@ const (
 	defaultMaxWait  = time.Hour
 )
 
-// DownloadWhenReady is [Client.Download] for a job that may not be ready: it asks
-// again, as o says, until the job is. It ends with [ErrNotReady] as soon as
-// MaxWait, or the deadline of ctx, leaves no time to ask again.
+// DownloadWhenReady is [Client.Download] for a job that may not be ready (interface,
+// endpoint 3). It repeats the request, as o says, until the job is ready. It fails with
+// [ErrNotReady] as soon as MaxWait or the deadline of ctx leaves no time for another
+// request, and with [ErrInvalidArgument] if NotReady is nil or a time is negative. For a
+// file, use [FileOptions.Wait].
 func (c *Client) DownloadWhenReady(ctx context.Context, jobID string, o WaitOptions, opts ...Option) (*Download, error) {
-	s, err := c.source(ctx, jobID, opts)
+	q, err := c.request(ctx, jobID, opts)
 	if err == nil && o.NotReady == nil {
 		err = transport.Invalid("WaitOptions.NotReady is nil")
 	}
@@ -54,9 +56,11 @@ func (c *Client) DownloadWhenReady(ctx context.Context, jobID string, o WaitOpti
 	if err != nil {
 		return nil, &Error{Operation: operation, Err: err}
 	}
-	return newDownload(ctx, func(ctx context.Context) (*content, error) {
-		return o.wait(ctx, func() (*content, error) { return s.open(ctx, 0, -1, version{}) })
-	})
+	r, err := o.wait(ctx, q, func() (*resumer, error) { return q.open(ctx, want{}) })
+	if err != nil {
+		return nil, err
+	}
+	return newDownload(r), nil
 }
 
 func (o *WaitOptions) check() error {
@@ -70,7 +74,7 @@ func (o *WaitOptions) check() error {
 }
 
 // wait calls open until the job is ready.
-func (o *WaitOptions) wait(ctx context.Context, open func() (*content, error)) (*content, error) {
+func (o *WaitOptions) wait(ctx context.Context, q *request, open func() (*resumer, error)) (*resumer, error) {
 	interval, maxWait := o.Interval, o.MaxWait
 	if interval == 0 {
 		interval = defaultInterval
@@ -91,20 +95,20 @@ func (o *WaitOptions) wait(ctx context.Context, open func() (*content, error)) (
 		}
 		attempts += failed.Attempts
 		pause := min(max(interval, failed.RetryAfter), math.MaxInt64/2) // for the sum
-		pause += rand.N(pause/5 + 1)
+		pause += q.client.core.Jitter(ctx, pause/5+1)
 		last := *failed
 		last.Attempts = attempts
 		if deadline, bounded := ctx.Deadline(); bounded && time.Until(deadline) <= pause {
-			last.Err = transport.Reason("the job is not ready, and the deadline leaves no time to ask again", ErrNotReady, context.DeadlineExceeded, failed)
+			last.Err = transport.NewError("the job is not ready, and the deadline leaves no time to ask again", ErrNotReady, context.DeadlineExceeded, failed)
 			return nil, &last
 		}
 		if time.Until(until) < pause {
-			last.Err = transport.Reason("the job was not ready in time", ErrNotReady, failed)
+			last.Err = transport.NewError("the job was not ready in time", ErrNotReady, failed)
 			return nil, &last
 		}
 		if transport.Sleep(ctx, pause) != nil {
 			ended := transport.Ended(ctx)
-			last.Err = transport.Reason(ended.Error(), ended, failed)
+			last.Err = transport.NewError(ended.Error(), ended, failed)
 			return nil, &last
 		}
 	}

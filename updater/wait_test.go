@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,7 +75,7 @@ func TestDownloadWhenReady(t *testing.T) {
 				}
 				failed, ok := err.(*updater.Error)
 				if !ok || failed.StatusCode == 0 || failed.Code == "" {
-					t.Errorf("the last answer is not in %v", err)
+					t.Errorf("the last response is not in %v", err)
 				}
 				if errors.Is(err, updater.ErrNotReady) && failed.Attempts != test.requests {
 					t.Errorf("%d attempts", failed.Attempts)
@@ -155,4 +156,70 @@ func openFiles() (names []string) {
 		names = append(names, name)
 	}
 	return names
+}
+
+// TestErrorObjectIsNoResult: the documented error object is a failure whatever its
+// status. It takes no path, and NotReady sees its code.
+func TestErrorObjectIsNoResult(t *testing.T) {
+	object := func(padding int) string {
+		return `{"error":{"code":"job_not_ready","message":"canary` + strings.Repeat("x", padding) + `","details":{"state":"running"}}}`
+	}
+	for name, test := range map[string]struct {
+		body      string
+		isContent bool
+	}{
+		"as documented":             {object(0), false},
+		"with space around":         {"\n\t " + object(0) + "\r\n", false},
+		"without details":           {`{"error":{"code":"job_not_ready"}}`, false},
+		"of 60 KiB":                 {object(60 << 10), false},
+		"of more than 64 KiB":       {object(65 << 10), true},
+		"one row of several":        {object(0) + "\n" + object(0), true},
+		"beside a result":           {`{"result":[],"error":{"code":"job_not_ready"}}`, true},
+		"that is none":              {`{"error":null}`, true},
+		"that is not even complete": {object(0)[:20], true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, fault := range []updatertest.Fault{{}, {Chunked: true}, {Unframed: true}} {
+				fake := fakeJob(t, updatertest.JobContent{Content: strings.NewReader(test.body)})
+				fake.ScriptFunc(func(updatertest.Request) updatertest.Fault { return fault })
+				path := target(t)
+				client := fake.Client()
+				_, errFile := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{AcceptUnverified: true})
+				download, err := client.Download(t.Context(), "7")
+				if test.isContent {
+					if err != nil || errFile != nil {
+						t.Fatalf("%+v: %v, %v", fault, err, errFile)
+					}
+					got, err := io.ReadAll(download)
+					if err != nil || string(got) != test.body {
+						t.Errorf("%+v: %d bytes, %v", fault, len(got), err)
+					}
+					download.Close()
+					holds(t, path, []byte(test.body))
+					continue
+				}
+				for _, err := range []error{err, errFile} {
+					failed, ok := err.(*updater.Error)
+					if !ok || failed.StatusCode != 200 || failed.Code != "job_not_ready" || !errors.Is(err, updater.ErrBadResponse) {
+						t.Errorf("%+v: %v", fault, err)
+					}
+				}
+				holdsOld(t, path)
+			}
+		})
+	}
+}
+
+// TestWaitsForErrorObject: a job that says in a 200 that it is not ready is waited for.
+func TestWaitsForErrorObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		later := updatertest.Fault{Status: 200, Body: `{"error":{"code":"job_not_ready"}}`}
+		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, later, later)
+		path := target(t)
+		o := updater.FileOptions{Wait: updater.WaitOptions{NotReady: func(e *updater.Error) bool { return e.Code == "job_not_ready" }}}
+		file, err := fake.Client().DownloadFile(t.Context(), "7", path, o)
+		if err != nil || file.Attempts != 3 || file.Size != 1000 {
+			t.Errorf("%v, %v", file, err)
+		}
+	})
 }

@@ -1,5 +1,6 @@
-// Package updatertest fakes the account updater download for tests of code that
-// uses package updater: in process, deterministic, over real HTTP in memory.
+// Package updatertest fakes GET /updater/inquiries/jobs/{jobId}/download for tests of code
+// that uses package updater. The fake runs in process, is deterministic, and speaks real
+// HTTP in memory.
 //
 //	func TestNightlyDownload(t *testing.T) {
 //		fake := updatertest.NewServer(t)
@@ -16,15 +17,17 @@
 //
 // # The fake's own choice
 //
-// The service's documentation leaves these open, and the real one may differ:
+// These are not documented, so the real service may differ. [Like] makes the fake behave
+// like yours.
 //
 //   - A job is the same for every merchant, unless [JobContent] says otherwise; the
 //     x-merchant-id of each request is in [Server.Requests].
 //   - Job 42 exists, and is a CSV file of invented columns.
 //   - Status 200 for a result, with Content-Length, a strong ETag and support for
-//     Range and If-Range, and so 206 and 416; 401 without credential or merchant id,
-//     404 for an unknown job, with the code job_not_found; all values in the error
-//     object.
-//   - What a job answers that is not ready: script it, as in the example of
+//     Range and If-Range, and so 206 and 416; If-None-Match and 304; 401 without credential or merchant id, or
+//     with a token given to [Server.RevokeToken]; 404 for an unknown job, with the code
+//     job_not_found; all values in the error object.
+//   - No request id: [Fault] can add one with Header.
+//   - No response for a job that is not ready: script yours, as in the example of
 //     [Server.Script].
 package updatertest

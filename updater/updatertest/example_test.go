@@ -8,16 +8,13 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/carddata/carddata-go/internal/exampletest"
 	"github.com/carddata/carddata-go/updater"
 	"github.com/carddata/carddata-go/updater/updatertest"
 )
 
 func ExampleServer() {
-	var t exampletest.T // in a test, its own t
-	defer t.End()
-
-	fake := updatertest.NewServer(&t)
+	fake := updatertest.Start() // in a test: updatertest.NewServer(t)
+	defer fake.Close()
 	fake.SetJob("7", "text/plain", []byte("the whole content"))
 	fake.Script(updatertest.Fault{Truncate: 9})
 
@@ -34,13 +31,11 @@ func ExampleServer() {
 	// the whole content, 1 resumed, <nil>
 }
 
-// A job becomes ready: the first answers are what you know of yours, and inside
+// A job becomes ready: the first responses are what you know of yours, and inside
 // testing/synctest the hours between them pass at once.
 func ExampleServer_Script() {
-	var t exampletest.T // in a test, its own t
-	defer t.End()
-
-	fake := updatertest.NewServer(&t)
+	fake := updatertest.Start() // in a test: updatertest.NewServer(t)
+	defer fake.Close()
 	fake.SetJob("7", "text/plain", []byte("the whole content"))
 	notReady := updatertest.Fault{Status: 409, Body: `{"code":"job_not_ready"}`}
 	fake.Script(notReady, notReady)
@@ -60,13 +55,12 @@ func ExampleServer_Script() {
 	// the whole content, after 3 requests, <nil>
 }
 
-// The content changes in the middle: the link breaks, and when the rest is asked
-// for, there is another version. A file is begun anew; a stream ends with ErrChanged.
+// The content changes during the download: the connection breaks, and by the time the
+// rest is requested there is another version. DownloadFile starts over; a stream ends
+// with ErrChanged.
 func ExampleServer_SetJobContent() {
-	var t exampletest.T // in a test, its own t
-	defer t.End()
-
-	fake := updatertest.NewServer(&t)
+	fake := updatertest.Start() // in a test: updatertest.NewServer(t)
+	defer fake.Close()
 	fake.SetJob("7", "text/plain", []byte("old content"))
 	fake.ScriptFunc(func(r updatertest.Request) updatertest.Fault {
 		if r.Header.Get("Range") == "" {
@@ -88,13 +82,11 @@ func ExampleServer_SetJobContent() {
 	// "old ", changed: true
 }
 
-// Results of any size cost no memory, and links can be as bad as they are: here each
-// answer breaks after 10 MB.
+// Content of any size takes no memory, and connections can be as bad as you like: here
+// each response breaks after 10 MB.
 func ExampleServer_ScriptFunc() {
-	var t exampletest.T // in a test, its own t
-	defer t.End()
-
-	fake := updatertest.NewServer(&t)
+	fake := updatertest.Start() // in a test: updatertest.NewServer(t)
+	defer fake.Close()
 	fake.SetJobContent("7", updatertest.JobContent{Content: updatertest.CSV(64 << 20), ContentType: "text/csv"})
 	fake.ScriptFunc(func(updatertest.Request) updatertest.Fault {
 		return updatertest.Fault{Truncate: 10_000_000}
@@ -118,4 +110,18 @@ func ExampleServer_ScriptFunc() {
 	// Output:
 	// bytes 5000000-67108863/67108864 broken: true
 	// 10000000 bytes sent
+}
+
+func ExampleLike() {
+	// In a test, the file that examples/probe wrote about your service.
+	profile := []byte(`{"version": 1, "points": {"download.missing": ["410 expired"], "download.resume": ["no ranges", "no validator"]}}`)
+	fake := updatertest.Start(updatertest.Like(profile)) // in a test, updatertest.NewServer(t, …)
+	defer fake.Close()
+
+	_, err := fake.Client().Download(context.Background(), "7")
+	if failure, ok := errors.AsType[*updater.Error](err); ok {
+		fmt.Println(failure.StatusCode, failure.Code)
+	}
+	// Output:
+	// 410 expired
 }

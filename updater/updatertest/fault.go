@@ -14,97 +14,109 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// A Fault says what befalls one request. The zero value is ordinary service.
-// Fields combine.
+// A Fault changes how the fake handles one request. The zero value changes nothing. Fields
+// can be combined.
 type Fault struct {
-	// Status replaces the ordinary status. At 300 and above the request is not
-	// processed, unless Process is set, and the body is an error object.
+	// Status replaces the normal status. With 300 and above the body is an error object,
+	// and the request is not processed unless Process is set. Zero changes nothing.
 	Status int
 	// RetryAfter adds a Retry-After header in seconds, rounded up.
 	RetryAfter time.Duration
-	// Body replaces the ordinary body: set it to "{" for a malformed one.
+	// Body replaces the normal body, for example with "{" for malformed JSON. "" changes
+	// nothing: see NoBody.
 	Body string
-	// NoBody answers without any body.
+	// NoBody sends no body.
 	NoBody bool
-	// ContentType replaces the ordinary Content-Type.
+	// ContentType replaces the normal Content-Type.
 	ContentType string
-	// Header is set in the answer's header, such as a Location. A name with a nil
-	// value is taken out of it.
+	// Header is set in the response header, such as a Location. A name with a nil value
+	// is removed from it.
 	Header http.Header
-	// Process processes the request although Status says otherwise.
+	// Process processes the request even if Status is 300 or above.
 	Process bool
-	// Refuse refuses the connection before any byte of the request leaves. At the
-	// address of [Server.URL], where the connection is made by then, it is
-	// DropBefore.
+	// Refuse refuses the connection before any byte of the request is sent. At the
+	// address of [Server.URL] it is DropBefore, because the connection exists by then.
 	Refuse bool
 	// DropBefore resets the connection without reading the request's body.
 	DropBefore bool
 	// DropAfter processes the request and resets the connection instead of
-	// answering.
+	// responding.
 	DropAfter bool
-	// HeaderDelay passes after processing and before the answer's header.
+	// HeaderDelay is a wait after processing and before the response header.
 	HeaderDelay time.Duration
-	// BodyDelay passes in the middle of the answer's body.
+	// BodyDelay is a wait in the middle of the response body.
 	BodyDelay time.Duration
-	// DelayAfter moves BodyDelay behind so many bytes of the body, or, if it is
-	// negative, before the first.
+	// DelayAfter is the number of bytes of the body before BodyDelay. Zero is half of
+	// the body; below zero the wait is before the first byte.
 	DelayAfter int
-	// BytesPerSecond slows the body down.
+	// BytesPerSecond limits the speed of the body. Zero is no limit.
 	BytesPerSecond int
-	// Truncate ends the connection after so many bytes of a longer body, of which
-	// Content-Length announces the whole. A negative value sends the header only.
+	// Truncate ends the connection after this many bytes of the body; Content-Length
+	// announces the whole body. Zero sends the whole body; below zero only the header is
+	// sent.
 	Truncate int
 	// Chunked sends the body in chunks, without Content-Length.
 	Chunked bool
-	// Unframed sends the body without Content-Length and without chunks, so that
-	// the end of the connection is its end, also where Truncate cut it off.
+	// Unframed sends the body without Content-Length and without chunks. The end of the
+	// connection is the end of the body, even if Truncate cut it off.
 	Unframed bool
-	// Range is what a download answers in place of the request's Range and
+	// Range is what a download serves in place of the request's Range and
 	// If-Range, as in "bytes=100-199".
 	Range string
 }
 
-// A Request is what arrived.
+// A Request is a request that the fake received.
 type Request struct {
-	Time   time.Time
+	// Time is when the request arrived.
+	Time time.Time
+	// Method is the HTTP method.
 	Method string
-	// Path is escaped, as it came.
+	// Path is the escaped path, as it arrived.
 	Path string
-	// Header has the credential in Authorization replaced by stars.
+	// Header is the request header, with the credential in Authorization replaced by
+	// stars.
 	Header http.Header
-	// Body is empty when the fault is DropBefore, and ends at 1 MiB.
+	// Body is the request body, up to 1 MiB. It is empty if the fault is DropBefore.
 	Body []byte
-	// Status is the status answered, 0 while there is none.
+	// Status is the status of the response; 0 while there is none.
 	Status int
-	// Sent is how many bytes of the answer's body were sent so far.
+	// Sent is the number of bytes of the response body sent so far.
 	Sent int64
 }
 
-// HTTPClient returns a client that reaches the fake in memory under any address
-// that NewClient takes, for code that makes its own client with WithHTTPClient. Inside
-// a testing/synctest bubble time passes at once.
+// HTTPClient returns an HTTP client that reaches the fake in memory, whatever the base
+// URL. Use it with WithHTTPClient in code that makes its own client. Inside a
+// testing/synctest bubble, waits take no real time.
 func (s *Server) HTTPClient() *http.Client { return s.fake.HTTPClient() }
 
-// URL returns a base URL on the loopback interface under which the fake can be
-// reached too, for code that can only be given an address. The first call opens
-// it. Inside a testing/synctest bubble time can stand still while it answers.
+// URL returns a base URL of the fake on the loopback interface, for code that only takes
+// an address. The first call opens it. Do not use it inside a testing/synctest bubble:
+// time may stand still while the fake responds.
 func (s *Server) URL() string { return s.fake.URL() }
 
-// Script adds faults. Each request takes one, in order of arrival; after the
-// last, service is ordinary again. Repeated attempts of a call are requests of
-// their own.
+// Script adds faults. Each request takes the next one, in order of arrival. After the
+// last one the fake behaves normally again. Each retry of a call is a request of its own.
 func (s *Server) Script(faults ...Fault) {
 	for _, f := range faults {
 		s.fake.Script(sandbox.Fault(f))
 	}
 }
 
-// ScriptFunc makes choose say what befalls each request for which the script has
-// nothing: such as a share of them, or each of one kind. It is called from many
-// goroutines at once, without the request's body. Its Refuse is DropBefore.
+// ScriptFunc calls choose for the fault of each request that Script has none for, such as
+// for a share of the requests or for one kind of them. choose is called from many
+// goroutines at once. Its Request has no Body, and its Refuse is DropBefore. It replaces
+// an earlier function; nil goes back to normal behavior.
 func (s *Server) ScriptFunc(choose func(Request) Fault) {
+	if choose == nil {
+		s.fake.ScriptFunc(nil)
+		return
+	}
 	s.fake.ScriptFunc(func(r sandbox.Request) sandbox.Fault { return sandbox.Fault(choose(Request(r))) })
 }
+
+// RevokeToken refuses the token with 401 from the next request on: the end of a token
+// that a source such as CachedToken still takes for good.
+func (s *Server) RevokeToken(token string) { s.fake.RevokeToken(token) }
 
 // Pending returns how many faults no request has taken yet: a test that expects
 // a number of attempts ends with 0.

@@ -9,21 +9,47 @@ import (
 	"github.com/carddata/carddata-go/updater"
 )
 
-// A Server is a fake of the account updater download that lives as long as a
-// test.
+// A Server is a fake of GET /updater/inquiries/jobs/{jobId}/download (interface, endpoint
+// 3).
 type Server struct {
 	fake *sandbox.Fake
 }
 
-// NewServer starts a fake, and ends it with the test. Inside a testing/synctest
-// bubble, start it there.
-func NewServer(tb TB) *Server {
+// NewServer starts a fake that ends with the test. If you use testing/synctest, call it
+// inside the bubble.
+func NewServer(tb TB, opts ...ServerOption) *Server {
 	tb.Helper()
-	return &Server{sandbox.NewFake(tb, sandbox.Updater)}
+	return newServer(sandbox.NewFake(tb, sandbox.Updater), opts)
 }
 
-// Client returns a client of the fake for the merchant "test-merchant". An
-// option that NewClient refuses fails the test.
+// Start starts a fake outside a test, such as in an Example. End it with Close. Where
+// NewServer would fail the test, it panics.
+func Start(opts ...ServerOption) *Server {
+	return newServer(sandbox.StartFake(sandbox.Updater), opts)
+}
+
+func newServer(fake *sandbox.Fake, opts []ServerOption) *Server {
+	for _, o := range opts {
+		fake.Like(o.profile)
+	}
+	return &Server{fake}
+}
+
+// Close ends the fake. A fake of NewServer is closed at the end of the test.
+func (s *Server) Close() { s.fake.Close() }
+
+// A ServerOption changes how a fake behaves. [Like] makes one.
+type ServerOption struct{ profile []byte }
+
+// Like makes the fake behave like a certain service where its behavior is not documented.
+// profile is the JSON that examples/probe writes about that service; an unreadable one
+// fails the test. What a test sets or scripts itself wins over the profile.
+func Like(profile []byte) ServerOption { return ServerOption{profile} }
+
+// Client returns a client of the fake for the merchant "test-merchant". An option that
+// updater.NewClient refuses fails the test.
+// The client reaches the fake by WithHTTPClient, so WithTransport and its like are
+// refused: give those to NewClient with [Server.URL].
 func (s *Server) Client(opts ...updater.Option) *updater.Client {
 	opts = append([]updater.Option{updater.WithHTTPClient(s.HTTPClient())}, opts...)
 	c, err := updater.NewClient(sandbox.BaseURL, "test-merchant", updater.StaticToken("test-token"), opts...)
@@ -31,42 +57,41 @@ func (s *Server) Client(opts ...updater.Option) *updater.Client {
 	return c
 }
 
-// SetJob makes content available as the result of a job. An empty contentType
-// is detected from the content, which must not change afterwards.
+// SetJob sets the result of a job, from the next request on. An empty contentType is
+// detected from the content. Do not change content afterwards.
 func (s *Server) SetJob(jobID, contentType string, content []byte) {
 	s.SetJobContent(jobID, JobContent{Content: bytes.NewReader(content), ContentType: contentType})
 }
 
 // JobContent is the result of a job, of any size.
 type JobContent struct {
-	// Content is, for example, a *bytes.Reader, a *strings.Reader or an
-	// *io.SectionReader, such as [CSV] returns. It is read as it is sent, by many
-	// goroutines at once, and must not change. nil is empty.
+	// Content is a *bytes.Reader, a *strings.Reader, an *io.SectionReader as [CSV]
+	// returns it, or the like. It is read while it is sent, from many goroutines at once,
+	// and must not change. Nil is empty.
 	Content interface {
 		io.ReaderAt
 		Size() int64
 	}
-	// ContentType is detected from the content when empty.
+	// ContentType is the Content-Type of the response; "" detects it from the content.
 	ContentType string
-	// Merchant is the only one who gets this, ahead of what every merchant gets
-	// under the same job id; "" is every merchant.
+	// Merchant is the only merchant that gets this content. It wins over content for
+	// every merchant, which is "".
 	Merchant string
-	// ETag is sent as it is, with its quotes; one that is empty is not sent. nil
-	// stands for a strong one, made of the size and the first MiB.
+	// ETag is sent unchanged, so include the quotes. An empty string sends none. Nil
+	// sends a strong ETag made from the size and the first MiB.
 	ETag *string
-	// LastModified is not sent when zero.
+	// LastModified is the Last-Modified of the response; zero sends none.
 	LastModified time.Time
-	// NoRanges ignores Range, and does not offer it.
+	// NoRanges makes the fake ignore Range and not announce support for it.
 	NoRanges bool
 }
 
-// SetJobContent makes c available as the result of a job, from the next request
-// on.
+// SetJobContent sets the result of a job, from the next request on.
 func (s *Server) SetJobContent(jobID string, c JobContent) {
 	s.fake.SetJob(jobID, sandbox.Job(c))
 }
 
-// CSV returns content of exactly size bytes, made up as it is read: the columns
-// of job 42, and a number for each row. It is the same every time, and no part of
-// it can pass for another. What rows do not fill up to size are line breaks.
+// CSV returns content of exactly size bytes, generated as it is read. It has the columns of
+// job 42, and the number of the row in each row, so that no two parts are alike. Line
+// breaks fill the rest up to size. The same size gives the same content.
 func CSV(size int64) *io.SectionReader { return sandbox.Synthetic(sandbox.CSV, size) }

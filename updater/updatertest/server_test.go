@@ -93,3 +93,12 @@ func TestJobContent(t *testing.T) {
 		t.Errorf("recorded %d bytes sent", sent)
 	}
 }
+
+func TestUnreadableProfileFailsTheTest(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a profile with a misspelled point was taken")
+		}
+	}()
+	updatertest.Start(updatertest.Like([]byte(`{"version": 1, "points": {"lookup.odrer": ["kept"]}}`)))
+}
