@@ -18,22 +18,25 @@ const maxCards = 50
 //go:embed cards.json
 var cardsJSON []byte
 
-// A result is one item of a lookup answer, as JSON.
-type result struct{ plain, enhanced []byte }
+// A result is one item of a lookup response, as JSON.
+type result struct {
+	plain, enhanced []byte
+	own             bool // set by [Engine.SetResult]
+}
 
-// SetResult makes item the answer for card and for every identifier that starts
+// SetResult makes item the response for card and for every identifier that starts
 // with it, unless a longer one matches. The item is sent as it is, whether
-// enhanced or not, even when it is no item at all. An empty card answers for
+// enhanced or not, even when it is no item at all. An empty card stands for
 // all identifiers otherwise unknown.
 func (e *Engine) SetResult(card string, item json.RawMessage) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	item = bytes.Clone(item)
-	e.results[card] = result{item, item}
+	e.results[card] = result{item, item, true}
 	e.longest = max(e.longest, len(card))
 }
 
-// SetLookup makes f answer the identifiers for which it returns an item, ahead
+// SetLookup makes f serve the identifiers for which it returns an item, ahead
 // of all others. It is called concurrently.
 func (e *Engine) SetLookup(f func(card string) json.RawMessage) {
 	e.mu.Lock()
@@ -41,40 +44,75 @@ func (e *Engine) SetLookup(f func(card string) json.RawMessage) {
 	e.makeItem = f
 }
 
-func (e *Engine) lookup(r *http.Request, body []byte) answer {
+func (e *Engine) lookup(r *http.Request, body []byte) response {
 	if a, ok := checkPost(r); !ok {
 		return a
 	}
 	if !authorized(r) {
 		return unauthorized("a bearer credential is required")
 	}
-	var req struct {
+	h := e.like()
+	if !h.trusts(r) {
+		return failure(h.unauthorized, "unauthorized", "the credential is not valid")
+	}
+	findings := CheckBody(Bins, body)
+	f, refused := refusal(findings)
+	if refused && !f.bounds {
+		return badRequest(http.StatusBadRequest, f)
+	}
+	cards, enhanced := readLookup(body, len(findings) > 0)
+	success := h.bound(len(cards))
+	if success >= 300 {
+		return badRequest(success, f)
+	}
+	items := make([]lookupItem, len(cards))
+	for i, card := range cards {
+		items[i] = e.result(card, enhanced, h)
+	}
+	list, status := h.lookup(items, enhanced)
+	if status > 0 {
+		return failure(status, "unknown_bin", "a card is not known")
+	}
+	body = fmt.Appendf(nil, `{"cards":[%s]}`, bytes.Join(list, []byte(",")))
+	return response{status: success, contentType: "application/json", body: body}
+}
+
+// readLookup reads a body that was checked. With unknown members it is read by
+// exact names, because encoding/json would take CARD for card.
+func readLookup(body []byte, exact bool) (cards []string, enhanced *bool) {
+	if exact {
+		var request map[string]json.RawMessage
+		var elements []map[string]json.RawMessage
+		json.Unmarshal(body, &request)
+		json.Unmarshal(request["cards"], &elements)
+		json.Unmarshal(request["enhanced"], &enhanced)
+		for _, element := range elements {
+			var card string
+			json.Unmarshal(element["card"], &card)
+			cards = append(cards, card)
+		}
+		return cards, enhanced
+	}
+	var request struct {
 		Cards []struct {
 			Card string `json:"card"`
 		} `json:"cards"`
-		Enhanced bool `json:"enhanced"`
+		Enhanced *bool `json:"enhanced"`
 	}
-	if err := decode(body, &req); err != nil {
-		return failure(http.StatusBadRequest, "bad_request", "the body is not a lookup request")
+	json.Unmarshal(body, &request)
+	for _, c := range request.Cards {
+		cards = append(cards, c.Card)
 	}
-	if n := len(req.Cards); n < 1 || n > maxCards {
-		return failure(http.StatusBadRequest, "bad_request", "cards must have 1 to 50 elements")
-	}
-	items := make([][]byte, len(req.Cards))
-	for i, c := range req.Cards {
-		items[i] = e.result(c.Card, req.Enhanced)
-	}
-	list := bytes.Join(items, []byte(","))
-	return answer{contentType: "application/json", body: fmt.Appendf(nil, `{"cards":[%s]}`, list)}
+	return cards, request.Enhanced
 }
 
-func (e *Engine) result(card string, enhanced bool) []byte {
+func (e *Engine) result(card string, enhanced *bool, h *habits) lookupItem {
 	e.mu.Lock()
 	makeItem := e.makeItem
 	e.mu.Unlock()
 	if makeItem != nil {
 		if item := makeItem(card); item != nil {
-			return item
+			return lookupItem{card, item, true}
 		}
 	}
 	e.mu.Lock()
@@ -82,14 +120,14 @@ func (e *Engine) result(card string, enhanced bool) []byte {
 	for n := min(len(card), e.longest); n >= 0; n-- {
 		found, ok := e.results[card[:n]]
 		switch {
-		case ok && enhanced:
-			return found.enhanced
+		case ok && h.enhanced == nil && enhanced != nil && *enhanced:
+			return lookupItem{card, found.enhanced, found.own}
 		case ok:
-			return found.plain
+			return lookupItem{card, found.plain, found.own}
 		}
 	}
 	unknown, _ := json.Marshal(map[string]any{"bin": card[:min(len(card), 8)], "data": nil, "error": "unknown bin"})
-	return unknown
+	return lookupItem{card, unknown, false}
 }
 
 // decode wants one JSON value and only known members.
@@ -124,7 +162,7 @@ var parseCards = sync.OnceValue(func() map[string]result {
 		if err := errors.Join(json.Unmarshal(item, &key), json.Compact(&plain, item)); err != nil {
 			panic(err)
 		}
-		results[key.BIN] = result{plain.Bytes(), []byte(enhance.Replace(plain.String()))}
+		results[key.BIN] = result{plain: plain.Bytes(), enhanced: []byte(enhance.Replace(plain.String()))}
 	}
 	return results
 })

@@ -68,13 +68,13 @@ type item struct {
 func lookupItems(t *testing.T, e *Engine, body string) []item {
 	t.Helper()
 	r := memoryDoor(t, e, Bins).lookup(t, body)
-	var answer struct {
+	var response struct {
 		Cards []item `json:"cards"`
 	}
-	if err := decode([]byte(r.body), &answer); r.err != nil || r.status != 200 || err != nil {
+	if err := decode([]byte(r.body), &response); r.err != nil || r.status != 200 || err != nil {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	return answer.Cards
+	return response.Cards
 }
 
 func TestDataSet(t *testing.T) {

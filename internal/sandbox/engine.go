@@ -37,8 +37,11 @@ type Engine struct {
 	longest  int
 	makeItem func(card string) json.RawMessage
 	refunds  ring[Refund]
-	receipt  answer
+	receipt  *response // nil: that of the profile
+	seen     map[refundKey]bool
 	jobs     map[jobKey]job
+	revoked  map[string]bool // tokens
+	habits   *habits
 }
 
 // New returns an engine with the built-in data set and no faults.
@@ -58,7 +61,10 @@ func (e *Engine) Reset() {
 	e.results, e.longest = builtinResults()
 	e.makeItem = nil
 	e.refunds = ring[Refund]{}
-	e.receipt = defaultReceipt()
+	e.receipt = nil
+	e.seen = make(map[refundKey]bool)
+	e.revoked = make(map[string]bool)
+	e.habits = &habits{}
 	e.jobs = map[jobKey]job{{"", defaultJobID}: newJob(defaultJob())}
 }
 
@@ -80,6 +86,15 @@ func (e *Engine) ScriptFunc(area Area, choose func(Request) Fault) {
 	e.chooser[area] = choose
 }
 
+// RevokeToken refuses the token from now on.
+func (e *Engine) RevokeToken(token string) { e.update(func() { e.revoked[token] = true }) }
+
+func (e *Engine) isRevoked(r *http.Request) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.revoked) > 0 && e.revoked[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
+}
+
 // Pending reports how many faults of area's script no request has taken yet.
 func (e *Engine) Pending(area Area) int {
 	e.mu.Lock()
@@ -93,7 +108,7 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Serve serves r as ServeHTTP does, with f instead of what the script has next.
-// Before the answer, if there is one, processed hears whether the request was
+// Before the response, if there is one, processed hears whether the request was
 // valid. It is not called when f keeps the request from being processed.
 func (e *Engine) Serve(w http.ResponseWriter, r *http.Request, f Fault, processed func(valid bool)) {
 	e.serve(w, r, AreaOf(r), func(Area) (Fault, bool) { return f.clone(), true }, processed)
@@ -113,7 +128,7 @@ func AreaOf(r *http.Request) Area {
 }
 
 func (e *Engine) serve(w http.ResponseWriter, r *http.Request, area Area, next func(Area) (Fault, bool), processed func(bool)) {
-	req := e.arrive(area, r, next)
+	req, number := e.arrive(area, r, next)
 	fault := req.Fault
 	if fault.DropBefore || fault.Refuse {
 		cut(w)
@@ -126,12 +141,12 @@ func (e *Engine) serve(w http.ResponseWriter, r *http.Request, area Area, next f
 	}
 	e.update(func() { req.Body = body })
 
-	var a answer
+	var a response
 	switch {
 	case err != nil:
 		a = failure(http.StatusRequestEntityTooLarge, "too_large", err.Error())
 	case fault.processes():
-		a = e.answer(area, r, body)
+		a = e.respond(area, r, body)
 		if processed != nil {
 			processed(a.status < 300)
 		}
@@ -141,6 +156,7 @@ func (e *Engine) serve(w http.ResponseWriter, r *http.Request, area Area, next f
 		return
 	}
 	fault.shape(&a)
+	e.like().finish(area, &a, number)
 	a.write(w, r, fault, observer{
 		status: func(status int) { e.update(func() { req.Status = status }) },
 		sent:   func(n int) { e.update(func() { req.Sent += int64(n) }) },
@@ -155,9 +171,9 @@ func (e *Engine) update(f func()) {
 
 // arrive takes the fault and records the request in one step, so that the
 // script and the record agree on the order of arrival.
-func (e *Engine) arrive(area Area, r *http.Request, next func(Area) (Fault, bool)) *Record {
+func (e *Engine) arrive(area Area, r *http.Request, next func(Area) (Fault, bool)) (req *Record, number int) {
 	e.mu.Lock()
-	req := &Record{
+	req = &Record{
 		Request: Request{
 			Time:   time.Now(),
 			Method: r.Method,
@@ -172,6 +188,7 @@ func (e *Engine) arrive(area Area, r *http.Request, next func(Area) (Fault, bool
 		e.arrived[area] = &ring[*Record]{}
 	}
 	e.arrived[area].add(req, e.retain)
+	number = e.arrived[area].total
 	choose, request := e.chooser[area], req.Request.clone()
 	e.mu.Unlock()
 
@@ -179,7 +196,7 @@ func (e *Engine) arrive(area Area, r *http.Request, next func(Area) (Fault, bool
 		fault = choose(request).clone()
 		e.update(func() { req.Fault = fault })
 	}
-	return req
+	return req, number
 }
 
 func (e *Engine) nextFault(area Area) (Fault, bool) {
@@ -191,9 +208,11 @@ func (e *Engine) nextFault(area Area) (Fault, bool) {
 	return script[0], true
 }
 
-func (e *Engine) answer(area Area, r *http.Request, body []byte) answer {
+func (e *Engine) respond(area Area, r *http.Request, body []byte) response {
 	path := segments(r)
 	switch {
+	case e.isRevoked(r):
+		return unauthorized("the token was revoked")
 	case area == Bins && len(path) == 2 && path[0] == "bins" && path[1] == "multiple":
 		return e.lookup(r, body)
 	case area == Refunds && len(path) == 3 && path[0] == "v1" && path[2] == "refunds":
@@ -214,7 +233,7 @@ func segments(r *http.Request) []string {
 var errTooLarge = errors.New("the request body is too large")
 
 // readBody reads to the end even above the limit: a caller still writing would
-// see a broken connection instead of the answer.
+// see a broken connection instead of the response.
 func readBody(r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
 	if err != nil {

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"fmt"
 	"net/http"
 	"sync"
 )
@@ -20,24 +21,41 @@ type Fake struct {
 	tb     TB
 	area   Area
 	server *Server
-	tcp    func() *TCPServer
+
+	mu     sync.Mutex
+	tcp    *TCPServer // nil before the first call of URL
+	closed bool
 }
+
+// noTest is the TB of a fake outside a test.
+type noTest struct{}
+
+func (noTest) Helper()                           {}
+func (noTest) Cleanup(func())                    {}
+func (noTest) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+
+// StartFake starts a fake outside a test: whoever starts it closes it.
+func StartFake(area Area) *Fake { return NewFake(noTest{}, area) }
 
 // NewFake starts a fake that ends with the test.
 func NewFake(tb TB, area Area) *Fake {
 	tb.Helper()
 	f := &Fake{Engine: New(), tb: tb, area: area}
 	f.server = f.Start(area)
-	tb.Cleanup(f.server.Close)
-	f.tcp = sync.OnceValue(func() *TCPServer {
-		server, err := f.ListenTCP("127.0.0.1:0")
-		if err != nil {
-			tb.Fatalf("%v", err)
-		}
-		tb.Cleanup(server.Close)
-		return server
-	})
+	tb.Cleanup(f.Close)
 	return f
+}
+
+// Close ends the fake. Later calls do nothing.
+func (f *Fake) Close() {
+	f.mu.Lock()
+	tcp := f.tcp
+	f.tcp, f.closed = nil, true
+	f.mu.Unlock()
+	if tcp != nil {
+		tcp.Close()
+	}
+	f.server.Close()
 }
 
 // BaseURL is an address for clients that go through HTTPClient.
@@ -48,7 +66,19 @@ func (f *Fake) HTTPClient() *http.Client { return &http.Client{Transport: f.serv
 
 // URL returns a loopback address at which the fake can be reached too. The
 // first call opens it.
-func (f *Fake) URL() string { return f.tcp().URL() }
+func (f *Fake) URL() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		f.tb.Fatalf("the fake is closed")
+	}
+	if f.tcp == nil {
+		server, err := f.ListenTCP("127.0.0.1:0")
+		f.Must(err)
+		f.tcp = server
+	}
+	return f.tcp.URL()
+}
 
 // Script adds faults to the fake's area.
 func (f *Fake) Script(faults ...Fault) { f.Engine.Script(f.area, faults...) }
@@ -61,6 +91,14 @@ func (f *Fake) Pending() int { return f.Engine.Pending(f.area) }
 
 // Requests returns the requests that arrived.
 func (f *Fake) Requests() []Record { return f.Engine.Requests(f.area) }
+
+// Like has the fake follow a profile.
+func (f *Fake) Like(profile []byte) {
+	f.tb.Helper()
+	p, err := ParseProfile(profile)
+	f.Must(err)
+	f.Must(f.SetProfile(p))
+}
 
 // Must fails the test on an error of its set-up.
 func (f *Fake) Must(err error) {

@@ -18,11 +18,11 @@ type Fault struct {
 	RetryAfter time.Duration
 	// Body replaces the ordinary body.
 	Body string
-	// NoBody answers without any body.
+	// NoBody sends no body.
 	NoBody bool
 	// ContentType replaces the ordinary Content-Type.
 	ContentType string
-	// Header is set in the answer's header, for example a Location. A name with a
+	// Header is set in the response's header, for example a Location. A name with a
 	// nil value is taken out of it.
 	Header http.Header
 	// Process processes the request, so that a refund is recorded, although
@@ -35,11 +35,11 @@ type Fault struct {
 	// DropBefore resets the connection without reading the request's body.
 	DropBefore bool
 	// DropAfter processes the request and resets the connection instead of
-	// answering.
+	// responding.
 	DropAfter bool
-	// HeaderDelay passes after processing and before the answer's header.
+	// HeaderDelay passes after processing and before the response's header.
 	HeaderDelay time.Duration
-	// BodyDelay passes in the middle of the answer's body.
+	// BodyDelay passes in the middle of the response's body.
 	BodyDelay time.Duration
 	// DelayAfter moves BodyDelay behind so many bytes of the body, or, if it is
 	// negative, before the first.
@@ -55,9 +55,54 @@ type Fault struct {
 	// Unframed sends the body without Content-Length and without chunks, so that
 	// the end of the connection is its end, also where Truncate cut it off.
 	Unframed bool
-	// Range is what a download answers in place of the request's Range and
+	// Range is what a download serves in place of the request's Range and
 	// If-Range, as in "bytes=100-199".
 	Range string
+}
+
+// A PostFault is a Fault of the areas that are posted to, where there are no
+// ranges.
+type PostFault struct {
+	Status         int
+	RetryAfter     time.Duration
+	Body           string
+	NoBody         bool
+	ContentType    string
+	Header         http.Header
+	Process        bool
+	Refuse         bool
+	DropBefore     bool
+	DropAfter      bool
+	HeaderDelay    time.Duration
+	BodyDelay      time.Duration
+	DelayAfter     int
+	BytesPerSecond int
+	Truncate       int
+	Chunked        bool
+	Unframed       bool
+}
+
+// Fault returns f as the engine takes it.
+func (f PostFault) Fault() Fault {
+	return Fault{
+		Status:         f.Status,
+		RetryAfter:     f.RetryAfter,
+		Body:           f.Body,
+		NoBody:         f.NoBody,
+		ContentType:    f.ContentType,
+		Header:         f.Header,
+		Process:        f.Process,
+		Refuse:         f.Refuse,
+		DropBefore:     f.DropBefore,
+		DropAfter:      f.DropAfter,
+		HeaderDelay:    f.HeaderDelay,
+		BodyDelay:      f.BodyDelay,
+		DelayAfter:     f.DelayAfter,
+		BytesPerSecond: f.BytesPerSecond,
+		Truncate:       f.Truncate,
+		Chunked:        f.Chunked,
+		Unframed:       f.Unframed,
+	}
 }
 
 func (f Fault) clone() Fault {
@@ -69,7 +114,7 @@ func (f Fault) processes() bool {
 	return f.Status < 300 || f.Process || f.DropAfter
 }
 
-func (f Fault) shape(a *answer) {
+func (f Fault) shape(a *response) {
 	switch {
 	case f.Status >= 300:
 		*a = failure(f.Status, "scripted", cmp.Or(http.StatusText(f.Status), "scripted status"))
@@ -77,7 +122,7 @@ func (f Fault) shape(a *answer) {
 		a.status = f.Status
 	}
 	if f.Body != "" || f.NoBody {
-		a.body, a.content = []byte(f.Body), nil
+		a.body, a.content, a.failure = []byte(f.Body), nil, nil
 		if f.NoBody {
 			a.body, a.contentType = nil, ""
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,7 +14,7 @@ import (
 	"time"
 )
 
-func TestFaultAnswers(t *testing.T) {
+func TestFaultResponses(t *testing.T) {
 	const refund = `{"refund_id":"r-1"}`
 	for name, tc := range map[string]struct {
 		fault   Fault
@@ -221,7 +222,7 @@ func TestDelayEndsWithCaller(t *testing.T) {
 			d = memoryDoor(t, e, Refunds)
 		}
 		if e.RefundCount() != 2 {
-			t.Error("a refund is processed before its answer is delayed")
+			t.Error("a refund is processed before its response is delayed")
 		}
 	})
 }
@@ -296,4 +297,26 @@ func TestScriptFunc(t *testing.T) {
 			t.Errorf("after Reset: %+v", r)
 		}
 	})
+}
+
+// TestPostFaultLosesNothing sets each field of a PostFault in turn.
+func TestPostFaultLosesNothing(t *testing.T) {
+	for field := range reflect.TypeFor[PostFault]().Fields() {
+		var f PostFault
+		set := reflect.ValueOf(&f).Elem().FieldByIndex(field.Index)
+		switch set.Kind() {
+		case reflect.Bool:
+			set.SetBool(true)
+		case reflect.String:
+			set.SetString("x")
+		case reflect.Map:
+			set.Set(reflect.ValueOf(http.Header{"X": {"y"}}))
+		default:
+			set.SetInt(1)
+		}
+		got := reflect.ValueOf(f.Fault()).FieldByName(field.Name).Interface()
+		if !reflect.DeepEqual(got, set.Interface()) {
+			t.Errorf("%s: %v", field.Name, got)
+		}
+	}
 }

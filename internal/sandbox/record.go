@@ -18,9 +18,9 @@ type Request struct {
 	Header http.Header
 	// Body is empty when the fault is DropBefore, and ends at 1 MiB.
 	Body []byte
-	// Status is the status answered, 0 while there is none.
+	// Status is the status of the response, 0 while there is none.
 	Status int
-	// Sent is how many bytes of the answer's body were sent so far.
+	// Sent is how many bytes of the response's body were sent so far.
 	Sent int64
 }
 

@@ -38,19 +38,15 @@ func (e *Engine) RefundCount() int {
 	return e.refunds.total
 }
 
-// SetRefundResponse sets the answer to a well-formed refund. At a status of 300
+// SetRefundResponse sets the response to a well-formed refund. At a status of 300
 // and above the refund does not count as accepted.
 func (e *Engine) SetRefundResponse(status int, contentType, body string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.receipt = answer{status: status, contentType: contentType, body: []byte(body)}
+	e.receipt = &response{status: status, contentType: contentType, body: []byte(body)}
 }
 
-func defaultReceipt() answer {
-	return answer{contentType: "application/json", body: []byte("{}")}
-}
-
-func (e *Engine) refund(r *http.Request, account string, body []byte) answer {
+func (e *Engine) refund(r *http.Request, account string, body []byte) response {
 	account, err := url.PathUnescape(account)
 	if err != nil || account == "" {
 		return failure(http.StatusNotFound, "not_found", "no such account")
@@ -58,18 +54,54 @@ func (e *Engine) refund(r *http.Request, account string, body []byte) answer {
 	if a, ok := checkPost(r); !ok {
 		return a
 	}
-	var record map[string]json.RawMessage
-	if err := json.Unmarshal(body, &record); err != nil || record == nil {
-		return failure(http.StatusBadRequest, "bad_request", "the body is not a JSON object")
+	h := e.like()
+	if h.credential > 0 && !authorized(r) {
+		return failure(h.credential, "unauthorized", "a bearer credential is required")
 	}
-	var id string
-	if json.Unmarshal(record["refund_id"], &id) != nil {
-		id = ""
+	if f, refused := refusal(CheckBody(Refunds, body)); refused {
+		return badRequest(http.StatusBadRequest, f)
 	}
+	var record map[string]any
+	json.Unmarshal(body, &record)
+	if missing := h.missingMember(record); missing != "" {
+		return badRequest(http.StatusBadRequest, Finding{Path: missing, Problem: "is missing"})
+	}
+	id, _ := record["refund_id"].(string)
+	return e.accept(h, Refund{time.Now(), account, id, body})
+}
+
+type refundKey struct{ account, id string }
+
+// accept records a refund, unless the profile merges or refuses it as a duplicate.
+func (e *Engine) accept(h *habits, refund Refund) response {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.receipt.status < 300 {
-		e.refunds.add(Refund{time.Now(), account, id, body}, e.retain)
+	key := refundKey{refund.AccountID, refund.RefundID}
+	duplicate := key.id != "" && e.seen[key]
+	if duplicate && h.duplicate == "refused" {
+		return failure(h.duplicateStatus, "duplicate", "a refund with this refund_id was accepted before")
 	}
-	return e.receipt
+	a := h.accepted(key, e.refunds.total)
+	if e.receipt != nil {
+		a = *e.receipt
+	}
+	if a.status < 300 && !(duplicate && h.duplicate == "same response") {
+		e.refunds.add(refund, e.retain)
+		if h.duplicate != "" {
+			e.seen[key] = true
+		}
+	}
+	return a
+}
+
+// accepted is the response to the refund with that number.
+func (h *habits) accepted(key refundKey, number int) response {
+	r := h.receipt
+	if r == nil {
+		r = &receipt{status: http.StatusOK, mediaType: "application/json", shape: json.RawMessage("{}")}
+	}
+	if h.duplicate == "another response" {
+		return r.accept(uint64(number))
+	}
+	return r.accept(hash(key.account+"\x00"+key.id) &^ 1)
 }

@@ -3,21 +3,138 @@ package sandbox
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"strconv"
 	"time"
 )
 
-// An observer is told what is answered while it is.
+// A response is what a request gets unless a fault changes it.
+type response struct {
+	status      int // 0: 200, or what the ranges of content call for
+	contentType string
+	header      http.Header
+	body        []byte
+	content     io.ReadSeeker // instead of body, with support for ranges
+	modified    time.Time
+	noRanges    bool
+	// ignoreIfRange serves a range of content that the caller does not have.
+	ignoreIfRange bool
+	chunked       bool
+	failure       *apiError // what body says, of an error
+}
+
+func (a response) write(w http.ResponseWriter, r *http.Request, f Fault, seen observer) {
+	h := w.Header()
+	maps.Copy(h, a.header)
+	if a.contentType != "" {
+		h.Set("Content-Type", a.contentType)
+	}
+	out := newWriter(w, r.Context(), f, seen)
+	out.status, out.noRanges = a.status, a.noRanges
+	out.fault.Chunked = f.Chunked || a.chunked
+	defer out.end()
+	if a.content != nil {
+		http.ServeContent(out, f.ranged(r, a), "", a.modified, a.content)
+		return
+	}
+	status := cmp.Or(a.status, http.StatusOK)
+	if status == http.StatusNoContent || status == http.StatusNotModified {
+		h.Del("Content-Type")
+		a.body = nil
+	} else {
+		h.Set("Content-Length", strconv.Itoa(len(a.body)))
+	}
+	out.WriteHeader(status)
+	out.Write(a.body)
+}
+
+// ranged returns the request whose range content is served by.
+func (f Fault) ranged(r *http.Request, a response) *http.Request {
+	if f.Range == "" && a.status == 0 && !a.noRanges && !a.ignoreIfRange {
+		return r
+	}
+	r = r.Clone(r.Context())
+	if a.ignoreIfRange {
+		r.Header.Del("If-Range")
+	}
+	if f.Range != "" || a.status != 0 || a.noRanges {
+		r.Header.Del("Range")
+	}
+	if f.Range != "" {
+		r.Header.Set("Range", f.Range)
+		r.Header.Del("If-Range")
+	}
+	return r
+}
+
+// cut resets the connection below w.
+func cut(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	switch c := conn.(type) {
+	case interface{ Reset() }:
+		c.Reset()
+	case interface{ SetLinger(int) error }:
+		c.SetLinger(0)
+	}
+	conn.Close()
+}
+
+// pause reports whether d passed before ctx ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// An apiError is the error object of the download endpoint.
+type apiError struct {
+	Code    string         `json:"code"`
+	Message string         `json:"message"`
+	Details map[string]any `json:"details"`
+}
+
+func failure(status int, code, message string) response {
+	return failed(status, apiError{code, message, map[string]any{}})
+}
+
+func failed(status int, e apiError) response {
+	body, _ := json.Marshal(map[string]apiError{"error": e})
+	return response{status: status, contentType: "application/json", body: body, failure: &e}
+}
+
+func unauthorized(message string) response {
+	return failure(http.StatusUnauthorized, "unauthorized", message)
+}
+
+func methodNotAllowed(allow string) response {
+	a := failure(http.StatusMethodNotAllowed, "method_not_allowed", "the method must be "+allow)
+	a.header = http.Header{"Allow": {allow}}
+	return a
+}
+
+// An observer is told what is sent while it is sent.
 type observer struct {
 	status func(int)
 	sent   func(int)
 }
 
-// A writer sends an answer with the faults of its body. When it stops short of
+// A writer sends a response with the faults of its body. When it stops short of
 // the announced length, net/http ends the connection in order, so that the
 // caller gets every byte that was sent.
 type writer struct {
@@ -32,9 +149,10 @@ type writer struct {
 	sent     int64
 	began    time.Time
 	stopped  bool
+	instead  []byte // is sent in place of what is written
 }
 
-var errStopped = errors.New("sandbox: answer stopped")
+var errStopped = errors.New("sandbox: response stopped")
 
 func newWriter(w http.ResponseWriter, ctx context.Context, f Fault, seen observer) *writer {
 	out := &writer{ResponseWriter: w, ctx: ctx, fault: f, seen: seen, limit: math.MaxInt64, stallAt: -1}
@@ -47,6 +165,13 @@ func newWriter(w http.ResponseWriter, ctx context.Context, f Fault, seen observe
 func (w *writer) WriteHeader(status int) {
 	status = cmp.Or(w.status, status)
 	h := w.Header()
+	if status == http.StatusRequestedRangeNotSatisfiable && h.Get("Content-Length") == "" {
+		// http.ServeContent would say it in plain text.
+		a := failure(status, "range_not_satisfiable", "the result is not that long")
+		w.instead = a.body
+		h.Set("Content-Type", a.contentType)
+		h.Set("Content-Length", strconv.Itoa(len(a.body)))
+	}
 	length, _ := strconv.ParseInt(h.Get("Content-Length"), 10, 64)
 	if w.fault.BodyDelay > 0 {
 		w.stallAt = min(length, w.limit) / 2
@@ -58,6 +183,12 @@ func (w *writer) WriteHeader(status int) {
 		h.Del("Accept-Ranges")
 	}
 	w.fault.setHeader(h) // again, after what http.ServeContent has set
+	if len(w.fault.Header["Content-Length"]) > 0 {
+		// net/http would send nothing of a body that is longer than announced.
+		if announced, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64); err == nil {
+			w.limit = min(w.limit, announced)
+		}
+	}
 	if w.fault.Chunked || w.fault.Unframed {
 		h.Del("Content-Length")
 	}
@@ -73,6 +204,12 @@ func (w *writer) WriteHeader(status int) {
 }
 
 func (w *writer) Write(p []byte) (int, error) {
+	if w.instead != nil {
+		instead := w.instead
+		w.instead = nil
+		_, err := w.Write(instead)
+		return len(p), err
+	}
 	n := 0
 	if w.stallAt >= 0 && w.sent+int64(len(p)) > w.stallAt {
 		var err error
@@ -127,7 +264,7 @@ func (w *writer) send(p []byte) (n int, err error) {
 	return n, err
 }
 
-// end ends an answer in chunks without the last one where it was to stop: of
+// end ends a response in chunks without the last one where it was to stop: of
 // itself net/http would send it, as if all had been said.
 func (w *writer) end() {
 	if w.stopped && w.fault.Chunked {

@@ -15,7 +15,7 @@ func TestValidators(t *testing.T) {
 	content := strings.NewReader("0123456789")
 	for name, tc := range map[string]struct {
 		job     Job
-		ifRange string // "etag" and "date" are those of the first answer
+		ifRange string // "etag" and "date" are those of the first response
 		status  int
 	}{
 		"strong":          {Job{}, "etag", 206},
@@ -88,7 +88,7 @@ func TestFaultsOfRanges(t *testing.T) {
 		"whole":               {Fault{Status: 200}, 200, "0123456789", "", "Etag", `"v1"`},
 		"another range":       {Fault{Range: "bytes=5-6"}, 206, "56", "bytes 5-6/10", "Etag", `"v1"`},
 		"multipart":           {Fault{Range: "bytes=0-1,5-6"}, 206, "", "", "Etag", `"v1"`},
-		"beyond":              {Fault{Range: "bytes=10-"}, 416, "invalid range: failed to overlap\n", "bytes */10", "", ""},
+		"beyond":              {Fault{Range: "bytes=10-"}, 416, `{"error":{"code":"range_not_satisfiable","message":"the result is not that long","details":{}}}`, "bytes */10", "", ""},
 		"refused":             {Fault{Status: 416, Body: "-"}, 416, "-", "", "", ""},
 		"changed":             {Fault{Header: http.Header{"ETag": {`"v2"`}}}, 200, "0123456789", "", "Etag", `"v2"`},
 		"changed and ignored": {Fault{Header: http.Header{"ETag": {`"v2"`}}, Range: "bytes=3-"}, 206, "3456789", "bytes 3-9/10", "Etag", `"v2"`},

@@ -39,7 +39,7 @@ func (e *Engine) Start(area Area) *Server {
 			DialTLSContext:    dial,
 			DisableKeepAlives: true, // a dial for each request, so that each can be refused
 		},
-		running: run(l, http.HandlerFunc(handler)),
+		running: run(l, http.HandlerFunc(handler), 0),
 	}
 }
 
@@ -90,7 +90,7 @@ func (e *Engine) ListenTCP(addr string) (*TCPServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &TCPServer{l, run(l, e)}, nil
+	return &TCPServer{l, run(l, e, e.IdleTimeout())}, nil
 }
 
 // ListenLoopback listens on addr, which is host:port with a loopback IP address
@@ -130,11 +130,12 @@ type running struct {
 	conns    sync.WaitGroup
 }
 
-func run(l net.Listener, h http.Handler) *running {
+func run(l net.Listener, h http.Handler, idle time.Duration) *running {
 	r := &running{listener: l, stopped: make(chan struct{})}
 	r.server = http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: time.Minute,
+		IdleTimeout:       idle,
 		ErrorLog:          log.New(io.Discard, "", 0),
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			switch state {
@@ -158,4 +159,54 @@ func (r *running) close() {
 	<-r.stopped
 	r.server.Close()
 	r.conns.Wait()
+}
+
+// LimitListener accepts at most n connections of l at a time; others wait in the
+// system's queue until one ends.
+func LimitListener(l net.Listener, n int) net.Listener {
+	return &limitListener{Listener: l, places: make(chan struct{}, n), closed: make(chan struct{})}
+}
+
+type limitListener struct {
+	net.Listener
+	places chan struct{}
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (l *limitListener) Accept() (net.Conn, error) {
+	select {
+	case l.places <- struct{}{}:
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		<-l.places
+		return nil, err
+	}
+	return &limitedConn{Conn: conn, leave: sync.OnceFunc(func() { <-l.places })}, nil
+}
+
+func (l *limitListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+type limitedConn struct {
+	net.Conn
+	leave func()
+}
+
+func (c *limitedConn) Close() error {
+	defer c.leave()
+	return c.Conn.Close()
+}
+
+// SetLinger lets a fault reset the connection.
+func (c *limitedConn) SetLinger(seconds int) error {
+	if conn, ok := c.Conn.(interface{ SetLinger(int) error }); ok {
+		return conn.SetLinger(seconds)
+	}
+	return nil
 }

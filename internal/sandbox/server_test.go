@@ -78,7 +78,7 @@ func TestCloseWaitsForHandlers(t *testing.T) {
 			<-r.Context().Done()
 			time.Sleep(time.Minute)
 			finished = true
-		}))
+		}), 0)
 		conn, err := l.Dial(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +110,7 @@ func TestBrokenRequestBody(t *testing.T) {
 	}
 	for _, r := range e.Requests(Refunds) {
 		if r.Status != 0 {
-			t.Errorf("half a request was answered with %d", r.Status)
+			t.Errorf("half a request got %d", r.Status)
 		}
 	}
 }
@@ -129,3 +129,43 @@ func TestCutWithoutConnection(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+func TestLimitListener(t *testing.T) {
+	l, err := ListenLoopback("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited := LimitListener(l, 1)
+	accepted := make(chan net.Conn)
+	go func() {
+		defer close(accepted)
+		for {
+			conn, err := limited.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- conn
+		}
+	}()
+	for range 2 {
+		conn, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	first := <-accepted
+	select {
+	case <-accepted:
+		t.Fatal("accepted more than allowed")
+	default:
+	}
+	first.Close()
+	first.Close() // gives one place back, and no second
+	second := <-accepted
+	limited.Close()
+	second.Close()
+	if _, open := <-accepted; open {
+		t.Error("accepted after the end")
+	}
+}

@@ -1,11 +1,14 @@
 package sandbox
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -26,7 +29,7 @@ func SyntheticRange(card string) string {
 // SyntheticCard makes up the item of an identifier: one of the built-in cards,
 // issued by one of some hundred banks, in the identifier's synthetic range. It
 // returns nil for what is no number of six digits or more. It is the same every
-// time, and so can answer millions of cards.
+// time, and so can serve millions of cards.
 func SyntheticCard(card string) json.RawMessage {
 	if len(card) < 6 || len(card) > panDigits || strings.Trim(card, "0123456789") != "" {
 		return nil
@@ -68,3 +71,120 @@ var parsePrograms = sync.OnceValue(func() []program {
 	}
 	return programs
 })
+
+// A Format is how the rows of a synthetic result are written.
+type Format string
+
+// The formats.
+const (
+	CSV       Format = "csv"
+	NDJSON    Format = "ndjson"
+	JSONArray Format = "json"
+)
+
+// A content repeats ten rows, numbered through, so that no part of it can pass
+// for another. A number has eleven digits, and so is no card number.
+const (
+	rowsPerCycle = 10
+	cycleDigits  = 10
+)
+
+// Synthetic returns a result of exactly size bytes with the columns of job 42
+// and one more, row. It is made up as it is read, faster than a network can take
+// it, and the same every time. What rows do not fill up to size are line
+// breaks; below 256 bytes it is cut off.
+func Synthetic(format Format, size int64) *io.SectionReader {
+	s := &synthetic{head: "row,old_number,new_number,new_expiry,result\n"}
+	write, last := row.csv, ""
+	switch format {
+	case NDJSON:
+		s.head, write = "", row.json
+	case JSONArray:
+		s.head, s.end = "[\n", "\n]\n"
+		write = func(r row, number string) string { return r.json(number) + "," }
+		last = rows[0].json(firstNumber(0))
+	}
+	for i := range rowsPerCycle {
+		number := firstNumber(0)[:cycleDigits] + strconv.Itoa(i)
+		text := write(rows[i%len(rows)], number)
+		s.numbers = append(s.numbers, len(s.cycle)+strings.Index(text, number))
+		s.cycle = append(s.cycle, text+"\n"...)
+	}
+	s.cycles = max(0, size-int64(len(s.head)+len(last)+len(s.end))) / int64(len(s.cycle))
+	s.end = strings.Replace(last, firstNumber(0), firstNumber(s.cycles), 1) + s.end
+	return io.NewSectionReader(s, 0, size)
+}
+
+// firstNumber returns the number of a cycle's first row.
+func firstNumber(cycle int64) string { return fmt.Sprintf("%0*d0", cycleDigits, cycle) }
+
+type row struct{ old, new, expiry, result string }
+
+func (r row) csv(number string) string {
+	return strings.Join([]string{number, r.old, r.new, r.expiry, r.result}, ",")
+}
+
+func (r row) json(number string) string {
+	return fmt.Sprintf(`{"row":%q,"old_number":%q,"new_number":%q,"new_expiry":%q,"result":%q}`,
+		number, r.old, r.new, r.expiry, r.result)
+}
+
+// The card numbers are those that the card schemes give out for tests.
+var rows = []row{
+	{"4111111111111111", "4242424242424242", "2031-07", "number_changed"},
+	{"5555555555554444", "", "2030-11", "expiry_changed"},
+	{"378282246310005", "", "", "unchanged"},
+	{"6011111111111117", "", "", "account_closed"},
+}
+
+// A synthetic is a head, the cycles, an end, and line breaks without end.
+type synthetic struct {
+	head, end string
+	cycle     []byte
+	numbers   []int // where the numbers of the rows are in it
+	cycles    int64
+}
+
+// ReadAt never fails: the reader around it knows the size.
+func (s *synthetic) ReadAt(p []byte, offset int64) (int, error) {
+	head, cycle := int64(len(s.head)), int64(len(s.cycle))
+	end := head + s.cycles*cycle
+	var scratch []byte
+	for n := 0; n < len(p); {
+		rest := p[n:]
+		switch at := offset + int64(n); {
+		case at < head:
+			n += copy(rest, s.head[at:])
+		case at >= end+int64(len(s.end)):
+			rest[0] = '\n'
+			n++
+		case at >= end:
+			n += copy(rest, s.end[at-end:])
+		default:
+			number, within := (at-head)/cycle, (at-head)%cycle
+			if within == 0 && int64(len(rest)) >= cycle {
+				s.write(rest[:cycle], number)
+				n += int(cycle)
+				continue
+			}
+			if scratch == nil {
+				scratch = bytes.Clone(s.cycle)
+			}
+			s.write(scratch, number)
+			n += copy(rest, scratch[within:])
+		}
+	}
+	return len(p), nil
+}
+
+func (s *synthetic) write(p []byte, number int64) {
+	copy(p, s.cycle)
+	var digits [cycleDigits]byte
+	for i := range digits {
+		digits[len(digits)-1-i] = '0' + byte(number%10)
+		number /= 10
+	}
+	for _, at := range s.numbers {
+		copy(p[at:], digits[:])
+	}
+}

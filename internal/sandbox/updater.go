@@ -78,7 +78,7 @@ func (e *Engine) SetJob(jobID string, content Job) {
 	e.jobs[jobKey{j.Merchant, jobID}] = j
 }
 
-func (e *Engine) download(r *http.Request, id string) answer {
+func (e *Engine) download(r *http.Request, id string) response {
 	id, err := url.PathUnescape(id)
 	switch {
 	case err != nil || id == "":
@@ -90,17 +90,26 @@ func (e *Engine) download(r *http.Request, id string) answer {
 	case r.Header.Get("X-Merchant-Id") == "":
 		return unauthorized("x-merchant-id is required")
 	}
+	h := e.like()
 	j, ok := e.job(r.Header.Get("X-Merchant-Id"), id)
-	if !ok {
+	switch {
+	case ok:
+	case id == PendingJobID && h.pending.status > 0:
+		return failure(h.pending.status, h.pending.code, "the result of the job is not ready")
+	case h.missing.status > 0:
+		return failure(h.missing.status, h.missing.code, "no such job")
+	default:
 		return failure(http.StatusNotFound, "job_not_found", "no such job")
 	}
-	return answer{
+	a := response{
 		contentType: j.ContentType,
 		header:      j.header.Clone(),
 		content:     io.NewSectionReader(j.Content, 0, j.Content.Size()),
 		modified:    j.LastModified,
 		noRanges:    j.NoRanges,
 	}
+	h.result(&a)
+	return a
 }
 
 func (e *Engine) job(merchant, id string) (job, bool) {

@@ -185,7 +185,7 @@ func startSandbox(t *testing.T) string {
 	return url
 }
 
-// send sends a request to the sandbox and returns the answer's status, 0 when
+// send sends a request to the sandbox and returns the response's status, 0 when
 // there was none, and its header.
 func (b *tab) send(method, path, body string) (int, http.Header) {
 	b.Helper()

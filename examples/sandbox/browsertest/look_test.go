@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-var shots = flag.String("screenshots", "", "directory for screenshots; page-light.png is examples/sandbox/page.png")
+var shots = flag.String("screenshots", "", "directory for screenshots; page.png is page-light.png with the colors that pngquant leaves")
 
 // fill sends a bit of everything.
 func fill(b *tab) {
@@ -59,7 +59,7 @@ func TestContrast(t *testing.T) {
 				fill(b)
 				b.look(name+"-"+scheme, 40)
 				b.do(chromedp.Click(chromedp.CSS(`.row.duplicate`)))
-				b.wait(`$("detail").open && $("content").innerText.includes("Answer")`)
+				b.wait(`$("detail").open && $("content").innerText.includes("Response")`)
 				b.look(name+"-detail-"+scheme, 60)
 			})
 		}
@@ -75,6 +75,7 @@ func (b *tab) look(name string, atLeast int) {
 	if len(found.Weak) > 0 || found.Texts < atLeast {
 		b.Errorf("%s: %d texts, of which too weak: %q", name, found.Texts, found.Weak)
 	}
+	b.axe(name)
 	if *shots == "" {
 		return
 	}
@@ -87,4 +88,28 @@ func (b *tab) look(name string, atLeast int) {
 		b.Fatal(err)
 	}
 	fmt.Println(path, len(png))
+}
+
+// axe holds the page to the rules of axe-core, whose script AXE_CORE names.
+func (b *tab) axe(name string) {
+	b.Helper()
+	path := os.Getenv("AXE_CORE")
+	if path == "" {
+		if os.Getenv("CI_REQUIRE_SERVERS") != "" {
+			b.Fatal("AXE_CORE is not set (npm install axe-core; AXE_CORE=node_modules/axe-core/axe.min.js)")
+		}
+		return
+	}
+	script, err := os.ReadFile(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	evaluate[bool](b, string(script)+"\n;true")
+	found := evaluate[struct {
+		Passes     int
+		Violations []string
+	}](b, `axe.run().then(r => ({passes: r.passes.length, violations: r.violations.map(v => v.id + ": " + v.nodes.map(n => n.html).join(" "))}))`)
+	if len(found.Violations) > 0 || found.Passes < 15 {
+		b.Errorf("%s: %d rules of axe-core kept; not kept: %q", name, found.Passes, found.Violations)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -40,7 +41,7 @@ func TestDuplicateTurnsRed(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS("#drop_after_accept")))
 	b.wait(`$("rules").textContent.includes("Drop after accept")`)
 	if status, _ := b.refund("r-1"); status != 0 {
-		t.Errorf("got %d, want no answer", status)
+		t.Errorf("got %d, want no response", status)
 	}
 	b.refund("r-1")
 	b.wait(row(2) + `?.innerText.includes("duplicate of #1")`)
@@ -49,7 +50,7 @@ func TestDuplicateTurnsRed(t *testing.T) {
 		t.Errorf("the background is %v", background)
 	}
 	b.wait(`!` + row(1) + `.classList.contains("duplicate")`)
-	b.do(chromedp.Click(chromedp.CSS(`#tiles li:last-child button`))) // the filter
+	b.do(chromedp.Click(chromedp.CSS(`#tiles li:nth-child(5) button`))) // the filter
 	b.wait(`document.querySelectorAll("#list li:not([hidden])").length === 1`)
 }
 
@@ -135,7 +136,7 @@ func TestPhoneHasNoHorizontalScroll(t *testing.T) {
 	evaluate[chromedp.Void](b, `$("panel").open = true`)
 	b.wait(fits)
 	b.do(chromedp.Click(chromedp.CSS(`.row.duplicate`)))
-	b.wait(`$("detail").open && $("content").innerText.includes("Answer")`)
+	b.wait(`$("detail").open && $("content").innerText.includes("Response")`)
 	b.wait(`$("detail").scrollWidth <= innerWidth && ` + fits)
 }
 
@@ -176,5 +177,72 @@ func TestOtherPages(t *testing.T) {
 	b.wait(`Object.values(state.areas).reduce((n, a) => n + a.requests, 0) === 1 && state.faults.length === 0`)
 	if count := evaluate[int](b, `fetch("/sandbox/requests").then(r => r.json()).then(r => r.requests.length)`); count != 1 {
 		t.Errorf("%d requests in the record, want 1", count)
+	}
+}
+
+// TestDuplicateStaysInSight sends more requests after a duplicate than are drawn.
+func TestDuplicateStaysInSight(t *testing.T) {
+	b := openTab(t, wide, high)
+	b.refund("r-1")
+	b.refund("r-1")
+	const more = 350
+	for i := range more {
+		b.refund(fmt.Sprintf("other-%d", i))
+	}
+	b.wait(row(more+2) + ` && !` + row(2) + ` && document.querySelectorAll(".row").length === 300 && $("more").innerText.includes("300 of 352")`)
+	b.do(chromedp.Click(chromedp.CSS(`#tiles li:nth-child(5) button`)))
+	b.wait(`document.querySelectorAll(".row").length === 1 && ` + row(2) + `.innerText.includes("duplicate of #1") && $("kept").innerText === "1 match"`)
+	b.refund("last")
+	b.wait(`entries.has(353) && document.querySelectorAll(".row").length === 1`)
+	b.do(chromedp.Click(chromedp.CSS(`#tiles li:nth-child(5) button`)), chromedp.SendKeys(chromedp.CSS("#search"), "OTHER-7"))
+	b.wait(`document.querySelectorAll(".row").length === 11`) // 7 and 70 to 79
+	b.refund("other-777")
+	b.wait(row(354) + ` && document.querySelectorAll(".row").length === 12`)
+}
+
+func TestSearchLooksIntoBodies(t *testing.T) {
+	b := openTab(t, wide, high)
+	b.lookup("411111")
+	b.lookup("45717360")
+	b.wait(row(2))
+	b.do(chromedp.SendKeys(chromedp.CSS("#search"), "dankort"))
+	b.wait(row(2) + ` && !` + row(1))
+	b.do(chromedp.SendKeys(chromedp.CSS("#search"), " nowhere"))
+	b.wait(`!$("none").hidden && !` + row(2))
+}
+
+// TestWhatTheContractRefused shows it in the list, behind the filter and in the
+// details, with what the library makes of the response.
+func TestWhatTheContractRefused(t *testing.T) {
+	b := openTab(t, wide, high)
+	b.refund("r-1")
+	b.send(http.MethodPost, "/v1/acct/refunds", `{"refund_id": "r-2", "amount": "it's 12", "orderId": "o"}`)
+	b.wait(row(2) + `?.innerText.includes("amount is a string where the interface has an integer")`)
+	b.do(chromedp.Click(chromedp.CSS(`#tiles li:nth-child(6) button`)))
+	b.wait(`document.querySelectorAll(".row").length === 1`)
+	b.do(chromedp.Click(chromedp.CSS(`.row[data-number="2"]`)))
+	b.wait(`$("detail").open && $("content").innerText.includes("orderId is not a member of the interface")`)
+	b.wait(`$("content").innerText.includes("rejected: bad request")`)
+
+	command := evaluate[string](b, `$("curl").dataset.command`)
+	out, err := exec.Command("bash", "-c", strings.Replace(command, "curl ", "curl -s ", 1)).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "amount is a string") {
+		t.Errorf("%s: %s, %v", command, out, err)
+	}
+	b.wait(row(3) + `?.innerText.includes("r-2")`)
+}
+
+func TestScriptedFaultsAreShown(t *testing.T) {
+	b := openTab(t, wide, high)
+	evaluate[bool](b, `fetch("/sandbox/faults", {method: "POST", headers: {"Content-Type": "application/json"}, body: '{"next": 2, "status": 418}'}).then(r => r.ok)`)
+	b.wait(`$("rules").textContent.includes("Scripted, the next 2 requests")`)
+	b.refund("r-1")
+	b.wait(row(1) + `?.innerText.includes("scripted") && ` + row(1) + `.innerText.includes("418")`)
+	b.do(chromedp.Click(chromedp.CSS("#rules button")))
+	b.wait(`$("rules").textContent.includes("None")`)
+	b.do(chromedp.Click(chromedp.CSS("#job_not_ready")))
+	b.wait(`$("rules").textContent.includes("Job not ready, the next download")`)
+	if status, _ := b.download(); status != http.StatusConflict {
+		t.Errorf("download: %d", status)
 	}
 }

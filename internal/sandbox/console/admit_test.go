@@ -41,7 +41,7 @@ func TestAdmit(t *testing.T) {
 		{"a program in a container", "POST", "/bins/multiple", "host.docker.internal:8080", "", true, true},
 	} {
 		for _, remote := range []bool{false, true} {
-			c := New(remote)
+			c := New(Options{Remote: remote})
 			r := httptest.NewRequest(tc.method, tc.path, nil)
 			r.Host = tc.host
 			for header := range strings.SplitSeq(tc.header, "; ") {

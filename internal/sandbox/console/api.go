@@ -1,12 +1,18 @@
 package console
 
 import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/carddata/carddata-go/internal/sandbox"
 )
 
 // A state is what the sandbox does and did, in numbers.
@@ -28,14 +34,27 @@ func (c *Console) routes() {
 	c.mux.HandleFunc("GET /sandbox/state", c.serveState)
 	c.mux.HandleFunc("GET /sandbox/requests", func(w http.ResponseWriter, r *http.Request) {
 		list, _, _ := c.since(0)
+		list.Requests = slices.DeleteFunc(list.Requests, func(e entry) bool { return !e.wanted(r.URL.Query()) })
 		reply(w, list)
 	})
 	c.mux.HandleFunc("GET /sandbox/requests/{number}", c.serveRequest)
 	c.mux.HandleFunc("GET /sandbox/requests.ndjson", c.export)
 	c.mux.HandleFunc("GET /sandbox/events", c.events)
+	c.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) { document(w, sandbox.OpenAPI) })
+	c.mux.HandleFunc("GET /sandbox/openapi.json", func(w http.ResponseWriter, _ *http.Request) { document(w, openapi) })
 	c.mux.HandleFunc("POST /sandbox/faults", c.setFault)
 	c.mux.HandleFunc("DELETE /sandbox/faults", func(w http.ResponseWriter, r *http.Request) {
-		c.update(func() { c.faults = nil })
+		c.update(func() { c.faults.rules = nil })
+		c.serveState(w, r)
+	})
+	c.mux.HandleFunc("DELETE /sandbox/faults/{id}", c.removeFault)
+	c.mux.HandleFunc("PUT /sandbox/cards", c.setCard)
+	c.mux.HandleFunc("PUT /sandbox/cards/{bin}", c.setCard)
+	c.mux.HandleFunc("PUT /sandbox/jobs/{job}", c.setJob)
+	c.mux.HandleFunc("PUT /sandbox/refund-response", c.setRefundResponse)
+	c.mux.HandleFunc("PUT /sandbox/profile", c.setProfile)
+	c.mux.HandleFunc("DELETE /sandbox/profile", func(w http.ResponseWriter, r *http.Request) {
+		c.engine.SetProfile(nil)
 		c.serveState(w, r)
 	})
 	c.mux.HandleFunc("POST /sandbox/reset", func(w http.ResponseWriter, r *http.Request) {
@@ -55,7 +74,7 @@ func (c *Console) serveState(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (c *Console) state() state {
-	s := state{Oldest: c.record.last + 1, Dropped: c.record.dropped, Areas: make(map[string]count), Faults: slices.Clone(c.faults)}
+	s := state{Oldest: c.record.last + 1, Dropped: c.record.dropped, Areas: make(map[string]count), Faults: []rule{}}
 	if len(c.record.entries) > 0 {
 		s.Oldest = c.record.entries[0].Number
 	}
@@ -66,8 +85,8 @@ func (c *Console) state() state {
 		}
 		s.Areas[name] = *counted
 	}
-	if s.Faults == nil {
-		s.Faults = []rule{}
+	for _, r := range c.faults.rules {
+		s.Faults = append(s.Faults, r.shown())
 	}
 	return s
 }
@@ -118,28 +137,19 @@ func (c *Console) export(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-const maxFault = 4 << 10
+// openapi describes the API of the console.
+//
+//go:embed openapi.json
+var openapi []byte
 
-func (c *Console) setFault(w http.ResponseWriter, r *http.Request) {
-	if name, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); name != "application/json" {
-		fail(w, http.StatusUnsupportedMediaType, "unsupported_media_type", "Content-Type must be application/json")
-		return
-	}
-	var set rule
-	in := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxFault))
-	in.DisallowUnknownFields()
-	err := in.Decode(&set)
-	if err != nil {
-		err = errors.New("the body is not a fault, as in {\"fault\": \"rate_limited\", \"next\": 3}")
-	} else {
-		err = set.check()
-	}
-	if err != nil {
-		fail(w, http.StatusBadRequest, "bad_request", err.Error())
-		return
-	}
-	c.update(func() { c.faults.set(set) })
-	c.serveState(w, r)
+func document(w http.ResponseWriter, text []byte) {
+	setHeader(w, "application/json")
+	w.Write(text)
+}
+
+func isJSON(r *http.Request) bool {
+	name, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	return strings.EqualFold(strings.TrimSpace(name), "application/json")
 }
 
 func reply(w http.ResponseWriter, v any) {
@@ -152,7 +162,7 @@ func reply(w http.ResponseWriter, v any) {
 	w.Write(append(body, '\n'))
 }
 
-// fail answers with the error object of the service, which its clients know.
+// fail responds with the error object of the service, which its clients know.
 func fail(w http.ResponseWriter, status int, code, message string) {
 	body, _ := json.Marshal(map[string]any{"error": map[string]any{"code": code, "message": message, "details": map[string]any{}}})
 	setHeader(w, "application/json")
@@ -160,7 +170,7 @@ func fail(w http.ResponseWriter, status int, code, message string) {
 	w.Write(append(body, '\n'))
 }
 
-// setHeader sets what every answer of the console has. No other page may read
+// setHeader sets what every response of the console has. No other page may read
 // or frame it.
 func setHeader(w http.ResponseWriter, contentType string) {
 	h := w.Header()
@@ -171,4 +181,72 @@ func setHeader(w http.ResponseWriter, contentType string) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
+}
+
+//go:embed page.html
+var page string
+
+// policy lets the page run its own script and style and reach its own origin.
+var policy = fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; connect-src 'self'; img-src data:; "+
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'", hash("script"), hash("style"))
+
+func hash(element string) string {
+	_, content, _ := strings.Cut(page, "<"+element+">")
+	content, _, _ = strings.Cut(content, "</"+element+">")
+	sum := sha256.Sum256([]byte(content))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+func servePage(w http.ResponseWriter, r *http.Request) {
+	setHeader(w, "text/html; charset=utf-8")
+	w.Write([]byte(page))
+}
+
+const (
+	eventPause = 50 * time.Millisecond // in which changes gather
+	heartbeat  = 15 * time.Second
+	sendLimit  = 10 * time.Second // for a reader that stopped reading
+)
+
+// events sends all requests as the event "snapshot" and then those that are new
+// or changed as the event "update". A slow reader misses steps in between, and
+// nothing is queued for it.
+func (c *Console) events(w http.ResponseWriter, r *http.Request) {
+	setHeader(w, "text/event-stream")
+	control := http.NewResponseController(w)
+	event, last := "snapshot", 0
+	for {
+		list, change, changed := c.since(last)
+		last = change
+		data, err := json.Marshal(list)
+		if err != nil || !send(w, control, fmt.Appendf(nil, "event: %s\ndata: %s\n\n", event, data)) {
+			return
+		}
+		event = "update"
+		for waiting := true; waiting; {
+			select {
+			case <-changed:
+				waiting = false
+			case <-time.After(heartbeat):
+				if !send(w, control, []byte(":\n\n")) {
+					return
+				}
+			case <-r.Context().Done():
+				return
+			case <-c.closed:
+				return
+			}
+		}
+		select {
+		case <-time.After(eventPause):
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+func send(w http.ResponseWriter, control *http.ResponseController, data []byte) bool {
+	control.SetWriteDeadline(time.Now().Add(sendLimit))
+	_, err := w.Write(data)
+	return err == nil && control.Flush() == nil
 }

@@ -17,13 +17,13 @@ func TestFaults(t *testing.T) {
 		entry  entry
 	}{
 		{`{"fault":"rate_limited","next":1,"retry_after":7}`, func() received { return s.lookup("411111") }, 429, false,
-			entry{Fault: rateLimited, State: answered, Status: 429}},
+			entry{Fault: rateLimited, State: complete, Status: 429}},
 		{`{"fault":"drop_after_accept","next":1}`, func() received { return s.refund("a") }, 0, true,
 			entry{Fault: dropAfterAccept, State: cut, Accepted: true}},
 		{`{"fault":"server_error","area":"updater","percent":100,"status":502}`, s.download, 502, false,
-			entry{Fault: serverError, State: answered, Status: 502}},
+			entry{Fault: serverError, State: complete, Status: 502}},
 		{`{"fault":"server_error","area":"updater"}`, s.download, 200, false,
-			entry{State: answered, Status: 200, Accepted: true}},
+			entry{State: complete, Status: 200, Accepted: true}},
 		{`{"fault":"truncated","next":1}`, s.download, 200, true,
 			entry{Fault: truncated, State: cut, Status: 200, Accepted: true}},
 		{`{"fault":"truncated","next":1}`, func() received { return s.refund("b") }, 200, true,
@@ -31,7 +31,7 @@ func TestFaults(t *testing.T) {
 		{`{"fault":"truncated","next":1}`, func() received { return s.lookup("0") }, 200, true,
 			entry{Fault: truncated, State: cut, Status: 200, Accepted: true}},
 		{`{"fault":"truncated","area":"bins","next":1}`, func() received { return s.refund("c") }, 200, false,
-			entry{State: answered, Status: 200, Accepted: true}},
+			entry{State: complete, Status: 200, Accepted: true}},
 	} {
 		s.fault(tc.rule)
 		r := tc.send()
@@ -71,11 +71,11 @@ func TestSlow(t *testing.T) {
 	}()
 	var e entry
 	for e.State != open || !e.Accepted {
-		e = stream.next("update").Requests[0] // while nobody has an answer
+		e = stream.next("update").Requests[0] // while nobody has a response
 	}
 	leave()
 	if err := <-gone; err == nil {
-		t.Error("answered at once")
+		t.Error("responded at once")
 	}
 	for e.State == open {
 		e = stream.next("update").Requests[0]
@@ -90,12 +90,18 @@ func TestRules(t *testing.T) {
 	for _, rule := range []string{
 		``, `[]`, `{}`, `{"fault":"other","next":1}`, `{"fault":"slow","area":"other"}`, `{"fault":"slow","next":-1}`,
 		`{"fault":"slow","percent":101}`, `{"fault":"slow","percent":1,"next":1}`, `{"fault":"slow","next":1,"delay":0}`,
-		`{"fault":"slow","next":1,"status":503}`, `{"fault":"truncated","next":1,"delay":1}`, `{"fault":"server_error","next":1,"status":200}`,
-		`{"fault":"slow","more":1}`, `{"fault":"` + strings.Repeat("x", maxFault) + `"}`,
+		`{"fault":"server_error","next":1,"status":200}`, `{"fault":"slow","more":1}`, `{"fault":"slow","next":1}{}`,
+		`{"next":1,"status":199}`, `{"next":1,"status":600}`, `{"status":500}`, `{"next":1,"retry_after":-1}`, `{"next":1,"delay":3601}`,
+		`{"next":1,"code":"a"}`, `{"next":1,"code":"a","status":204}`, `{"next":1,"status":400,"code":"a","body":"b"}`,
+		`{"next":1,"header":{"a b":"c"}}`, `{"next":1,"header":{"a":"b\r\nc: d"}}`, `{"next":1,"drop_before":true,"drop_after":true}`,
+		`{"next":1,"bytes_per_second":-1}`, `{"next":1,"content_length":-1}`,
 	} {
 		if r := s.send("POST", "/sandbox/faults", rule); r.status != 400 || !strings.Contains(r.body, `"code":"bad_request"`) {
 			t.Errorf("%.80s: %+v", rule, r)
 		}
+	}
+	if r := s.send("POST", "/sandbox/faults", `{"body":"`+strings.Repeat("x", maxRule)+`"}`); r.status != 413 {
+		t.Errorf("too large: %+v", r)
 	}
 	if r := s.send("POST", "/sandbox/faults", `{"fault":"slow","next":1}`, "Content-Type", "text/plain"); r.status != 415 {
 		t.Errorf("as text: %+v", r)
@@ -115,10 +121,10 @@ func TestRules(t *testing.T) {
 }
 
 func TestPercentage(t *testing.T) {
-	rules := faults{{Fault: truncated, Percent: 25}}
+	rules := faults{rules: []rule{{Fault: truncated, Percent: 25}}}
 	hit := 0
 	for range 10_000 {
-		if name, _ := rules.take("bins"); name != "" {
+		if name, _ := rules.take("bins", nil, ""); name != "" {
 			hit++
 		}
 	}

@@ -1,11 +1,18 @@
 package console
 
 import (
+	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/mask"
 	"github.com/carddata/carddata-go/internal/sandbox"
 )
 
@@ -35,6 +42,7 @@ type count struct {
 	Cut        int `json:"cut"`
 	Left       int `json:"left"`
 	Duplicates int `json:"duplicates"` // of a refund accepted before
+	Refused    int `json:"refused"`    // by the sandbox of itself
 }
 
 func newRecord() record {
@@ -105,7 +113,7 @@ func (r *record) process(e *entry, valid bool) {
 	}
 }
 
-func (r *record) finish(e *entry, a *answer, state string) {
+func (r *record) finish(e *entry, a *response, state string) {
 	if !r.has(e) {
 		return
 	}
@@ -115,9 +123,15 @@ func (r *record) finish(e *entry, a *answer, state string) {
 	if a.status == 0 {
 		e.response.Header = map[string]string{}
 	}
-	e.response.show(a.body, answerViews[e.Area])
-	e.response.Cut = e.response.Cut || a.sent > int64(len(a.body)) || state != answered
+	e.response.show(a.body, responseViews[e.Area])
+	e.response.Cut = e.response.Cut || a.sent > int64(len(a.body)) || state != complete
+	if e.Fault == "" && a.status >= 400 {
+		e.Refused = cmp.Or(a.reason(), "status "+strconv.Itoa(a.status))
+	}
 	c := r.counts[e.Area]
+	if e.Refused != "" {
+		c.Refused++
+	}
 	switch {
 	case state == cut:
 		c.Cut++
@@ -168,3 +182,125 @@ func (r *record) grow(n int) {
 }
 
 func (m *message) size() int { return len(m.Body) + len(m.Text) }
+
+// An entry is what is told of a request. All of it is masked already.
+type entry struct {
+	Number      int          `json:"number"` // from 1, in order of arrival
+	Group       int          `json:"group"`  // the number of the first attempt
+	Attempt     int          `json:"attempt"`
+	Time        time.Time    `json:"time"`
+	Area        sandbox.Area `json:"area,omitempty"` // "": the path belongs to none
+	Method      string       `json:"method"`
+	Path        string       `json:"path"`
+	Cards       []string     `json:"cards,omitempty"` // the first of them
+	CardCount   int          `json:"card_count,omitempty"`
+	RefundID    string       `json:"refund_id,omitempty"`
+	Fault       string       `json:"fault,omitempty"`
+	State       string       `json:"state"`
+	Status      int          `json:"status,omitempty"`
+	DurationMS  float64      `json:"duration_ms"`
+	Accepted    bool         `json:"accepted"` // processed, even if the caller was not told
+	DuplicateOf int          `json:"duplicate_of,omitempty"`
+	// Contract is what the interface says about the body.
+	Contract []sandbox.Finding `json:"contract,omitempty"`
+	// Refused is why the sandbox refused the request of itself.
+	Refused string `json:"refused,omitempty"`
+	// Library is what this library makes of the response.
+	Library *verdict `json:"library,omitempty"`
+
+	request, response message
+	key               [sha256.Size]byte // the same for what may be an attempt of the same
+	isRefund          bool              // with an id
+	changed           int
+}
+
+// A message is a request or a response in detail.
+type message struct {
+	Header map[string]string `json:"header"`
+	Body   json.RawMessage   `json:"body,omitempty"`
+	Text   string            `json:"text,omitempty"` // in place of a body that is not whole JSON
+	Bytes  int64             `json:"bytes"`
+	Cut    bool              `json:"cut,omitempty"` // Text is not all of them
+}
+
+// A detail is an entry with its messages.
+type detail struct {
+	entry
+	Request  message `json:"request"`
+	Response message `json:"response"`
+}
+
+const (
+	shownCards = 3
+	maxBody    = 1 << 20 // of which no sandbox reads more
+)
+
+// newEntry masks a request with that body.
+func newEntry(r *http.Request, body []byte, now time.Time) *entry {
+	path := strings.Split(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	e := &entry{
+		Attempt: 1,
+		Time:    now.UTC(),
+		Area:    sandbox.AreaOf(r),
+		Method:  word(r.Method),
+		Path:    maskPath(path),
+		State:   open,
+		request: message{Header: maskHeader(r.Header), Bytes: int64(len(body))},
+	}
+	identity := [][]byte{[]byte(r.Method), []byte(r.URL.Path)}
+	switch e.Area {
+	case sandbox.Bins:
+		var lookup struct{ Cards []struct{ Card string } }
+		json.Unmarshal(body, &lookup)
+		e.CardCount = len(lookup.Cards)
+		for _, c := range lookup.Cards[:min(shownCards, e.CardCount)] {
+			e.Cards = append(e.Cards, mask.Identifier(c.Card))
+		}
+		identity = append(identity, body)
+	case sandbox.Refunds:
+		var refund map[string]json.RawMessage
+		var id string
+		json.Unmarshal(body, &refund)
+		json.Unmarshal(refund["refund_id"], &id)
+		e.RefundID, e.isRefund = text(id), id != ""
+		if e.isRefund {
+			identity = append(identity, []byte(id))
+		} else {
+			identity = append(identity, body)
+		}
+	case sandbox.Updater:
+		identity = append(identity, []byte(r.Header.Get("X-Merchant-Id")))
+	}
+	e.key = sha256.Sum256(bytes.Join(identity, []byte{0}))
+	e.request.show(body, requestViews[e.Area])
+	if r.Method == http.MethodPost {
+		e.Contract = sandbox.CheckBody(e.Area, body)
+		for i := range e.Contract {
+			maskFinding(&e.Contract[i])
+		}
+	}
+	return e
+}
+
+// wanted tells whether e is among what a query asks for: an area, duplicates,
+// what was accepted or refused, and a text anywhere in what is shown of it.
+func (e entry) wanted(query url.Values) bool {
+	for name, is := range map[string]bool{
+		"duplicates": e.DuplicateOf > 0,
+		"accepted":   e.Accepted,
+		"refused":    e.Refused != "",
+	} {
+		if query.Get(name) == "true" && !is {
+			return false
+		}
+	}
+	if area := query.Get("area"); area != "" && string(e.Area) != area {
+		return false
+	}
+	q := strings.ToLower(query.Get("q"))
+	if q == "" {
+		return true
+	}
+	shown, err := json.Marshal(detail{e, e.request, e.response})
+	return err == nil && strings.Contains(strings.ToLower(string(shown)), q)
+}

@@ -33,7 +33,7 @@ func TestDuplicatesAndAttempts(t *testing.T) {
 		}
 	}
 	counts := get[state](s, "/sandbox/state").Areas
-	if got := counts["refunds"]; got != (count{Requests: 9, OK: 6, Rejected: 2, Failed: 1, Duplicates: 2}) {
+	if got := counts["refunds"]; got != (count{Requests: 9, OK: 6, Rejected: 2, Failed: 1, Duplicates: 2, Refused: 2}) {
 		t.Errorf("refunds: %+v", got)
 	}
 	if got := counts["bins"]; got != (count{Requests: 4, OK: 3, Limited: 1}) {
@@ -68,7 +68,7 @@ func TestRecordIsBounded(t *testing.T) {
 	for range maxEntries {
 		e := &entry{request: long}
 		r.add(e)
-		r.finish(e, &answer{ResponseWriter: httptest.NewRecorder(), status: 200, body: []byte(`{"error":"` + strings.Repeat("x", 150) + `"}`)}, answered)
+		r.finish(e, &response{ResponseWriter: httptest.NewRecorder(), status: 200, body: []byte(`{"error":"` + strings.Repeat("x", 150) + `"}`)}, complete)
 	}
 	size := 0
 	for _, e := range r.entries {
@@ -79,7 +79,7 @@ func TestRecordIsBounded(t *testing.T) {
 	}
 }
 
-// A watcher looks into the record when the caller's answer leaves.
+// A watcher looks into the record when the caller's response leaves.
 type watcher struct {
 	*httptest.ResponseRecorder
 	console *Console
@@ -93,11 +93,11 @@ func (w *watcher) Write(p []byte) (int, error) {
 }
 
 func TestRecordedBeforeTheCallerKnows(t *testing.T) {
-	c := New(false)
+	c := New(Options{})
 	w := &watcher{httptest.NewRecorder(), c, nil}
 	r := httptest.NewRequest("POST", "/v1/acct/refunds", strings.NewReader(`{}`))
 	r.Header.Set("Content-Type", "application/json")
-	if c.ServeHTTP(w, r); len(w.states) != 1 || w.states[0] != answered {
-		t.Errorf("while the answer was sent the request was %q", w.states)
+	if c.ServeHTTP(w, r); len(w.states) != 1 || w.states[0] != complete {
+		t.Errorf("while the response was sent the request was %q", w.states)
 	}
 }

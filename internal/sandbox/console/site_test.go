@@ -18,7 +18,7 @@ type site struct {
 
 func start(t *testing.T) site {
 	t.Helper()
-	server := httptest.NewServer(New(false))
+	server := httptest.NewServer(New(Options{}))
 	t.Cleanup(server.Close)
 	return site{t, server.URL}
 }

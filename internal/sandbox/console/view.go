@@ -5,7 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
+	"unicode/utf8"
 
 	"github.com/carddata/carddata-go/internal/mask"
 	"github.com/carddata/carddata-go/internal/sandbox"
@@ -13,18 +18,18 @@ import (
 
 // A view says by the paths of its members what may be seen of a JSON value.
 // Everything else is hidden, its name included, which may be data.
-type view map[string]kind
+type view map[string]visibility
 
-type kind int
+type visibility int
 
 const (
-	hidden     kind = iota
-	shown           // card numbers masked
-	identifier      // may be a token
-	all             // shown, with everything in it
+	hidden     visibility = iota
+	shown                 // card numbers masked
+	identifier            // may be a token
+	all                   // shown, with everything in it
 )
 
-var errorObject = map[string]kind{"error": all}
+var errorObject = map[string]visibility{"error": all}
 
 var requestViews = map[sandbox.Area]view{
 	sandbox.Bins: {"cards.card": identifier, "enhanced": shown},
@@ -53,7 +58,7 @@ var requestViews = map[sandbox.Area]view{
 	},
 }
 
-var answerViews = map[sandbox.Area]view{
+var responseViews = map[sandbox.Area]view{
 	sandbox.Bins:    {"error": all, "cards.bin": identifier, "cards.data": all, "cards.error": shown},
 	sandbox.Refunds: errorObject,
 	sandbox.Updater: errorObject,
@@ -99,7 +104,7 @@ type walker struct {
 
 var errLong = errors.New("too long to be shown")
 
-func (w *walker) value(path string, inherited kind) error {
+func (w *walker) value(path string, inherited visibility) error {
 	if w.out.Len() > maxText {
 		return errLong
 	}
@@ -165,7 +170,7 @@ func (w *walker) misspells(name string) bool {
 	return false
 }
 
-func (w *walker) members(path string, k kind, open json.Delim) error {
+func (w *walker) members(path string, k visibility, open json.Delim) error {
 	outer := w.indent
 	w.indent += "  "
 	w.out.WriteRune(rune(open))
@@ -226,4 +231,133 @@ func (w *walker) skip() error {
 func (w *walker) write(v any) {
 	b, _ := json.Marshal(v)
 	w.out.Write(b)
+}
+
+const maxLine = 200
+
+// text is for what may be seen: card numbers masked, and not endless.
+func text(s string) string {
+	s = mask.Text(s)
+	if len(s) <= maxLine {
+		return s
+	}
+	// After the mask, which must see a number whole.
+	end := maxLine
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}
+
+var documented = strings.Fields(`GET POST PUT PATCH DELETE HEAD OPTIONS
+	bins multiple v1 refunds updater inquiries jobs download`)
+
+// word shows the words of the interface. Others may be data.
+func word(s string) string {
+	if slices.Contains(documented, s) {
+		return s
+	}
+	return hides
+}
+
+// maskPath keeps the identifiers of the documented paths only.
+func maskPath(path []string) string {
+	id := -1
+	switch {
+	case len(path) == 3 && path[0] == "v1" && path[2] == "refunds":
+		id = 1
+	case len(path) == 5 && path[0] == "updater" && path[2] == "jobs" && path[4] == "download":
+		id = 3
+	}
+	masked := make([]string, len(path))
+	for i, segment := range path {
+		switch {
+		case i == id:
+			masked[i] = text(segment)
+		case segment != "":
+			masked[i] = word(segment)
+		}
+	}
+	return "/" + strings.Join(masked, "/")
+}
+
+var shownHeaders = []string{
+	"Accept", "Accept-Ranges", "Allow", "Content-Length", "Content-Range", "Content-Type", "Etag", "If-Range", "Range", "Retry-After", "User-Agent",
+}
+
+// maskHeader shows what the service reads, and of credentials that they are
+// there.
+func maskHeader(h http.Header) map[string]string {
+	masked := make(map[string]string)
+	for _, name := range shownHeaders {
+		if value := h.Get(name); value != "" {
+			masked[name] = text(value)
+		}
+	}
+	if value := h.Get("Authorization"); value != "" {
+		masked["Authorization"] = hides
+		if strings.HasPrefix(value, "Bearer ") {
+			masked["Authorization"] = "Bearer " + hides
+		}
+	}
+	if h.Get("X-Merchant-Id") != "" {
+		masked["X-Merchant-Id"] = hides
+	}
+	return masked
+}
+
+// maskFinding hides the name of a member that the interface does not have, which
+// may be data, unless it is made of the interface's own words, or nearly is one.
+func maskFinding(f *sandbox.Finding) {
+	if f.Unknown != "" && !isFamiliar(f.Unknown) {
+		f.Path = strings.TrimSuffix(f.Path, f.Unknown) + hides
+	}
+}
+
+var (
+	wordsOf = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+|[0-9]+`)
+	// knownWords are those of the names that the interface has.
+	knownWords = sync.OnceValue(func() map[string]bool {
+		words := make(map[string]bool)
+		for _, name := range sandbox.MemberNames() {
+			for _, word := range wordsOf.FindAllString(name, -1) {
+				words[strings.ToLower(word)] = true
+			}
+		}
+		return words
+	})
+)
+
+func isFamiliar(name string) bool {
+	words := wordsOf.FindAllString(name, -1)
+	rest := strings.Trim(wordsOf.ReplaceAllString(name, ""), "_- ")
+	return len(words) > 0 && rest == "" && !slices.ContainsFunc(words, func(word string) bool {
+		word = strings.ToLower(word)
+		for known := range knownWords() {
+			if word == known || len(word) > 3 && isTypo(word, known) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// isTypo tells whether one letter is missing, too many, another one, or has
+// changed places with the next.
+func isTypo(word, known string) bool {
+	for len(word) > 0 && len(known) > 0 && word[0] == known[0] {
+		word, known = word[1:], known[1:]
+	}
+	for len(word) > 0 && len(known) > 0 && word[len(word)-1] == known[len(known)-1] {
+		word, known = word[:len(word)-1], known[:len(known)-1]
+	}
+	return len(word)+len(known) == 1 || len(word) == 1 && len(known) == 1 ||
+		len(word) == 2 && len(known) == 2 && word[0] == known[1] && word[1] == known[0]
+}
+
+var edges = regexp.MustCompile(`^[0-9 -]+|[0-9 -]+$`)
+
+// maskPart is for a part of a text, whose edges may be parts of card numbers.
+func maskPart(s string) string {
+	return mask.Text(edges.ReplaceAllString(s, hides))
 }
