@@ -8,7 +8,18 @@ import (
 	"testing"
 
 	"github.com/carddata/carddata-go/examples/internal/program"
+	"github.com/carddata/carddata-go/examples/outbox/refundoutbox"
 	"github.com/carddata/carddata-go/internal/sandbox"
+)
+
+// The states, as they stand in the database.
+const (
+	pending  = "pending"
+	sending  = "sending"
+	accepted = "accepted"
+	rejected = "rejected"
+	unknown  = "unknown"
+	absent   = "absent"
 )
 
 // binary is the program, as its users build it.
@@ -20,7 +31,7 @@ func TestMain(m *testing.M) { program.Main(m, &binary) }
 type system struct {
 	t      testing.TB
 	engine *sandbox.Engine
-	db     database
+	db     *refundoutbox.Database
 	vars   program.Variables
 	at     []string // the flags that name the database
 }
@@ -29,16 +40,19 @@ type system struct {
 func newSystem(t testing.TB) *system {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "outbox.db")
-	db, err := openSQLite(t.Context(), file)
+	db, err := refundoutbox.OpenSQLite(t.Context(), file)
+	if err == nil {
+		err = db.Migrate(t.Context())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	return serve(t, db, nil, "-db", file)
 }
 
-func serve(t testing.TB, db database, vars program.Variables, at ...string) *system {
+func serve(t testing.TB, db *refundoutbox.Database, vars program.Variables, at ...string) *system {
 	t.Helper()
-	t.Cleanup(db.close)
+	t.Cleanup(db.Close)
 	engine := sandbox.New()
 	engine.Retain(100_000)
 	server, err := engine.ListenTCP("127.0.0.1:0")

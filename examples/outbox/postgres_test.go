@@ -13,18 +13,26 @@ import (
 	"testing"
 
 	"github.com/carddata/carddata-go/examples/internal/program"
+	"github.com/carddata/carddata-go/examples/outbox/refundoutbox"
 )
 
 // newPostgres starts a service of the test's own, and a PostgreSQL server in a
 // temporary directory.
 func newPostgres(t *testing.T) *system {
 	t.Helper()
-	url := startPostgres(t)
-	db, err := openPostgres(t.Context(), url)
-	if err != nil {
+	s := newUnmigrated(t)
+	if err := s.db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.migrate(t.Context()); err != nil {
+	return s
+}
+
+// newUnmigrated is newPostgres without the tables.
+func newUnmigrated(t *testing.T) *system {
+	t.Helper()
+	url := startPostgres(t)
+	db, err := refundoutbox.OpenPostgres(t.Context(), url)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return serve(t, db, program.Variables{"DATABASE_URL": url})
@@ -33,37 +41,40 @@ func newPostgres(t *testing.T) *system {
 // startPostgres returns the connection string of a server that ends with the test.
 func startPostgres(t *testing.T) string {
 	t.Helper()
-	bin := filepath.Dir(findPostgres(t))
+	if racing {
+		t.Skip("the program and the server are other processes, of which the race detector sees nothing")
+	}
+	findPostgres(t)
 	// Not t.TempDir, below which another user cannot go.
 	dir, err := os.MkdirTemp("", "pg-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	credential := unprivileged(t, dir)
-	run := func(name string, args ...string) {
-		t.Helper()
-		cmd := exec.Command(filepath.Join(bin, name), args...)
-		cmd.Dir = dir
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential}
-		log, err := os.Create(filepath.Join(dir, name+".out"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer log.Close()
-		cmd.Stdout, cmd.Stderr = log, log // a file: the server inherits it
-		if err := cmd.Run(); err != nil {
-			text, _ := os.ReadFile(log.Name())
-			t.Fatalf("%s: %v\n%s", name, err, text)
-		}
-	}
-	data := filepath.Join(dir, "data")
-	run("initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
-	// A socket in the directory needs no free port. What is killed here is the
-	// worker and not the server, so that its fsync has nothing to prove.
-	run("pg_ctl", "-D", data, "-w", "-l", filepath.Join(dir, "log"), "-o", "-c listen_addresses='' -c fsync=off -k "+dir, "start")
-	t.Cleanup(func() { run("pg_ctl", "-D", data, "-m", "immediate", "stop") })
+	runPostgres(t, dir, "initdb", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
+	// A socket in the directory needs no free port. The machine does not lose power
+	// here, so that fsync has nothing to prove.
+	runPostgres(t, dir, "pg_ctl", "-w", "-l", filepath.Join(dir, "log"), "-o", "-c listen_addresses='' -c fsync=off -k "+dir, "start")
+	t.Cleanup(func() { runPostgres(t, dir, "pg_ctl", "-m", "immediate", "stop") })
 	return "postgres:///postgres?user=postgres&pool_max_conns=12&host=" + dir
+}
+
+// runPostgres runs a program of PostgreSQL on the server in a directory.
+func runPostgres(t *testing.T, dir, name string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(filepath.Dir(findPostgres(t)), name), append([]string{"-D", filepath.Join(dir, "data")}, args...)...)
+	cmd.Dir = dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: unprivileged(t, dir)}
+	log, err := os.Create(filepath.Join(dir, name+".out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log // a file: the server inherits it
+	if err := cmd.Run(); err != nil {
+		text, _ := os.ReadFile(log.Name())
+		t.Fatalf("%s: %v\n%s", name, err, text)
+	}
 }
 
 // findPostgres skips the test where there is no server, as on many a user's
@@ -110,7 +121,7 @@ func unprivileged(t *testing.T, dir string) *syscall.Credential {
 	return nil
 }
 
-func TestKilledPostgres(t *testing.T) {
+func TestPostgresKilled(t *testing.T) {
 	t.Parallel()
 	testKilled(t, newPostgres(t), 2)
 }

@@ -1,7 +1,15 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
 	"strconv"
+	"strings"
+	"time"
+
+	"github.com/carddata/carddata-go/examples/outbox/refundoutbox"
+	"github.com/carddata/carddata-go/refunds"
 )
 
 // counts returns how many refunds are in which state.
@@ -22,7 +30,7 @@ type refundRow struct {
 
 func (p *proof) rows() (rows []refundRow) {
 	p.t.Helper()
-	err := p.db.query(p.t.Context(), func(scan scanner) error {
+	err := p.db.Query(p.t.Context(), func(scan refundoutbox.Scanner) error {
 		var r refundRow
 		err := scan(&r.id, &r.refundID, &r.content, &r.state, &r.reason, &r.resubmits)
 		rows = append(rows, r)
@@ -90,27 +98,111 @@ func (p *proof) check() map[string]int {
 	return counts
 }
 
-// decide is the operator: of the unknown refunds, a half is looked up at the
-// service, and the other half submitted again without looking.
-func (p *proof) decide() {
+// report writes what the service has recorded, one row for each refund_id, as its
+// operator exports it. Of one row in a hundred something is wrong: it returns their
+// line numbers.
+func (p *proof) report(wrong bool) (name string, lines []int) {
 	p.t.Helper()
-	recorded := p.recorded()
-	chosen := make(map[string][]string)
-	for _, r := range p.rows() {
-		if r.state != unknown {
-			continue
+	latest := make(map[string]refunds.Refund)
+	var ids []string
+	for _, recorded := range p.engine.Refunds() {
+		var r refunds.Refund
+		if err := json.Unmarshal(recorded.Body, &r); err != nil {
+			p.t.Fatal(err)
 		}
-		flag := "-resubmit"
-		if p.random.IntN(2) == 0 {
-			flag = "-not-recorded"
-			if len(recorded[r.content]) > 0 {
-				flag = "-accepted"
+		if _, found := latest[r.RefundID]; !found {
+			ids = append(ids, r.RefundID)
+		}
+		latest[r.RefundID] = r
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "\ufeffReport of %s;account;refund_id;amount;currency\r\n", time.Now())
+	line := 1
+	for _, id := range ids {
+		account, amount, currency := "acct", *latest[id].Amount, "EUR"
+		line++
+		if wrong && p.random.IntN(100) == 0 {
+			lines = append(lines, line)
+			switch len(lines) % 5 {
+			case 0:
+				amount++
+			case 1:
+				currency = "USD"
+			case 2:
+				account = "other"
+			case 3:
+				id = "rf_x" + id
+			case 4: // it appears twice
+				fmt.Fprintf(&text, "x;%s;%s;%d;%s\r\n", account, id, amount, currency)
+				line++
+				lines[len(lines)-1] = line
 			}
 		}
-		chosen[flag] = append(chosen[flag], strconv.FormatInt(r.id, 10))
+		fmt.Fprintf(&text, "x;%s;%s;%d;%s\r\n", account, id, amount, currency)
 	}
+	return write(p.t, "report.csv", text.String()), lines
+}
+
+// settle imports a report that is complete until now, after its preview, and returns
+// what the preview said.
+func (p *proof) settle(report string, flags ...string) string {
+	p.t.Helper()
 	p.age()
-	for flag, rows := range chosen {
-		p.run("resolve", append([]string{flag, "-note", "the proof"}, rows...)...)
+	args := append([]string{"-import", report, "-complete-until", time.Now().UTC().Format(time.RFC3339Nano)}, flags...)
+	before := p.counts()
+	preview := p.run("resolve", args...).Stdout
+	if !maps.Equal(before, p.counts()) {
+		p.t.Error("the preview changed something")
+	}
+	_, token, found := strings.Cut(preview, "-expect ")
+	if !found {
+		return preview
+	}
+	token, _, _ = strings.Cut(token, "\n")
+	if got := p.run("resolve", append(args, "-expect", token)...); !strings.Contains(got.Stdout, "refunds changed") {
+		p.t.Errorf("%+v", got)
+	}
+	return preview
+}
+
+// updates are the rows with an earlier record of their refund_id that is accepted:
+// what a report says about the refund_id says nothing about them.
+func (p *proof) updates() map[int64]bool {
+	found := make(map[int64]bool)
+	accepted := make(map[string]bool)
+	for _, r := range p.rows() {
+		found[r.id] = accepted[r.refundID]
+		accepted[r.refundID] = accepted[r.refundID] || r.state == "accepted"
+	}
+	return found
+}
+
+// unsettled returns the rows that a report could have settled, and those that wait for
+// a person.
+func (p *proof) unsettled() (byReport, byPerson []refundRow) {
+	updates := p.updates()
+	for _, r := range p.rows() {
+		switch {
+		case r.state != unknown:
+		case updates[r.id]:
+			byPerson = append(byPerson, r)
+		default:
+			byReport = append(byReport, r)
+		}
+	}
+	return byReport, byPerson
+}
+
+// look is the person, who looks the others up at the service.
+func (p *proof) look(rows []refundRow) {
+	p.t.Helper()
+	recorded := p.recorded()
+	p.age()
+	for _, r := range rows {
+		decision := "-not-recorded"
+		if len(recorded[r.content]) > 0 {
+			decision = "-accepted"
+		}
+		p.run("resolve", decision, "-note", "looked up", strconv.FormatInt(r.id, 10))
 	}
 }

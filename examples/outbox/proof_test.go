@@ -7,10 +7,12 @@ import (
 	"math/rand/v2"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/carddata/carddata-go/examples/internal/program"
+	"github.com/carddata/carddata-go/examples/outbox/refundoutbox"
 	"github.com/carddata/carddata-go/internal/sandbox"
 	"github.com/carddata/carddata-go/refunds"
 )
@@ -60,19 +62,38 @@ func testKilled(t *testing.T, s *system, workers int) {
 	if before[unknown] < records/20 || before["the worker ended"] == 0 {
 		t.Errorf("too few refunds are unknown to prove anything: %v", before)
 	}
-	p.decide()
+
+	// A report of the service, of which one row in a hundred is wrong.
+	open, _ := p.unsettled()
+	report, wrong := p.report(true)
+	preview := p.settle(report)
+	for _, line := range wrong {
+		if !strings.Contains(preview, fmt.Sprintf("line %d ", line)) {
+			t.Errorf("line %d is wrong, and not told of", line)
+		}
+	}
+	left, _ := p.unsettled()
+	if share := 1 - float64(len(left))/float64(len(open)); share < 0.99 {
+		t.Errorf("the report settles %d of %d refunds: %.4f", len(open)-len(left), len(open), share)
+	}
+	t.Logf("a report with %d wrong rows leaves %d of %d refunds unknown; %v", len(wrong), len(left), len(open), p.check())
+
+	// Later reports, which are right, confirm what is absent: it is sent again.
 	for range 20 {
+		report, _ := p.report(false)
+		p.settle(report, "-resubmit")
+		_, others := p.unsettled()
+		p.look(others)
 		s.must(0, "work", "-drain")
-		s.age()
-		if s.run("resolve", "-resubmit", "-all", "-expect", s.token(filter{state: unknown}), "-note", "the rest").Code == 0 && p.counts()[pending] == 0 {
+		if counts := p.counts(); counts[unknown]+counts[absent]+counts[pending] == 0 {
 			break
 		}
 	}
 	after := p.check()
-	if after[unknown]+after[pending]+after[sending] != 0 || after["duplicates"] == 0 {
-		t.Errorf("after the decisions: %v", after)
+	if after[unknown]+after[absent]+after[pending]+after[sending]+after["duplicates"] != 0 {
+		t.Errorf("after the reports: %v", after)
 	}
-	t.Logf("before the decisions %v, after them %v, in %v", before, after, time.Since(began))
+	t.Logf("before the reports %v, after them %v, in %v", before, after, time.Since(began))
 }
 
 type proof struct {
@@ -104,7 +125,7 @@ var errRolledBack = errors.New("rolled back")
 // before.
 func (p *proof) book(random *rand.Rand, records int) error {
 	ctx := p.t.Context()
-	if _, err := p.db.exec(ctx, `CREATE TABLE booking (content TEXT NOT NULL)`); err != nil {
+	if _, err := p.db.Exec(ctx, `CREATE TABLE booking (content TEXT NOT NULL)`); err != nil {
 		return err
 	}
 	for n := 0; n < records; {
@@ -119,18 +140,18 @@ func (p *proof) book(random *rand.Rand, records int) error {
 			n++
 		}
 		contents := make([]string, len(batch))
-		err := p.db.transact(ctx, func(tx transaction) error {
+		err := p.db.Transact(ctx, func(tx refundoutbox.Tx) error {
 			for i, r := range batch {
 				text, err := json.Marshal(r)
 				if err != nil {
 					return err
 				}
 				contents[i] = string(text)
-				if _, err := tx.exec(ctx, `INSERT INTO booking (content) VALUES ($1)`, contents[i]); err != nil {
+				if _, err := tx.Exec(ctx, `INSERT INTO booking (content) VALUES ($1)`, contents[i]); err != nil {
 					return err
 				}
 			}
-			if _, err := store(ctx, tx, "acct", batch, false); err != nil {
+			if _, err := refundoutbox.Enqueue(ctx, tx, "acct", batch, false); err != nil {
 				return err
 			}
 			if random.IntN(10) == 0 {

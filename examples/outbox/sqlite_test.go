@@ -1,12 +1,14 @@
 package main
 
 import (
-	"os"
+	"fmt"
 	"path/filepath"
-	"strings"
 	"testing"
+	"time"
 
 	"github.com/carddata/carddata-go/examples/internal/program"
+	"github.com/carddata/carddata-go/examples/outbox/refundoutbox"
+	"github.com/carddata/carddata-go/internal/sandbox"
 )
 
 // TestOpenTogether: programs that open a new file at the same time take turns.
@@ -23,34 +25,22 @@ func TestOpenTogether(t *testing.T) {
 	}
 }
 
-// TestLinkedFile: a file that is called otherwise is the same file.
-func TestLinkedFile(t *testing.T) {
+// TestLockedFile: while another program locks the file, a worker waits, and then goes
+// on as if nothing had been.
+func TestLockedFile(t *testing.T) {
 	s := newSystem(t)
-	held, err := s.db.hold(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer held.release()
-	if got := s.must(0, "status").Stdout; !strings.Contains(got, "\na worker lives") {
-		t.Error(got)
-	}
-	link := filepath.Join(t.TempDir(), "link.db")
-	if err := os.Symlink(s.at[1], link); err != nil {
-		t.Skip(err)
-	}
-	s.at[1] = link
-	if got := s.must(2, "work", "-drain"); !strings.Contains(got.Stderr, "another worker works ") {
-		t.Errorf("%+v", got)
-	}
-}
-
-// TestUnlockable: only a lock is another worker's.
-func TestUnlockable(t *testing.T) {
-	s := newSystem(t)
-	if err := os.WriteFile(s.at[1]+".worker", []byte(strings.Repeat("no database", 100)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := s.must(1, "work", "-drain"); strings.Contains(got.Stderr, "another worker") {
-		t.Errorf("%+v", got)
+	s.engine.Script(sandbox.Refunds, sandbox.Fault{HeaderDelay: time.Second})
+	s.enqueue(one, `{"refund_id":"rf_2"}`)
+	_, wait := s.start("-drain", "-concurrency", "1")
+	program.WaitFor(t, func() bool { return s.requests() == 1 })
+	err := s.db.Transact(t.Context(), func(tx refundoutbox.Tx) error {
+		time.Sleep(3 * time.Second) // longer than the response takes
+		if n := s.requests(); n != 1 {
+			return fmt.Errorf("%d requests", n)
+		}
+		return nil
+	})
+	if got := wait(); err != nil || got.Code != 0 || s.states() != "accepted accepted" || s.requests() != 2 || s.decisions() != "" {
+		t.Errorf("%v; %s, %d requests, decisions %s: %+v", err, s.states(), s.requests(), s.decisions(), got)
 	}
 }

@@ -3,205 +3,125 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
-	"github.com/carddata/carddata-go/examples/internal/target"
+	"github.com/carddata/carddata-go/examples/outbox/refundoutbox"
+	"github.com/carddata/carddata-go/examples/outbox/table"
 )
 
-const statusUsage = `usage: outbox status [flags]
+const statusUsage = `[flags]
 
-Tells how many refunds are in which state, which were rejected and why, and which
-await a decision, whether a worker lives, and when one last sent something.
+Tells how many refunds are in which state and why, what is to be looked at, whether
+a worker lives, and when one last sent something. "outbox resolve -state STATE" lists
+them one by one.
 
-  -db FILE   the SQLite file, ` + defaultFile + `
-  -limit N   most lines of each table (20)
-  -json      the counts as JSON, for monitoring
-
-Exit code: 0; 1 failed; 2 usage or configuration; 3 refunds await a decision, or an
-answer came after one.
+Exit code: 0; 1 failed; 2 usage or configuration; 3 something is to be looked at:
+refunds are unknown or absent, or pending for longer than they should be or without
+a job, or a response came after a decision.
 `
 
-// A summary is how many refunds are in which state.
-type summary struct {
-	Enqueued int `json:"enqueued"`
-	Accepted int `json:"accepted"`
-	Rejected int `json:"rejected"`
-	Unknown  int `json:"unknown"` // awaiting a decision
-	Pending  int `json:"pending"`
-	Sending  int `json:"sending"`
-	// OldestPending is how long a refund has waited to be sent.
-	OldestPending int `json:"oldest_pending_seconds"`
-	// Failing are those of the pending that were tried before, and did not get through.
-	Failing       int    `json:"failing"`
-	OldestFailing int    `json:"oldest_failing_seconds"` // since it was enqueued
-	Decisions     int    `json:"decisions"`
-	LateAnswers   int    `json:"late_answers"` // that came after a decision, and that nobody has seen
-	LastSent      string `json:"last_sent"`    // when a worker last marked a refund; "": never
-	WorkerLives   bool   `json:"worker_lives"`
+// toLookAt says what somebody has to look at.
+func toLookAt(s *refundoutbox.Summary, overdue time.Duration) (lines []string) {
+	add := func(n int, format string, args ...any) {
+		if n > 0 {
+			lines = append(lines, table.Number(n)+" "+fmt.Sprintf(format, args...))
+		}
+	}
+	add(s.Unknown, "unknown: the service may have them, or not (outbox resolve)")
+	add(s.Absent, "absent: the service said that it does not have them (outbox resolve -state absent)")
+	if waited := time.Duration(s.OldestPending) * time.Second; waited > overdue {
+		add(s.Pending, "pending, the oldest for %v: is a worker running, and getting through?", waited)
+	}
+	add(s.Jobless, "pending without a job: a worker gives them jobs within a minute")
+	add(s.LateResponses, "late responses that came after a decision (outbox resolve -log, then -seen)")
+	return lines
 }
 
-// attention tells whether somebody has to look.
-func (s *summary) attention() bool { return s.Unknown+s.LateAnswers > 0 }
-
-func summarize(ctx context.Context, db session) (s summary, err error) {
-	err = db.query(ctx, func(scan scanner) error {
-		var state, oldest, sent, failing string
-		var n, failures int
-		if err := scan(&state, &n, &oldest, &sent, &failures, &failing); err != nil {
-			return err
-		}
-		s.LastSent = max(s.LastSent, sent)
-		*map[string]*int{
-			accepted: &s.Accepted, rejected: &s.Rejected, unknown: &s.Unknown, pending: &s.Pending, sending: &s.Sending,
-		}[state] = n
-		s.Enqueued += n
-		if state == pending {
-			s.OldestPending = int(time.Since(parseTime(oldest)).Seconds())
-			if s.Failing = failures; failures > 0 {
-				s.OldestFailing = int(time.Since(parseTime(failing)).Seconds())
-			}
-		}
-		return nil
-	}, `SELECT state, COUNT(*), MIN(enqueued_at), MAX(sent_at), COUNT(CASE WHEN attempts > 0 THEN 1 END),
-		COALESCE(MIN(CASE WHEN attempts > 0 THEN enqueued_at END), '') FROM outbox_refund GROUP BY state`)
+func (p *process) status(ctx context.Context, args []string) error {
+	flags, file := newFlags("status")
+	overdue := flags.Duration("overdue", 30*time.Minute, "how long a refund may be pending")
+	asJSON := flags.Bool("json", false, "the counts as JSON, for monitoring")
+	if err := p.parse(flags, statusUsage, args); err != nil {
+		return err
+	}
+	db, err := p.openChecked(ctx, *file, false)
 	if err != nil {
-		return s, err
+		return err
 	}
-	err = db.query(ctx, func(scan scanner) error { return scan(&s.Decisions) }, `SELECT COUNT(*) FROM outbox_decision`)
+	defer db.Close()
+	s, err := refundoutbox.Summarize(ctx, db)
 	if err != nil {
-		return s, err
+		return err
 	}
-	late, err := lateAnswers(ctx, db)
-	s.LateAnswers = len(late)
-	return s, err
-}
-
-func (p *process) status(ctx context.Context, args []string) (int, error) {
-	var at location
-	flags := flag.NewFlagSet("outbox status", flag.ContinueOnError)
-	at.flag(flags)
-	limit := flags.Int("limit", 20, "")
-	asJSON := flags.Bool("json", false, "")
-	if code, ok := p.parse(flags, statusUsage, args); !ok {
-		return code, nil
-	}
-	if flags.NArg() > 0 || *limit < 0 {
-		return 0, target.Usage("outbox: status takes no arguments, and a -limit that is not negative")
-	}
-	db, err := p.open(ctx, at)
-	if err != nil {
-		return 0, err
-	}
-	defer db.close()
-	s, err := summarize(ctx, db)
-	if err == nil {
-		s.WorkerLives, err = db.anyWorker(ctx)
-	}
-	switch {
-	case err != nil:
-		return 0, err
-	case *asJSON:
+	attention := toLookAt(&s, *overdue)
+	if *asJSON {
 		err = json.NewEncoder(p.stdout).Encode(s)
-	default:
-		err = p.tell(ctx, db, s, *limit)
+	} else {
+		err = p.tell(ctx, db, &s, attention)
 	}
-	if err == nil && s.attention() {
-		return exitAttention, nil
+	if err == nil && len(attention) > 0 {
+		return errAttention
 	}
-	return 0, err
+	return err
 }
 
-// tell prints the summary, and tables of what somebody is to look at.
-func (p *process) tell(ctx context.Context, db session, s summary, limit int) error {
-	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-	line := func(name string, n int, note string) {
-		if note != "" {
-			note = "\t" + note
-		}
-		fmt.Fprintf(w, "%s\t%s%s\n", name, grouped(n), note)
-	}
-	line("enqueued", s.Enqueued, "")
-	line("accepted", s.Accepted, "")
-	line("rejected", s.Rejected, "")
-	line("unknown", s.Unknown, "awaiting a decision: outbox resolve")
+// tell prints the summary, and why refunds have their states.
+func (p *process) tell(ctx context.Context, db *refundoutbox.Database, s *refundoutbox.Summary, attention []string) error {
 	waiting := ""
 	if s.Pending > 0 {
-		waiting = fmt.Sprintf("the oldest for %v", time.Duration(s.OldestPending)*time.Second)
+		waiting = fmt.Sprintf("the oldest for %v; %s tried in vain", time.Duration(s.OldestPending)*time.Second, table.Number(s.Failing))
 	}
-	if s.Failing > 0 {
-		waiting += fmt.Sprintf("; %s tried in vain, the oldest for %v", grouped(s.Failing), time.Duration(s.OldestFailing)*time.Second)
-	}
-	line("pending", s.Pending, waiting)
-	line("sending", s.Sending, "")
-	line("decisions", s.Decisions, "outbox resolve -log")
-	if s.LateAnswers > 0 {
-		line("late answers", s.LateAnswers, "that came after a decision: outbox resolve -log, and -seen")
+	if err := table.Print(p.stdout, "", [][]any{
+		{"enqueued", s.Enqueued}, {"accepted", s.Accepted}, {"rejected", s.Rejected}, {"unknown", s.Unknown},
+		{"absent", s.Absent}, {"pending", s.Pending, waiting}, {"sending", s.Sending}, {"decisions", s.Decisions, "outbox resolve -log"},
+	}); err != nil {
+		return err
 	}
 	alive := "no worker lives"
 	if s.WorkerLives {
-		alive = "a worker lives"
+		alive = "a worker lives, and said so " + ago(s.WorkerSeen)
 	}
 	if s.LastSent != "" {
-		alive += fmt.Sprintf("; nothing was sent for %v", time.Since(parseTime(s.LastSent)).Truncate(time.Second))
+		alive += "; the last request was " + ago(s.LastSent)
 	}
-	if err := w.Flush(); err != nil {
-		return err
+	if s.PausedUntil != "" {
+		alive += fmt.Sprintf("; the queue is paused until %s, after %s", s.PausedUntil, table.Cell(s.PausedFor))
 	}
 	fmt.Fprintln(p.stdout, alive)
-	for _, table := range []struct{ title, state string }{
-		{"rejected, by reason", rejected}, {"unknown, by reason", unknown}, {"pending after a failure, by reason", pending},
-	} {
-		if err := printReasons(ctx, p.stdout, db, table.title, table.state); err != nil {
+	for _, text := range attention {
+		fmt.Fprintln(p.stdout, "LOOK:", text)
+	}
+	for _, state := range []refundoutbox.State{refundoutbox.Rejected, refundoutbox.Unknown, refundoutbox.Absent, refundoutbox.Pending} {
+		reasons, err := refundoutbox.Reasons(ctx, db, state)
+		if err != nil {
 			return err
 		}
-	}
-	for _, state := range []string{rejected, unknown} {
-		if err := printRefunds(ctx, p.stdout, db, state+", the latest", filter{state: state}, limit); err != nil {
+		var rows [][]any
+		for _, r := range reasons {
+			rows = append(rows, []any{r.Text, r.Count})
+		}
+		if err := table.Print(p.stdout, string(state)+", by reason", rows); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func printReasons(ctx context.Context, out io.Writer, db session, title, state string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	rows := 0
-	err := db.query(ctx, func(scan scanner) error {
-		var reason string
-		var n int
-		if err := scan(&reason, &n); err != nil {
-			return err
-		}
-		if rows++; rows == 1 {
-			fmt.Fprintf(w, "\n%s\n", title)
-		}
-		_, err := fmt.Fprintf(w, "  %s\t%s\n", printable(reason), grouped(n))
-		return err
-	}, `SELECT reason, COUNT(*) FROM outbox_refund WHERE state = $1 AND reason <> '' GROUP BY reason ORDER BY COUNT(*) DESC, reason LIMIT 20`, state)
-	if err != nil {
-		return err
-	}
-	return w.Flush()
+func ago(text string) string {
+	t, _ := time.Parse(time.RFC3339, text)
+	return fmt.Sprint(time.Since(t).Truncate(time.Second), " ago")
 }
 
-// printRefunds prints a table of refunds: nothing of them but id, amount and
-// currency.
-func printRefunds(ctx context.Context, out io.Writer, db session, title string, f filter, limit int) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	rows := 0
-	err := f.each(ctx, db, limit, func(r listed) error {
-		if rows++; rows == 1 {
-			fmt.Fprintf(w, "\n%s\n  row\taccount\trefund_id\tamount\tattempt\tsent\treason\n", title)
-		}
-		_, err := fmt.Fprintf(w, "  %d\t%s\t%s\t%s\t%d\t%s\t%s\n", r.row, printable(r.account), printable(r.refundID), printable(r.amount), r.attempt, r.sentAt, printable(r.reason))
-		return err
-	})
-	if err != nil {
-		return err
+// printRefunds prints a table of refunds: nothing of a record but what identifies it.
+func printRefunds(w io.Writer, title string, refunds []refundoutbox.Listed, limit int) error {
+	rows := [][]any{{"row", "account", "refund_id", "amount", "attempt", "sent", "request_id", "reason"}}
+	for _, l := range refunds[:min(limit, len(refunds))] {
+		rows = append(rows, []any{fmt.Sprint(l.Row), l.Account, l.RefundID, l.Money(), l.Attempt, l.SentAt, l.RequestID, l.Reason})
 	}
-	return w.Flush()
+	if more := len(refunds) - limit; more > 0 {
+		rows = append(rows, []any{fmt.Sprintf("and %s more (-limit)", table.Number(more))})
+	}
+	return table.Print(w, title, rows)
 }

@@ -1,14 +1,13 @@
 package main
 
 import (
-	"fmt"
 	"os/exec"
 	"strings"
 
-	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/carddata/carddata-go/examples/internal/program"
+	"github.com/carddata/carddata-go/examples/outbox/refundoutbox"
 	"github.com/carddata/carddata-go/internal/sandbox"
 )
 
@@ -18,37 +17,31 @@ func (s *system) enqueue(records ...string) {
 	s.must(0, "enqueue", "-in", write(s.t, "in.jsonl", strings.Join(records, "\n")))
 }
 
-// states returns the states of the refunds, in order.
-func (s *system) states() string {
+// texts returns the only column of a result.
+func (s *system) texts(statement string, args ...any) (all []string) {
 	s.t.Helper()
-	var states []string
-	err := s.db.query(s.t.Context(), func(scan scanner) error {
-		var state string
-		err := scan(&state)
-		states = append(states, state)
+	err := s.db.Query(s.t.Context(), func(scan refundoutbox.Scanner) error {
+		var text string
+		err := scan(&text)
+		all = append(all, text)
 		return err
-	}, `SELECT state FROM outbox_refund ORDER BY id`)
+	}, statement, args...)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return strings.Join(states, " ")
+	return all
+}
+
+// states returns the states of the refunds, in order.
+func (s *system) states() string {
+	s.t.Helper()
+	return strings.Join(s.texts(`SELECT state FROM outbox_refund ORDER BY id`), " ")
 }
 
 // decisions returns who decided what, in order.
 func (s *system) decisions() string {
 	s.t.Helper()
-	var all []string
-	err := s.db.query(s.t.Context(), func(scan scanner) error {
-		var row int64
-		var who, what, note string
-		err := scan(&row, &who, &what, &note)
-		all = append(all, fmt.Sprintf("%d %s: %s (%s)", row, who, what, note))
-		return err
-	}, `SELECT refund, who, what, note FROM outbox_decision ORDER BY id`)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return strings.Join(all, "; ")
+	return strings.Join(s.texts(`SELECT refund || ' ' || who || ': ' || what || ' (' || note || ')' FROM outbox_decision ORDER BY id`), "; ")
 }
 
 // start starts a worker.
@@ -62,34 +55,47 @@ func (s *system) requests() int { return s.engine.RequestCount(sandbox.Refunds) 
 
 const one = `{"refund_id":"rf_1","amount":10150,"currency":"USD"}`
 
+// kill kills a worker, which is taken for dead at once, as if it had been for a while.
+func (s *system) kill(cmd *exec.Cmd, wait func() program.Result) {
+	s.t.Helper()
+	cmd.Process.Kill()
+	wait()
+	s.set(`DELETE FROM outbox_worker`)
+	s.set(`UPDATE ` + s.jobTable() + ` SET attempted_at = '2026-01-01 00:00:00' WHERE state = 'running'`)
+}
+
 // jobs counts River's jobs of a state.
 func (s *system) jobs(state rivertype.JobState) int {
 	s.t.Helper()
-	q, err := s.db.queue(&river.Config{})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	list, err := q.JobList(s.t.Context(), river.NewJobListParams().States(state).First(1000))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return len(list.Jobs)
+	return len(s.texts(`SELECT kind FROM `+s.jobTable()+` WHERE state = $1`, string(state)))
 }
 
-// age makes all markers old enough for a decision.
+func (s *system) jobTable() string {
+	if s.at == nil { // PostgreSQL
+		return refundoutbox.Schema + ".river_job"
+	}
+	return "river_job"
+}
+
+// age makes all requests old enough for a decision.
 func (s *system) age() {
 	s.t.Helper()
-	if _, err := s.db.exec(s.t.Context(), `UPDATE outbox_refund SET sent_at = '2026-01-01T00:00:00.000Z' WHERE state = 'unknown'`); err != nil {
+	s.set(`UPDATE outbox_refund SET sent_at = '2026-01-01T00:00:00.000Z', first_sent_at = '2026-01-01T00:00:00.000Z' WHERE sent_at <> ''`)
+}
+
+func (s *system) set(statement string, args ...any) {
+	s.t.Helper()
+	if _, err := s.db.Exec(s.t.Context(), statement, args...); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
 // token returns what is printed with the list of the chosen refunds.
-func (s *system) token(f filter) string {
+func (s *system) token(f refundoutbox.Filter) string {
 	s.t.Helper()
-	chosen, err := choose(s.t.Context(), s.db, &f)
+	chosen, err := refundoutbox.List(s.t.Context(), s.db, f)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return token(chosen)
+	return refundoutbox.Token(chosen)
 }

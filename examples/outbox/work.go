@@ -2,35 +2,25 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
-	"os"
+	"net/http"
+	"net/url"
 	"time"
 
-	"github.com/riverqueue/river"
-	"golang.org/x/time/rate"
-
 	"github.com/carddata/carddata-go/examples/internal/target"
+	"github.com/carddata/carddata-go/examples/outbox/refundoutbox"
+	"github.com/carddata/carddata-go/refunds"
 )
 
-const workUsage = `usage: outbox work [flags]
+const workUsage = `[flags]
 
 Submits what is enqueued, until Ctrl-C or SIGTERM. It then begins nothing further,
-and ends when the requests on the wire have their answers. A second signal ends it
+and ends when the requests on the wire have their outcomes. A second signal ends it
 at once, which leaves those refunds unknown.
-
-  -db FILE            the SQLite file, ` + defaultFile + `; one worker at a time works it
-  -concurrency N      requests in flight (16)
-  -rate N             most requests a second of this worker
-  -drain              ends when nothing is left that can be sent
-  -resubmit-unknown   sends refunds whose outcome is unknown again, without asking.
-                      It is your word that the service takes records with one
-                      refund_id as one refund, which its documentation does not
-                      say. Each time is logged as a decision
 
 CARDDATA_REFUND_URL names the service, and CARDDATA_REFUND_TOKEN a bearer
 credential, if it asks for one.
@@ -40,151 +30,92 @@ Exit code: 0 ended as asked; 1 failed; 2 usage or configuration.
 
 var settings = target.Settings{URL: "CARDDATA_REFUND_URL", Optional: []string{"CARDDATA_REFUND_TOKEN"}}
 
-type workFlags struct {
-	concurrency     int
-	rate            float64
-	drain, resubmit bool
-}
-
-func (p *process) work(ctx context.Context, args []string) (int, error) {
-	var at location
-	var f workFlags
-	flags := flag.NewFlagSet("outbox work", flag.ContinueOnError)
-	at.flag(flags)
-	flags.IntVar(&f.concurrency, "concurrency", 16, "")
-	flags.Float64Var(&f.rate, "rate", 0, "")
-	flags.BoolVar(&f.drain, "drain", false, "")
-	flags.BoolVar(&f.resubmit, "resubmit-unknown", false, "")
-	if code, ok := p.parse(flags, workUsage, args); !ok {
-		return code, nil
+func (p *process) work(ctx context.Context, args []string) error {
+	// River's warnings are about jobs, whose state does not count.
+	c := refundoutbox.Config{Log: slog.New(slog.NewTextHandler(lineWriter{p.stderr}, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	flags, file := newFlags("work")
+	flags.IntVar(&c.Concurrency, "concurrency", 16, "requests in flight")
+	flags.Float64Var((*float64)(&c.Rate), "rate", 0, "most requests a second of this worker; 0: any")
+	flags.BoolVar(&c.Drain, "drain", false, "end when nothing is left that can be sent")
+	flags.BoolVar(&c.Resubmit, "resubmit-unknown", false, `send a refund without a clear response again, without asking. It is your word
+that the service takes records with one refund_id as one refund, which its
+documentation does not say. Each time is logged as a decision`)
+	flags.Func("lookup", "ask `URL`"+`/ACCOUNT/REFUND_ID about unknown refunds. The documented interface has no
+such endpoint: see lookup in work.go for what one has to say`, func(text string) error {
+		base, err := url.Parse(text)
+		if err != nil || base.Host == "" {
+			return errors.New("this is no URL")
+		}
+		c.Resolver = &lookup{base}
+		return nil
+	})
+	flags.DurationVar(&c.ResolveAfter, "lookup-after", 5*time.Minute, "how long after the request, at least a minute")
+	if err := p.parse(flags, workUsage, args); err != nil {
+		return err
 	}
 	switch _, set := p.env(settings.URL); {
-	case flags.NArg() > 0:
-		return 0, target.Usage("outbox: work takes no arguments besides flags (-h helps)")
-	case f.concurrency < 1 || !(f.rate >= 0):
-		return 0, target.Usage("outbox: -concurrency must be at least 1, -rate not negative")
+	case c.Concurrency < 1 || !(c.Rate >= 0):
+		return target.Usage("outbox: -concurrency must be at least 1, -rate not negative")
+	case c.ResolveAfter < time.Minute:
+		return target.Usage("outbox: -lookup-after must be at least a minute: until then the request can still leave")
 	case !set:
 		// A refund that a sandbox accepts would be lost.
-		return 0, target.Usage("outbox: %s is missing (demo has a sandbox)", settings.URL)
+		return target.Usage("outbox: %s is missing (demo has a sandbox)", settings.URL)
 	}
 	service, err := target.Open(p.stderr, p.env, settings)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer service.Close()
-	client, err := newClient(service.URL, service.Value("CARDDATA_REFUND_TOKEN"))
-	if err != nil {
-		return 0, err
+	options := service.Options()
+	if token := service.Value("CARDDATA_REFUND_TOKEN"); token != "" {
+		options = append(options, refunds.WithTokenSource(refunds.StaticToken(token)))
 	}
-	db, err := p.open(ctx, at)
-	if err != nil {
-		return 0, err
+	if c.Client, err = refunds.NewClient(service.URL, options...); err != nil {
+		return err
 	}
-	defer db.close()
-
-	w := &worker{name: workerName(), db: db, client: client, resubmit: f.resubmit, stopping: ctx}
-	w.breaker.say = func(format string, args ...any) {
-		fmt.Fprintln(p.stderr, target.Line(fmt.Sprintf(format, args...)))
-	}
-	w.limiter = rate.NewLimiter(rate.Inf, 1)
-	if f.rate > 0 {
-		// A burst of 1 never exceeds the rate, not even in the first second.
-		w.limiter = rate.NewLimiter(rate.Limit(f.rate), 1)
-	}
-	held, err := db.hold(ctx, w.name)
-	if err != nil {
-		return 0, err
-	}
-	defer held.release()
-	return 0, p.runQueue(ctx, w, held, &f)
-}
-
-// runQueue runs River until ctx ends or, with -drain, nothing is left.
-func (p *process) runQueue(ctx context.Context, w *worker, held lease, f *workFlags) error {
-	workers := river.NewWorkers()
-	river.AddWorker(workers, w)
-	q, err := w.db.queue(&river.Config{
-		ID:      w.name,
-		Logger:  slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Queues:  map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: f.concurrency}},
-		Workers: workers,
-		// Jobs are fetched at most this often, which bounds the throughput: the
-		// default of 100 ms makes it 160 a second with 16 workers.
-		FetchCooldown: 10 * time.Millisecond,
-		// How soon new jobs are seen where the database does not tell of them, as
-		// SQLite does not.
-		FetchPollInterval: 250 * time.Millisecond,
-		// No time-out of River's cuts off a request, or the writing down of its
-		// outcome: both have their own.
-		JobTimeout: -1,
-		// The default of an hour is how long a crash would hold refunds up. It must be
-		// longer than a job can take, pauses of the breaker included.
-		RescueStuckJobsAfter: 10 * time.Minute,
-	})
+	db, err := p.openChecked(ctx, *file, false)
 	if err != nil {
 		return err
 	}
-	r := &recovery{w, q, make(map[string]bool)}
-	if err := r.run(ctx); err != nil {
-		return err
-	}
-	// Ending with ctx would cut off the requests on the wire.
-	if err := q.Start(context.WithoutCancel(ctx)); err != nil {
-		return err
-	}
-	err = w.watch(ctx, p.stderr, held, r, f.drain)
-	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Minute)
-	defer cancel()
-	if ctx.Err() != nil {
-		fmt.Fprintln(p.stderr, "stopping when the requests on the wire have their answers")
-	}
-	return errors.Join(err, q.Stop(stopping))
+	defer db.Close()
+	return refundoutbox.Run(ctx, db, c)
 }
 
-// watch looks after dead workers, and returns when the work is to end.
-func (w *worker) watch(ctx context.Context, stderr io.Writer, held lease, r *recovery, drain bool) error {
-	recovery := time.NewTicker(5 * time.Second)
-	defer recovery.Stop()
-	look := time.NewTicker(200 * time.Millisecond)
-	defer look.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-recovery.C:
-			// Going on without a sign of life would have others doubt what this worker
-			// does. Whoever runs it starts it again.
-			if err := held.check(ctx); err != nil && ctx.Err() == nil {
-				return fmt.Errorf("outbox: the database is away: %w", err)
-			}
-			if err := r.run(ctx); err != nil && ctx.Err() == nil {
-				fmt.Fprintln(stderr, target.Line(err.Error()))
-			}
-		case <-look.C:
-			if !drain {
-				continue
-			}
-			if left, err := anyLeft(ctx, w.db); err != nil || !left {
-				return err
-			}
-		}
-	}
+// A lineWriter takes card numbers out of what is logged.
+type lineWriter struct{ io.Writer }
+
+func (w lineWriter) Write(p []byte) (int, error) {
+	_, err := fmt.Fprintln(w.Writer, target.Line(string(p[:max(0, len(p)-1)])))
+	return len(p), err
 }
 
-// anyLeft tells whether a refund is being sent, or can be.
-func anyLeft(ctx context.Context, db session) (left bool, err error) {
-	err = db.query(ctx, func(scan scanner) error { return scan(&left) }, `
-		SELECT EXISTS (SELECT 1 FROM outbox_refund AS this WHERE state = 'sending' OR state = 'pending' AND NOT EXISTS (
-			SELECT 1 FROM outbox_refund AS other
-			WHERE other.account = this.account AND other.refund_id = this.refund_id AND other.state = 'unknown'))`)
-	return left, err
-}
+// lookup is a resolver for whoever has an endpoint for GET URL/ACCOUNT/REFUND_ID. It
+// says {"found": true, "amount": 10150, "currency": "USD"}, or {"found": false} if
+// the refund never came, each with status 200. Anything else, such as a proxy's 404,
+// is asked again later.
+type lookup struct{ base *url.URL }
 
-// workerName tells workers apart, also those before and after a restart.
-func workerName() string {
-	host, err := os.Hostname()
+func (l *lookup) Resolve(ctx context.Context, account, refundID string) (found bool, amount int64, currency string, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.base.JoinPath(url.PathEscape(account), url.PathEscape(refundID)).String(), nil)
 	if err != nil {
-		host = "worker"
+		return false, 0, "", err
 	}
-	return fmt.Sprintf("%s-%08x", host, rand.Uint32())
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false, 0, "", fmt.Errorf("lookup: %w", err.(*url.Error).Err) // without the URL
+	}
+	defer resp.Body.Close()
+	var record struct {
+		Found    *bool  `json:"found"`
+		Amount   int64  `json:"amount"`
+		Currency string `json:"currency"`
+	}
+	if resp.StatusCode != http.StatusOK {
+		return false, 0, "", fmt.Errorf("lookup: status %d", resp.StatusCode)
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 64<<10)).Decode(&record); err != nil || record.Found == nil {
+		return false, 0, "", errors.New("lookup: the response does not say whether it was found")
+	}
+	return *record.Found, record.Amount, record.Currency, nil
 }

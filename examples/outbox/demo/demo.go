@@ -1,116 +1,121 @@
-package main
+// Package demo shows the outbox with a sandbox in place of the service. Nothing of
+// it is to be copied.
+package demo
 
 import (
-	"bytes"
 	"context"
-	"flag"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/carddata/carddata-go/examples/internal/target"
+	"github.com/carddata/carddata-go/examples/outbox/refundoutbox"
+	"github.com/carddata/carddata-go/examples/outbox/table"
 	"github.com/carddata/carddata-go/internal/sandbox"
 	"github.com/carddata/carddata-go/refunds"
 )
 
-const demoUsage = `usage: outbox demo [-dir DIR]
+// Usage is the help text.
+const Usage = `[-dir DIR]
 
 Books made-up refunds in a SQLite file, of which some transactions are rolled back,
 and works them against a sandbox that rejects some, answers 503 for others, and
 breaks connections before and after it recorded the refund. It kills its worker
-with SIGKILL and starts it again, three times, and then compares what it knows with
-what the sandbox recorded. DATABASE_URL is not used.
-
-  -dir DIR   where the database goes; a temporary directory
+with SIGKILL and starts it again, three times. Then it settles what is unknown by
+two reports of the sandbox, and what is unknown after that by a lookup, which the
+service does not have. At the end it compares what it knows with what the sandbox
+recorded. DATABASE_URL is not used.
 
 Exit code: 0 no refund was lost, made up or doubled; 1 failed; 2 usage.
 `
 
 const (
-	demoRefunds     = 2_000
-	demoTransaction = 5 // refunds that are booked together
-	demoKills       = 3
-	demoAccount     = "sandbox"
+	booked      = 2_000
+	transaction = 5 // refunds that are booked together
+	kills       = 3
+	account     = "sandbox"
 )
 
 // A demonstration is a run of the demo.
 type demonstration struct {
-	p      *process
-	db     database
-	file   string
-	engine *sandbox.Engine
-	url    string
-	random *rand.Rand
+	stdout, stderr io.Writer
+	db             *refundoutbox.Database
+	dir, file      string
+	engine         *sandbox.Engine
+	url            string
+	random         *rand.Rand
 }
 
-func (p *process) demo(ctx context.Context, args []string) (int, error) {
-	flags := flag.NewFlagSet("outbox demo", flag.ContinueOnError)
-	dir := flags.String("dir", "", "")
-	if code, ok := p.parse(flags, demoUsage, args); !ok {
-		return code, nil
-	}
-	if flags.NArg() > 0 {
-		return 0, target.Usage("outbox: demo takes no arguments besides -dir (-h helps)")
-	}
-	if *dir == "" {
-		made, err := os.MkdirTemp("", "carddata-outbox-")
-		if err != nil {
-			return 0, err
+// Run runs the demo. It fails if a refund was lost, made up or doubled.
+func Run(ctx context.Context, stdout, stderr io.Writer, dir string) (err error) {
+	kept := dir != ""
+	if !kept {
+		if dir, err = os.MkdirTemp("", "carddata-outbox-"); err != nil {
+			return err
 		}
-		*dir = made
+		defer os.RemoveAll(dir)
 	}
-	file := filepath.Join(*dir, defaultFile)
-	if _, err := os.Stat(file); err == nil {
-		return 0, target.Usage("outbox: %s exists: the demo wants a database of its own", file)
-	}
-	db, err := openSQLite(ctx, file)
+	file, err := filepath.Abs(filepath.Join(dir, "outbox.db")) // go -C runs elsewhere
 	if err != nil {
-		return 0, err
+		return err
 	}
-	defer db.close()
+	if _, err := os.Stat(file); err == nil {
+		return target.Usage("outbox: %s exists: the demo wants a database of its own", target.Path(file))
+	}
+	db, err := refundoutbox.OpenSQLite(ctx, file)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := db.Migrate(ctx); err != nil {
+		return err
+	}
 	engine := sandbox.New()
-	engine.Retain(10 * demoRefunds)
+	engine.Retain(10 * booked)
 	server, err := engine.ListenTCP("127.0.0.1:0")
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer server.Close()
-	fmt.Fprintf(p.stderr, "sandbox %s, database %s\n", server.URL(), target.Line(file))
-
-	d := &demonstration{p, db, file, engine, server.URL(), rand.New(rand.NewPCG(1, 2))}
-	if err := d.book(ctx); err != nil {
-		return 0, err
+	fmt.Fprintf(stderr, "sandbox %s, database %s\n", server.URL(), target.Path(file))
+	d := &demonstration{stdout, stderr, db, dir, file, engine, server.URL(), rand.New(rand.NewPCG(1, 2))}
+	for _, step := range []func(context.Context) error{d.book, d.work, d.settle, d.ask, d.compare} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
-	if err := d.work(ctx); err != nil {
-		return 0, err
+	if kept {
+		fmt.Fprintf(stdout, "\nlook around: go -C examples/outbox run . status -db %s\n", target.Path(file))
 	}
-	return d.report(ctx)
+	return nil
 }
 
 // book books refunds: each in one transaction with the business row that it is
 // for, here a booking.
 func (d *demonstration) book(ctx context.Context) error {
-	_, err := d.db.exec(ctx, `CREATE TABLE demo_booking (refund_id TEXT PRIMARY KEY, order_id TEXT NOT NULL)`)
-	if err != nil {
+	if _, err := d.db.Exec(ctx, `CREATE TABLE demo_booking (refund_id TEXT PRIMARY KEY, order_id TEXT NOT NULL)`); err != nil {
 		return err
 	}
-	errRolledBack := fmt.Errorf("the order could not be changed")
-	for first := 1; first <= demoRefunds; first += demoTransaction {
-		err := d.db.transact(ctx, func(tx transaction) error {
+	errRolledBack := errors.New("the order could not be changed")
+	for first := 1; first <= booked; first += transaction {
+		err := d.db.Transact(ctx, func(tx refundoutbox.Tx) error {
 			var records []*refunds.Refund
-			for n := first; n < first+demoTransaction; n++ {
-				r := demoRefund(n)
+			for n := first; n < first+transaction; n++ {
+				r := refund(n)
 				records = append(records, r)
-				if _, err := tx.exec(ctx, `INSERT INTO demo_booking (refund_id, order_id) VALUES ($1, $2)`,
+				if _, err := tx.Exec(ctx, `INSERT INTO demo_booking (refund_id, order_id) VALUES ($1, $2)`,
 					r.RefundID, r.AdditionalData.OrderID); err != nil {
 					return err
 				}
 			}
-			if _, err := store(ctx, tx, demoAccount, records, false); err != nil {
+			if _, err := refundoutbox.Enqueue(ctx, tx, account, records, false); err != nil {
 				return err
 			}
 			if d.random.IntN(10) == 0 {
@@ -125,7 +130,7 @@ func (d *demonstration) book(ctx context.Context) error {
 	return nil
 }
 
-func demoRefund(n int) *refunds.Refund {
+func refund(n int) *refunds.Refund {
 	r := &refunds.Refund{
 		RefundID:      fmt.Sprintf("rf_%05d", n),
 		Amount:        new(int64(100 + n*37%20_000)),
@@ -139,11 +144,11 @@ func demoRefund(n int) *refunds.Refund {
 }
 
 // fault says what befalls a request.
-func (d *demonstration) fault() sandbox.Fault {
+func (d *demonstration) fault(n int) sandbox.Fault {
 	refusal := func(status int, code string) sandbox.Fault {
 		return sandbox.Fault{Status: status, Body: `{"error":{"code":"` + code + `","message":"refused","details":{}}}`}
 	}
-	switch n := d.random.IntN(1000); {
+	switch {
 	case n < 50:
 		return sandbox.Fault{DropBefore: true}
 	case n < 100:
@@ -165,60 +170,45 @@ func (d *demonstration) fault() sandbox.Fault {
 // work runs workers, and kills all but the last when a share of the requests has
 // arrived at the sandbox.
 func (d *demonstration) work(ctx context.Context) error {
-	for range 2 * demoRefunds {
-		d.engine.Script(sandbox.Refunds, d.fault())
+	for range 2 * booked {
+		d.engine.Script(sandbox.Refunds, d.fault(d.random.IntN(1000)))
 	}
-	for kill := 1; kill <= demoKills; kill++ {
-		cmd, ended, err := d.start(ctx)
-		if err != nil {
-			return err
-		}
-		enough := kill * demoRefunds / (demoKills + 2)
-		for d.engine.RequestCount(sandbox.Refunds) < enough {
-			select {
-			case err := <-ended:
-				return fmt.Errorf("the worker ended by itself: %v", err)
-			case <-time.After(time.Millisecond):
+	for kill := 1; kill <= kills; kill++ {
+		enough := kill * booked / (kills + 2)
+		killing, end := context.WithCancel(ctx)
+		go func() {
+			for ; killing.Err() == nil && d.engine.RequestCount(sandbox.Refunds) < enough; time.Sleep(time.Millisecond) {
 			}
+			end() // which kills it
+		}()
+		_, err := d.outbox(killing, "work")
+		if end(); d.engine.RequestCount(sandbox.Refunds) < enough {
+			return fmt.Errorf("the worker ended by itself: %w", err)
 		}
-		if err := cmd.Process.Kill(); err != nil {
-			return err
-		}
-		<-ended
-		fmt.Fprintf(d.p.stderr, "killed the worker after %s requests\n", grouped(d.engine.RequestCount(sandbox.Refunds)))
+		fmt.Fprintf(d.stderr, "killed the worker after %s requests\n", table.Number(d.engine.RequestCount(sandbox.Refunds)))
 	}
-	_, ended, err := d.start(ctx)
-	if err != nil {
-		return err
-	}
-	return <-ended
+	_, err := d.outbox(ctx, "work", "-drain")
+	return err
 }
 
-// start starts a worker, in a process of its own.
-func (d *demonstration) start(ctx context.Context) (*exec.Cmd, <-chan error, error) {
+// outbox runs a command of this program, against the sandbox, and returns what it
+// says.
+func (d *demonstration) outbox(ctx context.Context, command string, args ...string) ([]byte, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, self, "work", "-drain", "-db", d.file)
-	for _, variable := range os.Environ() {
-		if !strings.HasPrefix(variable, "CARDDATA_") && !strings.HasPrefix(variable, "DATABASE_URL=") {
-			cmd.Env = append(cmd.Env, variable)
+	cmd := exec.CommandContext(ctx, self, append([]string{command, "-db", d.file}, args...)...)
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return strings.HasPrefix(variable, "CARDDATA_") || strings.HasPrefix(variable, "DATABASE_URL=")
+	})
+	cmd.Env = append(cmd.Env, "CARDDATA_REFUND_URL="+d.url)
+	said, err := cmd.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		if exit.ExitCode() == 3 { // something is to be looked at
+			return said, nil
 		}
+		err = fmt.Errorf("outbox %s: %w: %s", command, err, exit.Stderr)
 	}
-	cmd.Env = append(cmd.Env, settings.URL+"="+d.url)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		return nil, nil, err
-	}
-	ended := make(chan error, 1)
-	go func() {
-		err := cmd.Wait()
-		if err != nil {
-			err = fmt.Errorf("%w: %s", err, stderr.Bytes())
-		}
-		ended <- err
-	}()
-	return cmd, ended, nil
+	return said, err
 }

@@ -1,4 +1,4 @@
-package main
+package refundoutbox
 
 import (
 	"context"
@@ -6,59 +6,48 @@ import (
 	"testing"
 	"time"
 
-	"github.com/riverqueue/river"
-	"golang.org/x/time/rate"
-
 	"github.com/carddata/carddata-go/internal/sandbox"
 	"github.com/carddata/carddata-go/refunds"
 )
 
-func (s *system) client() *refunds.Client {
-	s.t.Helper()
-	client, err := newClient(s.vars[settings.URL], "")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return client
-}
+// An unnoticed context has a deadline that no timer has noticed, as after the
+// process was frozen.
+type unnoticed struct{ context.Context }
 
-// An unnoticed context has a deadline that no timer has noticed.
-type unnoticed struct {
-	context.Context
-	deadline time.Time
-}
-
-func (c unnoticed) Deadline() (time.Time, bool) { return c.deadline, true }
+func (unnoticed) Done() <-chan struct{} { return nil }
+func (unnoticed) Err() error            { return nil }
 
 // TestLateRequest: a request whose deadline has passed does not leave, on a new
 // connection and on a kept one, and is known not to have left.
 func TestLateRequest(t *testing.T) {
 	s := newSystem(t)
-	client := s.client()
 	submit := func(left time.Duration) error {
-		_, err := client.Submit(unnoticed{t.Context(), time.Now().Add(left)}, "acct", &refunds.Refund{RefundID: "a"}, refunds.WithMaxRetries(0))
+		ctx, cancel := withDeadline(t.Context(), time.Now().Add(left))
+		defer cancel()
+		later, stop := context.WithTimeout(unnoticed{ctx}, time.Minute)
+		defer stop()
+		_, err := s.w.Client.Submit(later, "acct", refund("a", 5), refunds.WithMaxRetries(0))
 		return err
 	}
 	for range 2 {
-		if err := submit(-time.Second); !errors.Is(err, refunds.ErrNotSent) || !errors.Is(err, errLate) {
+		if err := submit(-time.Second); !errors.Is(err, refunds.ErrNotSent) {
 			t.Errorf("late: %v", err)
 		}
 		if err := submit(time.Minute); err != nil {
 			t.Error(err)
 		}
 	}
-	if s.requests() != 2 {
-		t.Errorf("%d requests", s.requests())
+	if n := s.engine.RequestCount(sandbox.Refunds); n != 2 {
+		t.Errorf("%d requests", n)
 	}
 }
 
 // TestOldMarker: the deadline is that of the marker.
 func TestOldMarker(t *testing.T) {
 	s := newSystem(t)
-	w := &worker{client: s.client()}
-	c := &claim{account: "acct", content: []byte(one), marked: time.Now().Add(-submitTimeout)}
-	if o := w.send(t.Context(), c); o.state != pending || s.requests() != 0 {
-		t.Errorf("%+v, %d requests", o, s.requests())
+	c := &claim{account: "acct", content: []byte(`{"refund_id":"a"}`), marked: time.Now().Add(-submitTimeout)}
+	if o := s.w.send(t.Context(), c); o.event != eventUnsent || s.engine.RequestCount(sandbox.Refunds) != 0 {
+		t.Errorf("%+v", o)
 	}
 }
 
@@ -78,18 +67,5 @@ func TestLate(t *testing.T) {
 		if late(deadline, test.monotonic, test.wall) != test.late {
 			t.Errorf("%s: want %v", name, test.late)
 		}
-	}
-}
-
-// TestRefusedOnce: attempts that were not refused do not count.
-func TestRefusedOnce(t *testing.T) {
-	s := newSystem(t)
-	s.enqueue(one)
-	s.set(`UPDATE outbox_refund SET attempts = 50`)
-	s.engine.Script(sandbox.Refunds, sandbox.Fault{Status: 401})
-	w := &worker{db: s.db, client: s.client(), limiter: rate.NewLimiter(rate.Inf, 1), stopping: t.Context(), breaker: breaker{say: t.Logf}}
-	w.Work(t.Context(), &river.Job[submitArgs]{Args: submitArgs{Row: 1}})
-	if s.states() != pending || s.requests() != 1 {
-		t.Errorf("%s, %d requests", s.states(), s.requests())
 	}
 }

@@ -1,0 +1,177 @@
+package refundoutbox
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver"
+	"github.com/riverqueue/river/rivermigrate"
+	"github.com/riverqueue/river/rivertype"
+)
+
+// A Session runs statements. Both databases number their parameters $1, $2, ….
+type Session interface {
+	// Exec returns how many rows were changed.
+	Exec(ctx context.Context, statement string, args ...any) (int64, error)
+	// Query calls row for each row of the result.
+	Query(ctx context.Context, row func(scan Scanner) error, statement string, args ...any) error
+}
+
+// A Scanner copies the columns of a row, as sql.Rows.Scan does.
+type Scanner func(columns ...any) error
+
+// A Tx is a transaction, which takes a team's own rows, refunds and River's jobs
+// together. PostgresTx and SQLiteTx make one of the driver's.
+type Tx interface {
+	Session
+	insertJobs(ctx context.Context, jobs []river.InsertManyParams) error
+	// lock keeps other transactions from enqueueing records with these names.
+	lock(ctx context.Context, names []string) error
+}
+
+// A Database holds the refunds and River's queue. As a Session, each statement is a
+// transaction of its own.
+type Database struct {
+	Session
+	schema     string // of River's tables; "": they are where the others are
+	insert     any    // River's client of transactions
+	newQueue   func(*river.Config) (queue, error)
+	tables     migrator
+	migrations *goose.Provider
+	transact   func(ctx context.Context, f func(Tx) error) error
+	inTurn     func(ctx context.Context, f func() error) error // one program at a time
+	close      func()
+}
+
+// A migrator is River's, whatever its transactions are.
+type migrator interface {
+	Migrate(ctx context.Context, direction rivermigrate.Direction, opts *rivermigrate.MigrateOpts) (*rivermigrate.MigrateResult, error)
+	AllVersions() []rivermigrate.Migration
+	ExistingVersions(ctx context.Context) ([]rivermigrate.Migration, error)
+}
+
+// A queue is River's client of a worker, whatever its transactions are.
+type queue interface {
+	Start(ctx context.Context) error
+	Stop(ctx context.Context) error
+	QueueGet(ctx context.Context, name string) (*rivertype.Queue, error)
+	QueuePause(ctx context.Context, name string, opts *river.QueuePauseOpts) error
+	QueueResume(ctx context.Context, name string, opts *river.QueuePauseOpts) error
+}
+
+// The migrations of this program's own tables. River's tables have migrations of
+// their own.
+//
+//go:embed migrations
+var files embed.FS
+
+// ErrTables is what Check returns when the tables are not those of this program.
+var ErrTables = errors.New("outbox: the tables")
+
+// quiet takes what River logs about migrations.
+var quiet = slog.New(slog.DiscardHandler)
+
+// open prepares what both databases do by River's driver and goose's dialect.
+func open[TTx any](d *Database, driver riverdriver.Driver[TTx], db *sql.DB, dialect goose.Dialect) error {
+	d.newQueue = func(config *river.Config) (queue, error) {
+		config.Schema = d.schema
+		return river.NewClient(driver, config)
+	}
+	own, err := fs.Sub(files, "migrations/"+string(dialect))
+	if err == nil {
+		d.migrations, err = goose.NewProvider(dialect, db, own, goose.WithTableName("outbox_migration"), goose.WithDisableGlobalRegistry(true))
+	}
+	if err == nil {
+		d.insert, err = river.NewClient(driver, &river.Config{Schema: d.schema, Logger: quiet})
+	}
+	if err == nil {
+		d.tables, err = rivermigrate.New(driver, &rivermigrate.Config{Schema: d.schema, Logger: quiet})
+	}
+	return err
+}
+
+// Close closes the connections.
+func (d *Database) Close() { d.close() }
+
+// Migrate creates the tables, or brings them up to date: River's, and then this
+// program's.
+func (d *Database) Migrate(ctx context.Context) error {
+	return d.inTurn(ctx, func() error {
+		if d.schema != "" {
+			if _, err := d.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS `+d.schema); err != nil {
+				return err
+			}
+		}
+		if _, err := d.tables.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
+			return fmt.Errorf("outbox: migrate the tables of River: %w", err)
+		}
+		if _, err := d.migrations.Up(ctx); err != nil {
+			return fmt.Errorf("outbox: migrate: %w", err)
+		}
+		return nil
+	})
+}
+
+// Check fails with ErrTables unless the tables are those of this program. It
+// changes nothing.
+func (d *Database) Check(ctx context.Context) error {
+	sources := d.migrations.ListSources()
+	var found int64
+	err := d.Query(ctx, func(scan Scanner) error { return scan(&found) }, `SELECT COALESCE(MAX(version_id), 0) FROM outbox_migration`)
+	switch want := sources[len(sources)-1].Version; {
+	case err != nil:
+		return fmt.Errorf("%w are missing, or of a version before migrations were numbered: run outbox migrate (%w)", ErrTables, err)
+	case found < want:
+		return fmt.Errorf("%w have version %d, and this program needs %d: run outbox migrate", ErrTables, found, want)
+	case found > want:
+		return fmt.Errorf("%w have version %d, and this program knows %d: run a newer one", ErrTables, found, want)
+	}
+	made, err := d.tables.ExistingVersions(ctx)
+	if err == nil && len(made) < len(d.tables.AllVersions()) {
+		err = fmt.Errorf("%w of River are not up to date: run outbox migrate", ErrTables)
+	}
+	return err
+}
+
+// Transact commits what f did, unless f returns an error.
+func (d *Database) Transact(ctx context.Context, f func(Tx) error) error { return d.transact(ctx, f) }
+
+// river is the full name of one of River's tables.
+func (d *Database) river(table string) string {
+	if d.schema == "" {
+		return table
+	}
+	return d.schema + "." + table
+}
+
+// all returns the rows of a result, whose columns are copied to where columns points.
+func all[T any](ctx context.Context, db Session, columns func(*T) []any, statement string, args ...any) (found []T, err error) {
+	err = db.Query(ctx, func(scan Scanner) error {
+		var row T
+		err := scan(columns(&row)...)
+		found = append(found, row)
+		return err
+	}, statement, args...)
+	return found, err
+}
+
+// only is the columns of a result that has one.
+func only[T any](value *T) []any { return []any{value} }
+
+// Times are text in both databases: they sort, and are read without a tool.
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+func timeText(t time.Time) string { return t.UTC().Format(timeLayout) }
+
+func parseTime(text string) time.Time {
+	t, _ := time.Parse(timeLayout, text)
+	return t
+}

@@ -1,0 +1,132 @@
+package refundoutbox
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// aliveEvery is how often a worker says that it lives.
+	aliveEvery = 3 * time.Second
+	// deadAfter is how long a worker has not said so when others take it for dead.
+	deadAfter = 20 * time.Second
+)
+
+// live says that the worker lives, until die is called.
+func (w *worker) live(ctx context.Context) (die func(), err error) {
+	exec := func(statement string, args ...any) error {
+		ctx, cancel := context.WithTimeout(ctx, deadAfter)
+		defer cancel()
+		_, err := w.db.Exec(ctx, statement, args...)
+		return err
+	}
+	say := func() error {
+		return exec(`INSERT INTO outbox_worker (name, seen_at) VALUES ($1, $2)
+			ON CONFLICT (name) DO UPDATE SET seen_at = excluded.seen_at`, w.name, timeText(time.Now()))
+	}
+	if err := say(); err != nil {
+		return nil, err
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for every := time.Tick(aliveEvery); ; {
+			select {
+			case <-every:
+				if err := say(); err != nil {
+					w.Log.Warn("the worker cannot say that it lives", "error", err)
+				}
+			case <-stop:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(stop)
+		<-stopped
+		// If it fails, others find out by themselves.
+		exec(`DELETE FROM outbox_worker WHERE name = $1 OR seen_at <= $2`, w.name, alive())
+	}, nil
+}
+
+// living are the workers that are not taken for dead.
+const living = `SELECT name FROM outbox_worker WHERE seen_at > $1`
+
+// alive is when a worker that lives was seen last, at the earliest.
+func alive() string { return timeText(time.Now().Add(-deadAfter)) }
+
+// recover makes the markers of dead workers unknown, gives jobs to the refunds that
+// have none, and asks the resolver.
+func (w *worker) recover(ctx context.Context) error {
+	if err := w.bury(ctx); err != nil {
+		return err
+	}
+	if err := w.adopt(ctx); err != nil {
+		return err
+	}
+	return w.resolve(ctx)
+}
+
+// bury makes the markers of dead workers unknown, and those that their worker should
+// have dealt with.
+func (w *worker) bury(ctx context.Context) error {
+	// What is sent again by itself is so only when the request of its marker cannot
+	// leave any more: the worker may only be frozen.
+	doubtable := time.Now()
+	if w.Resubmit {
+		doubtable = doubtable.Add(-submitTimeout)
+	}
+	// In one order, as two workers that bury the same one would deadlock.
+	markers, err := all(ctx, w.db, func(c *claim) []any { return []any{&c.row, &c.attempt} }, `
+		SELECT id, attempts FROM outbox_refund WHERE state = 'sending' AND sent_at <= $2
+		AND (sent_at <= $3 OR worker <> $4 AND worker NOT IN (`+living+`)) ORDER BY id`,
+		alive(), timeText(doubtable), timeText(time.Now().Add(-staleAfter)), w.name)
+	if err != nil || len(markers) == 0 {
+		return err
+	}
+	return w.db.Transact(ctx, func(tx Tx) error {
+		for _, c := range markers {
+			if err := w.doubt(ctx, tx, &c, workerEnded); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// nothingBefore tells of this refund that no other of its refund_id waits for a
+// decision.
+const nothingBefore = `NOT EXISTS (
+	SELECT 1 FROM outbox_refund AS other WHERE other.account = this.account AND other.refund_id = this.refund_id
+	AND other.id <> this.id AND other.state IN ('unknown', 'absent'))`
+
+// orphans are the pending refunds that no job will send, and that nothing of their
+// refund_id stands before: after a decision, or because a backup was restored, or a
+// person deleted a job. A job that began before a time does not count: River leaves
+// the jobs of dead workers for long.
+func (d *Database) orphans() string {
+	return `SELECT id FROM outbox_refund AS this WHERE state = 'pending' AND ` + nothingBefore + `
+		EXCEPT SELECT CAST(args->>'row' AS BIGINT) FROM ` + d.river("river_job") + `
+		WHERE kind = $1 AND finalized_at IS NULL AND (state <> 'running' OR attempted_at > $2)`
+}
+
+// riverTime writes a time as River's tables have it in SQLite, and as PostgreSQL
+// reads it.
+func riverTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
+
+// adopt gives jobs to the refunds that have none.
+func (w *worker) adopt(ctx context.Context) error {
+	const most = 5000
+	for {
+		rows, err := all(ctx, w.db, only[int64], w.db.orphans()+` ORDER BY 1 LIMIT $3`,
+			submitArgs{}.Kind(), riverTime(time.Now().Add(-deadAfter)), most)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		w.Log.Warn("pending refunds had no job, and get one", "refunds", len(rows))
+		err = w.db.Transact(ctx, func(tx Tx) error { return insertJobs(ctx, tx, rows) })
+		if err != nil || len(rows) < most {
+			return err
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package refundoutbox
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/carddata/carddata-go/internal/sandbox"
+)
+
+func row(line int, account, id string, amount int64, currency string) ReportRow {
+	return ReportRow{Line: line, Account: account, RefundID: id, Amount: &amount, Currency: currency}
+}
+
+// unknowns makes refunds with the ids unknown.
+func (s *system) unknowns(ids ...string) {
+	s.t.Helper()
+	for _, id := range ids {
+		s.enqueue(refund(id, 5))
+		s.set(`UPDATE outbox_refund SET state = 'unknown', attempts = 1, doubtful = 1, first_sent_at = $1, sent_at = $1 WHERE state = 'pending'`,
+			timeText(time.Now().Add(-time.Hour)))
+	}
+}
+
+func (s *system) compare(r *Report) *Plan {
+	s.t.Helper()
+	p, err := Compare(s.t.Context(), s.db, r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return p
+}
+
+func (s *system) apply(p *Plan) {
+	s.t.Helper()
+	if n, err := p.Apply(s.t.Context(), s.db, Decision{Who: "ann"}); err != nil || n != p.Changes() {
+		s.t.Fatalf("%d of %d changes, %v", n, p.Changes(), err)
+	}
+}
+
+// TestReport: what is in a complete report becomes accepted, and what is not becomes
+// absent, which is sent again only when a second complete report does not have it.
+func TestReport(t *testing.T) {
+	s := newSystem(t)
+	s.unknowns("a", "b")
+	first := &Report{ID: "1", Until: time.Now().Add(-10 * time.Minute), Rows: []ReportRow{row(2, "acct", "a", 5, "EUR")}}
+	p := s.compare(first)
+	if p.Found != 1 || p.NotFound != 1 || len(p.Differences) != 0 {
+		t.Errorf("%+v", p)
+	}
+	s.check("unknown unknown")
+	s.apply(p)
+	s.check("accepted absent")
+	if s.log() != "found not found" {
+		t.Error(s.log())
+	}
+	for name, again := range map[string]*Report{
+		"the same report":            {ID: "1", Until: time.Now(), Resubmit: true, Rows: first.Rows},
+		"an older one":               {ID: "2", Until: time.Now().Add(-time.Hour + 2*time.Minute), Resubmit: true, Rows: first.Rows},
+		"not complete":               {ID: "2", Rows: first.Rows},
+		"complete from a later time": {ID: "2", From: time.Now().Add(-time.Minute), Until: time.Now(), Resubmit: true, Rows: first.Rows},
+	} {
+		if p := s.compare(again); p.Changes() != 0 {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+	second := &Report{ID: "2", Until: time.Now(), Rows: first.Rows}
+	if p := s.compare(second); p.Changes() != 0 || p.AbsentTwice != 1 {
+		t.Errorf("%+v", p)
+	}
+	second.Resubmit = true
+	s.apply(s.compare(second))
+	s.check("accepted pending")
+	s.attempt(2, sandbox.Fault{Status: 409})
+	s.check("accepted unknown")
+}
+
+// TestReportComesLater: a refund that was declared absent, or is to be sent again, and
+// that a later report has.
+func TestReportComesLater(t *testing.T) {
+	s := newSystem(t)
+	s.unknowns("a", "b")
+	s.apply(s.compare(&Report{ID: "1", Until: time.Now().Add(-time.Minute), Rows: []ReportRow{row(1, "acct", "b", 5, "EUR")}}))
+	s.check("absent accepted")
+	second := &Report{ID: "2", Until: time.Now(), Rows: []ReportRow{row(1, "acct", "a", 5, "EUR"), row(2, "acct", "b", 5, "EUR")}}
+	s.apply(s.compare(second))
+	s.check("accepted accepted")
+	s.unknowns("c")
+	s.decide(Unknown, DecideResubmit)
+	s.apply(s.compare(&Report{ID: "3", Rows: []ReportRow{row(1, "acct", "c", 5, "EUR")}}))
+	s.check("accepted accepted accepted")
+}
+
+// TestReportDifferences: every row that does not fit is told, and changes nothing of
+// its refund.
+func TestReportDifferences(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		rows []ReportRow
+		want string // the differences
+		left string // the state of "a", with "b" in the report
+	}{
+		{"amount", []ReportRow{row(2, "acct", "a", 6, "EUR")}, "2 1 the amount differs: 6 EUR there, 5 EUR here", "unknown"},
+		{"no amount", []ReportRow{{Line: 2, Account: "acct", RefundID: "a", Currency: "EUR"}}, "2 1 the amount differs: unset EUR there, 5 EUR here", "unknown"},
+		{"currency", []ReportRow{row(2, "acct", "a", 5, "USD")}, "2 1 the currency differs: 5 USD there, 5 EUR here", "unknown"},
+		{"account", []ReportRow{row(2, "other", "a", 5, "EUR")}, "2 1 the refund has another account here", "unknown"},
+		{"unreadable", []ReportRow{{Line: 2, RefundID: "a", Err: fmt.Errorf("amount is no JSON")}}, "2 1 amount is no JSON", "unknown"},
+		{"unreadable altogether", []ReportRow{{Line: 2, Err: fmt.Errorf("the line is not UTF-8")}}, "2 0 the line is not UTF-8", "absent"},
+		{"unknown id", []ReportRow{row(2, "acct", "z", 5, "EUR")}, "2 0 no such refund here", "absent"},
+		{"twice", []ReportRow{row(2, "acct", "a", 5, "EUR"), row(3, "acct", "a", 5, "EUR")},
+			"3 1 repeats line 2: the service has the refund twice, or the report is wrong", "accepted"},
+		{"twice with two amounts", []ReportRow{row(2, "acct", "a", 5, "EUR"), row(3, "acct", "a", 6, "EUR")},
+			"3 1 repeats line 2: the service has the refund twice, or the report is wrong", "unknown"},
+	} {
+		s := newSystem(t)
+		s.unknowns("a", "b")
+		p := s.compare(&Report{ID: "1", Until: time.Now(), Rows: append(test.rows, row(9, "acct", "b", 5, "EUR"))})
+		var told []string
+		for _, d := range p.Differences {
+			told = append(told, fmt.Sprintf("%d %d %s", d.Line, d.Row, d.What))
+		}
+		if strings.Join(told, "; ") != test.want {
+			t.Errorf("%s: told %q, want %q", test.name, told, test.want)
+		}
+		s.apply(p)
+		s.check(test.left + " accepted")
+	}
+}
+
+// TestReportAgainstSettled: a report that contradicts what is settled here is told of.
+func TestReportAgainstSettled(t *testing.T) {
+	s := newSystem(t)
+	s.unknowns("a", "b", "c", "d")
+	s.set(`UPDATE outbox_refund SET state = 'accepted' WHERE refund_id IN ('a', 'b', 'd')`)
+	s.set(`UPDATE outbox_refund SET state = 'rejected' WHERE refund_id = 'c'`)
+	s.enqueue(refund("e", 5))
+	p := s.compare(&Report{ID: "1", Until: time.Now(), Rows: []ReportRow{row(1, "acct", "b", 6, "EUR"), row(2, "acct", "c", 5, "EUR"), row(3, "acct", "d", 5, "EUR"), row(4, "acct", "e", 5, "EUR")}})
+	var told []string
+	for _, d := range p.Differences {
+		told = append(told, fmt.Sprintf("%d %d %s", d.Line, d.Row, d.What))
+	}
+	want := []string{
+		"0 1 accepted here, and the report does not have it", "1 2 the amount differs: 6 EUR there, 5 EUR here",
+		"2 3 the service has it, and it is rejected here",
+	}
+	if strings.Join(told, "\n") != strings.Join(want, "\n") || p.Changes() != 1 || p.Agreed != 1 {
+		t.Errorf("%+v", p)
+	}
+	// A pending one was sent before a backup was restored.
+	s.apply(p)
+	s.check("accepted accepted rejected accepted accepted")
+}
+
+// TestReportAccounts: one refund_id of two accounts are two refunds.
+func TestReportAccounts(t *testing.T) {
+	s := newSystem(t)
+	s.unknowns("a")
+	s.set(`UPDATE outbox_refund SET account = 'other'`)
+	s.unknowns("a")
+	p := s.compare(&Report{ID: "1", Until: time.Now(), Rows: []ReportRow{row(1, "other", "a", 5, "EUR")}})
+	if len(p.Differences) != 0 {
+		t.Errorf("%+v", p)
+	}
+	s.apply(p)
+	s.check("accepted absent")
+}
+
+// TestReportUnusable: a report that would make everything absent.
+func TestReportUnusable(t *testing.T) {
+	s := newSystem(t)
+	for _, r := range []*Report{{Until: time.Now()}, {Until: time.Now().Add(time.Hour), Rows: []ReportRow{row(1, "acct", "a", 5, "EUR")}}} {
+		if _, err := Compare(t.Context(), s.db, r); err == nil {
+			t.Errorf("%+v is taken", r)
+		}
+	}
+}
+
+// TestPlanToken: it changes with what it would do.
+func TestPlanToken(t *testing.T) {
+	s := newSystem(t)
+	s.unknowns("a", "b")
+	report := &Report{ID: "1", Until: time.Now(), Rows: []ReportRow{row(1, "acct", "a", 5, "EUR")}}
+	token := s.compare(report).Token()
+	if s.compare(report).Token() != token {
+		t.Error("it changes by itself")
+	}
+	s.set(`UPDATE outbox_refund SET attempts = 2 WHERE refund_id = 'b'`)
+	if s.compare(report).Token() == token {
+		t.Error("it does not change with the refunds")
+	}
+}

@@ -1,0 +1,139 @@
+//go:build !nosqlite
+
+package refundoutbox
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riversqlite"
+	_ "modernc.org/sqlite"
+)
+
+// OpenSQLite opens a file, and creates it if it is missing: then Migrate creates
+// the tables.
+func OpenSQLite(ctx context.Context, file string) (*Database, error) {
+	// WAL: readers and the writer do not wait for each other. FULL: a committed
+	// row also survives the loss of power, without which a marker could be lost
+	// while its request is not. Immediate transactions and a long wait: processes
+	// queue for the one writer in place of failing.
+	db, err := openFile(file, "_pragma=busy_timeout(30000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate")
+	if err != nil {
+		return nil, fmt.Errorf("outbox: %w", err)
+	}
+	d := &Database{Session: sqlSession{db}, close: func() { db.Close() }}
+	// River's migration would fail beside another, and so would the switch to WAL.
+	// A transaction in a second file ends with the process, also when that is killed.
+	d.inTurn = func(ctx context.Context, f func() error) error {
+		turns, err := openFile(file+".migrate", "_pragma=busy_timeout(30000)&_txlock=exclusive")
+		if err != nil {
+			return err
+		}
+		defer turns.Close()
+		turn, err := turns.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer turn.Rollback()
+		return f()
+	}
+	d.transact = func(ctx context.Context, f func(Tx) error) error {
+		began := time.Now()
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		// SQLite does not queue those who wait to write: they look again, every 100 ms
+		// in the end. Transactions in a tight loop, as of an enqueue, would keep a worker
+		// waiting for as long as they go on.
+		defer func() { time.Sleep(min(time.Since(began), 100*time.Millisecond)) }()
+		defer tx.Rollback()
+		if err := f(SQLiteTx(d, tx)); err != nil {
+			return err
+		}
+		return tx.Commit()
+	}
+	err = d.inTurn(ctx, func() error { return db.PingContext(ctx) })
+	if err == nil {
+		err = open(d, riversqlite.New(db), db, goose.DialectSQLite3)
+	}
+	if err != nil {
+		db.Close()
+		return nil, fmt.Errorf("outbox: %w", &fs.PathError{Op: "open", Path: file, Err: err})
+	}
+	return d, nil
+}
+
+// openFile opens a file that only its owner can read: refunds hold customers' data.
+// SQLite gives the files beside it the same mode.
+func openFile(name, parameters string) (*sql.DB, error) {
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	file.Close()
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: name}).EscapedPath()+"?"+parameters)
+	if err == nil {
+		// River's services run side by side, and SQLite takes one writer at a time:
+		// its driver asks for a single connection.
+		db.SetMaxOpenConns(1)
+	}
+	return db, err
+}
+
+type sqliteTx struct {
+	sqlSession
+	tx     *sql.Tx
+	insert *river.Client[*sql.Tx]
+}
+
+// SQLiteTx makes a Tx of a team's own transaction on a database of OpenSQLite.
+func SQLiteTx(d *Database, tx *sql.Tx) Tx {
+	return sqliteTx{sqlSession{tx}, tx, d.insert.(*river.Client[*sql.Tx])}
+}
+
+func (t sqliteTx) insertJobs(ctx context.Context, jobs []river.InsertManyParams) error {
+	_, err := t.insert.InsertManyFastTx(ctx, t.tx, jobs)
+	return err
+}
+
+// lock: the transaction is the only one that writes.
+func (t sqliteTx) lock(context.Context, []string) error { return nil }
+
+// A sqlSession runs statements on a *sql.DB or a *sql.Tx.
+type sqlSession struct {
+	on interface {
+		ExecContext(context.Context, string, ...any) (sql.Result, error)
+		QueryContext(context.Context, string, ...any) (*sql.Rows, error)
+	}
+}
+
+func (s sqlSession) Exec(ctx context.Context, statement string, args ...any) (int64, error) {
+	result, err := s.on.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+func (s sqlSession) Query(ctx context.Context, row func(Scanner) error, statement string, args ...any) error {
+	rows, err := s.on.QueryContext(ctx, statement, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return errors.Join(rows.Err(), rows.Close())
+}

@@ -1,0 +1,309 @@
+package refundoutbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/riverqueue/river"
+	"golang.org/x/time/rate"
+
+	"github.com/carddata/carddata-go/refunds"
+)
+
+const (
+	// submitTimeout is the age of a marker at which its request is over, or will
+	// never leave.
+	submitTimeout = time.Minute
+	// staleAfter is the age of a marker that is doubted, though its worker may live.
+	// If that one still tries to write the outcome down, it comes late.
+	staleAfter = 3 * time.Minute
+	// recoverEvery is how often a worker looks for what others left behind.
+	recoverEvery = 5 * time.Second
+)
+
+// Config says how a worker works.
+type Config struct {
+	Client       *refunds.Client
+	Concurrency  int           // requests in flight; 0: 16
+	Rate         rate.Limit    // most requests a second of this worker; 0: any
+	Drain        bool          // end when nothing is left that can be sent
+	Resubmit     bool          // the configuration's word: send again what has no clear response
+	Resolver     Resolver      // is asked about unknown refunds; nil: nobody is
+	ResolveAfter time.Duration // how long after their request, at least a minute; 0: five minutes
+	Log          *slog.Logger  // nil: slog.Default
+}
+
+// A worker sends refunds, one for each of River's jobs.
+type worker struct {
+	river.WorkerDefaults[submitArgs]
+	Config
+	name     string
+	db       *Database
+	limiter  *rate.Limiter
+	pause    pause
+	inFlight sync.Map        // the rows that a job of this worker deals with
+	stopping context.Context // ends when no further refund is to be begun
+}
+
+// Run works refunds until ctx ends, and then until the requests on the wire have
+// their outcomes, which are written down.
+func Run(ctx context.Context, db *Database, config Config) error {
+	if config.Concurrency == 0 {
+		config.Concurrency = 16
+	}
+	if config.Rate == 0 {
+		config.Rate = rate.Inf
+	}
+	if config.Log == nil {
+		config.Log = slog.Default()
+	}
+	host, _ := os.Hostname()
+	// The name tells workers apart, also those before and after a restart. A burst
+	// of 1 never exceeds the rate, not even in the first second.
+	w := &worker{Config: config, name: fmt.Sprintf("%s-%08x", host, rand.Uint32()), db: db,
+		limiter: rate.NewLimiter(config.Rate, 1), stopping: ctx}
+	die, err := w.live(context.WithoutCancel(ctx)) // also while it stops
+	if err != nil {
+		return err
+	}
+	defer die()
+	workers := river.NewWorkers()
+	river.AddWorker(workers, w)
+	q, err := db.newQueue(&river.Config{
+		ID:      w.name,
+		Logger:  config.Log,
+		Queues:  map[string]river.QueueConfig{Queue: {MaxWorkers: config.Concurrency}},
+		Workers: workers,
+		// Jobs are fetched at most this often, which bounds the throughput: the
+		// default of 100 ms makes it 160 a second with 16 workers.
+		FetchCooldown: 10 * time.Millisecond,
+		// How soon new jobs are seen where the database does not tell of them, as
+		// SQLite does not.
+		FetchPollInterval: 250 * time.Millisecond,
+		// No time-out of River's cuts off a request, or the writing down of its
+		// outcome: both have their own.
+		JobTimeout: -1,
+		// The default of an hour is how long a crash would hold refunds up. It must be
+		// longer than a job can take.
+		RescueStuckJobsAfter: 10 * time.Minute,
+	})
+	if err != nil {
+		return err
+	}
+	w.pause.db, w.pause.queue, w.pause.log = db, q, config.Log
+	// Ending with ctx would cut off the requests on the wire.
+	if err := q.Start(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	err = w.watch(ctx)
+	if ctx.Err() != nil {
+		config.Log.Warn("stopping when the requests on the wire have their outcomes")
+	}
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Minute)
+	defer cancel()
+	return errors.Join(err, q.Stop(stopping))
+}
+
+// watch looks after dead workers and the pause, and returns when the work is to
+// end.
+func (w *worker) watch(ctx context.Context) error {
+	var next time.Time
+	for look := time.Tick(200 * time.Millisecond); ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-look:
+		}
+		w.pause.resume(ctx)
+		if began := time.Now(); began.After(next) {
+			if err := w.recover(ctx); err != nil && ctx.Err() == nil {
+				w.Log.Warn("recovery failed, and is tried again", "error", err)
+			}
+			// To look at a backlog of millions takes a while.
+			next = time.Now().Add(min(time.Minute, max(recoverEvery, 20*time.Since(began))))
+		}
+		if !w.Drain {
+			continue
+		}
+		var left bool // what is being sent, or can be
+		err := w.db.Query(ctx, func(scan Scanner) error { return scan(&left) }, `SELECT EXISTS (SELECT 1 FROM outbox_refund AS this
+			WHERE state = 'sending' OR state = 'pending' AND `+nothingBefore+`)`)
+		if err != nil || !left {
+			return err
+		}
+	}
+}
+
+// Work sends a refund, if it is still to be sent, and records what became of it.
+// River may run a job again whose end it did not see: the refund's state decides
+// what that means, and never the job's.
+func (w *worker) Work(ctx context.Context, job *river.Job[submitArgs]) error {
+	// All waiting comes before the marker: a worker that is killed while it waits
+	// leaves no doubt behind.
+	if err := w.limiter.Wait(w.stopping); err != nil {
+		return river.JobSnooze(0)
+	}
+	if _, busy := w.inFlight.LoadOrStore(job.Args.Row, true); busy {
+		return river.JobSnooze(time.Second)
+	}
+	err := w.attempt(ctx, job.Args.Row)
+	w.inFlight.Delete(job.Args.Row) // but not after a panic, which may leave a marker
+	return err
+}
+
+func (w *worker) attempt(ctx context.Context, row int64) error {
+	if wait := w.pause.enter(time.Now()); wait > 0 || w.stopping.Err() != nil {
+		return river.JobSnooze(wait)
+	}
+	c, err := take(ctx, w.db, row, w.name)
+	if err != nil || c == nil {
+		w.pause.leave(ctx, nil)
+		if err != nil {
+			return err // of the database: River tries again
+		}
+		return w.pass(ctx, row)
+	}
+	o := w.send(ctx, c)
+	w.pause.leave(ctx, &o)
+	w.record(ctx, c, o)
+	switch {
+	case o.event == eventRefused:
+		return river.JobCancel(errors.New(o.reason))
+	case o.event == eventUnsent, o.event == eventDoubted && w.Resubmit:
+		return river.JobSnooze(max(backoff(c.attempt), o.wait))
+	}
+	return nil
+}
+
+// pass deals with a refund that cannot be claimed.
+func (w *worker) pass(ctx context.Context, row int64) error {
+	var (
+		state   State
+		attempt int
+		worker  string // that marked it
+		first   bool   // nothing of the refund_id that waits for a decision stands before it
+	)
+	err := w.db.Query(ctx, func(scan Scanner) error { return scan(&state, &attempt, &worker, &first) },
+		`SELECT state, attempts, worker, `+nothingBefore+` FROM outbox_refund AS this WHERE id = $1`, row)
+	switch {
+	case err != nil:
+		return err
+	case state == Sending && worker == w.name:
+		// No other job of this worker has it: the marker was committed, and the database's
+		// acknowledgement got lost. Nothing was sent.
+		if _, err := move(ctx, w.db, row, attempt, Sending, eventUnsent, nil); err != nil {
+			return err
+		}
+		return river.JobSnooze(0)
+	case state == Sending:
+		return river.JobSnooze(5 * time.Second)
+	case state == Pending && first: // after another record of the refund_id
+		return river.JobSnooze(time.Second)
+	}
+	return nil // it is settled, or gets another job after a decision
+}
+
+// send sends the refund once. Repeating is left to the queue, so that a marker
+// stands for one request.
+func (w *worker) send(ctx context.Context, c *claim) outcome {
+	record := new(refunds.Refund)
+	decoder := json.NewDecoder(bytes.NewReader(c.content))
+	decoder.UseNumber() // for the numbers in metadata
+	if decoder.Decode(record) != nil {
+		return outcome{event: eventRefused, response: response{reason: "the content is gone"}}
+	}
+	ctx, cancel := withDeadline(ctx, c.marked.Add(submitTimeout))
+	defer cancel()
+	return judge(w.Client.Submit(ctx, c.account, record, refunds.WithMaxRetries(0)))
+}
+
+// record writes down what became of the refund, and does not give up before the
+// process ends: the response will not come again. Meanwhile nothing else is sent.
+func (w *worker) record(ctx context.Context, c *claim, o outcome) {
+	ctx = context.WithoutCancel(ctx)
+	err := w.recordOnce(ctx, c, o)
+	if err == nil {
+		return
+	}
+	w.pause.hold(1, err)
+	for ; err != nil; err = w.recordOnce(ctx, c, o) {
+		time.Sleep(time.Second)
+	}
+	w.pause.hold(-1, nil)
+}
+
+func (w *worker) recordOnce(ctx context.Context, c *claim, o outcome) error {
+	ctx, cancel := context.WithTimeout(ctx, submitTimeout)
+	defer cancel()
+	if o.event != eventDoubted || !w.Resubmit {
+		if done, err := move(ctx, w.db, c.row, c.attempt, Sending, o.event, &o.response); done || err != nil {
+			return err
+		}
+	}
+	return w.db.Transact(ctx, func(tx Tx) error {
+		if o.event == eventDoubted {
+			return w.doubt(ctx, tx, c, o)
+		}
+		return w.recordLate(ctx, tx, c, o)
+	})
+}
+
+// recordLate is for a worker that was taken for dead: its response is better than
+// doubt. If it says otherwise than somebody decided, that is for a person to look
+// at. If nobody decided, the marker was settled by this worker, which then lost
+// the database's acknowledgement.
+func (w *worker) recordLate(ctx context.Context, tx Tx, c *claim, o outcome) error {
+	late := Decision{w.name, lateResponse, string(o.event) + " " + o.reason}
+	for _, from := range []State{Unknown, Absent, Pending} {
+		if _, possible := find(from, o.event); !possible {
+			continue
+		}
+		done, err := move(ctx, tx, c.row, c.attempt, from, o.event, &o.response)
+		if err != nil {
+			return err
+		}
+		if done {
+			if err := note(ctx, tx, c.row, c.attempt, late); err != nil {
+				return err
+			}
+			return wake(ctx, tx, c.row)
+		}
+	}
+	decided, err := all(ctx, tx, only[Event], `SELECT what FROM outbox_decision WHERE refund = $1 AND attempt = $2
+		AND what NOT IN ($3, $4) ORDER BY id`, c.row, c.attempt, lateResponse, afterDecision)
+	if err != nil || len(decided) == 0 || o.event == eventUnsent || o.event == eventAccepted && decided[len(decided)-1] == DecideAccepted {
+		return err
+	}
+	late.What = afterDecision
+	return note(ctx, tx, c.row, c.attempt, late)
+}
+
+// workerEnded is the doubt about the marker of a dead worker.
+var workerEnded = outcome{event: eventDoubted, response: response{reason: "the worker ended"}}
+
+// doubt makes the outcome of an attempt unknown. If the configuration says so, the
+// refund is sent again; that decision is committed before it is acted upon.
+func (w *worker) doubt(ctx context.Context, tx Tx, c *claim, o outcome) error {
+	done, err := move(ctx, tx, c.row, c.attempt, Sending, o.event, &o.response)
+	if err != nil || !done || !w.Resubmit {
+		return err
+	}
+	if _, err := move(ctx, tx, c.row, c.attempt, Unknown, DecideResubmit, nil); err != nil {
+		return err
+	}
+	return note(ctx, tx, c.row, c.attempt, Decision{"configuration", DecideResubmit, "-resubmit-unknown after " + o.reason})
+}
+
+// backoff is the time until the next attempt.
+func backoff(attempt int) time.Duration {
+	d := min(5*time.Minute, time.Second<<min(attempt-1, 10))
+	return d/2 + rand.N(d/2)
+}
