@@ -96,7 +96,7 @@ func recall(ctx context.Context, answers []answer, o bins.BulkOptions, cache *bi
 		return err
 	}
 	loader, err := bins.NewLoader(client, bins.LoaderOptions{
-		Window: -1, Enhanced: o.Enhanced, Ranges: o.Ranges, Cache: cache,
+		Window: -1, Enhanced: o.Enhanced, Ranges: o.Ranges, Memory: cache,
 	})
 	if err != nil {
 		return err

@@ -41,7 +41,7 @@ func TestRecall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Cache = cache
+		o.Memory = cache
 		for card, want := range map[string]string{
 			"4111000000000000": "411100", "4111010000000000": "41110", "4111050000000000": "411105", "4111089999999999": "411105",
 			"4111099999999999": "411109", "4111234500000000": "41112345", "4111234600000000": "4111", "4111999999999999": "4111",
@@ -106,17 +106,6 @@ func TestLearn(t *testing.T) {
 		if got != test.want {
 			t.Errorf("%s in %s..%s (%v) is kept as %q, want %q", test.sent, test.low, test.high, test.ranges, got, test.want)
 		}
-	}
-}
-
-func TestProgressLine(t *testing.T) {
-	start := checkpoint{Input: 100, Totals: totals{Rows: 10, Seconds: 5}}
-	now := checkpoint{Input: 600, Totals: totals{Rows: 20_010, Distinct: 1234, Requests: 56, Seconds: 15}}
-	if got := progressLine(start, now, 1100); got != "20,010 rows, 1,234 distinct, 56 requests, 2,000 rows/s, 10s left" {
-		t.Error(got)
-	}
-	if got := progressLine(start, start, 1100); got != "10 rows, 0 distinct, 0 requests" {
-		t.Error(got)
 	}
 }
 

@@ -81,6 +81,16 @@ func values(columns []column, r *bins.Result) []any {
 	return all
 }
 
+// unanswered returns what a row gets that has no answer and stays in the output:
+// the reason as its error, and nothing else.
+func unanswered(columns []column, p *problem) []any {
+	all := make([]any, len(columns))
+	for i := range columns {
+		all[i] = columns[i].value(nil, "failed: "+p.kind+": "+target.Line(p.text))
+	}
+	return all
+}
+
 // cellText is a value in a CSV cell: empty where the service does not state it,
 // and JSON if it is an object or a list.
 func cellText(value any) (string, error) {

@@ -19,23 +19,33 @@ const (
 )
 
 // demo makes up an input, and has the run assume ranges: all its cards are card
-// numbers, of which hardly any occurs twice.
-func (c *config) demo(stderr io.Writer) error {
-	dir, err := os.MkdirTemp("", "carddata-bulk-")
-	if err != nil {
-		return err
+// numbers, of which hardly any occurs twice. Unless the command line names a
+// directory for them, remove takes the files away.
+func (c *config) demo(stderr io.Writer) (remove func(), err error) {
+	dir, remove := c.demoDir, func() {}
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "carddata-bulk-"); err != nil {
+			return remove, err
+		}
+		remove = func() {
+			if err := os.RemoveAll(dir); err != nil {
+				fmt.Fprintln(stderr, err)
+				return
+			}
+			fmt.Fprintf(stderr, "removed %s; -demo DIR keeps the files in DIR\n", target.Path(dir))
+		}
 	}
 	c.in, c.column, c.ranges = filepath.Join(dir, "transactions.csv"), "card", true
 	c.out = filepath.Join(dir, "enriched.csv")
 	c.failed = c.out + ".failed.csv"
-	fmt.Fprintf(stderr, "no -in: making up %s rows in %s\n", grouped(demoRows), target.Line(dir))
+	fmt.Fprintf(stderr, "no -in: making up %s rows in %s\n", grouped(demoRows), target.Path(dir))
 	file, err := os.OpenFile(c.in, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return err
+		return remove, target.Usage("bulk: -demo: %v", err)
 	}
 	w := bufio.NewWriter(file)
 	writeDemo(w, demoRows)
-	return errors.Join(w.Flush(), file.Close())
+	return remove, errors.Join(w.Flush(), file.Close())
 }
 
 // writeDemo writes the same rows every time. As in any shop, a few ranges have

@@ -41,14 +41,14 @@ func openPrivate(path string, existing bool) (*os.File, error) {
 		file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	}
 	if errors.Is(err, fs.ErrExist) {
-		return nil, target.Usage("bulk: %s exists: name another file", path)
+		return nil, target.Usage("bulk: %s exists: name another file", target.Path(path))
 	}
 	if err != nil {
 		return nil, err
 	}
 	info, err := file.Stat()
 	if err == nil && !isPrivate(info) {
-		err = target.Usage("bulk: %s is not yours alone (chmod 600): name another file", path)
+		err = target.Usage("bulk: %s is not yours alone (chmod 600): name another file", target.Path(path))
 	}
 	if err != nil {
 		file.Close()

@@ -19,7 +19,7 @@ func lockFile(file *os.File) error {
 			return nil
 		case syscall.EINTR:
 		case syscall.EWOULDBLOCK:
-			return target.Usage("bulk: another process is at work on this output: %s is locked", file.Name())
+			return target.Usage("bulk: another process is at work on this output: %s is locked", target.Path(file.Name()))
 		default:
 			return &fs.PathError{Op: "lock", Path: file.Name(), Err: err}
 		}

@@ -40,7 +40,10 @@ type row struct {
 }
 
 // A problem is why a row has no answer. Its text quotes nothing of the row.
-type problem struct{ kind, text string }
+type problem struct {
+	kind, text string
+	unreadable bool // no columns can be added to the row
+}
 
 // An input reads rows, and holds no more than one of them.
 type input struct {
@@ -57,8 +60,8 @@ type input struct {
 }
 
 // openInput returns the input, and what stands before the rows in the output.
-func openInput(file io.ReaderAt, size int64, f format) (*input, []byte, error) {
-	in := &input{format: f, line: 1, hash: sha256.New(), reader: bufio.NewReaderSize(io.NewSectionReader(file, 0, size), maxRow)}
+func openInput(from io.Reader, f format) (*input, []byte, error) {
+	in := &input{format: f, line: 1, hash: sha256.New(), reader: bufio.NewReaderSize(from, maxRow)}
 	begin, err := in.reader.Peek(3)
 	if err != nil && err != io.EOF {
 		return nil, nil, err
@@ -127,7 +130,7 @@ func (in *input) take(end func([]byte, bool) (int, *problem)) ([]byte, *problem,
 		}
 		if n, bad := end(text, all); n > 0 {
 			if n == maxRow && text[n-1] != '\n' {
-				return text, &problem{"too_long", "the row is longer than a row can be"}, in.skipLine()
+				return text, &problem{kind: "too_long", text: "the row is longer than a row can be", unreadable: true}, in.skipLine()
 			}
 			return in.consume(text[:n]), bad, nil
 		}

@@ -16,8 +16,9 @@ import (
 // row again; and a quote that is never closed does not bring the rest of the file
 // into memory. On sound input both read the same, as a fuzz test makes sure.
 type csvFormat struct {
-	column  string
-	columns []column
+	column    string
+	columns   []column
+	delimiter byte
 
 	index  int // of the card's field
 	fields int // in the header
@@ -30,13 +31,13 @@ func (f *csvFormat) begin(in *input) ([]byte, error) {
 	}
 	text, lineBreak := splitLineBreak(raw)
 	var names []string
-	for field := range csvFields(text) {
+	for field := range csvFields(text, f.delimiter) {
 		names = append(names, strings.TrimSpace(unquote(field)))
 	}
 	f.fields, f.index = len(names), slices.Index(names, f.column)
 	switch {
 	case f.index < 0:
-		return nil, target.Usage("bulk: line 1 of the input names no column %q (-column)", f.column)
+		return nil, f.noColumn(text)
 	case slices.Contains(names[f.index+1:], f.column):
 		return nil, target.Usage("bulk: line 1 of the input names the column %q twice", f.column)
 	}
@@ -49,9 +50,26 @@ func (f *csvFormat) begin(in *input) ([]byte, error) {
 		if slices.Contains(names, c.name) {
 			return nil, target.Usage("bulk: the input has a column %q already: rename the new one (-columns NAME=%s)", c.name, c.path)
 		}
-		head = append(append(head, ','), quote(c.name)...)
+		head = append(append(head, f.delimiter), f.quote(c.name)...)
 	}
 	return append(head, lineBreak...), nil
+}
+
+// delimiters are what a header is tried with that does not name the column.
+var delimiters = []struct {
+	character byte
+	name      string // for -delimiter
+}{{',', "','"}, {';', "';'"}, {'\t', "tab"}, {'|', "'|'"}}
+
+func (f *csvFormat) noColumn(header []byte) error {
+	for _, d := range delimiters {
+		for field := range csvFields(header, d.character) {
+			if d.character != f.delimiter && strings.TrimSpace(unquote(field)) == f.column {
+				return target.Usage("bulk: line 1 of the input names the column %q with another delimiter: give -delimiter %s", f.column, d.name)
+			}
+		}
+	}
+	return target.Usage("bulk: line 1 of the input names no column %q (-column)", f.column)
 }
 
 // end finds the line break that is not within quotes. A quote opens a field only
@@ -75,7 +93,7 @@ func (f *csvFormat) end(text []byte, all bool) (int, *problem) {
 				return brokenQuotes(text)
 			}
 			return i + 1, nil
-		case c == ',':
+		case c == f.delimiter:
 			state = start
 		case c == '"' && state != plain: // opens the field, or was doubled
 			state = quoted
@@ -98,19 +116,19 @@ func (f *csvFormat) end(text []byte, all bool) (int, *problem) {
 
 func brokenQuotes(text []byte) (int, *problem) {
 	n, _ := lineEnd(text, true)
-	return n, &problem{"broken_quotes", "the quotes in this line do not match"}
+	return n, &problem{kind: "broken_quotes", text: "the quotes in this line do not match", unreadable: true}
 }
 
 func (f *csvFormat) card(text []byte) (string, *problem) {
 	card, fields := "", 0
-	for field := range csvFields(text) {
+	for field := range csvFields(text, f.delimiter) {
 		if fields == f.index {
 			card = unquote(field)
 		}
 		fields++
 	}
 	if fields != f.fields {
-		return "", &problem{"ragged", "the row has more or fewer fields than the header"}
+		return "", &problem{kind: "ragged", text: "the row has more or fewer fields than the header", unreadable: true}
 	}
 	return card, nil
 }
@@ -122,20 +140,20 @@ func (f *csvFormat) enrich(out, text []byte, values []any) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(append(out, ','), quote(cell)...)
+		out = append(append(out, f.delimiter), f.quote(cell)...)
 	}
 	return out, nil
 }
 
 // csvFields yields the fields of a row whose quotes match, as they stand in it.
-func csvFields(text []byte) iter.Seq[[]byte] {
+func csvFields(text []byte, delimiter byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		begin, quoted := 0, false
 		for i, c := range text {
 			switch {
 			case c == '"':
 				quoted = !quoted // twice, where one is doubled
-			case c == ',' && !quoted:
+			case c == delimiter && !quoted:
 				if !yield(text[begin:i]) {
 					return
 				}
@@ -153,8 +171,13 @@ func unquote(field []byte) string {
 	return string(bytes.ReplaceAll(field[1:len(field)-1], []byte(`""`), []byte(`"`)))
 }
 
-func quote(field string) string {
-	if !strings.ContainsAny(field, "\",\r\n") && field == strings.TrimSpace(field) {
+// quote is for the files of this program, whose delimiter is a comma.
+func quote(field string) string { return comma.quote(field) }
+
+var comma = &csvFormat{delimiter: ','}
+
+func (f *csvFormat) quote(field string) string {
+	if !strings.ContainsAny(field, "\"\r\n") && strings.IndexByte(field, f.delimiter) < 0 && field == strings.TrimSpace(field) {
 		return field
 	}
 	return `"` + strings.ReplaceAll(field, `"`, `""`) + `"`
@@ -179,5 +202,5 @@ func (f *linesFormat) end(text []byte, all bool) (int, *problem) { return lineEn
 func (f *linesFormat) card(text []byte) (string, *problem) { return string(text), nil }
 
 func (f *linesFormat) enrich(out, text []byte, values []any) ([]byte, error) {
-	return (&csvFormat{}).enrich(out, []byte(quote(string(text))), values)
+	return comma.enrich(out, []byte(quote(string(text))), values)
 }

@@ -31,18 +31,18 @@ func (f *ndjsonFormat) card(text []byte) (string, *problem) {
 	var members map[string]json.RawMessage
 	switch {
 	case !utf8.Valid(text): // or decoding would replace the bytes, and ask for another card
-		return "", &problem{"not_utf8", "the line is not valid UTF-8"}
+		return "", &problem{kind: "not_utf8", text: "the line is not valid UTF-8", unreadable: true}
 	case json.Unmarshal(text, &members) != nil || members == nil:
-		return "", &problem{"not_json", "the line is no JSON object"}
+		return "", &problem{kind: "not_json", text: "the line is no JSON object", unreadable: true}
 	}
 	for _, c := range f.columns {
 		if _, ok := members[c.name]; ok {
-			return "", &problem{"member_exists", "the object has a member of a new column's name"}
+			return "", &problem{kind: "member_exists", text: "the object has a member of a new column's name", unreadable: true}
 		}
 	}
 	value, ok := members[f.field]
 	if !ok || string(value) == "null" {
-		return "", &problem{"empty", "the object does not state the card"}
+		return "", &problem{kind: "empty", text: "the object does not state the card"}
 	}
 	var card string
 	if json.Unmarshal(value, &card) == nil {
@@ -52,19 +52,23 @@ func (f *ndjsonFormat) card(text []byte) (string, *problem) {
 	if strings.Trim(string(value), "0123456789") == "" {
 		return string(value), nil
 	}
-	return "", &problem{"not_text", "the card is neither text nor digits"}
+	return "", &problem{kind: "not_text", text: "the card is neither text nor digits"}
 }
 
 // enrich leaves the line as it came, and puts members before its last brace.
 func (f *ndjsonFormat) enrich(out, text []byte, values []any) ([]byte, error) {
 	text = bytes.TrimRight(text, " \t\r")
 	out = append(out, text[:len(text)-1]...)
+	empty := bytes.HasSuffix(bytes.TrimRight(out, " \t"), []byte("{"))
 	for i, value := range values {
 		encoded, err := json.Marshal(value)
 		if err != nil {
 			return nil, err
 		}
-		out = append(append(out, ','), f.names[i]...)
+		if i > 0 || !empty {
+			out = append(out, ',')
+		}
+		out = append(out, f.names[i]...)
 		out = append(append(out, ':'), encoded...)
 	}
 	return append(out, '}'), nil

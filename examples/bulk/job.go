@@ -3,10 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"time"
 
 	"github.com/carddata/carddata-go/bins"
@@ -25,9 +25,7 @@ const saveEvery = 500 * time.Millisecond
 
 // A job is one run over an input.
 //
-// The input is read twice at the same time: ahead of the answers for the cards,
-// and with the answers for the rows that they belong to. Between the two lie up
-// to 32,768 rows, which would otherwise be held in memory.
+// The input is read ahead for the cards, and with the answers for their rows.
 type job struct {
 	config  *config
 	columns []column
@@ -39,28 +37,27 @@ type job struct {
 
 // enrich does what the command line says. The report is nil if the run did not
 // even begin.
-func enrich(ctx context.Context, c *config, service *target.Target, stderr io.Writer) (*report, error) {
+func enrich(ctx context.Context, c *config, service *target.Target, stdin io.Reader, stdout, stderr io.Writer) (*report, error) {
 	client, err := c.client(service)
 	if err != nil {
 		return nil, err
 	}
-	file, err := os.Open(c.in)
+	from, err := openSource(ctx, c.in, stdin)
 	if err != nil {
-		return nil, target.Usage("bulk: %v", err)
+		return nil, err
 	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return nil, target.Usage("bulk: the input must be a file: it is read twice at the same time")
-	}
+	defer from.close()
 	j := &job{config: c}
-	if err := j.open(file, info.Size()); err != nil {
+	if err := j.open(from, stdout); err != nil {
 		return nil, err
 	}
 	defer j.output.close()
 
 	saving := target.Every(saveEvery, j.output.saveIfNew)
-	showing := show(stderr, info.Size(), j.output.position)
+	showing := func() {}
+	if c.out != standard || !target.IsTerminal(stdout) { // which the rows have for themselves
+		showing = show(stderr, func() progress { return from.progress(j.output.position()) })
+	}
 	err = j.run(ctx, client)
 	showing()
 	saving()
@@ -71,7 +68,7 @@ func enrich(ctx context.Context, c *config, service *target.Target, stderr io.Wr
 }
 
 // open opens the input, twice, and the output, and finds where to go on.
-func (j *job) open(file io.ReaderAt, size int64) (err error) {
+func (j *job) open(from *source, stdout io.Writer) (err error) {
 	c := j.config
 	if j.columns, err = parseColumns(c.columns); err != nil {
 		return err
@@ -81,10 +78,10 @@ func (j *job) open(file io.ReaderAt, size int64) (err error) {
 		return err
 	}
 	var head []byte
-	if j.ahead, _, err = openInput(file, size, f); err != nil {
+	if j.ahead, _, err = openInput(from.ahead, f); err != nil {
 		return err
 	}
-	if j.rows, head, err = openInput(file, size, f); err != nil {
+	if j.rows, head, err = openInput(from.rows, f); err != nil {
 		return err
 	}
 	var lines []int
@@ -94,10 +91,11 @@ func (j *job) open(file io.ReaderAt, size int64) (err error) {
 		}
 	}
 	j.output, err = openOutput(c, settingsLine{
+		Version: stateVersion, Delimiter: c.delimiter, KeepFailed: c.keepFailed,
 		Column: c.column, Field: c.field, Lines: c.lines, Columns: c.columns, Failed: c.failed,
 		Enhanced: c.enhanced, Ranges: c.ranges, Prefix: c.prefix,
 		KeepSeparators: c.keepSeparators, Live: c.live, RetryFailed: digest(lines),
-	}, head)
+	}, head, stdout)
 	if err != nil {
 		return err
 	}
@@ -117,11 +115,10 @@ func (j *job) run(ctx context.Context, client *bins.Client) error {
 	o.Progress = j.output.progress
 	// A card that is unknown stays so for the run: no answer changes within it.
 	cache := bins.NewMemoryCache(bins.CacheOptions{Entries: cacheEntries, TTL: cacheTTL, NegativeTTL: cacheTTL})
-	o.Cache = cache
-	if err := recall(ctx, j.output.state.answers, o, cache); err != nil {
+	o.Memory = cache
+	if err := recall(ctx, j.output.state.take(), o, cache); err != nil {
 		return err
 	}
-	j.output.state.answers = nil
 	defer func() { j.output.conflicts(cache.Conflicts()) }()
 	for r, err := range client.LookupAll(ctx, j.cards(ctx), o) {
 		if r.Index < 0 {
@@ -170,7 +167,7 @@ func (j *job) nextGood(ctx context.Context) (row, error) {
 		case j.config.strict:
 			return row, strict(row, row.bad)
 		}
-		if err := j.output.reject(j.rows, row); err != nil {
+		if err := j.reject(row); err != nil {
 			return row, err
 		}
 	}
@@ -190,12 +187,21 @@ func (j *job) settle(ctx context.Context, r *bins.BulkResult, failed error) erro
 		return fmt.Errorf("line %d of the input changed while it was read", row.line)
 	case err != nil:
 		return err
+	case errors.Is(failed, bins.ErrSuspended):
+		// Nothing of this row or a later one is written: resuming asks for them again.
+		return fmt.Errorf("bulk: %w: it has failed for %s", errUnanswered, j.config.giveUp)
 	case failed != nil:
-		f := failureOf(failed)
+		p := failureOf(failed)
 		if j.config.strict {
-			return strict(row, &f.problem)
+			return strict(row, p)
 		}
-		return j.output.fail(j.rows, row, f, r.Reused)
+		if j.config.keepFailed {
+			if err := j.enrich(row, unanswered(j.columns, p)); err != nil {
+				return err
+			}
+			return j.output.keep(j.rows, row, j.text, p, r.Reused)
+		}
+		return j.output.fail(j.rows, row, p, r.Reused)
 	}
 	var a *answer
 	if !r.Reused {
@@ -203,9 +209,30 @@ func (j *job) settle(ctx context.Context, r *bins.BulkResult, failed error) erro
 			return err
 		}
 	}
-	if j.text, err = j.rows.format.enrich(j.text[:0], row.text, values(j.columns, &r.Result)); err != nil {
+	if err := j.enrich(row, values(j.columns, &r.Result)); err != nil {
 		return err
 	}
-	j.text = append(j.text, row.lineBreak...)
 	return j.output.succeed(j.rows, row, j.text, r, a)
+}
+
+// reject deals with a row for which nothing can be asked.
+func (j *job) reject(r row) error {
+	switch {
+	case j.config.keepFailed && !r.bad.unreadable:
+		if err := j.enrich(r, unanswered(j.columns, r.bad)); err != nil {
+			return err
+		}
+		return j.output.keep(j.rows, r, j.text, r.bad, false)
+	case j.output.failed == nil:
+		return fmt.Errorf("bulk: line %d: %s, and there is no -failed file for it", r.line, r.bad.text)
+	}
+	return j.output.reject(j.rows, r)
+}
+
+// enrich makes the text of a row in the output.
+func (j *job) enrich(r row, values []any) (err error) {
+	if j.text, err = j.rows.format.enrich(j.text[:0], r.text, values); err == nil {
+		j.text = append(j.text, r.lineBreak...)
+	}
+	return err
 }

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"golang.org/x/time/rate"
 
@@ -23,10 +25,19 @@ const usage = `usage: bulk -in FILE -out FILE [flags]
 
 Looks up the card of every row of a file and writes the rows with columns about
 the card appended. Killed at any moment, it goes on with -resume. Without -in, it
-makes up 200,000 rows and runs them against a sandbox.
+makes up 200,000 rows, runs them against a sandbox, and removes them.
+
+FILE may be "-", standard input or output. A suffix .gz or .zst says that a file
+is compressed, or is to be. With -out - there is nothing to resume, the report goes
+to standard error, and -failed or -keep-failed is needed.
+
+  -demo DIR      makes up the 200,000 rows in DIR, and leaves them there with what
+                 comes of them
 
 Input, by its extension unless a flag says so:
   -column NAME   CSV with a header; the column that holds the card ("card")
+  -delimiter C   the character between the fields of CSV, or "tab" (a comma; a tab
+                 for .tsv)
   -field NAME    NDJSON; the member that holds the card ("card")
   -lines         one card per line; the output is CSV
 
@@ -36,6 +47,9 @@ Output:
                  renames a column. The default is
                  ` + defaultColumns + `
   -failed FILE   rows without an answer, by line, with masked cards (OUT.failed.csv)
+  -keep-failed   rows without an answer stay in the output, with empty columns and
+                 the reason in the column "error"; only rows that can not be read
+                 go to the failed file
   -report FILE   the report as JSON, in place of an earlier one
   -resume        goes on where the same command ended. The files of a run are
                  refused without it
@@ -43,9 +57,9 @@ Output:
   -retry-failed FILE
                  takes only the rows of the input that a failed file names. The
                  output is a new one
-  -max-unanswered N
-                 ends, as if these rows had not been read, when N rows in a row
-                 have failed because the service did not answer (1000; 0 never)
+  -give-up DURATION
+                 how long the run pauses while the service fails, before it ends to be
+                 resumed (30m)
 
 Requests:
   -concurrency N  requests in flight (16)
@@ -62,7 +76,7 @@ Requests:
 CARDDATA_BIN_URL and CARDDATA_API_KEY name the service and the credential.
 Without both, a sandbox with invented data answers.
 
-Exit code: 0 every row has its answer, be it that the card is unknown; 1 failed;
+Exit code: 0 every row is in the output, be its card unknown; 1 failed;
 2 usage, configuration, or another process on the same output; 3 done, but for rows
 in the failed file; 4 the service does not answer, to be resumed; 130 interrupted.
 "go run" turns all but 0 into 1: build the program first.
@@ -78,13 +92,15 @@ var settings = target.Settings{URL: "CARDDATA_BIN_URL", Required: []string{"CARD
 // A config is what the command line says.
 type config struct {
 	in, out, failed, report string
-	retryFailed             string
+	retryFailed, demoDir    string
 	column, field, columns  string
+	delimiter               string
 	lines, resume, strict   bool
 	enhanced, ranges        bool
 	keepSeparators          bool
+	keepFailed              bool
 	concurrency, prefix     int
-	maxUnanswered           int
+	giveUp                  time.Duration
 	live                    bool
 	rate                    float64
 }
@@ -92,10 +108,10 @@ type config struct {
 func (c *config) statePath() string { return c.out + ".state" }
 
 func main() {
-	os.Exit(run(target.Signals(), os.Args[1:], os.Stdout, os.Stderr, os.LookupEnv))
+	os.Exit(run(target.Signals(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv))
 }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(string) (string, bool)) int {
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env func(string) (string, bool)) int {
 	var c config
 	flags := c.flags()
 	if code, ok := target.Parse(flags, usage, args, stdout, stderr); !ok {
@@ -119,13 +135,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 		if service.Live() {
 			return target.Fail(ctx, stderr, target.Usage("bulk: -in is missing (-h helps)"))
 		}
-		if err := c.demo(stderr); err != nil {
+		remove, err := c.demo(stderr)
+		defer remove()
+		if err != nil {
 			return target.Fail(ctx, stderr, err)
 		}
 	}
-	r, err := enrich(ctx, &c, service, stderr)
+	r, err := enrich(ctx, &c, service, stdin, stdout, stderr)
 	if r != nil {
 		// The report tells how far the rows came, also where they did not all.
+		if c.out == standard {
+			stdout = stderr
+		}
 		if reportErr := r.publish(stdout, c.report); reportErr != nil {
 			err = errors.Join(err, reportErr)
 		}
@@ -133,14 +154,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 	switch {
 	case err != nil:
 		code := target.Fail(ctx, stderr, err)
-		if r != nil && !demo {
+		if r != nil && !demo && c.out != standard {
 			fmt.Fprintln(stderr, "to go on, run the same command with -resume")
 		}
 		if code == target.ExitFailed && errors.Is(err, errUnanswered) {
 			code = exitUnanswered
 		}
 		return code
-	case r.Failed > 0:
+	case r.Failed > r.Kept:
 		fmt.Fprintln(stderr, "to ask again for the failed rows, give their file as -retry-failed, and another -out")
 		return exitFailedRows
 	}
@@ -151,20 +172,20 @@ func (c *config) flags() *flag.FlagSet {
 	f := flag.NewFlagSet("bulk", flag.ContinueOnError)
 	for name, value := range map[string]*string{
 		"in": &c.in, "out": &c.out, "failed": &c.failed, "report": &c.report, "column": &c.column, "field": &c.field,
-		"retry-failed": &c.retryFailed,
+		"retry-failed": &c.retryFailed, "delimiter": &c.delimiter, "demo": &c.demoDir,
 	} {
 		f.StringVar(value, name, "", "")
 	}
 	f.StringVar(&c.columns, "columns", defaultColumns, "")
 	for name, value := range map[string]*bool{
 		"lines": &c.lines, "resume": &c.resume, "strict": &c.strict, "enhanced": &c.enhanced, "ranges": &c.ranges,
-		"keep-separators": &c.keepSeparators,
+		"keep-separators": &c.keepSeparators, "keep-failed": &c.keepFailed,
 	} {
 		f.BoolVar(value, name, false, "")
 	}
 	f.IntVar(&c.concurrency, "concurrency", 16, "")
 	f.IntVar(&c.prefix, "prefix", 0, "")
-	f.IntVar(&c.maxUnanswered, "max-unanswered", 20*bins.MaxCards, "")
+	f.DurationVar(&c.giveUp, "give-up", 30*time.Minute, "")
 	f.Float64Var(&c.rate, "rate", 0, "")
 	return f
 }
@@ -184,29 +205,41 @@ func (c *config) check(arguments int) error {
 		return target.Usage("bulk: -column, -field and -lines exclude each other")
 	case c.in == "" && (c.out != "" || c.resume || c.retryFailed != "" || set > 0):
 		return target.Usage("bulk: -in is missing (-h helps)")
+	case c.in != "" && c.demoDir != "":
+		return target.Usage("bulk: -demo makes up the input, it goes without -in")
 	case c.in != "" && c.out == "":
 		return target.Usage("bulk: -out is missing (-h helps)")
-	case c.concurrency < 1, c.maxUnanswered < 0, !(c.rate >= 0):
-		return target.Usage("bulk: -concurrency must be at least 1, -rate and -max-unanswered not negative")
+	case c.out == standard && c.resume:
+		return target.Usage("bulk: what went to standard output can not be resumed")
+	case c.out == standard && c.failed == "" && !c.keepFailed:
+		return target.Usage("bulk: -out - needs -failed FILE or -keep-failed: rows without an answer would be lost")
+	case c.concurrency < 1, c.giveUp <= 0, !(c.rate >= 0):
+		return target.Usage("bulk: -concurrency must be at least 1, -rate not negative, and -give-up a time")
 	case c.prefix < 0, c.prefix >= minCardNumber:
 		return target.Usage("bulk: -prefix must be from 1 to %d: more digits may be a card number", minCardNumber-1)
 	}
 	if info, err := os.Stat(c.report); err == nil && !info.Mode().IsRegular() {
-		return target.Usage("bulk: %s is no file that a report could replace", c.report)
+		return target.Usage("bulk: %s is no file that a report could replace", target.Path(c.report))
 	}
 	if c.in == "" {
 		return nil
 	}
-	c.failed = cmp.Or(c.failed, c.out+".failed.csv")
-	files := []string{c.in, c.out, c.statePath(), c.failed}
-	for _, path := range []string{c.report, c.retryFailed} {
-		if path != "" {
+	if _, err := c.delimiterByte(); err != nil {
+		return err
+	}
+	var files []string
+	if c.out != standard {
+		c.failed = cmp.Or(c.failed, c.out+".failed.csv")
+		files = append(files, c.statePath())
+	}
+	for _, path := range []string{c.in, c.out, c.failed, c.report, c.retryFailed} {
+		if path != "" && path != standard {
 			files = append(files, path)
 		}
 	}
 	for i, path := range files {
 		if slices.ContainsFunc(files[:i], func(other string) bool { return sameFile(path, other) }) {
-			return target.Usage("bulk: two of the files are the same: %s", path)
+			return target.Usage("bulk: two of the files are the same: %s", target.Path(path))
 		}
 	}
 	return nil
@@ -214,19 +247,38 @@ func (c *config) check(arguments int) error {
 
 // format chooses the format of the input.
 func (c *config) format(columns []column) (format, error) {
-	switch extension := filepath.Ext(c.in); {
+	delimiter, err := c.delimiterByte()
+	if err != nil {
+		return nil, err
+	}
+	switch extension := filepath.Ext(unpackedName(c.in)); {
 	case c.lines, c.column == "" && c.field == "" && extension == ".txt":
 		return &linesFormat{columns: columns}, nil
-	case c.column != "", c.field == "" && extension == ".csv":
-		return &csvFormat{column: cmp.Or(c.column, "card"), columns: columns}, nil
+	case c.column != "", c.field == "" && (extension == ".csv" || extension == ".tsv"):
+		return &csvFormat{column: cmp.Or(c.column, "card"), columns: columns, delimiter: delimiter}, nil
 	case c.field != "", extension == ".ndjson", extension == ".jsonl":
 		return newNDJSONFormat(cmp.Or(c.field, "card"), columns), nil
 	}
 	return nil, target.Usage("bulk: the input's format does not show in its name: give -column, -field or -lines")
 }
 
+// delimiterByte is what stands between the fields of CSV.
+func (c *config) delimiterByte() (byte, error) {
+	switch d := c.delimiter; {
+	case d == "" && filepath.Ext(unpackedName(c.in)) == ".tsv", d == "tab", d == `\t`, d == "\t":
+		return '\t', nil
+	case d == "":
+		return ',', nil
+	case len(d) == 1 && d[0] > ' ' && d[0] < 0x7f && !strings.ContainsAny(d, `"+-.0123456789`) && !isLetter(d[0]):
+		return d[0], nil
+	}
+	return 0, target.Usage("bulk: -delimiter is one character such as ';', or tab")
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
 func (c *config) client(service *target.Target) (*bins.Client, error) {
-	var options []bins.Option
+	options := service.Options()
 	if c.rate > 0 {
 		// A burst of 1 never exceeds the rate, not even in the first second.
 		options = append(options, bins.WithRateLimit(rate.Limit(c.rate), 1))
@@ -235,7 +287,7 @@ func (c *config) client(service *target.Target) (*bins.Client, error) {
 }
 
 func (c *config) bulkOptions() bins.BulkOptions {
-	o := bins.BulkOptions{Concurrency: c.concurrency, PrefixLength: c.prefix, Ranges: c.ranges}
+	o := bins.BulkOptions{Concurrency: c.concurrency, PrefixLength: c.prefix, Ranges: c.ranges, GiveUpAfter: c.giveUp}
 	if c.enhanced {
 		o.Enhanced = new(true) // otherwise left out: the service's default is not documented
 	}

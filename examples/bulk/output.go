@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"sync"
@@ -28,12 +30,7 @@ type output struct {
 	begun  time.Time
 	saved  int64 // rows, by the last checkpoint
 	err    error // of a save
-
-	// Since the service last answered. Rows from the first on that it did not
-	// answer count only when it does again: so far reaches the checkpoint.
-	unanswered    int
-	maxUnanswered int
-	certain       checkpoint
+	paused bool  // because the service fails
 }
 
 var errUnanswered = errors.New("the service does not answer")
@@ -42,7 +39,10 @@ const failedHead = "line,card,kind,reason\n"
 
 // openOutput opens the files, of which there are none yet unless the run is
 // resumed. All of them are readable for their owner only: the rows hold cards.
-func openOutput(c *config, now settingsLine, head []byte) (*output, error) {
+func openOutput(c *config, now settingsLine, head []byte, stdout io.Writer) (*output, error) {
+	if c.out == standard {
+		return openPipe(c, head, stdout)
+	}
 	if !c.resume {
 		if err := c.refuseExisting(); err != nil {
 			return nil, err
@@ -52,8 +52,12 @@ func openOutput(c *config, now settingsLine, head []byte) (*output, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &output{state: state, begun: time.Now(), maxUnanswered: c.maxUnanswered}
-	if state.run != nil && *state.run != now {
+	o := &output{state: state, begun: time.Now()}
+	switch {
+	case state.run == nil || *state.run == now:
+	case state.run.Version != now.Version:
+		err = target.Usage("bulk: %s is of another version of this program: begin anew, with another -out", target.Path(c.statePath()))
+	default:
 		err = target.Usage("bulk: the run was begun with other flags, or not with the same of sandbox and live service: -resume needs the same")
 	}
 	if err == nil {
@@ -72,6 +76,24 @@ func openOutput(c *config, now settingsLine, head []byte) (*output, error) {
 	return o, nil
 }
 
+// openPipe writes to standard output, from which no run can be resumed: there is
+// no state to remember.
+func openPipe(c *config, head []byte, stdout io.Writer) (*output, error) {
+	o := &output{begun: time.Now(), rows: &appender{buffer: bufio.NewWriterSize(stdout, 1<<16)}}
+	o.at.Totals.Runs = 1
+	if c.failed != "" {
+		var err error
+		if o.failed, err = openAppender(c.failed, false); err != nil {
+			return nil, err
+		}
+		if err := o.failed.write([]byte(failedHead)); err != nil {
+			o.close()
+			return nil, err
+		}
+	}
+	return o, o.rows.write(head)
+}
+
 // refuseExisting says what to do about the files of a run that is not resumed.
 func (c *config) refuseExisting() error {
 	for _, path := range []string{c.statePath(), c.out, c.failed} {
@@ -79,7 +101,7 @@ func (c *config) refuseExisting() error {
 			continue
 		}
 		if path != c.statePath() {
-			return target.Usage("bulk: %s exists: name another file", path)
+			return target.Usage("bulk: %s exists: name another file", target.Path(path))
 		}
 		state, err := openState(path, true)
 		if err != nil {
@@ -87,9 +109,9 @@ func (c *config) refuseExisting() error {
 		}
 		defer state.file.Close()
 		if state.complete() {
-			return target.Usage("bulk: %s exists: that run is complete, name another -out", path)
+			return target.Usage("bulk: %s exists: that run is complete, name another -out", target.Path(path))
 		}
-		return target.Usage("bulk: %s exists: give -resume to go on with it, or another -out", path)
+		return target.Usage("bulk: %s exists: give -resume to go on with it, or another -out", target.Path(path))
 	}
 	return nil
 }
@@ -100,7 +122,7 @@ func (o *output) begin(now settingsLine, head []byte) error {
 		// Resuming must not cut off what no run has written.
 		for _, a := range []*appender{o.rows, o.failed} {
 			if a.size > 0 {
-				return target.Usage("bulk: there is no state to resume %s from", a.file.Name())
+				return target.Usage("bulk: there is no state to resume %s from", target.Path(a.file.Name()))
 			}
 		}
 		if err := o.state.append(stateLine{Run: &now}, true); err != nil {
@@ -138,19 +160,27 @@ func (o *output) succeed(in *input, r row, text []byte, result *bins.BulkResult,
 	} else {
 		o.at.Totals.Unknown++
 	}
-	o.count(result.Reused, false)
+	o.count(result.Reused)
 	return o.advance(in, r, o.rows, text)
 }
 
 // fail writes a row to the failed file whose request has failed.
-func (o *output) fail(in *input, r row, f *failure, reused bool) error {
+func (o *output) fail(in *input, r row, p *problem, reused bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.count(reused, f.unanswered)
-	if o.maxUnanswered > 0 && o.unanswered == o.maxUnanswered {
-		return fmt.Errorf("bulk: %w: %s rows in a row have failed (%s)", errUnanswered, grouped(int64(o.unanswered)), f.kind)
-	}
-	return o.writeFailed(in, r, &f.problem)
+	o.count(reused)
+	return o.writeFailed(in, r, p)
+}
+
+// keep writes a row to the output that has no answer, with the reason in its
+// columns.
+func (o *output) keep(in *input, r row, text []byte, p *problem, reused bool) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.count(reused)
+	o.at.Totals.fail(p.kind)
+	o.at.Totals.Kept++
+	return o.advance(in, r, o.rows, text)
 }
 
 // reject writes a row to the failed file for which nothing can be asked.
@@ -160,17 +190,7 @@ func (o *output) reject(in *input, r row) error {
 	return o.writeFailed(in, r, r.bad)
 }
 
-// count takes what a result says of the service.
-func (o *output) count(reused, unanswered bool) {
-	switch {
-	case unanswered && o.maxUnanswered > 0:
-		if o.unanswered == 0 {
-			o.certain = o.reached()
-		}
-		o.unanswered++
-	case !reused:
-		o.unanswered = 0
-	}
+func (o *output) count(reused bool) {
 	if reused {
 		o.at.Totals.Cached++
 	}
@@ -201,7 +221,8 @@ func (o *output) advance(in *input, r row, to *appender, text []byte) error {
 func (o *output) progress(p bins.BulkProgress) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.err = cmp.Or(o.err, o.state.buffer.Flush())
+	o.err = cmp.Or(o.err, o.state.flush())
+	o.paused = p.Paused
 	t := &o.at.Totals
 	t.Distinct, t.Requests, t.Retries = o.before.Distinct+p.Distinct, o.before.Requests+p.Requests, o.before.Retries+p.Retries
 }
@@ -222,7 +243,8 @@ func (o *output) position() checkpoint {
 
 func (o *output) reached() checkpoint {
 	at := o.at
-	at.Output, at.Failed, at.Hash = o.rows.size, o.failed.size, hex.EncodeToString(at.sum[:])
+	at.Output, at.Failed, at.Hash = o.rows.length(), o.failed.length(), hex.EncodeToString(at.sum[:])
+	at.paused = o.paused
 	at.Totals = at.Totals.clone()
 	at.Totals.Seconds = o.before.Seconds + time.Since(o.begun).Seconds()
 	return at
@@ -231,29 +253,18 @@ func (o *output) reached() checkpoint {
 // end makes the last checkpoint.
 func (o *output) end(complete bool) error {
 	o.mu.Lock()
-	var err error
-	if o.unanswered > 0 && !complete {
-		requests := o.at.Totals
-		o.at = o.certain
-		o.at.Totals.Distinct, o.at.Totals.Requests, o.at.Totals.Retries = requests.Distinct, requests.Requests, requests.Retries
-		err = errors.Join(o.rows.cut(o.at.Output, nil), o.failed.cut(o.at.Failed, nil))
-	}
-	o.unanswered = 0
 	o.at.Complete = complete
 	o.mu.Unlock()
-	return errors.Join(err, o.save())
+	return o.save()
 }
 
 // save brings everything to the disk and writes a checkpoint.
 func (o *output) save() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	err := errors.Join(o.err, o.state.buffer.Flush(), o.rows.sync(), o.failed.sync())
+	err := errors.Join(o.err, o.state.flush(), o.rows.sync(), o.failed.sync())
 	if err == nil {
-		at := o.certain
-		if o.unanswered == 0 {
-			at = o.reached()
-		}
+		at := o.reached()
 		err = o.state.append(stateLine{Checkpoint: &at}, true)
 	}
 	o.err, o.saved = err, o.at.Totals.Rows
@@ -271,10 +282,9 @@ func (o *output) saveIfNew() {
 }
 
 func (o *output) close() {
-	for _, a := range []*appender{o.rows, o.failed} {
-		if a != nil {
-			a.file.Close()
-		}
+	o.rows.close()
+	o.failed.close()
+	if o.state != nil {
+		o.state.file.Close()
 	}
-	o.state.file.Close()
 }

@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
+	"strings"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
 
 	"github.com/carddata/carddata-go/examples/internal/target"
 )
@@ -15,41 +17,68 @@ const (
 	lineEvery = 5 * time.Second
 )
 
-// show shows how far a run has come, until the function returned is called: as
-// a bar on a terminal, and otherwise as a line every few seconds. What is left is
-// measured in bytes, because the number of rows is not known before the end.
-func show(stderr io.Writer, size int64, position func() checkpoint) (stop func()) {
-	start := position()
-	if !target.IsTerminal(stderr) {
-		return target.Every(lineEvery, func() { fmt.Fprintln(stderr, progressLine(start, position(), size)) })
+// A progress is how far a run has come. What is left is measured in bytes of the
+// input, because the number of rows is not known before the end.
+type progress struct {
+	at         checkpoint
+	read, size int64 // of the input; size is 0 where it has no end yet
+}
+
+// show shows how far a run has come, until the function returned is called: as a
+// bar on a terminal, and otherwise as a line every few seconds.
+func show(stderr io.Writer, now func() progress) (stop func()) {
+	start := now()
+	bar := openBar(stderr)
+	if bar == nil {
+		return target.Every(lineEvery, func() { fmt.Fprintln(stderr, strings.Join(now().facts(start), ", ")) })
 	}
-	bar := progressbar.NewOptions64(max(1, size-start.Input),
-		progressbar.OptionSetWriter(stderr),
-		progressbar.OptionSetElapsedTime(false),
-		progressbar.OptionSetPredictTime(false), // it predicts before it has seen anything
-		progressbar.OptionSetWidth(16),
-		progressbar.OptionShowDescriptionAtLineEnd(),
-		progressbar.OptionClearOnFinish(),
-	)
 	stopTicker := target.Every(barEvery, func() {
-		now := position()
-		bar.Describe(progressLine(start, now, size))
-		bar.Set64(now.Input - start.Input)
+		p := now()
+		bar.Show(p.share(), p.facts(start))
 	})
 	return func() {
 		stopTicker()
-		bar.Finish()
+		bar.Erase()
 	}
 }
 
-func progressLine(start, now checkpoint, size int64) string {
-	seconds := now.Totals.Seconds - start.Totals.Seconds
-	rows := now.Totals.Rows - start.Totals.Rows
-	line := fmt.Sprintf("%s rows, %s distinct, %s requests", grouped(now.Totals.Rows),
-		grouped(int64(now.Totals.Distinct)), grouped(int64(now.Totals.Requests)))
-	if done := now.Input - start.Input; done > 0 && seconds > 0 {
-		left := time.Duration(float64(size-now.Input) * seconds / float64(done) * float64(time.Second))
-		line += fmt.Sprintf(", %s rows/s, %s left", grouped(int64(float64(rows)/seconds)), left.Round(time.Second))
+// openBar returns nil where no terminal is.
+func openBar(stderr io.Writer) *target.Bar {
+	file, ok := stderr.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb" {
+		return nil
 	}
-	return line
+	return target.NewBar(file, func() int {
+		width, _, _ := term.GetSize(int(file.Fd()))
+		return width
+	})
+}
+
+// share is -1 where the input has no end yet.
+func (p progress) share() float64 {
+	if p.size == 0 {
+		return -1
+	}
+	return float64(p.read) / float64(p.size)
+}
+
+// facts are what is to be said, the most important first.
+func (p progress) facts(start progress) []string {
+	seconds := p.at.Totals.Seconds - start.at.Totals.Seconds
+	rows := p.at.Totals.Rows - start.at.Totals.Rows
+	facts := []string{grouped(p.at.Totals.Rows) + " rows"}
+	if p.at.paused {
+		facts = append(facts, "waiting for the service")
+	}
+	if rows > 0 && seconds > 0 {
+		facts = append(facts, grouped(int64(float64(rows)/seconds))+" rows/s")
+	}
+	if done := p.read - start.read; done > 0 && seconds > 0 && p.size > 0 {
+		left := time.Duration(float64(p.size-p.read) * seconds / float64(done) * float64(time.Second))
+		facts = append(facts, left.Round(time.Second).String()+" left")
+	}
+	if p.at.Totals.Failed > 0 {
+		facts = append(facts, grouped(p.at.Totals.Failed)+" failed")
+	}
+	return append(facts, grouped(int64(p.at.Totals.Requests))+" requests", grouped(int64(p.at.Totals.Distinct))+" distinct")
 }

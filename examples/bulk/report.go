@@ -20,14 +20,15 @@ type totals struct {
 	Rows     int64          `json:"rows"`     // known, unknown or failed
 	Known    int64          `json:"known"`    // in the output, with a card
 	Unknown  int64          `json:"unknown"`  // in the output: the service has no card
-	Failed   int64          `json:"failed"`   // in the failed file
+	Failed   int64          `json:"failed"`   // without an answer
+	Kept     int64          `json:"kept"`     // of them, in the output (-keep-failed)
 	Errors   map[string]int `json:"errors"`   // the failed rows by kind
 	Stripped int64          `json:"stripped"` // rows whose separators were not sent
 	Cached   int64          `json:"cached"`   // rows for which nothing was sent
 	Distinct int            `json:"distinct"` // identifiers sent
 	Requests int            `json:"requests"` // sent, repetitions included
 	Retries  int            `json:"retries"`  // of them
-	// Answers whose range overlaps that of another answer.
+	// Answers that a range around theirs contradicts.
 	Conflicts int64   `json:"range_conflicts"`
 	Runs      int     `json:"runs"` // 1, and 1 more for each -resume
 	Seconds   float64 `json:"seconds"`
@@ -89,6 +90,9 @@ func (r *report) publish(stdout io.Writer, path string) error {
 	line("known", int(r.Known), "")
 	line("unknown", int(r.Unknown), "rows whose card the service does not know")
 	line("failed", int(r.Failed), "rows without an answer")
+	if r.Kept > 0 {
+		line("  kept", int(r.Kept), "of them in the output, with the reason as their error")
+	}
 	for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
 		line("  "+kind, r.Errors[kind], "")
 	}
@@ -99,14 +103,14 @@ func (r *report) publish(stdout io.Writer, path string) error {
 	line("distinct", r.Distinct, "identifiers sent")
 	line("requests", r.Requests, fmt.Sprintf("of them %s retries", grouped(int64(r.Retries))))
 	if r.Conflicts > 0 {
-		line("conflicts", int(r.Conflicts), "ranges that overlap and have different answers; the narrower one was used")
+		line("conflicts", int(r.Conflicts), "ranges within others that have another answer; the narrower one was used")
 	}
 	if r.Runs > 1 {
 		line("runs", r.Runs, "")
 	}
-	fmt.Fprintf(w, "output\t%s\n", target.Line(r.Output))
-	if r.Failed > 0 {
-		fmt.Fprintf(w, "failed\t%s\n", target.Line(r.FailedFile))
+	fmt.Fprintf(w, "output\t%s\n", target.Path(r.Output))
+	if r.Failed > r.Kept {
+		fmt.Fprintf(w, "failed\t%s\n", target.Path(r.FailedFile))
 	}
 	if err := w.Flush(); err != nil || path == "" {
 		return err

@@ -25,7 +25,7 @@ func readFailed(path string) ([]int, error) {
 	r.ReuseRecord = true
 	record, err := r.Read()
 	if err != nil || strings.Join(record, ",")+"\n" != failedHead {
-		return nil, target.Usage("bulk: %s is no failed file of a run (-retry-failed)", path)
+		return nil, target.Usage("bulk: %s is no failed file of a run (-retry-failed)", target.Path(path))
 	}
 	lines := []int{}
 	for {
@@ -40,7 +40,7 @@ func readFailed(path string) ([]int, error) {
 			lines = append(lines, line)
 		}
 		if err != nil {
-			return nil, target.Usage("bulk: after %d rows, %s is no failed file of a run (-retry-failed)", len(lines), path)
+			return nil, target.Usage("bulk: after %d rows, %s is no failed file of a run (-retry-failed)", len(lines), target.Path(path))
 		}
 	}
 }

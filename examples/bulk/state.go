@@ -37,9 +37,15 @@ type stateLine struct {
 	Checkpoint *checkpoint   `json:"checkpoint,omitzero"`
 }
 
+// stateVersion is that of the state file. A run is not resumed from another.
+const stateVersion = 2
+
 // settingsLine is what a resumed run must be told again, because other rows
 // would come of it.
 type settingsLine struct {
+	Version        int    `json:"version"`
+	Delimiter      string `json:"delimiter,omitzero"`
+	KeepFailed     bool   `json:"keep_failed,omitzero"`
 	Column         string `json:"column,omitzero"`
 	Field          string `json:"field,omitzero"`
 	Lines          bool   `json:"lines,omitzero"`
@@ -63,7 +69,8 @@ type checkpoint struct {
 	Totals   totals `json:"totals"`
 	Complete bool   `json:"complete,omitzero"`
 
-	sum [sha256.Size]byte // what Hash is made of
+	sum    [sha256.Size]byte // what Hash is made of
+	paused bool              // because the service fails
 }
 
 // openState creates a state file or, where existing is true, reads what one holds.
@@ -115,13 +122,21 @@ func (s *stateFile) load() error {
 		}
 	}
 	if whole > 0 && s.run == nil {
-		return target.Usage("bulk: %s is not the state of a run", s.file.Name())
+		return target.Usage("bulk: %s is not the state of a run", target.Path(s.file.Name()))
 	}
 	if err := s.file.Truncate(whole); err != nil {
 		return err
 	}
 	_, err := s.file.Seek(whole, io.SeekStart)
 	return err
+}
+
+// take returns the answers, which are of use once.
+func (s *stateFile) take() (answers []answer) {
+	if s != nil {
+		answers, s.answers = s.answers, nil
+	}
+	return answers
 }
 
 func (s *stateFile) complete() bool {
@@ -139,8 +154,20 @@ func (s *stateFile) reached(output, failed int64) checkpoint {
 	return checkpoint{}
 }
 
+// flush writes what append has kept. There is no state of a run whose output is a
+// pipe.
+func (s *stateFile) flush() error {
+	if s == nil {
+		return nil
+	}
+	return s.buffer.Flush()
+}
+
 // append adds a line; it is kept in memory for the next one that is not.
 func (s *stateFile) append(line stateLine, flush bool) error {
+	if s == nil {
+		return nil
+	}
 	text, err := json.Marshal(line)
 	if err != nil {
 		return err
