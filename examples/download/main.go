@@ -27,16 +27,24 @@ FILE is the old one until the new one is complete. Without -o the result goes to
 standard output: masked on a terminal, as it is to a pipe or a file.
 
   -job ID           the inquiry job; 42, with invented data, in the built-in sandbox
-  -o FILE           a file that only you can read; {merchant} in it is replaced
+  -o FILE           a file that only you can read; {merchant} in it is replaced. If it
+                    is what the service has, it is not fetched again
   -merchant ID      whose job it is (CARDDATA_MERCHANT_ID); repeat it for several,
                     which need {merchant} in -o
   -parallel N       merchants at the same time (4)
-  -ranges N         parts of a result at the same time, where links limit each
-                    connection (1, at most 64)
   -no-hash          leaves out the SHA-256, which takes some time
   -accept-unverified
                     takes a result whose end the service does not mark, so that one cut
                     off cannot be told from a complete one
+
+  -accept-encoded   takes a result that is compressed although nobody asked for it, as
+                    it is
+  -accept-html      takes a result that the service calls HTML
+  -redirect-host HOST
+                    follows redirects to HOST, or to all hosts below a domain with
+                    *.DOMAIN, without credential and merchant; repeat it for several
+  -resume-for DURATION
+                    how long a broken result is resumed without progress (5m)
 
   -not-ready LIST   error codes and statuses, separated by commas, that mean to you
                     that the job is not ready: ask again. The service documents none
@@ -45,7 +53,8 @@ standard output: masked on a terminal, as it is to a pipe or a file.
                     how long to wait before asking again (30s)
 
   -read FORMAT      prints the rows of the result, masked: csv with a header, ndjson or
-                    json, an array. The format of results is not documented
+                    json, an array. The format of results is not documented. With -o, a
+                    result that is not of that format does not become FILE
 
   -size SIZE        makes the sandbox's result this large, such as 1GiB
   -flaky            makes the sandbox's connections break and its answers fail
@@ -62,9 +71,12 @@ build the program first.
 type config struct {
 	job, path, read          string
 	merchants, notReady      []string
-	parallel, ranges         int
+	parallel                 int
+	redirectHosts            []string
 	noHash, acceptUnverified bool
+	encoded, html            bool
 	wait, interval           time.Duration
+	resumeFor                time.Duration
 	size                     int64
 	flaky                    bool
 }
@@ -100,13 +112,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 	if err != nil {
 		return target.Fail(ctx, stderr, err)
 	}
-	client, err := updater.NewClient(address, c.merchants[0],
+	options = append(service.Options(), append(options, c.options()...)...)
+	client, err := updater.NewClient(address, "", // each merchant has a client of its own
 		updater.StaticToken(service.Value("CARDDATA_ACCESS_TOKEN")), options...)
 	if err != nil {
 		return target.Fail(ctx, stderr, err)
 	}
 	if c.path == "" {
-		return fail(ctx, stderr, c.print(ctx, client, stdout, stderr))
+		its, err := client.ForMerchant(c.merchants[0])
+		if err != nil {
+			return target.Fail(ctx, stderr, err)
+		}
+		return fail(ctx, stderr, c.print(ctx, its, stdout, stderr))
 	}
 	return c.save(ctx, client, stdout, stderr)
 }
@@ -116,15 +133,19 @@ func (c *config) flags() *flag.FlagSet {
 	for name, value := range map[string]*string{"job": &c.job, "o": &c.path, "read": &c.read} {
 		f.StringVar(value, name, "", "")
 	}
-	for name, value := range map[string]*bool{"no-hash": &c.noHash, "accept-unverified": &c.acceptUnverified, "flaky": &c.flaky} {
+	for name, value := range map[string]*bool{"no-hash": &c.noHash, "accept-unverified": &c.acceptUnverified, "accept-encoded": &c.encoded, "accept-html": &c.html, "flaky": &c.flaky} {
 		f.BoolVar(value, name, false, "")
 	}
 	f.IntVar(&c.parallel, "parallel", 4, "")
-	f.IntVar(&c.ranges, "ranges", 1, "")
 	f.DurationVar(&c.wait, "wait", time.Hour, "")
+	f.DurationVar(&c.resumeFor, "resume-for", 5*time.Minute, "")
 	f.DurationVar(&c.interval, "interval", 30*time.Second, "")
 	f.Func("merchant", "", func(id string) error {
 		c.merchants = append(c.merchants, id)
+		return nil
+	})
+	f.Func("redirect-host", "", func(host string) error {
+		c.redirectHosts = append(c.redirectHosts, host)
 		return nil
 	})
 	f.Func("not-ready", "", func(list string) error {
@@ -152,8 +173,8 @@ func (c *config) check(arguments int) error {
 	switch {
 	case arguments > 0:
 		return target.Usage("download: no arguments besides flags (-h helps)")
-	case c.parallel < 1, c.ranges < 1, c.ranges > 64, c.wait <= 0, c.interval <= 0:
-		return target.Usage("download: -parallel and -ranges must be at least 1 and -ranges at most 64, -wait and -interval positive")
+	case c.parallel < 1, c.wait <= 0, c.interval <= 0, c.resumeFor <= 0:
+		return target.Usage("download: -parallel must be at least 1, -wait, -interval and -resume-for positive")
 	case len(c.merchants) > 1 && !strings.Contains(c.path, merchantMark):
 		return target.Usage("download: several merchants need -o with %s in it", merchantMark)
 	case c.read != "" && formats[c.read] == nil:
@@ -162,6 +183,21 @@ func (c *config) check(arguments int) error {
 		return target.Usage("download: -read takes one merchant")
 	}
 	return nil
+}
+
+// options are those of the library that the command line asks for.
+func (c *config) options() []updater.Option {
+	options := []updater.Option{updater.WithResumeTimeout(c.resumeFor)}
+	if len(c.redirectHosts) > 0 {
+		options = append(options, updater.WithRedirectHosts(c.redirectHosts...))
+	}
+	if c.encoded {
+		options = append(options, updater.WithEncodedContent())
+	}
+	if c.html {
+		options = append(options, updater.WithHTMLContent())
+	}
+	return options
 }
 
 // waitOptions make what is in the caller's list mean that the job is not ready.

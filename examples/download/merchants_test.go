@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -94,4 +95,51 @@ func TestWaiting(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNightly: a job over many merchants fetches what is new, and nothing twice.
+func TestNightly(t *testing.T) {
+	engine, vars := serve(t)
+	delete(vars, "CARDDATA_MERCHANT_ID")
+	const merchants, size = 20, 100_000
+	args := []string{"-job", "7", "-o", filepath.Join(t.TempDir(), "result-{merchant}.csv")}
+	for i := range merchants {
+		merchant := fmt.Sprint("m-", i)
+		engine.SetJob("7", sandbox.Job{Content: sandbox.Synthetic(sandbox.CSV, size), Merchant: merchant})
+		args = append(args, "-merchant", merchant)
+	}
+	fetched := 0
+	for night, want := range []struct{ bytes, wrote, unchanged int }{
+		{merchants * size, merchants, 0}, {0, 0, merchants}, {2 * size, 1, merchants - 1}, {0, 0, merchants},
+	} {
+		if night == 2 {
+			engine.SetJob("7", sandbox.Job{Content: sandbox.Synthetic(sandbox.CSV, 2*size), Merchant: "m-5"})
+		}
+		got := call(t.Context(), vars, args...)
+		sent := 0
+		for _, r := range engine.Requests(sandbox.Updater) {
+			sent += int(r.Sent)
+		}
+		if got.Code != 0 || sent-fetched != want.bytes || strings.Count(got.Stderr, "wrote ") != want.wrote || strings.Count(got.Stderr, "unchanged ") != want.unchanged {
+			t.Errorf("night %d: %d bytes were sent, %+v", night, sent-fetched, got)
+		}
+		fetched = sent
+	}
+}
+
+// TestFormatOfAFile: what is not of the format to be read does not take the place of
+// yesterday's result.
+func TestFormatOfAFile(t *testing.T) {
+	engine, vars := serve(t)
+	path := filepath.Join(t.TempDir(), "result.csv")
+	engine.SetJob("42", sandbox.Job{Content: sandbox.Synthetic(sandbox.CSV, 1000)})
+	if got := call(t.Context(), vars, "-job", "42", "-o", path, "-read", "csv"); got.Code != 0 || got.Stdout == "" {
+		t.Fatalf("%+v", got)
+	}
+	engine.SetJob("42", sandbox.Job{Content: strings.NewReader("Please log in.")})
+	got := call(t.Context(), vars, "-job", "42", "-o", path, "-read", "json")
+	if got.Code != 1 || !strings.HasSuffix(got.Stderr, "\nthe result is not of the format that -read names\n") {
+		t.Errorf("%+v", got)
+	}
+	checkFile(t, path, sandbox.Synthetic(sandbox.CSV, 1000))
 }

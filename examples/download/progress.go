@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
 
 	"github.com/carddata/carddata-go/examples/internal/target"
 	"github.com/carddata/carddata-go/updater"
@@ -26,7 +28,7 @@ type progress struct {
 
 	out    sync.Mutex
 	stderr io.Writer
-	bar    *progressbar.ProgressBar // nil where no terminal is
+	bar    *target.Bar // nil where no terminal is
 }
 
 type fileProgress struct {
@@ -36,18 +38,18 @@ type fileProgress struct {
 }
 
 func newProgress(stderr io.Writer, files int) *progress {
-	p := &progress{files: make([]fileProgress, files), stderr: stderr}
-	if target.IsTerminal(stderr) {
-		p.bar = progressbar.NewOptions64(1,
-			progressbar.OptionSetWriter(stderr),
-			progressbar.OptionSetElapsedTime(false),
-			progressbar.OptionSetPredictTime(false), // it does not know what an earlier run kept
-			progressbar.OptionSetWidth(16),
-			progressbar.OptionShowDescriptionAtLineEnd(),
-			progressbar.OptionClearOnFinish(),
-		)
+	return &progress{files: make([]fileProgress, files), stderr: stderr, bar: openBar(stderr)}
+}
+
+func openBar(stderr io.Writer) *target.Bar {
+	file, ok := stderr.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb" {
+		return nil
 	}
-	return p
+	return target.NewBar(file, func() int {
+		width, _, _ := term.GetSize(int(file.Fd()))
+		return width
+	})
 }
 
 // of returns what a download reports to.
@@ -110,53 +112,57 @@ func (s snapshot) amount() string {
 	return humanize.IBytes(uint64(s.bytes)) + " of " + humanize.IBytes(uint64(s.size))
 }
 
-func (s snapshot) String() string {
-	line := s.amount()
+// share is -1 while the size is not known.
+func (s snapshot) share() float64 {
+	if s.size <= 0 {
+		return -1
+	}
+	return float64(s.bytes) / float64(s.size)
+}
+
+// facts are what is to be said, the most important first.
+func (s snapshot) facts() []string {
+	facts := []string{s.amount()}
 	if got := s.bytes - s.kept; got > 0 && s.took > 0 {
 		rate := float64(got) / s.took.Seconds()
-		line += ", " + humanize.IBytes(uint64(rate)) + "/s"
+		facts = append(facts, humanize.IBytes(uint64(rate))+"/s")
 		if s.size >= 0 {
 			left := time.Duration(float64(s.size-s.bytes) / rate * float64(time.Second))
-			line += fmt.Sprintf(", %s left", left.Round(time.Second))
+			facts = append(facts, left.Round(time.Second).String()+" left")
 		}
 	}
 	if s.resumes > 0 {
-		line += ", resumed " + humanize.Comma(int64(s.resumes)) + "×"
+		facts = append(facts, "resumed "+humanize.Comma(int64(s.resumes))+"×")
 	}
 	if s.files > 1 {
-		line += fmt.Sprintf(", %d of %d files", s.done, s.files)
+		facts = append(facts, fmt.Sprintf("%d of %d files", s.done, s.files))
 	}
-	return line
+	return facts
 }
 
 // show shows p until the function returned is called: as a bar on a terminal,
 // and otherwise as a line every few seconds.
 func (p *progress) show() (stop func()) {
 	if p.bar == nil {
-		return target.Every(lineEvery, func() { p.say(p.now().String()) })
+		return target.Every(lineEvery, func() { p.say(strings.Join(p.now().facts(), ", ")) })
 	}
 	stopTicker := target.Every(barEvery, func() {
-		p.out.Lock()
-		defer p.out.Unlock()
 		now := p.now()
-		p.bar.Describe(now.String())
-		if now.size > 0 {
-			p.bar.ChangeMax64(now.size + 1) // it is not finished before it is told so
-			p.bar.Set64(now.bytes)
-		}
+		p.bar.Show(now.share(), now.facts())
 	})
 	return func() {
 		stopTicker()
-		p.bar.Finish()
+		p.bar.Erase()
 	}
 }
 
 // say prints a line above the bar.
 func (p *progress) say(line string) {
+	if p.bar != nil {
+		p.bar.Print(line)
+		return
+	}
 	p.out.Lock()
 	defer p.out.Unlock()
-	if p.bar != nil {
-		p.bar.Clear()
-	}
 	fmt.Fprintln(p.stderr, line)
 }

@@ -40,7 +40,7 @@ func TestProgress(t *testing.T) {
 func TestProgressOfUnknownSize(t *testing.T) {
 	p := newProgress(io.Discard, 1)
 	p.of(0)(updater.FileProgress{Bytes: 512, Total: -1})
-	if got := p.now().String(); got != "512 B" {
+	if got := strings.Join(p.now().facts(), ", "); got != "512 B" || p.now().share() != -1 {
 		t.Errorf("%s", got)
 	}
 }

@@ -50,7 +50,7 @@ func TestReadme(t *testing.T) {
 			t.Errorf("no command prints %s", row)
 		}
 	}
-	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) != 3 {
+	if files, _ := filepath.Glob(filepath.Join(dir, "[^.]*")); len(files) != 3 {
 		t.Errorf("the commands left %q", files)
 	}
 }

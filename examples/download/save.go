@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -42,13 +43,13 @@ func (c *config) tasks(client *updater.Client) ([]*task, error) {
 		// File systems may not tell large from small letters.
 		key := strings.ToLower(filepath.Clean(path))
 		if taken[key] {
-			return nil, target.Usage("download: two merchants have the same file %s", path)
+			return nil, target.Usage("download: two merchants have the same file %s", target.Path(path))
 		}
 		taken[key] = true
 		// The library would replace the link, and who names one, such as /dev/stdout,
 		// hardly means that.
 		if info, err := os.Lstat(path); err == nil && info.Mode().Type() == fs.ModeSymlink {
-			return nil, target.Usage("download: %s is a symbolic link: -o names the file itself", path)
+			return nil, target.Usage("download: %s is a symbolic link: -o names the file itself", target.Path(path))
 		}
 		its, err := client.ForMerchant(merchant)
 		if err != nil {
@@ -74,7 +75,7 @@ func (c *config) save(ctx context.Context, client *updater.Client, stdout, stder
 		running.Go(func() {
 			defer func() { <-slots }()
 			options := updater.FileOptions{
-				Progress: shown.of(i), Parallel: c.ranges, SkipHash: c.noHash,
+				Progress: shown.of(i), SkipHash: c.noHash, IfChanged: true, Check: c.format(),
 				AcceptUnverified: c.acceptUnverified, Wait: c.waitOptions(shown.say),
 			}
 			t.file, t.err = t.client.DownloadFile(ctx, c.job, t.path, options)
@@ -93,17 +94,31 @@ func (c *config) save(ctx context.Context, client *updater.Client, stdout, stder
 	return code
 }
 
+// format refuses a result that is not of the format to be read.
+func (c *config) format() func(*io.SectionReader, http.Header) error {
+	if c.read == "" {
+		return nil
+	}
+	return func(content *io.SectionReader, _ http.Header) error {
+		return formats[c.read](newBounded(content), func(row) error { return nil })
+	}
+}
+
 // report tells what came of each task, and returns the worst exit code.
 func report(ctx context.Context, tasks []*task, stderr io.Writer) int {
 	var failures []error
 	for _, t := range tasks {
 		switch {
 		case t.err == nil:
-			fmt.Fprintf(stderr, "wrote %s: %s\n", target.Line(t.path), summary(t.file))
+			verb := "wrote"
+			if t.file.Unchanged {
+				verb = "unchanged"
+			}
+			fmt.Fprintf(stderr, "%s %s: %s\n", verb, target.Path(t.path), summary(t.file))
 		case len(tasks) == 1:
 			failures = append(failures, t.err)
 		default:
-			failures = append(failures, fmt.Errorf("%s: %w", t.path, t.err))
+			failures = append(failures, target.Errorf("%s: %w", target.Path(t.path), t.err))
 		}
 	}
 	return fail(ctx, stderr, failures...)

@@ -18,15 +18,16 @@ import (
 
 const usage = `usage: fleet [-quick] [-out DIR]
 
-Runs replicas, each a process of its own, against a sandbox that answers 429
+Runs replicas, each a process of its own, against a sandbox that sends 429
 above its quota, and compares three limiters: each replica the whole quota, each
 its part of it, and one quota shared through Redis. It takes some 20 seconds.
 
   -quick    takes some 5 seconds
-  -out DIR  writes fleet.json and fleet.svg into DIR, and not into a new directory
+  -out DIR  writes fleet.json and fleet.svg into DIR
 
-REDIS_URL names the Redis. Where none answers, the program starts a redis-server
-of its own.
+REDIS_URL names the Redis: redis://, rediss:// or unix://, with addr=HOST:PORT for
+the other nodes of a Cluster, with master_name for Sentinel, and with ca_file for a
+CA of your own. Where none responds, the program starts a redis-server of its own.
 `
 
 func main() {
@@ -61,13 +62,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 }
 
 func compare(ctx context.Context, length trial, out string, stdout, stderr io.Writer, env func(string) (string, bool)) error {
-	if out == "" {
-		dir, err := os.MkdirTemp("", "carddata-fleet-")
-		if err != nil {
-			return err
-		}
-		out = dir
-	}
 	address, closeRedis, err := openRedis(ctx, stderr, env)
 	if err != nil {
 		return err
@@ -95,6 +89,9 @@ func compare(ctx context.Context, length trial, out string, stdout, stderr io.Wr
 	}
 	if err := r.print(stdout); err != nil {
 		return err
+	}
+	if out == "" {
+		return nil
 	}
 	return r.write(out, stdout)
 }
@@ -134,6 +131,6 @@ func (r *report) write(dir string, stdout io.Writer) error {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(stdout, "written to %s: fleet.json, fleet.svg\n", target.Line(dir))
+	_, err = fmt.Fprintf(stdout, "written to %s: fleet.json, fleet.svg\n", target.Path(dir))
 	return err
 }

@@ -87,12 +87,26 @@ func TestInterrupt(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != 130 {
 		t.Errorf("exit code %d\n%s", code, text[:n])
 	}
-	if !regexp.MustCompile(`(?m)^redis unix://.* \(none answers at REDIS_URL\)$`).Match(text[:n]) {
+	if !regexp.MustCompile(`(?m)^redis unix://.* \(none responds at REDIS_URL\)$`).Match(text[:n]) {
 		t.Errorf("error output:\n%s", text[:n])
 	}
-	if left, err := filepath.Glob(temp + "/redis-*"); err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
+}
+
+// TestWrongPassword is told, and no other Redis is started in its place.
+func TestWrongPassword(t *testing.T) {
+	server := redistest.Start(t)
+	if err := redistest.Connect(t, server).ConfigSet(t.Context(), "requirepass", "right").Err(); err != nil {
+		t.Fatal(err)
+	}
+	url := strings.Replace(server.URL, "unix://", "unix://:secret@", 1)
+	got := program.Run(t, program.Command(t, program.Variables{"REDIS_URL": url}, binary, "-quick"))
+	if got.Code != 2 || got.Stdout != "" || got.Stderr != "fleet: REDIS_URL: the Redis refuses: the password is missing or wrong (WRONGPASS)\n" {
+		t.Errorf("%+v", got)
+	}
+	got.CheckMasked(t, "secret")
 }
 
 func TestUsage(t *testing.T) {

@@ -62,11 +62,11 @@ func TestReadmeCode(t *testing.T) {
 	if card, _ := result.Card(); err != nil || card.CardBrand != "VISA" {
 		t.Errorf("%v, %v", result, err)
 	}
-	// A loader shares an answer after it has given it.
+	// A loader shares a response after it has given it.
 	client := redistest.Connect(t, redis)
 	for end := time.Now().Add(5 * time.Second); client.DBSize(t.Context()).Val() < 2; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("the answer is not in Redis")
+			t.Fatal("the response is not in Redis")
 		}
 	}
 	if n := client.Exists(t.Context(), "quota:carddata-bins").Val(); n != 1 {

@@ -12,7 +12,7 @@ import (
 	"github.com/carddata/carddata-go/examples/internal/target"
 )
 
-// openRedis returns the URL of the Redis that REDIS_URL names, if it answers, and
+// openRedis returns the URL of the Redis that REDIS_URL names, if it responds, and
 // otherwise of one that it starts, and says which.
 func openRedis(ctx context.Context, stderr io.Writer, env func(string) (string, bool)) (url string, closeRedis func() error, err error) {
 	why := "REDIS_URL is not set"
@@ -24,11 +24,16 @@ func openRedis(ctx context.Context, stderr io.Writer, env func(string) (string, 
 		defer client.Close()
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
-		if client.Ping(ctx).Err() == nil {
+		err = client.Ping(ctx).Err()
+		if err == nil {
 			fmt.Fprintln(stderr, "redis as REDIS_URL says")
 			return named, func() error { return nil }, nil
 		}
-		why = "none answers at REDIS_URL"
+		// Who has a Redis means that one: another in its place would hide the mistake.
+		if refusal := redisclient.Refusal(err); refusal != "" {
+			return "", nil, target.Usage("REDIS_URL: the Redis refuses: %s", refusal)
+		}
+		why = "none responds at REDIS_URL"
 	}
 	server, err := redisserver.Start(ctx)
 	switch {

@@ -13,7 +13,7 @@ import (
 	"github.com/carddata/carddata-go/internal/sandbox"
 )
 
-// latency is how long the service takes for an answer.
+// latency is how long the service takes for a response.
 const latency = 50 * time.Millisecond
 
 // A service is the sandbox behind a strict quota.

@@ -72,7 +72,7 @@ func (t *task) client(ctx context.Context) (*bins.Client, func() error, error) {
 	}
 	client, err := bins.NewClient(t.Service, bins.StaticToken("sandbox"),
 		bins.WithLimiter(limiter),
-		bins.WithHTTPClient(&http.Client{Transport: stopwatch{&http.Transport{MaxIdleConnsPerHost: t.Callers}}}))
+		bins.WithTransport(func(base http.RoundTripper) http.RoundTripper { return stopwatch{base} }))
 	if err != nil {
 		return nil, nil, errors.Join(err, shared.Close())
 	}

@@ -19,12 +19,13 @@ what the service knows of them, with card numbers masked. Without arguments the
 cards are read from standard input, one per line, unless it is a terminal.
 
   -enhanced  asks for the enhanced lookup
-  -json      prints the answer as JSON
+  -json      prints the response as JSON
 
 CARDDATA_BIN_URL and CARDDATA_API_KEY name the service and the credential.
-Without both, a sandbox with invented data answers.
+Without both, a sandbox with invented data takes its place.
+CARDDATA_INSECURE_HTTP=1 allows http beyond this machine.
 
-Exit code: 0 answered, though cards may be unknown; 1 failed; 2 usage or
+Exit code: 0 looked up, though cards may be unknown; 1 failed; 2 usage or
 configuration; 130 interrupted.
 `
 
@@ -51,7 +52,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return target.Fail(ctx, stderr, err)
 	}
 	defer service.Close()
-	client, err := bins.NewClient(service.URL, bins.StaticToken(service.Value("CARDDATA_API_KEY")))
+	client, err := bins.NewClient(service.URL, bins.StaticToken(service.Value("CARDDATA_API_KEY")), service.Options()...)
 	if err != nil {
 		return target.Fail(ctx, stderr, err)
 	}

@@ -107,7 +107,7 @@ func TestExitCodes(t *testing.T) {
 		})
 	}
 	if pending := engine.Pending(sandbox.Bins); pending != 0 {
-		t.Errorf("%d scripted answers were not asked for", pending)
+		t.Errorf("%d scripted responses were not asked for", pending)
 	}
 }
 

@@ -25,7 +25,7 @@ func printTable(w io.Writer, results []bins.Result) error {
 		}
 		problem := ""
 		if err != nil {
-			problem = cmp.Or(result.Error, "no card in the answer")
+			problem = cmp.Or(result.Error, "no card in the response")
 		}
 		row(
 			cell(mask.Identifier(result.BIN)),

@@ -22,14 +22,15 @@ standard input is a terminal or /dev/null.
 
   -fault NAME  in the built-in sandbox only, what goes wrong:
     drop-before  the connection breaks before the request is read
-    drop-after   the refund is recorded, and the connection breaks before an answer
+    drop-after   the refund is recorded, and the connection breaks before a response
     refuse       no connection can be made
-    503          the service answers 503
-    429          the service answers 429, and asks to wait for two minutes
+    503          the service responds with 503
+    429          the service responds with 429, and asks to wait for two minutes
 
 CARDDATA_REFUND_URL and CARDDATA_ACCOUNT_ID name the service and the account,
 CARDDATA_REFUND_TOKEN a bearer credential, if the service asks for one. Without
-all of them, a sandbox takes the record and forgets it.
+all of them, a sandbox takes the record and forgets it. CARDDATA_INSECURE_HTTP=1
+allows http beyond this machine.
 
 Exit code: 0 accepted; 2 usage, configuration or an unusable record, nothing was
 sent; 3 rejected; 4 not sent, submit it again; 5 outcome unknown, find out before
@@ -72,7 +73,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return target.Fail(ctx, stderr, err)
 	}
 
-	var options []refunds.Option
+	options := service.Options()
 	if token := service.Value("CARDDATA_REFUND_TOKEN"); token != "" {
 		options = append(options, refunds.WithTokenSource(refunds.StaticToken(token)))
 	}

@@ -138,6 +138,7 @@ func TestLive(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	engine, live := serve(t)
+	missing := filepath.Join(t.TempDir(), "missing")
 	tokenOnly := program.Variables{"CARDDATA_REFUND_TOKEN": "token-canary"}
 	noAccount := program.Variables{"CARDDATA_REFUND_URL": live["CARDDATA_REFUND_URL"]}
 	for _, test := range []struct {
@@ -149,7 +150,8 @@ func TestUsage(t *testing.T) {
 		{nil, []string{"-h"}, 0, ""},
 		{nil, []string{"-4111111111111111"}, 2, "refund: flag provided but not defined: -411111******1111"},
 		{nil, []string{"a", "b"}, 2, "refund: one file at most"},
-		{nil, []string{filepath.Join(t.TempDir(), "4111111111111111")}, 2, "refund: open "},
+		{nil, []string{missing}, 2, "refund: open " + missing + ": "},
+		{nil, []string{"4111111111111111"}, 2, "refund: open 411111******1111: "},
 		{live, []string{"-fault", "503"}, 2, "refund: -fault is for the sandbox only"},
 		{noAccount, nil, 2, "missing or empty: CARDDATA_ACCOUNT_ID ("},
 		{tokenOnly, nil, 2, "missing or empty: CARDDATA_REFUND_URL, CARDDATA_ACCOUNT_ID ("},

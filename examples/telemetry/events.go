@@ -7,35 +7,32 @@ import (
 	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 )
 
-// An eventHandler makes metrics and span attributes of the library's events. They
-// hold no id, address or credential, so that all of them may be exported.
+// An eventHandler turns the library's events into metrics and span events. The
+// events hold no id, address or credential, so everything can be exported.
 type eventHandler struct {
-	attrs   []slog.Attr
-	calls   metric.Float64Histogram
-	queued  metric.Float64Histogram
-	wait    metric.Float64Histogram
-	tries   metric.Int64Counter
-	exhaust metric.Int64Counter
+	attrs       []slog.Attr
+	calls       metric.Float64Histogram
+	queued      metric.Float64Histogram
+	wait        metric.Float64Histogram
+	budgetSpent metric.Int64Counter
 }
 
 func newEventHandler(meter metric.Meter) (*eventHandler, error) {
-	var errs [5]error
+	var errs [4]error
 	h := &eventHandler{}
-	seconds := metric.WithUnit("s")
-	h.calls, errs[0] = meter.Float64Histogram("carddata.call.duration", seconds, metric.WithDescription("calls, with all attempts and waits"))
-	h.queued, errs[1] = meter.Float64Histogram("carddata.attempt.queued", seconds, metric.WithDescription("waits for the limiter, a pause or a token"))
-	h.wait, errs[2] = meter.Float64Histogram("carddata.retry.wait", seconds, metric.WithDescription("waits before a repetition"))
-	h.tries, errs[3] = meter.Int64Counter("carddata.attempts", metric.WithDescription("requests handed to the network"))
-	h.exhaust, errs[4] = meter.Int64Counter("carddata.retry.budget_spent", metric.WithDescription("repetitions that the retry budget refused"))
+	h.queued, errs[0] = seconds(meter, "carddata.attempt.queued", "Wait for the limiter, a pause or a token")
+	h.wait, errs[1] = seconds(meter, "carddata.retry.wait", "Wait before a retry")
+	h.budgetSpent, errs[2] = meter.Int64Counter("carddata.retry.budget_spent", metric.WithDescription("Retries that the retry budget refused"))
+	h.calls, errs[3] = seconds(meter, "carddata.call.duration", "Duration of a call, with all its attempts and waits")
 	return h, errors.Join(errs[:]...)
 }
 
-// Enabled: attempts and calls that succeed are debug events.
+// Enabled accepts debug events too, because a successful attempt or call is one.
 func (h *eventHandler) Enabled(context.Context, slog.Level) bool { return true }
 
 func (h *eventHandler) Handle(ctx context.Context, event slog.Record) error {
@@ -49,21 +46,19 @@ func (h *eventHandler) Handle(ctx context.Context, event slog.Record) error {
 	span := trace.SpanFromContext(ctx)
 	switch event.Message {
 	case "attempt":
-		h.tries.Add(ctx, 1, labels(values, "service", "operation", "status", "result"))
-		h.queued.Record(ctx, seconds("queued"), labels(values, "service", "operation"))
+		h.queued.Record(ctx, seconds("queued"), metric.WithAttributes(attributes(values, "service", "operation")...))
 	case "retry":
-		h.wait.Record(ctx, seconds("wait"), labels(values, "service", "operation", "result"))
-		span.AddEvent("retry", trace.WithAttributes(
-			attribute.String("carddata.result", values["result"].String()), attribute.Float64("carddata.wait", seconds("wait"))))
+		why := attributes(values, "status", "condition")
+		span.AddEvent("retry", trace.WithAttributes(append(why, attribute.Float64("carddata.wait", seconds("wait")))...))
+		h.wait.Record(ctx, seconds("wait"), metric.WithAttributes(attributes(values, "service", "operation", "status", "condition")...))
 	case "retry budget spent":
-		h.exhaust.Add(ctx, 1, labels(values, "service", "operation"))
+		h.budgetSpent.Add(ctx, 1, metric.WithAttributes(attributes(values, "service", "operation")...))
 		span.AddEvent("retry budget spent")
 	case "call":
-		h.calls.Record(ctx, seconds("duration"), labels(values, "service", "operation", "status", "result", "outcome"))
-		span.SetAttributes(append(attributes(values, "service", "operation", "result", "outcome"),
-			attribute.Int64("carddata.attempts", values["attempts"].Int64()))...)
-		if event.Level > slog.LevelDebug {
-			span.SetStatus(codes.Error, values["result"].String())
+		// SubmitAll and LookupAll make many calls, of which each is measured here.
+		h.calls.Record(ctx, seconds("duration"), metric.WithAttributes(attributes(values, "service", "operation", "status", "outcome", "condition")...))
+		if c := callOf(ctx); c != nil {
+			c.reported.Store(new(attributes(values, "status", "outcome", "condition")))
 		}
 	}
 	return nil
@@ -75,18 +70,23 @@ func (h *eventHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &with
 }
 
-// WithGroup: the library's events have no groups.
+// WithGroup returns h, because the library's events have no groups.
 func (h *eventHandler) WithGroup(string) slog.Handler { return h }
 
-func labels(values map[string]slog.Value, keys ...string) metric.MeasurementOption {
-	return metric.WithAttributes(attributes(values, keys...)...)
-}
-
+// attributes leaves out status 0, which means that there was no response. A condition
+// is one of the names that Condition returns, and so no table of errors is needed.
 func attributes(values map[string]slog.Value, keys ...string) []attribute.KeyValue {
 	var list []attribute.KeyValue
 	for _, key := range keys {
-		if v, ok := values[key]; ok {
+		v, ok := values[key]
+		switch {
+		case !ok:
+		case key == "condition":
+			list = append(list, semconv.ErrorTypeKey.String(v.String()))
+		case key != "status":
 			list = append(list, attribute.String("carddata."+key, v.String()))
+		case v.Int64() > 0:
+			list = append(list, semconv.HTTPResponseStatusCode(int(v.Int64())))
 		}
 	}
 	return list

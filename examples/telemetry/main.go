@@ -16,13 +16,12 @@ import (
 	"github.com/carddata/carddata-go/examples/internal/target"
 	"github.com/carddata/carddata-go/internal/sandbox"
 	"github.com/carddata/carddata-go/refunds"
-	"go.opentelemetry.io/otel/trace"
 )
 
 const usage = `usage: telemetry [-json]
 
 Submits two refunds to a built-in sandbox. The first is told to come back in a
-second and is accepted then; of the second, the connection breaks before the answer.
+second and is accepted then; the second loses its connection before the response.
 Prints the trace of each, with its attempts, and the metrics of both.
 
   -json  print what OpenTelemetry's stdout exporters print
@@ -57,7 +56,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 	if err != nil {
 		return target.Fail(ctx, stderr, err)
 	}
-	err = demo(ctx, t, engine, server.URL(), refundTransport())
+	err = demo(ctx, t, engine, server.URL(), refunds.WithTransport(t.traced))
 	if err := errors.Join(err, t.Shutdown(context.WithoutCancel(ctx))); err != nil {
 		return target.Fail(ctx, stderr, err)
 	}
@@ -65,52 +64,41 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 }
 
 // demo submits the two refunds.
-func demo(ctx context.Context, t *telemetry, engine *sandbox.Engine, url string, transport http.RoundTripper) error {
-	client, err := newClient(url, t, transport)
+func demo(ctx context.Context, t *telemetry, engine *sandbox.Engine, url string, network refunds.Option) error {
+	client, err := newClient(url, t, network)
 	if err != nil {
 		return err
 	}
 	engine.Script(sandbox.Refunds, sandbox.Fault{Status: http.StatusTooManyRequests, RetryAfter: time.Second})
-	if err := refund(ctx, t.tracer, client, "re-1001"); err != nil {
+	if err := refund(ctx, t, client, "re-1001"); err != nil {
 		return err
 	}
 	engine.Script(sandbox.Refunds, sandbox.Fault{DropAfter: true})
-	if err := refund(ctx, t.tracer, client, "re-1002"); !errors.Is(err, refunds.ErrOutcomeUnknown) {
+	if err := refund(ctx, t, client, "re-1002"); !errors.Is(err, refunds.ErrOutcomeUnknown) {
 		return fmt.Errorf("the second refund: %w", err)
 	}
 	return ctx.Err()
 }
 
-// newClient returns a client whose attempts are traced, and whose events become
-// metrics. Nothing else about it is different.
-func newClient(url string, t *telemetry, transport http.RoundTripper) (*refunds.Client, error) {
+// newClient returns a client whose events become metrics. WithTransport puts the
+// spans around the library's own transport, so every guarantee is kept.
+func newClient(url string, t *telemetry, network refunds.Option) (*refunds.Client, error) {
 	return refunds.NewClient(url,
 		refunds.WithTokenSource(refunds.StaticToken("sandbox-credential")),
-		refunds.WithHTTPClient(&http.Client{Transport: t.traced("/v1/{account_id}/refunds", transport)}),
+		network,
 		refunds.WithLogger(slog.New(t.events)),
 	)
 }
 
-// refundTransport is what a client uses of its own accord, as far as it matters:
-// a kept connection that the service has closed leaves an outcome unknown.
-func refundTransport() http.RoundTripper {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.IdleConnTimeout = 2 * time.Second
-	transport.DisableCompression = true
-	transport.Protocols = new(http.Protocols)
-	transport.Protocols.SetHTTP1(true)
-	return transport
-}
-
-// refund submits one refund in a span of its own, below which are its attempts.
-func refund(ctx context.Context, tracer trace.Tracer, client *refunds.Client, id string) error {
-	ctx, span := tracer.Start(ctx, "submit refund")
-	defer span.End()
-	_, err := client.Submit(ctx, "acct-7", &refunds.Refund{
-		RefundID: id, Amount: new(int64(10150)), Currency: "USD",
-		PaymentMethodDetails: refunds.PaymentMethodDetails{
-			Card: refunds.PaymentMethodCard{Attributes: refunds.CardAttributes{BIN: "411111"}},
-		},
+// refund submits one refund in a span of its own, above those of its attempts.
+func refund(ctx context.Context, t *telemetry, client *refunds.Client, id string) error {
+	return t.observe(ctx, "refunds", "submit", func(ctx context.Context) error {
+		_, err := client.Submit(ctx, "acct-7", &refunds.Refund{
+			RefundID: id, Amount: new(int64(10150)), Currency: "USD",
+			PaymentMethodDetails: refunds.PaymentMethodDetails{
+				Card: refunds.PaymentMethodCard{Attributes: refunds.CardAttributes{BIN: "411111"}},
+			},
+		})
+		return err
 	})
-	return err
 }

@@ -2,119 +2,270 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
+	"time"
 
 	"github.com/carddata/carddata-go/examples/internal/program"
 	"github.com/carddata/carddata-go/examples/internal/target"
 	"github.com/carddata/carddata-go/internal/sandbox"
+	"github.com/carddata/carddata-go/refunds"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	metricpb "go.opentelemetry.io/proto/otlp/metrics/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
 )
+
+// collected returns instruments, and what they have recorded when read is called.
+func collected(t *testing.T) (instrumented *telemetry, read func() (tracetest.SpanStubs, []metricdata.Metrics)) {
+	t.Helper()
+	spans, reader := tracetest.NewInMemoryExporter(), sdkmetric.NewManualReader()
+	instrumented, err := instruments(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)), sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return instrumented, func() (tracetest.SpanStubs, []metricdata.Metrics) {
+		var metrics metricdata.ResourceMetrics
+		if err := reader.Collect(t.Context(), &metrics); err != nil {
+			t.Fatal(err)
+		}
+		var all []metricdata.Metrics
+		for _, scope := range metrics.ScopeMetrics {
+			all = append(all, scope.Metrics...)
+		}
+		return spans.GetSpans(), all
+	}
+}
 
 // record runs the demo and returns what it leaves.
 func record(t *testing.T) (tracetest.SpanStubs, []metricdata.Metrics) {
 	t.Helper()
-	spans, reader := tracetest.NewInMemoryExporter(), sdkmetric.NewManualReader()
-	traces := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
-	metrics := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
-	events, err := newEventHandler(metrics.Meter(scope))
-	if err != nil {
-		t.Fatal(err)
-	}
+	telemetry, read := collected(t)
 	synctest.Test(t, func(t *testing.T) {
 		engine := sandbox.New()
 		server := engine.Start(sandbox.Refunds)
 		defer server.Close()
-		err := demo(t.Context(), &telemetry{traces, metrics, traces.Tracer(scope), events}, engine, "https://refunds.example", server.Transport())
+		fake := refunds.WithHTTPClient(&http.Client{Transport: telemetry.traced(server.Transport())})
+		err := demo(t.Context(), telemetry, engine, "https://refunds.example", fake)
 		if err != nil {
 			t.Fatal(err)
 		}
 	})
-	var collected metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &collected); err != nil {
-		t.Fatal(err)
-	}
-	var all []metricdata.Metrics
-	for _, scope := range collected.ScopeMetrics {
-		all = append(all, scope.Metrics...)
-	}
-	return spans.GetSpans(), all
+	return read()
 }
 
-func value(attributes []attribute.KeyValue, key attribute.Key) string {
+func TestTraces(t *testing.T) {
+	spans, _ := record(t)
+	const (
+		calls   = "carddata.operation=submit carddata.outcome=%s carddata.service=refunds %s"
+		attempt = "http.request.method=POST %sserver.address=refunds.example server.port=443 " +
+			"url.full=https://refunds.example/v1/{account_id}/refunds url.template=/v1/{account_id}/refunds"
+	)
+	want := []struct {
+		name, attributes string
+		code             codes.Code
+	}{
+		{"POST /v1/{account_id}/refunds", "error.type=429 " + fmt.Sprintf(attempt, "http.response.status_code=429 "), codes.Error},
+		{"POST /v1/{account_id}/refunds", fmt.Sprintf(attempt, "http.request.resend_count=1 http.response.status_code=200 "), codes.Unset},
+		{"refunds submit", "carddata.attempts=2 " + fmt.Sprintf(calls, "accepted", "http.response.status_code=200"), codes.Unset},
+		{"POST /v1/{account_id}/refunds", "error.type=no_response " + fmt.Sprintf(attempt, ""), codes.Error},
+		{"refunds submit", "carddata.attempts=1 " + fmt.Sprintf(calls, "unknown", "error.type=no_response"), codes.Error},
+	}
+	if len(spans) != len(want) {
+		t.Fatalf("%d spans", len(spans))
+	}
+	for i, span := range spans {
+		if got := list(span.Attributes); span.Name != want[i].name || got != want[i].attributes || span.Status.Code != want[i].code {
+			t.Errorf("span %d: %s, %v\n got %s\nwant %s", i, span.Name, span.Status, got, want[i].attributes)
+		}
+	}
+	for i, call := range []int{2, 2, 2, 4, 4} { // a call ends after its attempts
+		if span := spans[i]; i != call && (span.Parent.SpanID() != spans[call].SpanContext.SpanID() || span.SpanKind != trace.SpanKindClient) {
+			t.Errorf("span %d: kind %v, not below its call", i, span.SpanKind)
+		}
+	}
+	if events := spans[2].Events; len(events) != 1 || events[0].Name != "retry" ||
+		!strings.HasPrefix(list(events[0].Attributes), "carddata.wait=") {
+		t.Errorf("events %v", events)
+	}
+}
+
+// TestMetricsMatchTraces: an error.type seen in a graph finds its spans.
+func TestMetricsMatchTraces(t *testing.T) {
+	spans, metrics := record(t)
+	onSpansOnly := map[attribute.Key]bool{"carddata.attempts": true, "http.request.resend_count": true, "url.full": true}
+	var fromSpans, fromMetrics []string
+	for _, span := range spans {
+		fromSpans = append(fromSpans, list(slices.DeleteFunc(span.Attributes, func(a attribute.KeyValue) bool { return onSpansOnly[a.Key] })))
+	}
+	counts := map[string]uint64{}
+	for _, m := range metrics {
+		data, ok := m.Data.(metricdata.Histogram[float64])
+		if !ok {
+			t.Errorf("%s is %T", m.Name, m.Data)
+			continue
+		}
+		for _, point := range data.DataPoints {
+			counts[m.Name] += point.Count
+			if !slices.Equal(point.Bounds, buckets) || m.Unit != "s" {
+				t.Errorf("%s: unit %s, buckets %v", m.Name, m.Unit, point.Bounds)
+			}
+			if m.Name == "carddata.call.duration" || m.Name == "http.client.request.duration" {
+				fromMetrics = append(fromMetrics, list(point.Attributes.ToSlice()))
+			}
+		}
+	}
+	slices.Sort(fromSpans)
+	slices.Sort(fromMetrics)
+	if !slices.Equal(fromSpans, fromMetrics) {
+		t.Errorf("spans\n%s\nmetrics\n%s", strings.Join(fromSpans, "\n"), strings.Join(fromMetrics, "\n"))
+	}
+	want := map[string]uint64{"carddata.attempt.queued": 3, "carddata.call.duration": 2, "carddata.retry.wait": 1, "http.client.request.duration": 3}
+	if !maps.Equal(counts, want) {
+		t.Errorf("counts %v", counts)
+	}
+}
+
+// TestBulkCallsAreMeasured: no code of the caller's stands around the calls of a
+// SubmitAll, and each is measured all the same.
+func TestBulkCallsAreMeasured(t *testing.T) {
+	telemetry, read := collected(t)
+	synctest.Test(t, func(t *testing.T) {
+		engine := sandbox.New()
+		server := engine.Start(sandbox.Refunds)
+		defer server.Close()
+		engine.Script(sandbox.Refunds, sandbox.Fault{Status: http.StatusUnprocessableEntity})
+		client, err := newClient("https://refunds.example", telemetry, refunds.WithHTTPClient(&http.Client{Transport: server.Transport()}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		records := slices.Values([]*refunds.Refund{{RefundID: "re-1"}, {RefundID: "re-2"}, {RefundID: "re-3"}})
+		for range client.SubmitAll(t.Context(), refunds.Items("acct-7", records), refunds.BulkOptions{}) {
+		}
+	})
+	counts := map[string]uint64{}
+	_, metrics := read()
+	for _, m := range metrics {
+		if m.Name == "carddata.call.duration" {
+			for _, point := range m.Data.(metricdata.Histogram[float64]).DataPoints {
+				counts[errorType(point.Attributes.ToSlice())] += point.Count
+			}
+		}
+	}
+	if want := map[string]uint64{"": 2, "bad_request": 1}; !maps.Equal(counts, want) {
+		t.Errorf("calls by error.type: %v, want %v", counts, want)
+	}
+}
+
+// TestErrorTypes: spans and metrics agree. An attempt has the status of an error
+// response, and otherwise the same word as its call.
+func TestErrorTypes(t *testing.T) {
+	hang := func(r *http.Request) (*http.Response, error) {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	respond := func(status int, body io.Reader) roundTripper {
+		return func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(body), ContentLength: -1}, nil
+		}
+	}
+	for name, test := range map[string]struct {
+		base          roundTripper
+		id            string
+		timeout       time.Duration
+		cancel        bool
+		attempt, call string
+	}{
+		"attempt timeout":  {base: hang, id: "re-1", timeout: time.Hour, attempt: "timeout", call: "timeout"},
+		"deadline":         {base: hang, id: "re-1", timeout: time.Second, attempt: "deadline_exceeded", call: "deadline_exceeded"},
+		"canceled":         {base: hang, id: "re-1", timeout: time.Second, cancel: true, attempt: "canceled", call: "canceled"},
+		"server error":     {base: respond(503, strings.NewReader("")), id: "re-1", timeout: time.Hour, attempt: "503", call: "server_error"},
+		"body cut off":     {base: respond(200, iotest.ErrReader(io.ErrUnexpectedEOF)), id: "re-1", timeout: time.Hour, attempt: "bad_response"},
+		"invalid argument": {timeout: time.Hour, call: "invalid_argument"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			telemetry, read := collected(t)
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), test.timeout)
+				defer cancel()
+				if test.cancel {
+					time.AfterFunc(time.Millisecond, cancel)
+				}
+				network := refunds.WithHTTPClient(&http.Client{Transport: telemetry.traced(test.base)})
+				client, err := newClient("https://refunds.example", telemetry, network)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_ = refund(ctx, telemetry, client, test.id) // its span is what is tested
+			})
+			spans, metrics := read()
+			want := map[string]string{"refunds submit": test.call}
+			if test.base != nil {
+				want["POST /v1/{account_id}/refunds"] = test.attempt
+			}
+			got := map[string]string{}
+			for _, span := range spans {
+				got[span.Name] = errorType(span.Attributes)
+			}
+			if !maps.Equal(got, want) {
+				t.Errorf("spans: %q, want %q", got, want)
+			}
+			clear(got)
+			spanName := map[string]string{"carddata.call.duration": "refunds submit", "http.client.request.duration": "POST /v1/{account_id}/refunds"}
+			for _, m := range metrics {
+				if name, ok := spanName[m.Name]; ok {
+					got[name] = errorType(m.Data.(metricdata.Histogram[float64]).DataPoints[0].Attributes.ToSlice())
+				}
+			}
+			if !maps.Equal(got, want) {
+				t.Errorf("metrics: %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func errorType(attributes []attribute.KeyValue) string {
 	for _, a := range attributes {
-		if a.Key == key {
-			return a.Value.String()
+		if a.Key == "error.type" {
+			return a.Value.AsString()
 		}
 	}
 	return ""
 }
 
-func TestTraceAndMetrics(t *testing.T) {
-	spans, metrics := record(t)
-	var calls tracetest.SpanStubs
-	attempts := map[string][]string{} // by the call's span, their status
-	for _, span := range spans {
-		switch span.Name {
-		case "submit refund":
-			calls = append(calls, span)
-		case "POST /v1/{account_id}/refunds":
-			parent := span.Parent.SpanID().String()
-			attempts[parent] = append(attempts[parent], value(span.Attributes, "http.response.status_code"))
-		default:
-			t.Errorf("a span %q", span.Name)
-		}
+// TestRefusedConnectionIsNotSent: the proof is taken below the round tripper.
+func TestRefusedConnectionIsNotSent(t *testing.T) {
+	server := httptest.NewServer(nil)
+	server.Close()
+	telemetry, _ := collected(t)
+	client, err := refunds.NewClient(server.URL, refunds.WithTransport(telemetry.traced), refunds.WithMaxRetries(0))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if len(calls) != 2 {
-		t.Fatalf("%d calls", len(calls))
-	}
-	for i, want := range []struct {
-		attempts []string
-		outcome  string
-		status   codes.Code
-		events   int
-	}{
-		{[]string{"429", "200"}, "accepted", codes.Unset, 1},
-		{[]string{""}, "unknown", codes.Error, 0},
-	} {
-		call := calls[i]
-		if got := attempts[call.SpanContext.SpanID().String()]; !slices.Equal(got, want.attempts) {
-			t.Errorf("call %d: attempts with status %q", i, got)
-		}
-		if value(call.Attributes, "carddata.attempts") != fmt.Sprint(len(want.attempts)) ||
-			value(call.Attributes, "carddata.outcome") != want.outcome || call.Status.Code != want.status || len(call.Events) != want.events {
-			t.Errorf("call %d: %v, %v, %v", i, call.Attributes, call.Status, call.Events)
-		}
-	}
-	counts := map[string]int64{}
-	for _, m := range metrics {
-		switch data := m.Data.(type) {
-		case metricdata.Sum[int64]:
-			for _, point := range data.DataPoints {
-				counts[m.Name] += point.Value
-			}
-		case metricdata.Histogram[float64]:
-			for _, point := range data.DataPoints {
-				counts[m.Name] += int64(point.Count)
-			}
-		}
-	}
-	for name, want := range map[string]int64{
-		"carddata.attempts": 3, "carddata.attempt.queued": 3, "carddata.call.duration": 2, "carddata.retry.wait": 1, "http.client.request.duration": 3,
-	} {
-		if counts[name] != want {
-			t.Errorf("%s counts %d", name, counts[name])
-		}
+	if err := refund(t.Context(), telemetry, client, "re-1"); !errors.Is(err, refunds.ErrNotSent) {
+		t.Error(err)
 	}
 }
 
@@ -136,7 +287,7 @@ func TestJSON(t *testing.T) {
 	if code := run(t.Context(), []string{"-json"}, &stdout, &stderr, program.Variables{}.Lookup); code != 0 || stderr.Len() > 0 {
 		t.Errorf("exit code %d, %s", code, &stderr)
 	}
-	for _, text := range []string{`"Name": "submit refund"`, `"Name": "carddata.call.duration"`} {
+	for _, text := range []string{`"Name": "refunds submit"`, `"Name": "carddata.call.duration"`} {
 		if !strings.Contains(stdout.String(), text) {
 			t.Errorf("no %s in\n%s", text, &stdout)
 		}
@@ -144,8 +295,14 @@ func TestJSON(t *testing.T) {
 }
 
 func TestTextAndCollector(t *testing.T) {
-	received := make(chan string, 10)
-	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { received <- r.URL.Path }))
+	var mu sync.Mutex
+	services := map[string]string{} // by path
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		services[r.URL.Path] = serviceName(t, r.URL.Path, body)
+	}))
 	defer collector.Close()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL) // which the exporters read
 	var stdout, stderr bytes.Buffer
@@ -154,20 +311,41 @@ func TestTextAndCollector(t *testing.T) {
 		t.Fatalf("exit code %d, %s", code, &stderr)
 	}
 	for _, text := range []string{
-		"\nsubmit refund  ", "\n  POST /v1/{account_id}/refunds  ", "event retry: carddata.result=refused", "carddata.outcome=unknown", "METRIC ",
+		"\nrefunds submit  ", "\n  POST /v1/{account_id}/refunds  ", "event retry: carddata.wait=", "carddata.outcome=unknown", "METRIC ",
 	} {
 		if !strings.Contains("\n"+stdout.String(), text) {
 			t.Errorf("no %q in\n%s", text, &stdout)
 		}
 	}
-	close(received)
-	paths := map[string]bool{}
-	for path := range received {
-		paths[path] = true
+	mu.Lock()
+	defer mu.Unlock()
+	if want := map[string]string{"/v1/traces": service, "/v1/metrics": service}; !maps.Equal(services, want) {
+		t.Errorf("the collector received %v", services)
 	}
-	if !paths["/v1/traces"] || !paths["/v1/metrics"] {
-		t.Errorf("the collector received %v", paths)
+}
+
+// serviceName is that of the resource in an OTLP request.
+func serviceName(t *testing.T, path string, body []byte) string {
+	t.Helper()
+	var spans tracepb.TracesData // of the same shape as the request
+	var metrics metricpb.MetricsData
+	message := map[string]proto.Message{"/v1/traces": &spans, "/v1/metrics": &metrics}[path]
+	if err := proto.Unmarshal(body, message); err != nil {
+		t.Error(err)
 	}
+	var all []*commonpb.KeyValue
+	for _, r := range spans.ResourceSpans {
+		all = append(all, r.Resource.Attributes...)
+	}
+	for _, r := range metrics.ResourceMetrics {
+		all = append(all, r.Resource.Attributes...)
+	}
+	for _, a := range all {
+		if a.Key == "service.name" {
+			return a.Value.GetStringValue()
+		}
+	}
+	return ""
 }
 
 func TestUsage(t *testing.T) {

@@ -36,7 +36,7 @@ func (p *treePrinter) print(children map[trace.SpanID][]sdktrace.ReadOnlySpan, p
 	for _, span := range spans {
 		status := ""
 		if span.Status().Code == codes.Error {
-			status = "  ERROR " + span.Status().Description
+			status = strings.TrimRight("  ERROR "+span.Status().Description, " ")
 		}
 		fmt.Fprintf(p.w, "%s%s  %v%s\n", indent, span.Name(), span.EndTime().Sub(span.StartTime()).Round(time.Millisecond), status)
 		fmt.Fprintf(p.w, "%s    %s\n", indent, list(span.Attributes()))

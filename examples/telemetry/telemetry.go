@@ -6,26 +6,38 @@ import (
 	"io"
 	"net/http"
 
-	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/exporters/stdout/stdoutmetric"
 	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
-	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/metric"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 )
 
-const scope = "github.com/carddata/carddata-go/examples/telemetry"
+const (
+	scope   = "github.com/carddata/carddata-go/examples/telemetry"
+	service = "refund-worker" // OTEL_SERVICE_NAME overrides it
+)
 
-// A telemetry is the providers of a program, and what its clients take of them.
+// buckets suit calls that take from milliseconds to minutes. The SDK's own begin
+// at 5 and are meant for milliseconds.
+var buckets = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60, 120}
+
+func seconds(meter metric.Meter, name, description string) (metric.Float64Histogram, error) {
+	return meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(description), metric.WithExplicitBucketBoundaries(buckets...))
+}
+
+// A telemetry has the providers of a program and what its clients need of them.
 type telemetry struct {
-	traces  *sdktrace.TracerProvider
-	metrics *sdkmetric.MeterProvider
-	tracer  trace.Tracer
-	events  *eventHandler
+	traces   *sdktrace.TracerProvider
+	metrics  *sdkmetric.MeterProvider
+	tracer   trace.Tracer
+	events   *eventHandler
+	requests metric.Float64Histogram
 }
 
 // newTelemetry exports to stdout, and to the collector that the environment names.
@@ -48,55 +60,42 @@ func newTelemetry(ctx context.Context, stdout io.Writer, asJSON, collector bool)
 		}
 		spans, metrics = append(spans, span), append(metrics, metric)
 	}
-	return provide(spans, metrics)
+	return provide(ctx, spans, metrics)
 }
 
-func provide(spans []sdktrace.SpanExporter, metrics []sdkmetric.Exporter) (*telemetry, error) {
-	var traceOptions []sdktrace.TracerProviderOption
+func provide(ctx context.Context, spans []sdktrace.SpanExporter, metrics []sdkmetric.Exporter) (*telemetry, error) {
+	about, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName(service)), resource.WithTelemetrySDK(), resource.WithFromEnv())
+	if err != nil {
+		return nil, err
+	}
+	traceOptions := []sdktrace.TracerProviderOption{sdktrace.WithResource(about)}
 	for _, exporter := range spans {
 		traceOptions = append(traceOptions, sdktrace.WithBatcher(exporter))
 	}
-	var metricOptions []sdkmetric.Option
+	metricOptions := []sdkmetric.Option{sdkmetric.WithResource(about)}
 	for _, exporter := range metrics {
 		metricOptions = append(metricOptions, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(exporter)))
 	}
-	t := &telemetry{
-		traces:  sdktrace.NewTracerProvider(traceOptions...),
-		metrics: sdkmetric.NewMeterProvider(metricOptions...),
-	}
-	t.tracer = t.traces.Tracer(scope)
-	var err error
-	t.events, err = newEventHandler(t.metrics.Meter(scope))
-	return t, err
+	return instruments(sdktrace.NewTracerProvider(traceOptions...), sdkmetric.NewMeterProvider(metricOptions...))
 }
 
-// Shutdown exports what was not exported yet.
+func instruments(traces *sdktrace.TracerProvider, metrics *sdkmetric.MeterProvider) (*telemetry, error) {
+	var errs [2]error
+	meter := metrics.Meter(scope)
+	t := &telemetry{traces: traces, metrics: metrics, tracer: traces.Tracer(scope)}
+	t.events, errs[0] = newEventHandler(meter)
+	t.requests, errs[1] = seconds(meter, "http.client.request.duration", "Duration of HTTP client requests")
+	return t, errors.Join(errs[:]...)
+}
+
+// Shutdown exports what is left.
 func (t *telemetry) Shutdown(ctx context.Context) error {
 	return errors.Join(t.traces.Shutdown(ctx), t.metrics.Shutdown(ctx))
 }
 
-// traced gives each request of a client a span, named by method and template of
-// its path. No header of the trace is sent to the service, which has not said that it
-// wants one.
-func (t *telemetry) traced(template string, transport http.RoundTripper) http.RoundTripper {
-	return otelhttp.NewTransport(withTemplate{template, transport},
-		otelhttp.WithTracerProvider(t.traces),
-		otelhttp.WithMeterProvider(t.metrics),
-		otelhttp.WithPropagators(propagation.NewCompositeTextMapPropagator()),
-		otelhttp.WithSpanNameFormatter(func(_ string, r *http.Request) string { return r.Method + " " + template }),
-	)
-}
-
-// withTemplate puts the template in place of the path, which holds an id, in what
-// otelhttp has just noted of the request.
-type withTemplate struct {
-	template string
-	http.RoundTripper
-}
-
-func (w withTemplate) RoundTrip(r *http.Request) (*http.Response, error) {
-	trace.SpanFromContext(r.Context()).SetAttributes(
-		attribute.String("url.template", w.template),
-		attribute.String("url.full", r.URL.Scheme+"://"+r.URL.Host+w.template))
-	return w.RoundTripper.RoundTrip(r)
+// traced is for refunds.WithTransport. A client with several endpoints needs a
+// route that tells them apart.
+func (t *telemetry) traced(base http.RoundTripper) http.RoundTripper {
+	route := func(*http.Request) string { return "/v1/{account_id}/refunds" }
+	return &attemptTransport{base: base, tracer: t.tracer, duration: t.requests, route: route}
 }

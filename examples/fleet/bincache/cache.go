@@ -1,8 +1,9 @@
-// Package bincache keeps answers of BIN lookups in a Redis that replicas share.
+// Package bincache keeps responses of BIN lookups in a Redis that replicas share.
 package bincache
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -20,16 +21,26 @@ var _ bins.Cache = (*Cache)(nil)
 // New returns a cache that all clients of the same Redis share.
 func New(client redis.UniversalClient) *Cache { return &Cache{client} }
 
-// Get asks for all keys in one command.
+// Get asks for all keys in one pipeline, which a Cluster splits by node: MGET would
+// need them all in one slot.
 func (c *Cache) Get(ctx context.Context, keys []string) (map[string][]byte, error) {
-	found, err := c.client.MGet(ctx, keys...).Result()
-	if err != nil {
+	found := make([]*redis.StringCmd, len(keys))
+	_, err := c.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, key := range keys {
+			found[i] = p.Get(ctx, key)
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, err
 	}
 	values := make(map[string][]byte, len(keys))
-	for i, value := range found {
-		if text, ok := value.(string); ok {
-			values[keys[i]] = []byte(text)
+	for i, key := range keys {
+		switch value, err := found[i].Bytes(); {
+		case err == nil:
+			values[key] = value
+		case !errors.Is(err, redis.Nil):
+			return nil, err
 		}
 	}
 	return values, nil

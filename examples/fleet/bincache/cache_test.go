@@ -19,7 +19,7 @@ import (
 
 // run looks cards up as a replica that has just started, and returns how many
 // requests it took.
-func run(t *testing.T, fake *binstest.Server, client *redis.Client, cards []string, o bins.BulkOptions) int {
+func run(t *testing.T, fake *binstest.Server, client redis.UniversalClient, cards []string, o bins.BulkOptions) int {
 	t.Helper()
 	before := len(fake.Requests())
 	o.Cache = bincache.New(client)
@@ -47,7 +47,7 @@ func numbered(n int) []string {
 	return cards
 }
 
-func TestReplicasShareAnswers(t *testing.T) {
+func TestReplicasShareResponses(t *testing.T) {
 	s := redistest.Start(t)
 	client := redistest.Connect(t, s)
 	fake := binstest.NewServer(t)
@@ -98,7 +98,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestWithoutRedis costs requests, and no answer.
+// TestWithoutRedis costs requests, and no response.
 func TestWithoutRedis(t *testing.T) {
 	s := redistest.Start(t)
 	client := redistest.Connect(t, s)

@@ -8,7 +8,7 @@ import (
 )
 
 // An UnavailableError says that Redis gave no leave: it could not be reached,
-// answered too late, or refused. Its text holds no address.
+// replied too late, or refused. Its text holds no address.
 type UnavailableError struct{ Err error }
 
 func (e *UnavailableError) Error() string { return "quota: Redis gave no leave" }

@@ -13,9 +13,9 @@ import (
 	"github.com/carddata/carddata-go/examples/fleet/quota"
 )
 
-// A script is a Redis that answers as a test says, and is slow.
+// A script is a Redis that replies as a test says, and is slow.
 type script struct {
-	answers []any // of the calls, the last for all that follow
+	replies []any // of the calls, the last for all that follow
 	errs    []error
 	delay   time.Duration
 	calls   []string
@@ -23,12 +23,12 @@ type script struct {
 }
 
 func (s *script) next() (any, error) {
-	i := min(len(s.calls)-1, len(s.answers)-1)
+	i := min(len(s.calls)-1, len(s.replies)-1)
 	time.Sleep(s.delay)
 	if i < len(s.errs) {
-		return s.answers[i], s.errs[i]
+		return s.replies[i], s.errs[i]
 	}
-	return s.answers[i], nil
+	return s.replies[i], nil
 }
 
 func (s *script) EvalSha(_ context.Context, _ string, _ []string, args ...any) *redis.Cmd {
@@ -59,14 +59,14 @@ func TestWait(t *testing.T) {
 		took  time.Duration
 		late  bool
 	}{
-		{"at once", script{answers: []any{slot(0)}}, "evalsha", 0, false},
-		{"queued", script{answers: []any{slot(time.Second)}}, "evalsha", time.Second, false},
-		{"confirmed", script{answers: []any{slot(3 * time.Second)}, known: "g1"}, "evalsha hget", 3 * time.Second, false},
-		{"lost", script{answers: []any{slot(3 * time.Second), slot(0), slot(500 * time.Millisecond)}, known: "g2"},
+		{"at once", script{replies: []any{slot(0)}}, "evalsha", 0, false},
+		{"queued", script{replies: []any{slot(time.Second)}}, "evalsha", time.Second, false},
+		{"confirmed", script{replies: []any{slot(3 * time.Second)}, known: "g1"}, "evalsha hget", 3 * time.Second, false},
+		{"lost", script{replies: []any{slot(3 * time.Second), slot(0), slot(500 * time.Millisecond)}, known: "g2"},
 			"evalsha hget evalsha", 2500 * time.Millisecond, false},
-		{"first", script{answers: []any{nil, slot(0)}, errs: []error{redisError("NOSCRIPT No matching script.")}}, "evalsha eval doubt", 0, false},
-		{"slow", script{answers: []any{slot(0)}, delay: 99 * time.Millisecond}, "evalsha", 99 * time.Millisecond, false},
-		{"too late", script{answers: []any{slot(0)}, delay: 101 * time.Millisecond}, "evalsha evalsha evalsha evalsha evalsha",
+		{"first", script{replies: []any{nil, slot(0)}, errs: []error{redisError("NOSCRIPT No matching script.")}}, "evalsha eval doubt", 0, false},
+		{"slow", script{replies: []any{slot(0)}, delay: 99 * time.Millisecond}, "evalsha", 99 * time.Millisecond, false},
+		{"too late", script{replies: []any{slot(0)}, delay: 101 * time.Millisecond}, "evalsha evalsha evalsha evalsha evalsha",
 			505 * time.Millisecond, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -87,15 +87,15 @@ func TestWait(t *testing.T) {
 	}
 }
 
-func TestUnusableAnswers(t *testing.T) {
-	for _, answer := range []any{nil, []any{}, []any{int64(1), "2", "g"}, []any{int64(1), int64(2)}, "OK", int64(1)} {
-		l, err := quota.New(&script{answers: []any{answer}}, "a", 10, 1)
+func TestUnusableReplies(t *testing.T) {
+	for _, reply := range []any{nil, []any{}, []any{int64(1), "2", "g"}, []any{int64(1), int64(2)}, "OK", int64(1)} {
+		l, err := quota.New(&script{replies: []any{reply}}, "a", 10, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		err = l.Wait(t.Context())
 		if _, ok := errors.AsType[*quota.UnavailableError](err); !ok {
-			t.Errorf("%v: %v", answer, err)
+			t.Errorf("%v: %v", reply, err)
 		}
 	}
 }

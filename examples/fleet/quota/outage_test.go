@@ -11,6 +11,7 @@ import (
 	"github.com/carddata/carddata-go/examples/fleet/internal/redisserver"
 	"github.com/carddata/carddata-go/examples/fleet/internal/redistest"
 	"github.com/carddata/carddata-go/examples/fleet/quota"
+	"github.com/carddata/carddata-go/examples/fleet/redisclient"
 )
 
 // TestLoss takes Redis its memory while slots are reserved for a second and a
@@ -19,10 +20,10 @@ func TestLoss(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name  string
-		begin func(t *testing.T, client *redis.Client) // half a second before
-		lose  func(t *testing.T, client *redis.Client, s *redisserver.Server)
+		begin func(t *testing.T, client redis.UniversalClient) // half a second before
+		lose  func(t *testing.T, client redis.UniversalClient, s *redisserver.Server)
 	}{
-		{name: "restart", lose: func(t *testing.T, _ *redis.Client, s *redisserver.Server) {
+		{name: "restart", lose: func(t *testing.T, _ redis.UniversalClient, s *redisserver.Server) {
 			s.Kill()
 			time.Sleep(500 * time.Millisecond)
 			if err := s.Restart(t.Context()); err != nil {
@@ -31,12 +32,12 @@ func TestLoss(t *testing.T) {
 		}},
 		{
 			name: "restart with old data",
-			begin: func(t *testing.T, client *redis.Client) {
+			begin: func(t *testing.T, client redis.UniversalClient) {
 				if err := client.Save(t.Context()).Err(); err != nil {
 					t.Error(err)
 				}
 			},
-			lose: func(t *testing.T, client *redis.Client, s *redisserver.Server) {
+			lose: func(t *testing.T, client redis.UniversalClient, s *redisserver.Server) {
 				s.Kill()
 				if err := s.Restart(t.Context()); err != nil {
 					t.Error(err)
@@ -46,7 +47,7 @@ func TestLoss(t *testing.T) {
 				}
 			},
 		},
-		{name: "flush", lose: func(t *testing.T, client *redis.Client, _ *redisserver.Server) {
+		{name: "flush", lose: func(t *testing.T, client redis.UniversalClient, _ *redisserver.Server) {
 			if err := client.FlushAll(t.Context()).Err(); err != nil {
 				t.Error(err)
 			}
@@ -95,15 +96,18 @@ func TestStop(t *testing.T) {
 	checkErrors(t, waits)
 }
 
-// TestStall has Redis answer nothing for 5 seconds.
+// TestStall has Redis say nothing for 5 seconds.
 func TestStall(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, "--enable-debug-command", "local")
 	f := startFleet(t, s, 200, 2)
 	time.Sleep(1500 * time.Millisecond)
-	options := *redistest.Connect(t, s).Options()
+	options, err := redisclient.Options(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
 	options.ReadTimeout = time.Minute
-	patient := redis.NewClient(&options)
+	patient := redis.NewUniversalClient(options)
 	defer patient.Close()
 	stalled := time.Now()
 	resumed := make(chan time.Time, 1)

@@ -53,19 +53,19 @@ func (s *slots) reserve(ctx context.Context) (slot, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		longest = max(0, time.Until(deadline).Microseconds())
 	}
-	answer, err := ask(ctx, func() ([]any, error) {
+	reply, err := ask(ctx, func() ([]any, error) {
 		args := []any{s.interval, s.credit, longest, grace.Microseconds(), ""}
-		answer, err := s.redis.EvalSha(ctx, s.hash, []string{s.key}, args...).Slice()
+		reply, err := s.redis.EvalSha(ctx, s.hash, []string{s.key}, args...).Slice()
 		if redis.HasErrorPrefix(err, "NOSCRIPT") {
 			args[len(args)-1] = "doubt"
 			return s.redis.Eval(ctx, s.script, []string{s.key}, args...).Slice()
 		}
-		return answer, err
+		return reply, err
 	})
 	if err != nil {
 		return slot{}, err
 	}
-	granted, wait, generation, err := read(answer)
+	granted, wait, generation, err := read(reply)
 	switch {
 	case err != nil:
 		return slot{}, &UnavailableError{err}
@@ -75,15 +75,15 @@ func (s *slots) reserve(ctx context.Context) (slot, error) {
 	return slot{wait, generation}, nil
 }
 
-func read(answer []any) (granted bool, wait time.Duration, generation string, err error) {
-	if len(answer) == 3 {
-		given, isInt := answer[0].(int64)
-		micros, isTime := answer[1].(int64)
-		if generation, isText := answer[2].(string); isInt && isTime && isText {
+func read(reply []any) (granted bool, wait time.Duration, generation string, err error) {
+	if len(reply) == 3 {
+		given, isInt := reply[0].(int64)
+		micros, isTime := reply[1].(int64)
+		if generation, isText := reply[2].(string); isInt && isTime && isText {
 			return given == 1, time.Duration(micros) * time.Microsecond, generation, nil
 		}
 	}
-	return false, 0, "", fmt.Errorf("the script answered %d values of other types", len(answer))
+	return false, 0, "", fmt.Errorf("the script returned %d values of other types", len(reply))
 }
 
 // confirm tells whether Redis still knows a slot.
@@ -99,17 +99,17 @@ func (s *slots) confirm(ctx context.Context, old slot) (bool, error) {
 }
 
 // ask returns when ctx ends, whatever Redis does: go-redis would wait for the
-// answer of a stalled one until a deadline or its own timeout, even if ctx is
+// reply of a stalled one until a deadline or its own timeout, even if ctx is
 // canceled before.
 func ask[T any](ctx context.Context, question func() (T, error)) (T, error) {
 	type result struct {
-		answer T
-		err    error
+		reply T
+		err   error
 	}
 	done := make(chan result, 1)
 	go func() {
-		answer, err := question()
-		done <- result{answer, err}
+		reply, err := question()
+		done <- result{reply, err}
 	}()
 	var none T
 	select {
@@ -122,7 +122,7 @@ func ask[T any](ctx context.Context, question func() (T, error)) (T, error) {
 		}
 		switch {
 		case r.err == nil:
-			return r.answer, nil
+			return r.reply, nil
 		case ctx.Err() != nil:
 			return none, ctx.Err()
 		}

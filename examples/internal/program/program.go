@@ -98,7 +98,7 @@ func Start(t testing.TB, cmd *exec.Cmd) (wait func() Result) {
 	}
 }
 
-// Interrupt runs cmd against a service that never answers, sends it Ctrl-C when
+// Interrupt runs cmd against a service that never responds, sends it Ctrl-C when
 // its request has arrived there, and returns what comes of it.
 func Interrupt(t testing.TB, command func(url string) *exec.Cmd) Result {
 	t.Helper()

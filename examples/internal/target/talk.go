@@ -13,7 +13,6 @@ import (
 	"unicode"
 
 	"github.com/carddata/carddata-go/bins"
-	"github.com/carddata/carddata-go/internal/mask"
 )
 
 // Exit codes that all examples have in common.
@@ -23,15 +22,13 @@ const (
 	ExitInterrupted = 130
 )
 
-type usageError struct{ text string }
+type usageError struct{ error }
 
-func (e *usageError) Error() string { return e.text }
+func (e *usageError) Unwrap() error { return e.error }
 
-// Usage is an error that only another command line, configuration or input can
+// Usage is an Errorf of what only another command line, configuration or input can
 // cure.
-func Usage(format string, args ...any) error {
-	return &usageError{fmt.Sprintf(format, args...)}
-}
+func Usage(format string, args ...any) error { return &usageError{Errorf(format, args...)} }
 
 // Signals returns a context that ends with the first Ctrl-C or SIGTERM. The
 // second ends the program at once, in case it should hang.
@@ -55,13 +52,13 @@ func Parse(flags *flag.FlagSet, usage string, args []string, stdout, stderr io.W
 	return 0, true
 }
 
-// Fail prints err in one line and returns the exit code that it calls for.
+// Fail prints err in one line, masked but for its paths, and returns the exit code that it calls for.
 func Fail(ctx context.Context, stderr io.Writer, err error) int {
 	if ctx.Err() != nil {
 		fmt.Fprintln(stderr, "interrupted")
 		return ExitInterrupted
 	}
-	fmt.Fprintln(stderr, Line(err.Error()))
+	fmt.Fprintln(stderr, line(printable(err.Error()), pathsOf(err)))
 	if _, ok := errors.AsType[*usageError](err); ok || errors.Is(err, bins.ErrInvalidArgument) {
 		return ExitUsage
 	}
@@ -70,13 +67,15 @@ func Fail(ctx context.Context, stderr io.Writer, err error) int {
 
 // Line makes text from anywhere fit for a line of a terminal: without card
 // numbers, line breaks and escape sequences.
-func Line(text string) string {
-	return mask.Text(strings.Map(func(r rune) rune {
+func Line(text string) string { return line(printable(text), nil) }
+
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r
 		}
 		return ' '
-	}, text))
+	}, text)
 }
 
 // IsTerminal tells whether a program's input or output is a terminal, or

@@ -4,6 +4,7 @@ package redistest
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -32,8 +33,22 @@ func Start(t testing.TB, settings ...string) *redisserver.Server {
 	return s
 }
 
+// StartSentinel starts a Sentinel of the test's own, which may write to its
+// configuration.
+func StartSentinel(t testing.TB, conf, port string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "redis-server", conf, "--sentinel", "--port", port, "--bind", "127.0.0.1")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+}
+
 // Connect returns a client of s.
-func Connect(t testing.TB, s *redisserver.Server) *redis.Client {
+func Connect(t testing.TB, s *redisserver.Server) redis.UniversalClient {
 	t.Helper()
 	client, err := redisclient.New(s.URL)
 	if err != nil {
@@ -44,7 +59,7 @@ func Connect(t testing.TB, s *redisserver.Server) *redis.Client {
 }
 
 // Unused returns a client of a Redis that does not exist.
-func Unused(t testing.TB) *redis.Client {
+func Unused(t testing.TB) redis.UniversalClient {
 	t.Helper()
 	client, err := redisclient.New("unix:///nonexistent")
 	if err != nil {
