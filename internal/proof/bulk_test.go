@@ -43,7 +43,7 @@ func (job *bulkJob) run() any {
 	next := 0
 	o := bins.BulkOptions{
 		Ranges: job.Bulk, PrefixLength: job.Prefix,
-		Cache:    bins.NewMemoryCache(bins.CacheOptions{Entries: 600_000}),
+		Memory:   bins.NewMemoryCache(bins.CacheOptions{Entries: 600_000}),
 		Progress: func(p bins.BulkProgress) { report.Progress = p },
 	}
 	for r, err := range client.LookupAll(context.Background(), job.cards(), o) {

@@ -17,7 +17,6 @@ import (
 // memory can be told.
 type fileJob struct {
 	URL, Path string
-	Parallel  int
 }
 
 type fileReport struct {
@@ -30,7 +29,7 @@ func (job *fileJob) run() any {
 	if err != nil {
 		panic(err)
 	}
-	file, err := client.DownloadFile(context.Background(), "big", job.Path, updater.FileOptions{Parallel: job.Parallel})
+	file, err := client.DownloadFile(context.Background(), "big", job.Path, updater.FileOptions{})
 	if err != nil {
 		panic(err)
 	}
@@ -42,11 +41,10 @@ func (job *fileJob) run() any {
 func TestDownloadOverABrokenLink(t *testing.T) {
 	type download struct {
 		size, cut int64
-		parallel  int
 	}
-	downloads := []download{{64 << 20, 3_200_000, 1}, {64 << 20, 3_200_000, 4}}
+	downloads := []download{{64 << 20, 3_200_000}}
 	if *full {
-		downloads = []download{{1 << 30, 50_000_000, 1}, {1 << 30, 5_000_000, 4}, {10 << 30, 50_000_000, 1}}
+		downloads = []download{{1 << 30, 50_000_000}, {1 << 30, 5_000_000}, {10 << 30, 50_000_000}}
 	}
 	for _, test := range downloads {
 		engine := sandbox.New()
@@ -58,15 +56,15 @@ func TestDownloadOverABrokenLink(t *testing.T) {
 		}
 		path := filepath.Join(t.TempDir(), "result")
 		var report fileReport
-		inChild(t, &fileJob{URL: server.URL(), Path: path, Parallel: test.parallel}, &report)
+		inChild(t, &fileJob{URL: server.URL(), Path: path}, &report)
 		server.Close()
 		var sent int64
 		requests := engine.Requests(sandbox.Updater)
 		for _, r := range requests {
 			sent += r.Sent
 		}
-		t.Logf("%d bytes cut every %d, %d at once: %d requests, %d resumes, %.4f times the bytes, peak %d MiB",
-			test.size, test.cut, test.parallel, len(requests), report.File.Resumes, float64(sent)/float64(test.size), report.PeakMiB)
+		t.Logf("%d bytes cut every %d: %d requests, %d resumes, %.4f times the bytes, peak %d MiB",
+			test.size, test.cut, len(requests), report.File.Resumes, float64(sent)/float64(test.size), report.PeakMiB)
 		if want := hashOf(t, sandbox.Synthetic(sandbox.CSV, test.size)); report.File.SHA256 != want || hashOfFile(t, path) != want {
 			t.Errorf("%d bytes arrived, and are others", report.File.Size)
 		}

@@ -54,7 +54,7 @@ func (job *refundJob) run() any {
 	seen := make([]bool, job.Inputs)
 	next := 0
 	o := refunds.BulkOptions{Ordered: job.Ordered, Progress: func(p refunds.BulkProgress) { report.Progress = p }}
-	for s, err := range client.SubmitAll(context.Background(), "acct", records, o) {
+	for s, err := range client.SubmitAll(context.Background(), refunds.Items("acct", records), o) {
 		if err != nil || s.RefundID != fmt.Sprint("rf_", s.Index-s.Index%10/9) || seen[s.Index] || job.Ordered && s.Index != next {
 			report.Wrong++
 			continue

@@ -1,4 +1,4 @@
-package conformance_test
+package hostile_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/conformance/operations"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
 )
@@ -49,20 +50,20 @@ func FuzzLocation(f *testing.F) {
 			resp.Request = r
 			return resp, nil
 		})
-		list := callsOf(t, "https://service.example", bins.WithMaxRetries(0), bins.WithHTTPClient(&http.Client{Transport: network}))
+		list := operations.At(t, "https://service.example", bins.WithMaxRetries(0), bins.WithHTTPClient(&http.Client{Transport: network}))
 		for _, e := range list {
 			arrived = nil
-			_, err := e.call(t.Context())
-			if err == nil || len(arrived) > 6 || e.name != "download" && len(arrived) != 1 {
-				t.Errorf("%s: %d requests, %v", e.name, len(arrived), err)
+			_, err := e.Call(t.Context())
+			if err == nil || len(arrived) > 6 || e.Name != "download" && len(arrived) != 1 {
+				t.Errorf("%s: %d requests, %v", e.Name, len(arrived), err)
 			}
 			for _, r := range arrived {
 				if r.URL.Scheme != "https" || r.URL.Host != "service.example" || r.URL.User != nil || r.Header.Get("Referer") != "" {
-					t.Errorf("%s: sent to %s with %v", e.name, r.URL, r.Header)
+					t.Errorf("%s: sent to %s with %v", e.Name, r.URL, r.Header)
 				}
 			}
 			if len(location) > 12 && err != nil && strings.Contains(err.Error(), location) {
-				t.Errorf("%s: %v quotes the location", e.name, err)
+				t.Errorf("%s: %v quotes the location", e.Name, err)
 			}
 		}
 	})
@@ -94,8 +95,8 @@ func FuzzAnswerHeaders(f *testing.F) {
 			}, []byte(`{"cards":[]}`)), nil
 		})
 		began := time.Now()
-		for _, e := range callsOf(t, "https://service.example", bins.WithMaxRetries(0), bins.WithHTTPClient(&http.Client{Transport: network})) {
-			v, err := e.call(t.Context())
+		for _, e := range operations.At(t, "https://service.example", bins.WithMaxRetries(0), bins.WithHTTPClient(&http.Client{Transport: network})) {
+			v, err := e.Call(t.Context())
 			if d, ok := v.(*updater.Download); ok && err == nil {
 				d.Close()
 			}
@@ -105,11 +106,11 @@ func FuzzAnswerHeaders(f *testing.F) {
 			_, lookup := errors.AsType[*bins.Error](err)
 			_, refund := errors.AsType[*refunds.OutcomeError](err)
 			_, download := errors.AsType[*updater.Error](err)
-			if map[string]bool{"lookup": lookup, "refund": refund, "download": download}[e.name] == false {
-				t.Errorf("%s: %T", e.name, err)
+			if map[string]bool{"lookup": lookup, "refund": refund, "download": download}[e.Name] == false {
+				t.Errorf("%s: %T", e.Name, err)
 			}
 			if longNumber.MatchString(err.Error()) {
-				t.Errorf("%s: %v", e.name, err)
+				t.Errorf("%s: %v", e.Name, err)
 			}
 		}
 		if took := time.Since(began); took > time.Minute {

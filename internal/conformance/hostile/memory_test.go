@@ -1,4 +1,4 @@
-package conformance_test
+package hostile_test
 
 import (
 	"bytes"
@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/conformance/operations"
+	"github.com/carddata/carddata-go/internal/testkit"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
 )
@@ -73,8 +75,8 @@ func hostiles() []hostile {
 
 // hostileServer answers each connection with an answer whose end is the
 // connection's.
-func hostileServer(t *testing.T, h hostile) *wireServer {
-	return serveWire(t, func(c net.Conn) {
+func hostileServer(t *testing.T, h hostile) *testkit.WireServer {
+	return testkit.ServeWire(t, func(c net.Conn) {
 		fmt.Fprintf(c, "%sTransfer-Encoding: chunked\r\n\r\n", h.head)
 		w := &chunks{w: c}
 		h.body(w)
@@ -105,12 +107,12 @@ func TestHostileAnswers(t *testing.T) {
 	for _, h := range hostiles() {
 		t.Run(h.name, func(t *testing.T) {
 			server := hostileServer(t, h)
-			for i, e := range callsOf(t, server.base, bins.WithMaxRetries(0)) {
+			for i, e := range operations.At(t, server.Base, bins.WithMaxRetries(0)) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				_, err := e.call(ctx)
+				_, err := e.Call(ctx)
 				cancel()
 				if want := []error{h.lookup, h.refund, h.content}[i]; !errors.Is(err, want) || (want == nil) != (err == nil) {
-					t.Errorf("%s: %v, want %v", e.name, err, want)
+					t.Errorf("%s: %v, want %v", e.Name, err, want)
 				}
 			}
 		})
@@ -134,7 +136,7 @@ func TestHostileMemory(t *testing.T) {
 		t.Run(h.name, func(t *testing.T) {
 			server := hostileServer(t, h)
 			child := exec.Command(os.Args[0], "-test.run=^TestHostileMemory$", "-test.v")
-			child.Env = append(os.Environ(), "HOSTILE_BASE="+server.base)
+			child.Env = append(os.Environ(), "HOSTILE_BASE="+server.Base)
 			out, err := child.CombinedOutput()
 			_, after, found := strings.Cut(string(out), "grown by ")
 			if err != nil || !found {
@@ -146,20 +148,22 @@ func TestHostileMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Logf("%5.1f MiB", float64(grown)/(1<<20))
-			if grown > 4*responseCap {
-				t.Errorf("took %d MiB, 4 times the cap are %d", grown>>20, 4*responseCap>>20)
+			// The body, what is decoded from it, and as much again, because
+			// the collector lets the heap double before it runs.
+			if grown > 6*responseCap {
+				t.Errorf("took %d MiB, 6 times the cap are %d", grown>>20, 6*responseCap>>20)
 			}
 		})
 	}
 }
 
 func hostileChild(t *testing.T) {
-	lookup := callsOf(t, os.Getenv("HOSTILE_BASE"), bins.WithMaxRetries(0))[0]
+	lookup := operations.At(t, os.Getenv("HOSTILE_BASE"), bins.WithMaxRetries(0))[0]
 	before, err := peakMemory()
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, failed := lookup.call(t.Context())
+	v, failed := lookup.Call(t.Context())
 	after, err := peakMemory()
 	if err != nil {
 		t.Fatal(err)

@@ -1,5 +1,5 @@
 //go:build !race
 
-package conformance_test
+package hostile_test
 
 const racing = false

@@ -1,6 +1,6 @@
 //go:build race
 
-package conformance_test
+package hostile_test
 
 // The race detector takes memory of its own.
 const racing = true

@@ -1,4 +1,4 @@
-package conformance_test
+package hostile_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/conformance/operations"
 	"github.com/carddata/carddata-go/internal/memnet"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
@@ -68,15 +69,15 @@ func TestOneByteASecond(t *testing.T) {
 				}}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				e := callsOf(t, "http://127.0.0.1", bins.WithMaxRetries(0), bins.WithHTTPClient(&http.Client{Transport: transport}))[i]
+				e := operations.At(t, "http://127.0.0.1", bins.WithMaxRetries(0), bins.WithHTTPClient(&http.Client{Transport: transport}))[i]
 				began := time.Now()
-				v, err := e.call(ctx)
+				v, err := e.Call(ctx)
 				if d, ok := v.(*updater.Download); ok && err == nil {
 					_, err = io.Copy(io.Discard, d)
 					d.Close()
 				}
 				if took := time.Since(began); !errors.Is(err, want.err) || took != want.after {
-					t.Errorf("%s of %s: %v after %v, want %v after %v", test.name, e.name, err, took, want.err, want.after)
+					t.Errorf("%s of %s: %v after %v, want %v after %v", test.name, e.Name, err, took, want.err, want.after)
 				}
 				time.Sleep(2 * time.Second) // until the service has seen it
 			})

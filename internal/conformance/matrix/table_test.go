@@ -1,4 +1,4 @@
-package conformance
+package matrix
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 var (
 	errRedirect    = bins.ErrRedirect
-	errNoAnswer    = bins.ErrNoAnswer
+	errNoAnswer    = bins.ErrNoResponse
 	errBadResponse = bins.ErrBadResponse
 	errCanceled    = context.Canceled
 )
@@ -60,8 +60,8 @@ var beforeAnswer = []matrixRow{
 	{"canceled on the wire", cancelOnArrival, fail(1, errCanceled), unknown(1, errCanceled), fail(1, errCanceled)},
 
 	{"1xx, then an end", wire(sayAndClose(early)), fail(4, errNoAnswer), unknown(1, errNoAnswer), fail(4, errNoAnswer)},
-	{"1xx without end", wire(flood("", early)), fail(1, errBadResponse), unknown(1, errBadResponse), fail(1, errBadResponse)},
-	{"header without end", wire(flood("HTTP/1.1 200 OK\r\n", "X-Filler: "+strings.Repeat("a", 1000)+"\r\n")), fail(1, errBadResponse), unknown(1, errBadResponse), fail(1, errBadResponse)},
+	{"1xx without end", wire(flood("", early)), fail(2, errBadResponse), unknown(1, errBadResponse), fail(2, errBadResponse)},
+	{"header without end", wire(flood("HTTP/1.1 200 OK\r\n", "X-Filler: "+strings.Repeat("a", 1000)+"\r\n")), fail(2, errBadResponse), unknown(1, errBadResponse), fail(2, errBadResponse)},
 	// What is cut within a line reads as a line of another meaning.
 	{"part of a status line", wire(sayAndClose("HTTP/1.1 20")), fail(2, errBadResponse), unknown(1, errBadResponse), fail(2, errBadResponse)},
 	{"part of a header", wire(sayAndClose("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")), fail(4, errNoAnswer), unknown(1, errNoAnswer), fail(4, errNoAnswer)},
@@ -78,13 +78,14 @@ func plainHTTP(c *net.TCPConn) {
 	sayAndClose("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")(c, 0)
 }
 
-// statuses are the rows that a status decides.
+// statuses are the rows that a status decides. The service packages have a row of
+// their own each, for the fields of their errors.
 func statuses() (rows []matrixRow) {
 	add := func(code int, lookup, submit, download cell) {
 		rows = append(rows, matrixRow{fmt.Sprint("status ", code), status(code), lookup, submit, download})
 	}
 	for code, is := range map[int]error{
-		400: bins.ErrBadRequest, 404: bins.ErrNotFound, 405: bins.ErrBadRequest, 409: bins.ErrConflict, 410: bins.ErrNotFound,
+		400: bins.ErrBadRequest, 402: bins.ErrBadRequest, 499: bins.ErrBadRequest, 404: bins.ErrNotFound, 405: bins.ErrBadRequest, 409: bins.ErrConflict, 410: bins.ErrNotFound,
 		415: bins.ErrBadRequest, 422: bins.ErrBadRequest, 451: bins.ErrBadRequest, 403: bins.ErrForbidden, 407: bins.ErrForbidden,
 		401: bins.ErrUnauthorized, 413: bins.ErrTooLarge, 414: bins.ErrTooLarge, 431: bins.ErrTooLarge, 501: bins.ErrServer, 505: bins.ErrServer,
 	} {
@@ -93,7 +94,7 @@ func statuses() (rows []matrixRow) {
 	for code, is := range map[int]error{421: bins.ErrBadRequest, 425: bins.ErrBadRequest} {
 		add(code, fail(2, is), rejected(2, is), fail(2, is))
 	}
-	for code, is := range map[int]error{408: bins.ErrTimeout, 500: bins.ErrServer, 507: bins.ErrServer, 599: bins.ErrServer} {
+	for code, is := range map[int]error{408: bins.ErrTimeout, 500: bins.ErrServer, 507: bins.ErrServer, 520: bins.ErrServer, 599: bins.ErrServer} {
 		add(code, fail(3, is), unknown(1, is), fail(3, is))
 	}
 	for _, code := range []int{502, 503, 504} {

@@ -1,6 +1,7 @@
-package conformance_test
+package origin_test
 
 import (
+	"context"
 	"errors"
 	"net/url"
 	"slices"
@@ -8,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/conformance/operations"
+	"github.com/carddata/carddata-go/internal/testkit"
 )
 
 const emptyAnswer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 12\r\nConnection: close\r\n\r\n{\"cards\":[]}"
@@ -53,7 +56,7 @@ func (h wireHead) check(t testing.TB, name string, plain wireHead) {
 // A wireSlot is a place in a request that a caller's value goes to.
 type wireSlot struct {
 	name  string
-	put   func(*ids, string) []bins.Option
+	put   func(*operations.Arguments, string) []bins.Option
 	found func(h wireHead, value string) bool // the value, byte for byte
 	skip  []string                            // operations that do not carry it
 }
@@ -74,24 +77,27 @@ func onSegment(n int) func(wireHead, string) bool {
 }
 
 var wireSlots = []wireSlot{
-	{"header", func(_ *ids, v string) []bins.Option { return []bins.Option{bins.WithHeader("X-Fuzz", v)} }, onHeader("x-fuzz", "", ""), nil},
-	{"user agent", func(_ *ids, v string) []bins.Option { return []bins.Option{bins.WithUserAgent(v)} }, func(h wireHead, v string) bool {
+	{"header", func(_ *operations.Arguments, v string) []bins.Option {
+		return []bins.Option{bins.WithHeader("X-Fuzz", v)}
+	}, onHeader("x-fuzz", "", ""), nil},
+	{"user agent", func(_ *operations.Arguments, v string) []bins.Option { return []bins.Option{bins.WithUserAgent(v)} }, func(h wireHead, v string) bool {
 		if v != "" {
 			v += " "
 		}
 		return onHeader("user-agent", "", "carddata-go/")(h, v)
 	}, nil},
-	{"token", func(i *ids, v string) []bins.Option {
-		i.key, i.token = bins.StaticToken(v), bins.StaticToken(v)
+	{"token", func(i *operations.Arguments, v string) []bins.Option {
+		i.Key, i.Token = bins.StaticToken(v), bins.StaticToken(v)
 		return nil
 	}, onHeader("authorization", "Bearer ", ""), []string{"refund"}},
-	{"token source", func(i *ids, v string) []bins.Option {
-		i.key, i.token = leakySource{v}, leakySource{v}
+	{"token source", func(i *operations.Arguments, v string) []bins.Option {
+		source := bins.TokenFunc(func(context.Context) (string, error) { return v, nil })
+		i.Key, i.Token = source, source
 		return nil
 	}, onHeader("authorization", "Bearer ", ""), []string{"refund"}},
-	{"merchant", func(i *ids, v string) []bins.Option { i.merchant = v; return nil }, onHeader("x-merchant-id", "", ""), []string{"lookup", "refund"}},
-	{"account", func(i *ids, v string) []bins.Option { i.account = v; return nil }, onSegment(2), []string{"lookup", "download"}},
-	{"job", func(i *ids, v string) []bins.Option { i.job = v; return nil }, onSegment(4), []string{"lookup", "refund"}},
+	{"merchant", func(i *operations.Arguments, v string) []bins.Option { i.Merchant = v; return nil }, onHeader("x-merchant-id", "", ""), []string{"lookup", "refund"}},
+	{"account", func(i *operations.Arguments, v string) []bins.Option { i.Account = v; return nil }, onSegment(2), []string{"lookup", "download"}},
+	{"job", func(i *operations.Arguments, v string) []bins.Option { i.Job = v; return nil }, onSegment(4), []string{"lookup", "refund"}},
 }
 
 // FuzzHeaderValue puts a value into every place that takes one. The library
@@ -104,9 +110,9 @@ func FuzzHeaderValue(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	server := answerWire(f, emptyAnswer)
-	send := func(t testing.TB, name string, ids ids, skip []string, use func(operation string, h wireHead), opts ...bins.Option) {
-		list, err := endpoints(server.base, ids, opts...)
+	server := testkit.AnswerWire(f, emptyAnswer)
+	send := func(t testing.TB, name string, args operations.Arguments, skip []string, use func(operation string, h wireHead), opts ...bins.Option) {
+		list, err := operations.New(server.Base, args, opts...)
 		if err != nil {
 			if !errors.Is(err, bins.ErrInvalidArgument) {
 				t.Errorf("%s: %v", name, err)
@@ -114,24 +120,24 @@ func FuzzHeaderValue(f *testing.F) {
 			return
 		}
 		for _, e := range list {
-			if slices.Contains(skip, e.name) {
+			if slices.Contains(skip, e.Name) {
 				continue
 			}
-			_, err := e.call(t.Context())
-			heads := server.received()
+			_, err := e.Call(t.Context())
+			heads := server.Received()
 			switch {
 			case err == nil && len(heads) == 1:
-				use(e.name, parseWireHead(t, heads[0]))
+				use(e.Name, parseWireHead(t, heads[0]))
 			case len(heads) != 0, !errors.Is(err, bins.ErrInvalidArgument) && !errors.Is(err, bins.ErrCredential):
-				t.Errorf("%s of %s: %q arrived, with %v", name, e.name, heads, err)
+				t.Errorf("%s of %s: %q arrived, with %v", name, e.Name, heads, err)
 			}
 		}
 	}
 	plain := map[string]wireHead{}
-	send(f, "plain", plainIDs(), nil, func(operation string, h wireHead) { plain[operation] = h })
+	send(f, "plain", operations.Plain(), nil, func(operation string, h wireHead) { plain[operation] = h })
 	f.Fuzz(func(t *testing.T, value string) {
 		for _, s := range wireSlots {
-			arguments := plainIDs()
+			arguments := operations.Plain()
 			opts := s.put(&arguments, value)
 			send(t, s.name, arguments, s.skip, func(operation string, h wireHead) {
 				h.check(t, s.name, plain[operation])
@@ -145,7 +151,7 @@ func FuzzHeaderValue(f *testing.F) {
 
 // TestHeaderNames takes names that HTTP or net/http treat in a special way.
 func TestHeaderNames(t *testing.T) {
-	server := answerWire(t, emptyAnswer)
+	server := testkit.AnswerWire(t, emptyAnswer)
 	accepted := 0
 	for _, name := range []string{
 		"Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Connection", "Content-Encoding", "Content-Length", "Content-Type",
@@ -153,20 +159,20 @@ func TestHeaderNames(t *testing.T) {
 		"TE", "Trailer", "Transfer-Encoding", "Upgrade", "User-Agent", "X-Idempotency-Key", "X-Merchant-Id", "x-lower", "X_Under", "~", "",
 		"X Space", "X:Colon", "X\r\n", "Ä",
 	} {
-		list, err := endpoints(server.base, plainIDs(), bins.WithHeader(name, "value-7"))
+		list, err := operations.New(server.Base, operations.Plain(), bins.WithHeader(name, "value-7"))
 		if err != nil {
 			continue
 		}
 		accepted++
 		for _, e := range list {
-			_, err := e.call(t.Context())
-			heads := server.received()
+			_, err := e.Call(t.Context())
+			heads := server.Received()
 			if err != nil || len(heads) != 1 {
-				t.Errorf("%s of %s: %q arrived, with %v", name, e.name, heads, err)
+				t.Errorf("%s of %s: %q arrived, with %v", name, e.Name, heads, err)
 				continue
 			}
 			if got := parseWireHead(t, heads[0]).lines[strings.ToLower(name)]; !slices.Equal(got, []string{"value-7"}) {
-				t.Errorf("%s of %s arrived as %q", name, e.name, got)
+				t.Errorf("%s of %s arrived as %q", name, e.Name, got)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package conformance_test
+package origin_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/conformance/operations"
 	"github.com/carddata/carddata-go/refunds"
 )
 
@@ -97,13 +98,6 @@ func (o *origins) sharedName() bins.Option {
 	return bins.WithHTTPClient(&http.Client{Transport: transport})
 }
 
-func plainIDs() ids {
-	return ids{
-		key: bins.StaticToken("key"), token: bins.StaticToken("token"), merchant: "merchant", account: "account", job: "job",
-		cards: []string{"411111"}, refund: &refunds.Refund{RefundID: "refund-1"},
-	}
-}
-
 // checkHeaders checks what no request may carry, and the credentials of those
 // that arrived where they were meant to.
 func checkHeaders(t *testing.T, operation string, a arrival) {
@@ -156,14 +150,14 @@ func TestRedirects(t *testing.T) {
 				if strings.HasSuffix(c.base, "example.com") {
 					opts = append(opts, o.sharedName())
 				}
-				list, err := endpoints(c.base, plainIDs(), opts...)
+				list, err := operations.New(c.base, operations.Plain(), opts...)
 				if err != nil {
 					t.Fatal(err)
 				}
 				for _, e := range list {
 					o.begin(status, c.location, "")
-					_, err := e.call(t.Context())
-					checkRedirect(t, e.name, status, o.arrived(), err, c.same)
+					_, err := e.Call(t.Context())
+					checkRedirect(t, e.Name, status, o.arrived(), err, c.same)
 				}
 			})
 		}
@@ -194,7 +188,7 @@ func checkRedirect(t *testing.T, operation string, status int, arrivals []arriva
 
 func TestRedirectHops(t *testing.T) {
 	o := newOrigins(t)
-	list, err := endpoints(o.plain.URL, plainIDs())
+	list, err := operations.New(o.plain.URL, operations.Plain())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +205,7 @@ func TestRedirectHops(t *testing.T) {
 		{2, o.other.URL + "/moved", 3, false},
 	} {
 		o.begin(http.StatusFound, fmt.Sprint("/hops/", c.hops), c.last)
-		_, err := download.call(t.Context())
+		_, err := download.Call(t.Context())
 		if got := len(o.arrived()); got != c.requests || (err == nil) != c.ok || err != nil && !errors.Is(err, bins.ErrRedirect) {
 			t.Errorf("%d hops to %s: %d requests and %v, want %d", c.hops, c.last, got, err, c.requests)
 		}
@@ -235,22 +229,22 @@ func TestCookies(t *testing.T) {
 	}
 	jar.SetCookies(u, []*http.Cookie{{Name: "planted", Value: "1", Path: "/"}})
 	for name, opts := range map[string][]bins.Option{"no jar": nil, "a jar": {bins.WithHTTPClient(&http.Client{Jar: jar})}} {
-		list, err := endpoints(o.plain.URL+"/moved", plainIDs(), opts...)
+		list, err := operations.New(o.plain.URL+"/moved", operations.Plain(), opts...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range list {
 			o.begin(0, "", "")
 			for range 2 {
-				if _, err := e.call(t.Context()); err != nil {
-					t.Errorf("%s with %s: %v", e.name, name, err)
+				if _, err := e.Call(t.Context()); err != nil {
+					t.Errorf("%s with %s: %v", e.Name, name, err)
 				}
 			}
 			if got := o.arrived(); len(got) != 2 {
-				t.Errorf("%s with %s: %d requests", e.name, name, len(got))
+				t.Errorf("%s with %s: %d requests", e.Name, name, len(got))
 			}
 			for _, a := range o.arrived() {
-				checkHeaders(t, e.name, a)
+				checkHeaders(t, e.Name, a)
 			}
 		}
 	}

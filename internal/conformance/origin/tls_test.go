@@ -1,4 +1,4 @@
-package conformance_test
+package origin_test
 
 import (
 	"crypto/ecdsa"
@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/conformance/operations"
 	"github.com/carddata/carddata-go/refunds"
 )
 
@@ -122,27 +123,27 @@ func TestTLS(t *testing.T) {
 				delete(over, "its own transport")
 			}
 			for name, opts := range over {
-				list, err := endpoints(base, plainIDs(), opts...)
+				list, err := operations.New(base, operations.Plain(), opts...)
 				if err != nil {
 					t.Fatal(err)
 				}
 				for _, e := range list {
 					before := connections.Load()
-					_, err := e.call(t.Context())
+					_, err := e.Call(t.Context())
 					if c.is == nil {
 						if err != nil {
-							t.Errorf("%s over %s: %v", e.name, name, err)
+							t.Errorf("%s over %s: %v", e.Name, name, err)
 						}
 						continue
 					}
-					if !errors.Is(err, bins.ErrNoAnswer) || !c.is(err) {
-						t.Errorf("%s over %s: %v does not tell the reason", e.name, name, err)
+					if !errors.Is(err, bins.ErrNoResponse) || !c.is(err) {
+						t.Errorf("%s over %s: %v does not tell the reason", e.Name, name, err)
 					}
-					if e.name == "refund" && !errors.Is(err, refunds.ErrNotSent) {
-						t.Errorf("%s over %s: %v, want ErrNotSent", e.name, name, err)
+					if e.Name == "refund" && !errors.Is(err, refunds.ErrNotSent) {
+						t.Errorf("%s over %s: %v, want ErrNotSent", e.Name, name, err)
 					}
 					if n := connections.Load() - before; n > 1 {
-						t.Errorf("%s over %s connected %d times", e.name, name, n)
+						t.Errorf("%s over %s connected %d times", e.Name, name, n)
 					}
 				}
 			}

@@ -1,4 +1,4 @@
-package conformance_test
+package secrets_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/conformance/operations"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
 )
@@ -63,18 +64,18 @@ func TestCanaries(t *testing.T) {
 		bins.WithLogger(logger), bins.WithRetryWait(0, 0), bins.WithUserAgent(planted("the user agent")),
 		bins.WithHeader("X-Secret", planted("a header's value")), bins.WithMaxResponseBytes(4 << 10),
 	}
-	clients := func(t *testing.T, over http.RoundTripper) []endpoint {
+	clients := func(t *testing.T, over http.RoundTripper) []operations.Operation {
 		ids, opts := plantedIDs(), append(options, bins.WithHTTPClient(&http.Client{Transport: over}))
-		list, err := endpoints(base, ids, opts...)
+		list, err := operations.New(base, ids, opts...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return append(list, endpoint{"bulk refund", nil, func(ctx context.Context, call ...bins.Option) (any, error) {
+		return append(list, operations.Operation{Name: "bulk refund", Call: func(ctx context.Context, call ...bins.Option) (any, error) {
 			client, err := refunds.NewClient(base, slices.Concat(opts, call)...)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for s, err := range client.SubmitAll(ctx, ids.account, slices.Values([]*refunds.Refund{ids.refund}), refunds.BulkOptions{}) {
+			for s, err := range client.SubmitAll(ctx, refunds.Items(ids.Account, slices.Values([]*refunds.Refund{ids.Refund})), refunds.BulkOptions{}) {
 				return &s, err
 			}
 			return nil, nil
@@ -97,15 +98,15 @@ func TestCanaries(t *testing.T) {
 	})
 	t.Run("clients", func(t *testing.T) {
 		for _, e := range clients(t, answering(200, "")) {
-			checkPrints(t, e.name, e.client)
+			checkPrints(t, e.Name, e.Client)
 		}
 	})
 	t.Run("requests", func(t *testing.T) {
 		ids := plantedIDs()
-		request := &bins.LookupRequest{Cards: bins.Cards(ids.cards...), Enhanced: new(true)}
+		request := &bins.LookupRequest{Cards: bins.Cards(ids.Cards...), Enhanced: new(true)}
 		checkPrints(t, "a lookup", request)
 		checkPrints(t, "an element of a lookup", request.Cards[0])
-		checkPrints(t, "a refund", ids.refund)
+		checkPrints(t, "a refund", ids.Refund)
 		for _, card := range request.Cards {
 			checkPrints(t, "an identifier", card.Card)
 			if !bins.NewIdentifier(card.Card.Reveal()).Equal(card.Card) {
@@ -134,13 +135,13 @@ func TestCanaries(t *testing.T) {
 	t.Run("answers", func(t *testing.T) {
 		for name, over := range plantedAnswers() {
 			for _, e := range clients(t, over) {
-				v, err := e.call(t.Context())
-				checkAnswer(t, e.name+" of "+name, v, err)
+				v, err := e.Call(t.Context())
+				checkAnswer(t, e.Name+" of "+name, v, err)
 			}
 		}
 		for _, e := range clients(t, leakyTransport{Answer: sendsBack}) {
-			_, err := e.call(t.Context())
-			checkError(t, e.name+" of an error that quotes the request", err)
+			_, err := e.Call(t.Context())
+			checkError(t, e.Name+" of an error that quotes the request", err)
 		}
 	})
 	t.Run("before the request", func(t *testing.T) {
@@ -156,19 +157,19 @@ func TestCanaries(t *testing.T) {
 			"spaced token": bins.WithTokenSource(leakySource{planted("the access token") + " "}),
 		} {
 			for _, e := range clients(t, answering(200, "")) {
-				_, err := e.call(t.Context(), option)
+				_, err := e.Call(t.Context(), option)
 				if err == nil {
-					t.Errorf("%s of %s: no error", e.name, name)
+					t.Errorf("%s of %s: no error", e.Name, name)
 				}
-				checkError(t, e.name+" of "+name, err)
+				checkError(t, e.Name+" of "+name, err)
 			}
 		}
 		for _, e := range clients(t, answering(200, "")) {
-			_, err := e.call(ended)
+			_, err := e.Call(ended)
 			if !errors.Is(err, leakyError{planted("the context's cause")}) {
-				t.Errorf("%s: the cause is lost in %v", e.name, err)
+				t.Errorf("%s: the cause is lost in %v", e.Name, err)
 			}
-			checkError(t, e.name+" of an ended context", err)
+			checkError(t, e.Name+" of an ended context", err)
 		}
 	})
 	for name, text := range map[string]string{"the standard log": standard.String(), "the library's log": own.String()} {
@@ -260,7 +261,7 @@ func refusals(base string) map[string]error {
 	_, list["other merchant"] = downloads.ForMerchant(planted("the merchant id") + ",x")
 	ctx := context.Background()
 	_, list["job"] = downloads.Download(ctx, planted("the job id")+"/..")
-	record := plantedIDs().refund
+	record := plantedIDs().Refund
 	_, list["account"] = submissions.Submit(ctx, planted("the account id")+"\n", record)
 	record.AdditionalData.Metadata["func"] = func() {}
 	_, list["metadata"] = submissions.Submit(ctx, planted("the account id"), record)

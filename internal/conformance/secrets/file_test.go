@@ -1,4 +1,4 @@
-package conformance_test
+package secrets_test
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ func TestCanariesOfFiles(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	client := func(over http.RoundTripper) *updater.Client {
-		c, err := updater.NewClient("https://service.test/"+planted("the base URL's path"), ids.merchant, ids.token,
+		c, err := updater.NewClient("https://service.test/"+planted("the base URL's path"), ids.Merchant, ids.Token,
 			updater.WithHTTPClient(&http.Client{Transport: over}), updater.WithRetryWait(0, 0), updater.WithLogger(logger))
 		if err != nil {
 			t.Fatal(err)
@@ -38,7 +38,7 @@ func TestCanariesOfFiles(t *testing.T) {
 	answers := plantedAnswers()
 	answers["a whole content"] = answering(200, planted("an answer's body"), "ETag", `"`+planted("an answer's body")+`"`)
 	for name, over := range answers {
-		file, err := client(over).DownloadFile(t.Context(), ids.job, path, updater.FileOptions{AcceptUnverified: true})
+		file, err := client(over).DownloadFile(t.Context(), ids.Job, path, updater.FileOptions{AcceptUnverified: true})
 		if err == nil {
 			checkPrints(t, name, file)
 		} else {
@@ -48,7 +48,7 @@ func TestCanariesOfFiles(t *testing.T) {
 	for name, to := range map[string]string{
 		"a directory": dir, "a missing directory": filepath.Join(dir, planted("a file's path"), "x"), "a broken path": path + "\x00", "a long name": path + strings.Repeat("n", 255),
 	} {
-		_, err := client(answers["a whole content"]).DownloadFile(t.Context(), ids.job, to, updater.FileOptions{})
+		_, err := client(answers["a whole content"]).DownloadFile(t.Context(), ids.Job, to, updater.FileOptions{})
 		if err == nil {
 			t.Errorf("%s: no error", name)
 			continue
@@ -56,14 +56,14 @@ func TestCanariesOfFiles(t *testing.T) {
 		checkError(t, name, err)
 	}
 
-	mock := testkit.NewMock("GET", "https://service.test/"+planted("the base URL's path")+"/updater/inquiries/jobs/"+ids.job+"/download",
+	mock := testkit.NewMock("GET", "https://service.test/"+planted("the base URL's path")+"/updater/inquiries/jobs/"+ids.Job+"/download",
 		func(r *http.Request) (*http.Response, error) {
 			resp, err := answering(200, planted("an answer's body"), "ETag", `"v1"`).RoundTrip(r)
 			resp.Body = io.NopCloser(io.MultiReader(strings.NewReader(planted("an answer's body")), brokenReader{}))
 			resp.ContentLength = 1000
 			return resp, err
 		}, testkit.Answer(206, planted("an answer's body"), "ETag", planted("an error's code"), "Content-Range", planted("an error's code")))
-	_, err := client(mock).DownloadFile(t.Context(), ids.job, path, updater.FileOptions{})
+	_, err := client(mock).DownloadFile(t.Context(), ids.Job, path, updater.FileOptions{})
 	if !errors.Is(err, updater.ErrBadResponse) {
 		t.Fatalf("%v", err)
 	}

@@ -1,4 +1,4 @@
-package conformance_test
+package secrets_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/conformance/operations"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
 )
@@ -26,7 +27,7 @@ var plants = map[string]canary{
 	"the user agent":            {"canary-user-agent-2f8e33", false},
 	"the base URL's user":       {"canary-base-user-a91b07", false},
 	"the base URL's path":       {"canary-base-path-c3f65d", false},
-	"the account id":            {"canary-account-id-0d7e42", false},
+	"the account id":            {"canary-account-id-0d7e42", true},
 	"the job id":                {"canary-job-id-b8a6f1", false},
 	"a file's path":             {"canary-file-path-5b1d77", false},
 	"the merchant id":           {"canary-merchant-id-48c9ee", false},
@@ -100,55 +101,12 @@ func failing(err error) http.RoundTripper {
 	return leakyTransport{planted("the transport's field"), func(*http.Request) (*http.Response, error) { return nil, err }}
 }
 
-// An endpoint is one of the three operations, ready to be called.
-type endpoint struct {
-	name   string
-	client any
-	call   func(ctx context.Context, opts ...bins.Option) (any, error)
-}
-
-// endpoints makes the three clients of one service; the ids and tokens are
-// whatever the three interfaces take.
-func endpoints(base string, ids ids, opts ...bins.Option) (list []endpoint, err error) {
-	lookups, errLookups := bins.NewClient(base, ids.key, opts...)
-	submissions, errSubmissions := refunds.NewClient(base, opts...)
-	downloads, errDownloads := updater.NewClient(base, ids.merchant, ids.token, opts...)
-	if err := errors.Join(errLookups, errSubmissions, errDownloads); err != nil {
-		return nil, err
-	}
-	return []endpoint{
-		{"lookup", lookups, func(ctx context.Context, opts ...bins.Option) (any, error) {
-			return lookups.Lookup(ctx, &bins.LookupRequest{Cards: bins.Cards(ids.cards...), KeepRaw: true}, opts...)
-		}},
-		{"refund", submissions, func(ctx context.Context, opts ...bins.Option) (any, error) {
-			return submissions.Submit(ctx, ids.account, ids.refund, opts...)
-		}},
-		{"download", downloads, func(ctx context.Context, opts ...bins.Option) (any, error) {
-			d, err := downloads.Download(ctx, ids.job, opts...)
-			if err != nil {
-				return nil, err
-			}
-			defer d.Close()
-			_, err = io.Copy(io.Discard, d)
-			return d, err
-		}},
-	}, nil
-}
-
-// ids are the arguments of the three operations.
-type ids struct {
-	key, token             bins.TokenSource
-	merchant, account, job string
-	cards                  []string
-	refund                 *refunds.Refund
-}
-
-func plantedIDs() ids {
-	return ids{
-		key: bins.StaticToken(planted("the API key")), token: updater.StaticToken(planted("the access token")),
-		merchant: planted("the merchant id"), account: planted("the account id"), job: planted("the job id"),
-		cards: []string{"4111111111111111", "378282246310005", "6011111111111117", planted("a card's token")},
-		refund: &refunds.Refund{
+func plantedIDs() operations.Arguments {
+	return operations.Arguments{
+		Key: bins.StaticToken(planted("the API key")), Token: updater.StaticToken(planted("the access token")),
+		Merchant: planted("the merchant id"), Account: planted("the account id"), Job: planted("the job id"),
+		Cards: []string{"4111111111111111", "378282246310005", "6011111111111117", planted("a card's token")},
+		Refund: &refunds.Refund{
 			RefundID: planted("a refund's id"), Amount: new(int64(1)),
 			PaymentMethodDetails: refunds.PaymentMethodDetails{Card: refunds.PaymentMethodCard{
 				Attributes: refunds.CardAttributes{BIN: planted("a refund's bin")},
@@ -184,7 +142,7 @@ func plantedAnswers() map[string]http.RoundTripper {
 		"too much":         answering(200, `"`+planted("an answer's body")+strings.Repeat(" 4111111111111111", 400)+`"`, headers...),
 		"an encoding":      answering(200, planted("an answer's body"), append(headers, "Content-Encoding", planted("an answer's body"))...),
 		"no location":      answering(302, planted("an answer's body"), "Location", "%zz"+planted("Location")),
-		"no answer":        leakyTransport{Answer: func(*http.Request) (*http.Response, error) { return nil, nil }},
+		"no response":      leakyTransport{Answer: func(*http.Request) (*http.Response, error) { return nil, nil }},
 		"both": leakyTransport{Answer: func(r *http.Request) (*http.Response, error) {
 			resp, _ := answering(200, planted("an answer's body"), headers...).RoundTrip(r)
 			return resp, leakyError{planted("the transport's error")}

@@ -1,4 +1,4 @@
-package conformance_test
+package secrets_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package conformance_test
+package secrets_test
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/conformance/operations"
+	"github.com/carddata/carddata-go/internal/testkit"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
 )
@@ -50,17 +52,17 @@ func TestBrokenHTTP(t *testing.T) {
 		"an encoding":         ok + "Content-Encoding: 4111111111111111\r\nContent-Length: 16\r\n\r\n4111111111111111",
 		"a location":          "HTTP/1.1 302 Found\r\nLocation: http://[" + planted("Location") + "\r\nContent-Length: 0\r\n\r\n",
 	} {
-		server := answerWire(t, answer)
-		list, err := endpoints(server.base, plantedIDs(), bins.WithRetryWait(0, 0), bins.WithMaxRetries(1))
+		server := testkit.AnswerWire(t, answer)
+		list, err := operations.New(server.Base, plantedIDs(), bins.WithRetryWait(0, 0), bins.WithMaxRetries(1))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range list {
-			v, err := e.call(t.Context())
+			v, err := e.Call(t.Context())
 			if receipt, accepted := v.(*refunds.Receipt); err == nil && !(accepted && receipt != nil) {
-				t.Errorf("%s of %s: no error", e.name, name)
+				t.Errorf("%s of %s: no error", e.Name, name)
 			}
-			checkAnswer(t, e.name+" of "+name, v, err)
+			checkAnswer(t, e.Name+" of "+name, v, err)
 		}
 	}
 	if standard.Len() > 0 {
@@ -101,16 +103,16 @@ func panicWith(values []any) {
 
 func valuesToPanicWith() []any {
 	ids := plantedIDs()
-	request := bins.LookupRequest{Cards: bins.Cards(ids.cards...)}
-	values := []any{request, &request, request.Cards[0].Card, *ids.refund, ids.refund, ids.key}
+	request := bins.LookupRequest{Cards: bins.Cards(ids.Cards...)}
+	values := []any{request, &request, request.Cards[0].Card, *ids.Refund, ids.Refund, ids.Key}
 	for _, over := range []string{"items", "400", "not JSON"} {
-		list, err := endpoints("https://service.test", ids, bins.WithHTTPClient(&http.Client{Transport: plantedAnswers()[over]}))
+		list, err := operations.New("https://service.test", ids, bins.WithHTTPClient(&http.Client{Transport: plantedAnswers()[over]}))
 		if err != nil {
 			return nil
 		}
 		for _, e := range list {
-			v, err := e.call(context.Background())
-			values = append(values, e.client, v)
+			v, err := e.Call(context.Background())
+			values = append(values, e.Client, v)
 			if err != nil {
 				values = append(values, err)
 				values = append(values, dereferenced(err)...)

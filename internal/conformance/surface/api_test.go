@@ -1,4 +1,4 @@
-package conformance_test
+package surface_test
 
 import (
 	"bytes"
@@ -19,10 +19,10 @@ var update = flag.Bool("update", false, "write what the tests compare with")
 // TestAPI compares what the packages export with testdata/api. A difference is a
 // change that users see: if it is meant, take it over with
 //
-//	go test ./internal/conformance -run TestAPI -update
+//	go -C internal/conformance test ./surface -run TestAPI -update
 func TestAPI(t *testing.T) {
 	for _, pkg := range []string{"bins", "bins/binstest", "refunds", "refunds/refundstest", "updater", "updater/updatertest"} {
-		got := listing(t, filepath.Join("..", "..", pkg))
+		got := listing(t, filepath.Join("..", "..", "..", pkg))
 		path := filepath.Join("testdata", "api", strings.ReplaceAll(pkg, "/", "_")+".txt")
 		if *update {
 			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {

@@ -1,6 +1,4 @@
-// Package conformance_test proves that the service packages agree with the interface
-// and with each other.
-package conformance_test
+package surface_test
 
 import (
 	"encoding/json"
@@ -122,7 +120,7 @@ func declared(t *testing.T, found fields, path string, of reflect.Type) {
 		for field := range of.Fields() {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			switch {
-			case name == "-":
+			case name == "-", !field.IsExported():
 			case name == "":
 				t.Errorf("%s.%s has no JSON name", of, field.Name)
 			default:
@@ -174,7 +172,7 @@ func TestErrorObjectIsTheInterfaces(t *testing.T) {
 		name := strings.TrimPrefix(path, "error.")
 		switch of {
 		case "string":
-			object[name] = "the " + name
+			object[name] = "the_" + name
 		case "object":
 			object[name] = map[string]any{"of": name}
 		default:
@@ -198,10 +196,13 @@ func TestErrorObjectIsTheInterfaces(t *testing.T) {
 	for path, of := range want {
 		name := strings.TrimPrefix(path, "error.")
 		field := reflect.ValueOf(*failure).FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, name) })
+		if method, ok := reflect.TypeFor[*updater.Error]().MethodByName(strings.ToUpper(name[:1]) + name[1:]); ok {
+			field = method.Func.Call([]reflect.Value{reflect.ValueOf(failure)})[0]
+		}
 		switch {
 		case !field.IsValid():
-			t.Errorf("%s has no field in updater.Error", path)
-		case of == "string" && (field.Kind() != reflect.String || field.String() != "the "+name):
+			t.Errorf("%s is neither a field nor a method of updater.Error", path)
+		case of == "string" && (field.Kind() != reflect.String || field.String() != "the_"+name):
 			t.Errorf("%s is %#v", path, field)
 		case of == "object" && (field.Type() != reflect.TypeFor[json.RawMessage]() || string(field.Bytes()) != fmt.Sprintf(`{"of":%q}`, name)):
 			t.Errorf("%s is %s", path, field.Bytes())

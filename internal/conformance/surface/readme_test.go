@@ -1,4 +1,4 @@
-package conformance_test
+package surface_test
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 // TestReadmeCode builds every complete program of the README and parses every
 // piece of Go, so that what a newcomer pastes works.
 func TestReadmeCode(t *testing.T) {
-	root, err := filepath.Abs("../..")
+	root, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func buildProgram(t *testing.T, root, code string) error {
 	dir := t.TempDir()
 	source, overlay := filepath.Join(dir, "main.go"), filepath.Join(dir, "overlay.json")
 	replace := map[string]map[string]string{
-		"Replace": {filepath.Join(root, "internal", "conformance", "readme", "main.go"): source},
+		"Replace": {filepath.Join(root, "internal", "readme", "main.go"): source},
 	}
 	table, err := json.Marshal(replace)
 	if err != nil {
@@ -118,7 +118,7 @@ func buildProgram(t *testing.T, root, code string) error {
 		return err
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-overlay", overlay,
-		"-o", filepath.Join(dir, "program.exe"), "./internal/conformance/readme")
+		"-o", filepath.Join(dir, "program.exe"), "./internal/readme")
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
@@ -157,7 +157,7 @@ func TestReadmeCheckFindsFaults(t *testing.T) {
 			t.Errorf("%q: %v", code, err)
 		}
 	}
-	root, err := filepath.Abs("../..")
+	root, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,4 @@
+// Package hostile lets the other side send what is made to exhaust: bombs, floods,
+// nesting, trickles and headers of any kind. Each call ends in bounded time and
+// memory, with a typed error.
+package hostile

@@ -1,0 +1,75 @@
+// Package operations calls the three operations of the library in one way, so
+// that one table can prove a property of all of them. Only tests import it.
+package operations
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/refunds"
+	"github.com/carddata/carddata-go/updater"
+)
+
+// An Operation is one of the three operations, ready to be called.
+type Operation struct {
+	Name   string
+	Client any
+	Call   func(ctx context.Context, opts ...bins.Option) (any, error)
+}
+
+// New makes the three clients of one service and returns lookup, refund and
+// download, in this order.
+func New(base string, args Arguments, opts ...bins.Option) (list []Operation, err error) {
+	lookups, errLookups := bins.NewClient(base, args.Key, opts...)
+	submissions, errSubmissions := refunds.NewClient(base, opts...)
+	downloads, errDownloads := updater.NewClient(base, args.Merchant, args.Token, opts...)
+	if err := errors.Join(errLookups, errSubmissions, errDownloads); err != nil {
+		return nil, err
+	}
+	return []Operation{
+		{"lookup", lookups, func(ctx context.Context, opts ...bins.Option) (any, error) {
+			return lookups.Lookup(ctx, &bins.LookupRequest{Cards: bins.Cards(args.Cards...), KeepRaw: true}, opts...)
+		}},
+		{"refund", submissions, func(ctx context.Context, opts ...bins.Option) (any, error) {
+			return submissions.Submit(ctx, args.Account, args.Refund, opts...)
+		}},
+		{"download", downloads, func(ctx context.Context, opts ...bins.Option) (any, error) {
+			d, err := downloads.Download(ctx, args.Job, opts...)
+			if err != nil {
+				return nil, err
+			}
+			defer d.Close()
+			_, err = io.Copy(io.Discard, d)
+			return d, err
+		}},
+	}, nil
+}
+
+// Arguments are the arguments of the three operations.
+type Arguments struct {
+	Key, Token             bins.TokenSource
+	Merchant, Account, Job string
+	Cards                  []string
+	Refund                 *refunds.Refund
+}
+
+// Plain returns arguments without anything special.
+func Plain() Arguments {
+	return Arguments{
+		Key: bins.StaticToken("key"), Token: bins.StaticToken("token"), Merchant: "merchant", Account: "account", Job: "job",
+		Cards: []string{"411111"}, Refund: &refunds.Refund{RefundID: "refund-1"},
+	}
+}
+
+// At is New with plain arguments and without pauses between attempts.
+func At(t *testing.T, base string, opts ...bins.Option) []Operation {
+	t.Helper()
+	list, err := New(base, Plain(), append(opts, bins.WithRetryWait(0, 0))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}

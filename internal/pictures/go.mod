@@ -1,0 +1,3 @@
+module github.com/carddata/carddata-go/internal/pictures
+
+go 1.26.0
