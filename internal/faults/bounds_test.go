@@ -22,7 +22,14 @@ type watchedLimiter struct {
 }
 
 func (l *watchedLimiter) Wait(ctx context.Context) error {
-	err := l.Limiter.Wait(ctx)
+	does := l.w.w.misbehave(ctx, limiter, true)
+	if does == fails {
+		return errThrown
+	}
+	var err error
+	if does != lies {
+		err = l.Limiter.Wait(ctx)
+	}
 	if err == nil {
 		l.w.mu.Lock()
 		l.w.leaves++
@@ -55,7 +62,7 @@ func (w *wire) settle() {
 	if spent > budgetFull+earned {
 		defer w.w.violate(overBudget, "repetitions for %d of %d", spent, budgetFull+earned)
 	}
-	if w.w.settings.limit > 0 {
+	if w.w.settings.limit > 0 && w.w.parts.part != limiter {
 		if i, n := w.crowded(); n > 0 {
 			defer w.w.violate(overLimit, "%d requests within %v", n, w.sends[i+n-1].Sub(w.sends[i]))
 		}

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -37,8 +38,15 @@ type call struct {
 	ctx   context.Context
 	ends  time.Time // by which it must return; zero: not known
 
-	concurrency int // of its requests
-	beginnings  int // how often it may ask anew for the same
+	concurrency int  // of its requests
+	attempts    int  // so far, if it makes one after the other
+	beginnings  int  // how often it may ask anew for the same
+	shared      bool // its requests are those of others, too, and may outlive it
+	patient     bool // it may do so after a pause, whatever the service asked for
+	left        bool // its loop
+
+	stuck time.Time // until when a part held it that nothing ends
+	threw bool      // a part did, in it
 }
 
 func (c *call) String() string {
@@ -50,8 +58,12 @@ func (c *call) String() string {
 
 type callKey struct{}
 
+// callOf is the call that a request belongs to, nil if it is shared.
 func callOf(ctx context.Context) *call {
 	c, _ := ctx.Value(callKey{}).(*call)
+	if c != nil && c.shared {
+		return nil
+	}
 	return c
 }
 
@@ -91,8 +103,13 @@ func (w *world) call(name string, p patience, own time.Duration) (context.Contex
 // returned checks what holds for every call.
 func (c *call) returned(err error, attempts int) {
 	c.w.note("%s: returned %v", c, err)
-	if now := time.Now(); !c.ends.IsZero() && now.After(c.ends) {
+	c.w.record("%s: returned after %d attempts: %s", c, attempts, conditionsOf(err))
+	if now := time.Now(); !c.ends.IsZero() && now.After(c.ends) && !c.isStuck(now) {
 		c.w.violate(overdue, "%s: %v after its end", c, now.Sub(c.ends))
+	}
+	c.isCalm(err)
+	if errors.Is(err, context.Canceled) && !errors.Is(c.ctx.Err(), context.Canceled) {
+		c.w.violate(untyped, "%s: canceled, and not by its caller: %v", c, err)
 	}
 	if n := c.w.wire.underWay(c); n > 0 {
 		c.w.violate(leaked, "%s: %d attempts go on", c, n)

@@ -35,8 +35,8 @@ func isContent(job string, content []byte) bool {
 	return false
 }
 
-// answerDownload is the service's answer to a request for a job's content.
-func (s *service) answerDownload(r *http.Request, f fault) answer {
+// respondDownload is the service's response to a request for a job's content.
+func (s *service) respondDownload(r *http.Request, f fault) response {
 	job := path.Base(path.Dir(r.URL.Path))
 	s.mu.Lock()
 	if f.changes && s.versions[job] < versions-1 {
@@ -46,7 +46,7 @@ func (s *service) answerDownload(r *http.Request, f fault) answer {
 	s.mu.Unlock()
 
 	content := contentOf(job, version)
-	a := answer{header: http.Header{"Content-Type": {"text/csv"}}, content: bytes.NewReader(content)}
+	a := response{header: http.Header{"Content-Type": {"text/csv"}}, content: bytes.NewReader(content)}
 	switch tag := fmt.Sprintf(`"%x/%d"`, job, version); f.tag {
 	case strong:
 		a.header.Set("ETag", tag)
@@ -73,10 +73,10 @@ func (s *service) answerDownload(r *http.Request, f fault) answer {
 	case shortened:
 		r.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", from, from+10))
 	case unnamed:
-		return answer{status: http.StatusPartialContent, header: a.header, body: content[min(from, len(content)):]}
+		return response{status: http.StatusPartialContent, header: a.header, body: content[min(from, len(content)):]}
 	case notThere:
 		a.header.Set("Content-Range", fmt.Sprintf("bytes */%d", len(content)))
-		return answer{status: http.StatusRequestedRangeNotSatisfiable, header: a.header}
+		return response{status: http.StatusRequestedRangeNotSatisfiable, header: a.header}
 	}
 	return a
 }

@@ -1,86 +1,82 @@
 package faults
 
+import "github.com/carddata/carddata-go/internal/faults/edit"
+
 // boundDefects break the bounds of calls, or repeat too much or too little.
 var boundDefects = []defect{
 	{
-		"lookups", "a refusal is repeated", "internal/transport/matrix.go",
-		"requestRefused:    {0, 0,", "requestRefused:    {many, 0,",
+		"lookups", "a refusal is repeated", policyTable,
+		[]edit.Edit{edit.Entry(refusedRequest, ruleType, ruleReads, often)},
 		[]invariant{tooOften},
 	},
 	{
-		"lookups", "nothing is repeated", "internal/transport/run.go",
-		"return r.retries < r.settings.MaxRetries &&", "return false &&",
+		"lookups", "nothing is repeated", mayRetry,
+		[]edit.Edit{edit.Force(false, "MaxRetries")},
 		[]invariant{gaveUp},
 	},
 	{
-		"", "Retry-After is ignored", "internal/transport/run.go",
-		"	retryAfter := a.retryAfter()\n", "	retryAfter := time.Duration(0)\n",
+		"", "Retry-After is ignored", readRetryAfter,
+		[]edit.Edit{edit.Returns("0")},
 		[]invariant{inPause, tooOften},
 	},
 	{
-		"", "Retry-After binds one call only", "internal/transport/run.go",
-		"		r.client.gate.pause(min(retryAfter, maxRetryAfter))\n", "",
+		"", "Retry-After binds one call only", shouldRetry,
+		[]edit.Edit{edit.Drop("throttle.cooldown()")},
 		[]invariant{inPause},
 	},
 	{
-		"", "repetitions pass the limiter by", "internal/transport/attempt.go",
-		"	if err := r.client.gate.pass(ctx, r.settings.Limiter); err != nil {",
-		"	if r.attempts > 0 {\n	} else if err := r.client.gate.pass(ctx, r.settings.Limiter); err != nil {",
+		"", "repetitions pass the limiter by", prepareAttempt,
+		[]edit.Edit{edit.Rewrite("throttle.wait()", "func() error { if {recv}.attempts > 0 { return nil }; return {it} }()")},
 		[]invariant{overLimit, inPause},
 	},
 	{
-		"crowd", "the retry budget is not asked", "internal/transport/run.go",
-		"if !r.client.budget.take(r.cost) {", "if r.client.budget.take(r.cost); false {",
+		"crowd", "the retry budget is not asked", shouldRetry,
+		[]edit.Edit{edit.Force(true, "budget.take()")},
 		[]invariant{overBudget},
 	},
 	{
-		"", "a deadline does not reach the network", "internal/transport/attempt.go",
-		"ctx, cancel := context.WithCancelCause(wire)", "ctx, cancel := context.WithCancelCause(context.WithoutCancel(wire))",
+		"", "a deadline does not reach the network", sendAttempt,
+		[]edit.Edit{edit.Rewrite("context.WithCancelCause()", "func() (context.Context, context.CancelCauseFunc) { c, _ := {it}; return context.WithCancelCause(context.WithoutCancel(c)) }()")},
 		[]invariant{overdue, leaked},
 	},
 	{
-		"lookups", "a call without a deadline has no end", "internal/transport/client.go",
-		"ctx, cancel = context.WithTimeout(ctx, c.service.CallTimeout)", "ctx, cancel = context.WithCancel(ctx)",
+		"lookups", "a call without a deadline has no end", clientDo,
+		[]edit.Edit{edit.Rewrite("context.WithTimeout()", "context.WithCancel({1})")},
 		[]invariant{overdue, leaked},
 	},
 	{
-		"", "a body is not closed", "internal/transport/attempt.go",
-		"	defer body.Close()\n	resp.Body = http.NoBody\n", "	resp.Body = http.NoBody\n",
+		"", "a body is not closed", receiveBody,
+		[]edit.Edit{edit.Everywhere(edit.Drop("Close()"))},
 		[]invariant{leaked},
 	},
 	{
-		"lookups", "a refused token is not replaced", "internal/transport/run.go",
-		"	r.renewed = token\n	return token != a.token", "	return token == \"\"",
+		"lookups", "a refused token is not replaced", refreshToken,
+		[]edit.Edit{edit.Force(false, "a.token")},
 		[]invariant{gaveUp},
 	},
 	{
-		"", "a failure has no condition", "internal/transport/run.go",
-		"	} else if row.kind != nil {\n		is = append(is, row.kind)\n	}", "	}",
+		"", "a failure has no condition", attemptReason,
+		[]edit.Edit{edit.Force(false, ".condition", "nil")},
 		[]invariant{untyped},
 	},
 	{
-		"", "a wait of hours is obeyed", "internal/transport/run.go",
-		"if !r.mayRepeat(a) || retryAfter > maxRetryAfter {", "if !r.mayRepeat(a) {",
+		"", "a wait of hours is obeyed", shouldRetry,
+		[]edit.Edit{edit.Force(false, "maxRetryAfter")},
 		[]invariant{tooOften},
 	},
 	{
-		"bulk", "a bulk lookup that is left goes on", "bins/bulkrun.go",
-		"	b.cancel()\n	b.requests.Wait()\n	for ; b.open > 0;", "	for ; false;",
+		"bulk", "a bulk lookup that is left goes on", runBulk,
+		[]edit.Edit{edit.Drop("cancel()"), edit.Drop("tasks.Wait()")},
 		[]invariant{leaked},
 	},
 	{
-		"bulk", "a bulk lookup has no bound in flight", "bins/bulkrun.go",
-		"make(chan struct{}, o.Concurrency)", "make(chan struct{}, o.Concurrency+2)",
+		"bulk", "a bulk lookup has no bound in flight", bulkMaySend,
+		[]edit.Edit{edit.Rewrite("breaker.Limit()", "({it}+2)")},
 		[]invariant{overLimit},
 	},
 	{
-		"lookups", "a repetition reports the first attempt alone", "internal/transport/run.go",
-		"		Attempts:   r.attempts,\n		Body:       a.body,\n		Err:", "		Attempts:   1,\n		Body:       a.body,\n		Err:",
+		"lookups", "a repetition reports the first attempt alone", callFailure,
+		[]edit.Edit{edit.Element("Failure", "Attempts", "1")},
 		[]invariant{miscounted},
-	},
-	{
-		"bulk", "a request of a bulk lookup is repeated beyond its bound", "bins/bulkrequest.go",
-		"how := lookupHow{patient: true, arrived: leave, useless: enter}", "how, _ := lookupHow{patient: true, arrived: leave}, enter",
-		[]invariant{overLimit},
 	},
 }

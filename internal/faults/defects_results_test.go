@@ -1,60 +1,97 @@
 package faults
 
-// resultDefects give wrong answers and contents.
+import "github.com/carddata/carddata-go/internal/faults/edit"
+
+// resultDefects give wrong results and contents.
 var resultDefects = []defect{
 	{
-		"downloads", "a broken download is complete", "internal/transport/stream.go",
-		"	case err != nil:\n		s.end(s.explain(err))", "	case err != nil:\n		s.end(io.EOF)",
+		"downloads", "a broken download is complete", readStream,
+		[]edit.Edit{edit.Everywhere(edit.Rewrite("explain()", "func() error { _ = {it}; return io.EOF }()"))},
 		[]invariant{wrongBytes},
 	},
 	{
-		"downloads", "a stalled download waits", "internal/transport/stream.go",
-		"		s.timer.set(s.idle)\n", "		_ = s.idle\n",
+		"downloads", "a stalled download waits", readStream,
+		[]edit.Edit{edit.Drop("timer.Reset()")},
 		[]invariant{overdue},
 	},
 	{
-		"lookups", "an answer that is no JSON is an empty one", "bins/decode.go",
-		"	if err := json.Unmarshal(body, resp); err != nil {\n		return nil, transport.Malformed(err)", "	if err := json.Unmarshal(body, resp); err != nil {\n		return resp, nil",
+		"lookups", "a response that is no JSON is an empty one", decodeBody,
+		[]edit.Edit{edit.Everywhere(edit.IgnoreError("json.Unmarshal()"))},
 		[]invariant{wrongAnswer},
 	},
 	{
-		"bulk", "items are taken by their position", "bins/correlate.go",
-		"	c.byName((*Result).echo)\n	c.byName(func(r *Result) string { return r.BIN })\n", "	for i := range c.sent {\n		if i < len(c.items) {\n			c.match(i, i)\n		}\n	}\n",
+		"bulk", "items are taken by their position", correlateItems,
+		[]edit.Edit{edit.Returns(`func() []int {
+			found := make([]int, len({1}))
+			for i := range found {
+				if found[i] = i; i >= len({2}) {
+					found[i] = -1
+				}
+			}
+			return found
+		}()`)},
 		[]invariant{wrongAnswer},
 	},
 	{
-		"loads", "a caller that leaves a loader ends the request of all", "bins/loader.go",
-		"	if s.waiters--; s.waiters > 0 {", "	if s.waiters--; s.waiters > 1 {",
+		"bulk", "a card that no item names takes the one at its place", correlateItems,
+		[]edit.Edit{edit.Result(`func(found []int) []int {
+			for i := range found {
+				if found[i] < 0 && i < len({2}) {
+					found[i] = i
+				}
+			}
+			return found
+		}({it})`)},
 		[]invariant{wrongAnswer},
 	},
 	{
-		"loads", "a loader's card is asked for under another's answer", "bins/loader.go",
-		"		if lookup.sent == id {\n			return", "		if lookup.sent != \"\" {\n			return",
+		"bulk", "identifiers of which one begins with the other share a request", separateNested,
+		[]edit.Edit{edit.Returns("[][]*lookup{ {1} }")},
 		[]invariant{wrongAnswer},
 	},
 	{
-		"downloads", "any part is the rest of a download", "updater/content.go",
-		"isMultipart(r.Header) || first != c.pos ||", "isMultipart(r.Header) || r.Length != r.Length ||",
+		"loads", "a loader's identifiers of which one begins with the other share a request", mayJoin,
+		[]edit.Edit{edit.Returns("true")},
+		[]invariant{wrongAnswer},
+	},
+	{
+		"bulk", "a name is overruled by the position", correlateItems,
+		[]edit.Edit{edit.Everywhere(edit.Drop("byName()"))},
+		[]invariant{wrongAnswer, unanswered},
+	},
+	{
+		"loads", "a caller that leaves a loader ends the request of all", leaveRequest,
+		[]edit.Edit{edit.Force(false, ".waiters")},
+		[]invariant{wrongAnswer, overdue},
+	},
+	{
+		"loads", "a loader's card is asked for under another's response", loadCard,
+		[]edit.Edit{edit.Force(true, ".sent")},
+		[]invariant{wrongAnswer},
+	},
+	{
+		"downloads", "any part is the rest of a download", admitPart,
+		[]edit.Edit{edit.Force(false, ".offset")},
 		[]invariant{wrongBytes},
 	},
 	{
-		"downloads", "a whole answer is the rest of a download", "updater/content.go",
-		"		if r.Failure == nil && r.StatusCode != http.StatusPartialContent {", "		if r.Failure == nil && r.StatusCode == http.StatusNoContent {",
+		"downloads", "a whole response is the rest of a download", admitResponse,
+		[]edit.Edit{edit.Force(true, "{2}")},
 		[]invariant{wrongBytes},
 	},
 	{
-		"downloads", "the end of a part is that of the content", "updater/content.go",
-		"case err == io.EOF && c.end < 0, c.pos", "case err == io.EOF && c.pos >= 0, c.pos",
+		"downloads", "the end of a part is that of the content", readDownload,
+		[]edit.Edit{edit.Force(true, ".Length", "0")},
 		[]invariant{wrongBytes},
 	},
 	{
-		"downloads", "resumes are not bounded", "updater/content.go",
-		"	case c.fruitless >= maxResumes:", "	case c.fruitless >= 1000*maxResumes:",
+		"downloads", "resumes are not bounded", stopResuming,
+		[]edit.Edit{edit.Force(false, "stall.spent")},
 		[]invariant{tooOften},
 	},
 	{
-		"files", "a file is done before its content", "updater/transfer.go",
-		"	if err != nil {\n		return nil, err\n	}\n	return t.finish", "	if ctx.Err() != nil {\n		return nil, err\n	}\n	return t.finish",
+		"files", "a file is done before its content", fetchFile,
+		[]edit.Edit{edit.Rewrite("fill()", "func() error { _ = {it}; return {1}.Err() }()")},
 		[]invariant{wrongBytes},
 	},
 }

@@ -3,6 +3,7 @@ package faults
 import (
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/carddata/carddata-go/updater"
@@ -37,8 +38,16 @@ func (d downloads) play(w *world) {
 		ctx, c, stop := w.call(name("download", i), caller.patience, 0)
 		defer stop()
 		job := name("job", i)
-		content, attempts, err := read(caller.reads, func() (*updater.Download, error) { return client.Download(ctx, job) })
+		var content []byte
+		var attempts int
+		var err error
+		if !c.guard(func() {
+			content, attempts, err = read(caller.reads, func() (*updater.Download, error) { return client.Download(ctx, job) })
+		}) {
+			return
+		}
 		c.returned(err, attempts)
+		w.record("%s: %d bytes %s", c, len(content), brief(string(content)))
 		switch {
 		case err == nil && !isContent(job, content):
 			w.violate(wrongBytes, "%s: %d bytes that are no version of the content", c, len(content))
@@ -81,9 +90,13 @@ func attemptsOfDownload(err error) int {
 	return -1
 }
 
+// downloadConditions are those of downloads alone.
+var downloadConditions = []error{updater.ErrChanged, updater.ErrUnverified, updater.ErrNotResumable}
+
 func checkDownloadError(c *call, err error) {
 	e, ok := errors.AsType[*updater.Error](err)
-	if !ok || !hasCondition(e) && !errors.Is(err, updater.ErrChanged) && !errors.Is(err, updater.ErrUnverified) {
+	own := slices.ContainsFunc(downloadConditions, func(condition error) bool { return errors.Is(err, condition) })
+	if !ok || !hasCondition(e) && !own {
 		c.w.violate(untyped, "%s: %T: %v", c, err, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -21,18 +22,46 @@ type fault struct {
 	early      int           // an informational status first
 	delay      time.Duration // after processing
 	page       page          // in place of the ordinary body
-	shuffled   bool          // the items of a lookup come in another order
+	items      items         // of a lookup
 	changes    bool          // the content of a download is another from now on
 	tag        tag           // of the content
 	span       span          // of the content that is sent
 	chunked    bool          // the length is not announced
-	garbage    bool          // in place of an answer
+	garbage    bool          // in place of a response
+	encoded    bool          // as it says, in a way that nobody asked for
+	relayed    bool          // a proxy sends the request a second time, and passes the second response on
+	twice      bool          // the response comes a second time, where no request waits for it
 	frame      frame         // of HTTP/2, before the answer
 	ends       bool          // after cut bytes of the answer
 	cut        int
 	how        ending
 	closes     time.Duration // so long after the answer the connection ends by how
 }
+
+// items says how the response to a lookup differs from one item for each card, in
+// order, that names it as it was asked for. Shares are in percent.
+type items struct {
+	shuffled  bool
+	echo      echo
+	ranged    bool // they state their range
+	silent    bool // they do not repeat the card
+	omitted   int
+	repeated  int
+	broken    int // an error in place of the item, which names nothing
+	strangers int // more items, of cards that nobody asked for
+	relabeled int // items that name a stranger
+}
+
+// An echo is how an item names its card.
+type echo int
+
+const (
+	asSent echo = iota
+	firstEight
+	firstSix
+)
+
+func (e echo) String() string { return [...]string{"as sent", "first eight", "first six"}[e] }
 
 // A page is a body that is none of the service's results.
 type page int
@@ -113,30 +142,39 @@ func (e ending) String() string { return [...]string{"reset", "closed", "stalled
 func (f fault) String() string { return set(f) }
 
 // set names the fields of a struct that are not zero.
-func set(v any) string {
+func set(v any) string { return cmp.Or(fields(reflect.ValueOf(v)), "ordinary") }
+
+func fields(v reflect.Value) string {
 	var b strings.Builder
-	for field, value := range reflect.ValueOf(v).Fields() {
+	for field, value := range v.Fields() {
+		name, text := field.Name, fmt.Sprint(value)
+		switch field.Type {
+		case reflect.TypeFor[time.Duration]():
+			text = time.Duration(value.Int()).String()
+		case reflect.TypeFor[page]():
+			text = page(value.Int()).String()
+		case reflect.TypeFor[tag]():
+			text = tag(value.Int()).String()
+		case reflect.TypeFor[span]():
+			text = span(value.Int()).String()
+		case reflect.TypeFor[echo]():
+			text = echo(value.Int()).String()
+		case reflect.TypeFor[frame]():
+			text = frame(value.Int()).String()
+		case reflect.TypeFor[ending]():
+			text = ending(value.Int()).String()
+		case reflect.TypeFor[items]():
+			text = "(" + fields(value) + ")"
+		}
 		switch {
 		case value.IsZero():
-		case field.Type == reflect.TypeFor[time.Duration]():
-			fmt.Fprintf(&b, " %s=%v", field.Name, time.Duration(value.Int()))
-		case field.Type == reflect.TypeFor[page]():
-			fmt.Fprintf(&b, " %s=%v", field.Name, page(value.Int()))
-		case field.Type == reflect.TypeFor[tag]():
-			fmt.Fprintf(&b, " %s=%v", field.Name, tag(value.Int()))
-		case field.Type == reflect.TypeFor[span]():
-			fmt.Fprintf(&b, " %s=%v", field.Name, span(value.Int()))
-		case field.Type == reflect.TypeFor[frame]():
-			fmt.Fprintf(&b, " %s=%v", field.Name, frame(value.Int()))
-		case field.Type == reflect.TypeFor[ending]():
-			fmt.Fprintf(&b, " %s=%v", field.Name, ending(value.Int()))
-		case field.Type.Kind() == reflect.Bool:
-			fmt.Fprintf(&b, " %s", field.Name)
+		case value.Kind() == reflect.Bool:
+			fmt.Fprintf(&b, " %s", name)
 		default:
-			fmt.Fprintf(&b, " %s=%v", field.Name, value)
+			fmt.Fprintf(&b, " %s=%s", name, text)
 		}
 	}
-	return cmp.Or(strings.TrimSpace(b.String()), "ordinary")
+	return strings.TrimSpace(b.String())
 }
 
 // undecided are the statuses which do not tell whether a request was processed.
@@ -200,16 +238,65 @@ var faultKinds = []func(c chance) fault{
 	func(c chance) fault {
 		return fault{span: span(c.IntN(6)), tag: tag(c.IntN(4)), ends: c.percent(50), cut: c.IntN(100_000)}
 	},
-	func(c chance) fault { return fault{shuffled: true, chunked: c.percent(50)} },
+	func(c chance) fault { return fault{items: items{shuffled: true}, chunked: c.percent(50)} },
+	func(c chance) fault { return fault{encoded: true, page: pick(c, ordinary, huge)} },
+	func(c chance) fault { return fault{page: pick(c, errorObject, huge), recorded: c.percent(50)} },
+	func(chance) fault { return fault{twice: true} },
+	func(chance) fault { return fault{relayed: true} },
+}
+
+// statusFaults bring every status there is, some after a refusal that invites
+// another attempt.
+var statusFaults = []func(c chance) fault{
+	func(c chance) fault {
+		row := pick(c, policyRows...)
+		for len(row.statuses) == 0 || row.statuses[0] == http.StatusUnauthorized {
+			row = pick(c, policyRows...)
+		}
+		return fault{status: pick(c, row.statuses...), recorded: c.percent(50), page: pick(c, ordinary, errorObject)}
+	},
+	func(c chance) fault { return fault{status: pick(c, passing...)} },
+	func(c chance) fault { return fault{page: pick(c, errorObject, huge, html), recorded: c.percent(50)} },
+	func(c chance) fault { return fault{status: pick(c, 304, 600), recorded: c.percent(50)} },
+	func(c chance) fault { return fault{encoded: true} },
+	func(c chance) fault { return fault{status: pick(c, 501, 505, 409, 404, 408)} },
 }
 
 // lookupFaults try what reads an answer.
 var lookupFaults = []func(c chance) fault{
 	func(c chance) fault { return fault{page: pick(c, notJSON, empty)} },
-	func(c chance) fault { return fault{shuffled: true, delay: c.within(3 * time.Second)} },
+	func(c chance) fault { return fault{items: items{shuffled: true}, delay: c.within(3 * time.Second)} },
 	func(c chance) fault { return fault{ends: true, how: pick(c, reset, closed), cut: c.IntN(1500)} },
 	func(c chance) fault { return fault{expire: true} },
 }
+
+// itemFaults try what tells whose item is whose, too.
+var itemFaults = slices.Concat(lookupFaults, slices.Repeat([]func(c chance) fault{
+	func(c chance) fault { return fault{items: drawItems(c)} },
+	func(c chance) fault {
+		it := drawItems(c)
+		it.omitted, it.repeated = pick(c, 0, 2, 30), pick(c, 0, 0, 10)
+		it.strangers, it.relabeled = pick(c, 0, 0, 10), pick(c, 0, 0, 10)
+		if !it.shuffled {
+			it.broken = pick(c, 0, 2, 30)
+		}
+		if !it.tellApart() && it.omitted > 0 {
+			it.repeated = 0 // as many as there should be, and each may be the next one's
+		}
+		return fault{items: it}
+	},
+}, 2))
+
+// drawItems draws how items name their cards. In another order they come only
+// where each can be told on its own: no client could notice it otherwise.
+func drawItems(c chance) items {
+	it := items{echo: echo(c.IntN(3)), ranged: c.percent(50), silent: c.percent(70)}
+	it.shuffled = c.percent(30) && it.tellApart()
+	return it
+}
+
+// tellApart tells whether each item says on its own which card it is about.
+func (f items) tellApart() bool { return f.echo != firstSix || f.ranged || !f.silent }
 
 // contentFaults break a content, and answer in all ways to who asks for the rest.
 // A reset would take what is under way with it, and so seldom breaks a content.
@@ -243,7 +330,7 @@ func (f fault) records() bool {
 	switch {
 	case f.unread:
 		return false
-	case f.garbage, f.page == html && f.status/100 <= 2:
+	case f.garbage, (f.page == html || f.page == errorObject) && f.status/100 <= 2:
 		return f.recorded
 	case f.status == 0 || f.status/100 == 2:
 		return true

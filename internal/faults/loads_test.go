@@ -9,22 +9,29 @@ import (
 )
 
 // loads are calls of one Loader by several callers, some for the same card.
-type loads []load
+type loads struct {
+	list   []load
+	ranges bool
+}
 
 type load struct {
 	patience
-	card int
+	card string
 }
 
 func drawLoads(c chance, callers int) workload {
-	list := make(loads, 3*callers)
+	list := make([]load, 3*callers)
+	cards := cardsFrom(0, 2*callers)
+	if c.percent(40) {
+		cards = nestedCards(c, 2*callers)
+	}
 	for i := range list {
-		list[i] = load{drawPatience(c), c.IntN(2 * callers)}
+		list[i] = load{drawPatience(c), pick(c, cards...)}
 		if c.percent(70) {
 			list[i].start = c.within(5 * time.Millisecond)
 		}
 	}
-	return list
+	return loads{list, c.percent(30)}
 }
 
 func (l loads) play(w *world) {
@@ -32,22 +39,31 @@ func (l loads) play(w *world) {
 	if !w.must(err) {
 		return
 	}
-	loader, err := bins.NewLoader(client, bins.LoaderOptions{})
+	loader, err := bins.NewLoader(client, bins.LoaderOptions{Cache: w.cache(), Ranges: l.ranges})
 	if !w.must(err) {
 		return
 	}
-	together(l, func(i int, one load) {
+	together(l.list, func(i int, one load) {
 		const window = 2 * time.Millisecond
 		ctx, c, stop := w.call(name("load", i), one.patience, 30*time.Second+window)
 		defer stop()
-		card := cardsFrom(one.card, 1)[0]
-		result, err := loader.Load(ctx, card)
+		c.shared = true
+		card := one.card
+		var result bins.Result
+		var err error
+		if !c.guard(func() { result, err = loader.Load(ctx, card) }) {
+			return
+		}
 		c.returned(err, -1)
+		w.record("%s: %s", c, saying(&result))
 		switch {
 		case err == nil && !isAbout(&result, card):
 			w.violate(wrongAnswer, "%s: %v for %s", c, result, card)
 		case err == nil:
 			w.count("load answered")
+			c.answered(card)
+		case errors.Is(err, bins.ErrMissing):
+			c.missing(card)
 		default:
 			w.count("load failed")
 			checkLookupError(c, err)

@@ -1,16 +1,16 @@
 package faults
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/refunds"
 )
 
 // lookups are calls of Lookup by several callers.
@@ -47,7 +47,11 @@ func (l lookups) play(w *world) {
 		ctx, c, stop := w.call(name("lookup", i), caller.patience, 30*time.Second)
 		defer stop()
 		cards := cardsFrom(caller.first, caller.count)
-		resp, err := client.Lookup(ctx, &bins.LookupRequest{Cards: bins.Cards(cards...)})
+		var resp *bins.LookupResponse
+		var err error
+		if !c.guard(func() { resp, err = client.Lookup(ctx, &bins.LookupRequest{Cards: bins.Cards(cards...)}) }) {
+			return
+		}
 		c.returned(err, attemptsOfLookup(err))
 		if err != nil {
 			w.count("lookup failed")
@@ -56,6 +60,9 @@ func (l lookups) play(w *world) {
 			return
 		}
 		w.count("lookup answered")
+		for i := range resp.Cards {
+			w.record("%s: %s", c, saying(&resp.Cards[i]))
+		}
 		checkItems(c, cards, resp.Cards)
 	})
 }
@@ -78,36 +85,22 @@ func checkItems(c *call, cards []string, items []bins.Result) {
 
 // isAbout tells whether a result is the one that the service has for a card.
 func isAbout(r *bins.Result, card string) bool {
-	found, err := r.Card()
-	return err == nil && found.CardBrand == "brand of "+card
+	return saying(r) == brandOf(card)
 }
 
-// answerLookup is the service's answer to a lookup.
-func answerLookup(body []byte, shuffled bool) answer {
-	type card struct {
-		Brand string `json:"card_brand"`
+// saying is what a result says, in short.
+func saying(r *bins.Result) string {
+	if found, err := r.Card(); err == nil {
+		return found.CardBrand
 	}
-	type item struct {
-		BIN  string          `json:"bin"`
-		Data map[string]card `json:"data"`
-	}
-	var request struct{ Cards []struct{ Card string } }
-	if json.Unmarshal(body, &request) != nil || len(request.Cards) == 0 || len(request.Cards) > bins.MaxCards {
-		return answer{status: http.StatusBadRequest}
-	}
-	items := make([]item, len(request.Cards))
-	for i, asked := range request.Cards {
-		items[i] = item{asked.Card, map[string]card{"card": {"brand of " + asked.Card}}}
-	}
-	if shuffled {
-		rand.Shuffle(len(items), func(i, k int) { items[i], items[k] = items[k], items[i] })
-	}
-	text, err := json.Marshal(map[string]any{"cards": items})
-	if err != nil {
-		panic(err)
-	}
-	return answer{header: http.Header{"Content-Type": {"application/json"}}, body: text}
+	return r.Error
 }
+
+// brandOf is what tells the items of two cards apart. Cards have the same item if
+// they have their first eight digits in common.
+func brandOf(card string) string { return "brand of " + firstDigits(card+"00000000", 8) }
+
+func firstDigits(card string, n int) string { return card[:min(n, len(card))] }
 
 func attemptsOfLookup(err error) int {
 	if e, ok := errors.AsType[*bins.Error](err); ok {
@@ -117,18 +110,29 @@ func attemptsOfLookup(err error) int {
 }
 
 func checkLookupError(c *call, err error) {
-	if errors.Is(err, bins.ErrMissing) {
-		c.w.violate(wrongAnswer, "%s: %v, and the service leaves out none", c, err)
-	} else if e, ok := errors.AsType[*bins.Error](err); !ok || !hasCondition(e) {
+	if e, ok := errors.AsType[*bins.Error](err); !ok || !hasCondition(e) && !c.isThrown(err) {
 		c.w.violate(untyped, "%s: %T: %v", c, err, err)
 	}
 }
 
 // conditions are those that all three packages have.
 var conditions = []error{
-	bins.ErrInvalidArgument, bins.ErrLocalLimit, bins.ErrCredential, bins.ErrNoAnswer, bins.ErrTimeout, bins.ErrBadRequest,
+	bins.ErrInvalidArgument, bins.ErrLocalLimit, bins.ErrCredential, bins.ErrNoResponse, bins.ErrTimeout, bins.ErrBadRequest,
 	bins.ErrUnauthorized, bins.ErrForbidden, bins.ErrNotFound, bins.ErrConflict, bins.ErrTooLarge, bins.ErrRateLimited,
 	bins.ErrServer, bins.ErrRedirect, bins.ErrBadResponse, bins.ErrResponseTooLarge, context.Canceled, context.DeadlineExceeded,
+}
+
+// conditionsOf names the conditions of an error. Its text may hold what a
+// connection broke of, which net/http learns from two sides.
+func conditionsOf(err error) string {
+	var names []string
+	own := []error{bins.ErrMissing, bins.ErrSuspended, refunds.ErrNotSent, refunds.ErrRejected, refunds.ErrOutcomeUnknown, refunds.ErrSuspended}
+	for _, condition := range slices.Concat(conditions, downloadConditions, own) {
+		if errors.Is(err, condition) {
+			names = append(names, condition.Error())
+		}
+	}
+	return cmp.Or(strings.Join(names, ", "), fmt.Sprint(err))
 }
 
 func hasCondition(err error) bool {

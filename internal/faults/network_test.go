@@ -2,6 +2,9 @@ package faults
 
 import (
 	"context"
+	"fmt"
+	"hash"
+	"hash/fnv"
 	"io"
 	"log"
 	"net"
@@ -63,13 +66,15 @@ type network struct {
 	open      atomic.Int64
 
 	mu    sync.Mutex
-	dials []dialFault
+	dials map[attemptName]int
+	conns []*clientConn
 }
 
 type serverConnKey struct{}
 
 func newNetwork(w *world) *network {
-	n := &network{w: w, listener: memnet.Listen(), dials: w.dials}
+	n := &network{w: w, listener: memnet.Listen(), dials: map[attemptName]int{}}
+	n.listener.Latency = n.latency
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(!w.settings.http2)
 	protocols.SetUnencryptedHTTP2(w.settings.http2)
@@ -90,26 +95,46 @@ func newNetwork(w *world) *network {
 		MaxIdleConnsPerHost:    8,
 		MaxResponseHeaderBytes: 64 << 10,
 	}
+	if w.storm.ends > 0 {
+		// Without pings net/http sends requests into an HTTP/2 connection that is dead
+		// for as long as TCP does not know.
+		n.transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second}
+	}
 	return n
 }
 
 func (n *network) close() { n.server.Close() }
 
-func (n *network) next() dialFault {
+// record keeps the bytes on the wire. Those of HTTP/2 have headers in any order.
+func (n *network) record() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.dials) == 0 {
-		return dialFault{}
+	for i, c := range n.conns {
+		c.mu.Lock()
+		if sum := c.sum.Sum64(); c.written > 0 && !n.w.settings.http2 {
+			n.w.record("connection %d: %d bytes written of %016x", i, c.written, sum)
+		}
+		c.mu.Unlock()
 	}
-	f := n.dials[0]
-	n.dials = n.dials[1:]
-	return f
+}
+
+// latency differs from connection to connection, so that hardly anything happens
+// at the same time.
+func (n *network) latency() time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return 20*time.Microsecond + time.Duration(n.w.chance(fmt.Sprint("latency ", len(n.conns))).IntN(9973))
 }
 
 func (n *network) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	f := n.next()
+	a := attemptOf(ctx)
+	n.mu.Lock()
+	n.dials[a]++
+	dial := n.dials[a]
+	n.mu.Unlock()
+	f := n.w.dialFault(a, dial)
 	if f != (dialFault{}) {
-		n.w.note("dial: %v", f)
+		n.w.note("%v: dial: %v", a, f)
 	}
 	if f.hangs {
 		<-ctx.Done()
@@ -127,7 +152,10 @@ func (n *network) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 	n.open.Add(1)
 	wire := c.(*memnet.Conn)
-	conn := &clientConn{Conn: wire, fault: f, reset: wire.Reset, closed: sync.OnceFunc(func() { n.open.Add(-1) })}
+	conn := &clientConn{Conn: wire, fault: f, sum: fnv.New64a(), reset: wire.Reset, closed: sync.OnceFunc(func() { n.open.Add(-1) })}
+	n.mu.Lock()
+	n.conns = append(n.conns, conn)
+	n.mu.Unlock()
 	if n.w.settings.counted {
 		return countedConn{conn, wire}, nil
 	}
@@ -144,6 +172,7 @@ type clientConn struct {
 
 	mu      sync.Mutex
 	written int64
+	sum     hash.Hash64 // of what was written
 }
 
 func (c *clientConn) Write(p []byte) (int, error) {
@@ -151,7 +180,7 @@ func (c *clientConn) Write(p []byte) (int, error) {
 	defer c.mu.Unlock()
 	if left := c.fault.writes - c.written; c.fault.breaks && left < int64(len(p)) {
 		n, _ := c.Conn.Write(p[:max(0, left)])
-		c.written += int64(n)
+		c.wrote(p[:n])
 		if c.fault.how == reset {
 			c.reset()
 		}
@@ -159,8 +188,13 @@ func (c *clientConn) Write(p []byte) (int, error) {
 		return n, &net.OpError{Op: "write", Net: "memnet", Err: syscall.EPIPE}
 	}
 	n, err := c.Conn.Write(p)
-	c.written += int64(n)
+	c.wrote(p[:n])
 	return n, err
+}
+
+func (c *clientConn) wrote(p []byte) {
+	c.written += int64(len(p))
+	c.sum.Write(p)
 }
 
 func (c *clientConn) Close() error {
@@ -217,19 +251,24 @@ func (c *serverConn) cut(how ending) {
 	c.Close()
 }
 
+// Write holds no lock while it waits for room: in fake time nothing moves as long as
+// somebody waits for one.
 func (c *serverConn) Write(p []byte) (int, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.ends || c.left >= len(p) {
-		c.left -= len(p)
-		return c.Conn.Write(p)
+	n, cut, how := len(p), c.ends && c.left < len(p), c.how
+	if cut {
+		n, c.ended = c.left, true
 	}
-	c.Conn.Write(p[:c.left])
-	c.left, c.ended = 0, true
-	if c.how == stalled {
+	c.left -= n
+	c.mu.Unlock()
+	written, err := c.Conn.Write(p[:n])
+	switch {
+	case !cut:
+		return written, err
+	case how == stalled:
 		return len(p), nil
 	}
-	c.cut(c.how)
+	c.cut(how)
 	return 0, net.ErrClosed
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"slices"
 	"syscall"
 	"time"
 
@@ -22,7 +21,7 @@ func (c *call) gaveUp(err error, repeatable func(trace) int) {
 	s := c.w.settings
 	switch {
 	case !c.ends.IsZero() && time.Until(c.ends) < plenty, errors.Is(err, context.Canceled),
-		errors.Is(err, bins.ErrLocalLimit), errors.Is(err, bins.ErrCredential), len(c.w.schedule.faults) > 100:
+		errors.Is(err, bins.ErrLocalLimit), errors.Is(err, bins.ErrCredential), c.w.storm.outage != nil:
 		return // there was no time, or no leave, or the budget may be spent
 	}
 	for _, j := range c.w.wire.of(c) {
@@ -85,7 +84,7 @@ func isDialError(err error) bool {
 
 // renewals is how often a refused token is replaced.
 func (w *world) renewals() int {
-	if w.tokens.static || slices.Contains(w.tokens.fails, true) {
+	if w.tokens.static || w.tokens.fails > 0 || w.parts.part == tokenSource {
 		return 0
 	}
 	return 1

@@ -1,23 +1,34 @@
 package faults
 
 import (
+	"crypto/fips140"
 	"fmt"
-	"math/rand/v2"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 )
 
-// A schedule is all that chance decides, drawn before anything runs.
+// A schedule is all that chance decides. What befalls an attempt, a dial or a
+// question for a token is drawn by its name, and not by when it comes, so that it
+// is the same whatever else goes on.
 type schedule struct {
 	seed     uint64
 	settings settings
-	dials    []dialFault // one for each connection; then all is well
-	faults   []fault     // one for each request, in order of arrival; then all is well
+	storm    storm
 	tokens   tokens
+	parts    parts
 	workload workload
+	without  map[string]bool // that are left out, to find out which it takes
+	age      func() time.Duration
+
+	mu  sync.Mutex
+	met []befallen
 }
+
+// A befallen is what a fault befell.
+type befallen struct{ name, fault string }
 
 // settings are those of the client and of its HTTP transport.
 type settings struct {
@@ -32,36 +43,50 @@ type settings struct {
 	waitMax        time.Duration
 	limit          rate.Limit // 0: none
 	burst          int
-	ownLimiter     bool // the limit is given as a Limiter, that is watched
-	resubmit       bool // refunds whose outcome is unknown; the service removes duplicates
+	ownLimiter     bool          // the limit is given as a Limiter, that is watched
+	largest        int64         // response, in bytes; 0: as the library has it
+	resumes        time.Duration // of a download, without progress
+	resubmit       bool          // refunds whose outcome is unknown; the service removes duplicates
 }
 
-// tokens says how credentials behave.
+// A storm is which requests and dials meet faults. Shares are in percent.
+type storm struct {
+	attempts int // of a call: the first so many may meet one
+	calls    int // share of the requests that do
+	likely   int // share of their attempts
+	dials    int // share of the dials
+	from     []func(chance) fault
+	outage   *fault        // that all meet
+	ends     time.Duration // 0: with the schedule
+	again    bool          // and then the first attempt of each request is refused once
+}
+
+// isOver tells whether there are no faults any more.
+func (s *schedule) isOver() bool { return s.storm.ends > 0 && s.age() > s.storm.ends }
+
+// tokens says how credentials behave. Shares are in percent.
 type tokens struct {
 	static bool
 	delay  time.Duration // of the source
-	fails  []bool        // each question to the source in turn; then it answers
+	fails  int           // share of a caller's first three questions
 }
 
 func (s *schedule) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d\nsettings: %s\ntokens: %s\n", s.seed, set(s.settings), set(s.tokens))
-	for i, d := range s.dials {
-		fmt.Fprintf(&b, "dial %d: %v\n", i, d)
+	fmt.Fprintf(&b, "seed %d, %d at a time\nsettings: %s\ntokens: %s\n", s.seed, *callers, set(s.settings), set(s.tokens))
+	if s.parts.part != "" {
+		fmt.Fprintf(&b, "the caller's parts: %s\n", set(s.parts))
 	}
-	for i, f := range s.faults {
-		fmt.Fprintf(&b, "request %d: %v\n", i, f)
-	}
-	fmt.Fprintf(&b, "workload: %T", s.workload)
+	fmt.Fprintf(&b, "workload: %s", strings.TrimPrefix(fmt.Sprintf("%T", s.workload), "faults."))
 	return b.String()
 }
 
 // draw makes the schedule of a seed.
 func draw(seed uint64) *schedule {
-	c := chance{rand.New(rand.NewPCG(seed, 0))}
 	s := &schedule{seed: seed}
+	c := s.chance("schedule")
 	s.settings = settings{
-		http2:          c.percent(30),
+		http2:          c.percent(40),
 		opaque:         c.percent(10),
 		counted:        c.percent(70),
 		idle:           pick(c, 0, 2*time.Second, 2*time.Second, 90*time.Second),
@@ -70,8 +95,12 @@ func draw(seed uint64) *schedule {
 		waitBase:       pick(c, 0, 200*time.Millisecond, time.Second),
 		waitMax:        pick(c, time.Second, 5*time.Second),
 		ownLimiter:     c.percent(50),
+		resumes:        pick(c, time.Second, 30*time.Second, 5*time.Minute),
 		resubmit:       c.percent(15),
+		largest:        pick[int64](c, 0, 0, 0, 64<<10),
 	}
+	// net/http draws crypto/rand there, whose source reads a clock that stands still.
+	s.settings.http2 = s.settings.http2 && !fips140.Enabled()
 	if c.percent(30) {
 		s.settings.limit, s.settings.burst = rate.Limit(1+c.IntN(10)), 1+c.IntN(3)
 	}
@@ -79,57 +108,85 @@ func draw(seed uint64) *schedule {
 		s.tokens.delay = c.within(2 * time.Second)
 	}
 	s.tokens.static = c.percent(10)
-	for range c.IntN(4) {
-		s.tokens.fails = append(s.tokens.fails, c.percent(15))
-	}
+	s.tokens.fails = pick(c, 0, 0, 15)
 	k := drawKind(c)
-	s.workload = k.draw(c, 1+c.IntN(6))
-	requests := 2 + c.IntN(10)
+	s.workload = k.draw(c, min(1+c.IntN(6), *callers))
 	switch {
 	case c.percent(4): // all is well
-		requests = 0
-		s.tokens.fails = nil
-	case c.percent(1) && (*only == "" || *only == "crowd"):
-		return s.outage(c)
-	}
-	if requests > 0 {
-		for range c.IntN(5) {
-			s.dials = append(s.dials, drawDialFault(c))
+		s.tokens.fails = 0
+	case *callers > 1 && c.percent(1) && (*only == "" || *only == "crowd"):
+		s.outage(c)
+	default:
+		s.storm = storm{
+			attempts: 1 + c.IntN(10), calls: pick(c, 50, 100, 100), likely: pick(c, 30, 60, 100),
+			dials: pick(c, 0, 20, 50), from: pick(c, faultKinds, k.faults, statusFaults),
 		}
-	}
-	likely := pick(c, 30, 60, 100) // percent of the requests that meet a fault
-	from := pick(c, faultKinds, k.faults)
-	for range requests {
-		f := fault{}
-		if c.percent(likely) {
-			f = drawFault(c, from)
-		}
-		s.faults = append(s.faults, f)
 	}
 	return s
 }
 
 // outage makes a service that fails for long under many calls, so that their
 // repetitions come to the end of the budget.
-func (s *schedule) outage(c chance) *schedule {
+func (s *schedule) outage(c chance) {
 	s.workload = drawCrowd(c, 80+c.IntN(120))
 	s.settings.retries = 2 + c.IntN(3)
 	s.settings.limit = 0
 	s.settings.http2 = false
 	s.tokens = tokens{}
 	f := pick(c, fault{status: 503}, fault{status: 429}, fault{unread: true}, fault{status: 429, retryAfter: "1"})
-	for range 1000 {
-		s.faults = append(s.faults, f)
-	}
-	return s
+	s.storm.outage = &f
 }
 
-// chance draws.
-type chance struct{ *rand.Rand }
+// fault is what befalls an attempt of a request of the library, the nth arrival
+// of it at the service.
+func (s *schedule) fault(a attemptName, arrival int) (f fault) {
+	m := s.storm
+	switch {
+	case m.outage != nil:
+		return *m.outage
+	case m.again && a.n == 1:
+		return fault{status: 429}
+	case a.turn > m.attempts || s.isOver() || !s.chance("request "+a.request).percent(m.calls):
+		return fault{}
+	}
+	name := fmt.Sprintf("%v, arrival %d", a, arrival)
+	if arrival == 1 {
+		name = a.String()
+	}
+	c := s.chance("fault of " + name)
+	if s.without[name] || !c.percent(m.likely) {
+		return fault{}
+	}
+	f = drawFault(c, m.from)
+	s.befell(name, f.String())
+	return f
+}
 
-func (c chance) percent(p int) bool { return c.IntN(100) < p }
+// dialFault is what befalls a dial for an attempt.
+func (s *schedule) dialFault(a attemptName, dial int) (f dialFault) {
+	name := fmt.Sprintf("%v, dial %d", a, dial)
+	c := s.chance(name)
+	if a.turn > s.storm.attempts || s.isOver() || s.without[name] || !c.percent(s.storm.dials) {
+		return dialFault{}
+	}
+	if f = drawDialFault(c); f != (dialFault{}) {
+		s.befell(name, f.String())
+	}
+	return f
+}
 
-// within draws a time that hardly ever comes together with another.
-func (c chance) within(d time.Duration) time.Duration { return time.Duration(c.Int64N(int64(d))) }
+// tokenFails tells whether a caller's nth question for a token fails.
+func (s *schedule) tokenFails(caller string, n int) bool {
+	name := fmt.Sprintf("%s, question %d for a token", caller, n)
+	if n > 3 || s.isOver() || s.without[name] || !s.chance(name).percent(s.tokens.fails) {
+		return false
+	}
+	s.befell(name, "fails")
+	return true
+}
 
-func pick[T any](c chance, of ...T) T { return of[c.IntN(len(of))] }
+func (s *schedule) befell(name, fault string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.met = append(s.met, befallen{name, fault})
+}

@@ -1,73 +1,67 @@
 package faults
 
 import (
+	"crypto/sha256"
 	"flag"
 	"fmt"
 	"io"
 	"log"
 	"maps"
 	"math/rand/v2"
+	"path/filepath"
 	"runtime"
 	"slices"
-	"sync/atomic"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 )
 
 var (
-	schedules = flag.Uint64("schedules", 1000, "how many schedules to run")
+	schedules = flag.Uint64("schedules", 1000, "how many schedules to run; one alone is printed with what happened")
 	only      = flag.String("workload", "", "draw this kind of workload alone")
-	seed      = flag.Uint64("seed", 0, "run the schedule of this seed alone, and print what happened")
+	callers   = flag.Int("callers", 6, "how many callers there are at most; 1 replays exactly")
+	seed      = flag.Uint64("seed", 0, "the first schedule's; 0: any")
+	records   = flag.String("record", "", "write what digests are made of into this directory")
+	shrinking = flag.Bool("shrink", true, "find the fewest faults that a failing schedule takes")
 )
 
-func TestSchedules(t *testing.T) {
+// TestSchedules holds the three clients to their promises under random faults.
+func TestSchedules(t *testing.T) { runSchedules(t, draw, *schedules, expected) }
+
+// runSchedules runs as many as are asked for and prints what they met, of which
+// nothing that is expected may be missing.
+func runSchedules(t *testing.T, draw func(seed uint64) *schedule, n uint64, expected []string) {
 	log.SetOutput(io.Discard) // where net/http complains of what the service does
-	first, n := rand.Uint64N(1<<48), *schedules
-	if *seed != 0 {
-		first, n = *seed, 1
+	first := *seed
+	if first == 0 {
+		first = rand.Uint64N(1 << 48)
 	}
 	began := time.Now()
-	var next atomic.Uint64
-	tallies := make(chan tally, runtime.GOMAXPROCS(0))
-	t.Run("all", func(t *testing.T) {
-		for i := range cap(tallies) {
-			t.Run(fmt.Sprint(i), func(t *testing.T) {
-				t.Parallel()
-				sum := tally{}
-				defer func() { tallies <- sum }()
-				for !t.Failed() {
-					i := next.Add(1) - 1
-					if i >= n {
-						return
-					}
-					w := run(t, draw(first+i))
-					sum.add(w.tally)
-					if *seed != 0 {
-						t.Log(w)
-					}
-					for _, v := range w.violations {
-						t.Errorf("seed %d: %v", w.seed, v)
-					}
-					if t.Failed() {
-						next.Store(n)
-						t.Logf("again: go test ./internal/faults -run Schedules -workload '%s' -seed %d -count 20\n%v", *only, w.seed, w)
-					}
-				}
-			})
-		}
-	})
-	close(tallies)
-	sum := tally{}
-	for one := range tallies {
-		sum.add(one)
-	}
+	all := runAll(t, draw, first, n)
 	took := time.Since(began)
+	if t.Failed() {
+		return
+	}
+	sum, digest := tally{}, sha256.New()
+	for _, w := range all {
+		sum.add(w.tally)
+		digest.Write(w.digest[:])
+	}
 	t.Logf("%d schedules from seed %d in %v, %.0f a second", n, first, took.Round(time.Millisecond), float64(n)/took.Seconds())
 	for _, name := range slices.Sorted(maps.Keys(sum)) {
-		t.Logf("%9d %s", sum[name], name)
+		if !strings.HasPrefix(name, "row/") {
+			t.Logf("%9d %s", sum[name], name)
+		}
 	}
-	if t.Failed() || n < 1000 || *only != "" {
+	if *callers == 1 {
+		t.Logf("digest %x", digest.Sum(nil))
+	}
+	if n < 1000 || *only != "" || len(expected) == 0 {
 		return
+	}
+	if n >= 40_000 {
+		reachesAll(t, sum)
 	}
 	// A harness that met none of these would prove nothing.
 	for _, name := range expected {
@@ -77,8 +71,61 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
+// played is what is kept of a schedule that went well.
+type played struct {
+	digest [sha256.Size]byte
+	tally  tally
+}
+
+// runAll runs schedules, several at a time, until one fails.
+func runAll(t *testing.T, draw func(seed uint64) *schedule, first, n uint64) []played {
+	all := make([]played, n)
+	var mu sync.Mutex
+	var next uint64
+	take := func() (i uint64, ok bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		next++
+		return next - 1, next <= n && !t.Failed()
+	}
+	t.Run("all", func(t *testing.T) {
+		for worker := range runtime.GOMAXPROCS(0) {
+			t.Run(fmt.Sprint(worker), func(t *testing.T) {
+				t.Parallel()
+				for i, ok := take(); ok; i, ok = take() {
+					w := run(t, draw(first+i))
+					all[i] = played{w.digest(), w.tally}
+					if *records != "" {
+						write(t, filepath.Join(*records, fmt.Sprint(w.seed)), w.lines())
+					}
+					if n == 1 {
+						t.Log(w)
+					}
+					if len(w.violations) > 0 {
+						fail(t, draw, w)
+						return
+					}
+				}
+			})
+		}
+	})
+	return all
+}
+
+// fail reports a schedule that broke a promise, by the fewest faults that do.
+func fail(t *testing.T, draw func(seed uint64) *schedule, w *world) {
+	for _, v := range w.violations {
+		t.Errorf("seed %d: %v", w.seed, v)
+	}
+	t.Logf("again: go test ./internal/faults -run '^%s$' -workload '%s' -callers %d -schedules 1 -seed %d -v", strings.SplitN(t.Name(), "/", 2)[0], *only, *callers, w.seed)
+	if *shrinking {
+		w = shrink(t, draw, w)
+	}
+	t.Logf("%v\n%s", w, w.table())
+}
+
 var expected = []string{
-	"lookup answered", "lookup failed", "bulk result", "bulk result failed", "load answered", "load failed",
+	"lookup answered", "lookup failed", "bulk result", "bulk result failed", "card missing", "card named among doubtful items", "load answered", "load failed",
 	"refund accepted", "refund rejected", "refund not sent", "refund unknown, recorded", "refund unknown, not recorded",
-	"download complete", "download failed", "file complete", "file failed", "rest of a download asked for", "request cut off", "request not read",
+	"download complete", "download failed", "file complete", "file failed", "rest of a download asked for", "request cut off", "request not read", "request relayed twice",
 }

@@ -3,6 +3,7 @@ package faults
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -13,48 +14,54 @@ import (
 	"time"
 )
 
-// A service answers as its schedule says, and keeps the record that the callers'
+// A service responds as its schedule says, and keeps the record that the callers'
 // reports are compared with.
 type service struct {
 	w *world
 
 	mu         sync.Mutex
-	faults     []fault
+	seen       map[attemptName]int
 	generation int // of the tokens that are accepted
 	arrived    map[string]int
-	recorded   map[string]int // refunds, by their bodies
-	versions   map[string]int // of the contents, by job
+	recorded   map[string]int    // refunds, by their bodies
+	accounts   map[string]string // whose they are, if not all are one's
+	versions   map[string]int    // of the contents, by job
+	misled     map[string]bool   // cards, by the last response that was about them
+	named      map[string]bool
 }
 
 func newService(w *world) *service {
-	return &service{w: w, faults: w.faults, arrived: map[string]int{}, recorded: map[string]int{}, versions: map[string]int{}}
+	return &service{w: w, seen: map[attemptName]int{}, arrived: map[string]int{}, recorded: map[string]int{}, accounts: map[string]string{}, versions: map[string]int{}, misled: map[string]bool{}, named: map[string]bool{}}
 }
 
-// An answer is what the service would say to a request, if nothing befell it.
-type answer struct {
+// A response is what the service would say to a request, if nothing befell it.
+type response struct {
 	status  int
 	header  http.Header
 	body    []byte
 	content io.ReadSeeker // in place of body
 }
 
-// next is the fault of a request that arrives now.
-func (s *service) next() (n int, f fault) {
+// attemptHeader tells the service which attempt a request is.
+const attemptHeader = "Faults-Attempt"
+
+// next is the attempt of a request that arrives now, and what befalls it.
+func (s *service) next(r *http.Request) (a attemptName, f fault) {
+	fmt.Sscanf(r.Header.Get(attemptHeader), "%d %d", &a.n, &a.turn)
+	_, a.request, _ = strings.Cut(r.Header.Get(attemptHeader), ": ")
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	n = len(s.w.faults) - len(s.faults)
-	if len(s.faults) > 0 {
-		f = s.faults[0]
-		s.faults = s.faults[1:]
-	}
-	return n, f
+	s.seen[a]++
+	arrival := s.seen[a]
+	s.mu.Unlock()
+	return a, s.w.fault(a, arrival)
 }
 
 func (s *service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	conn := r.Context().Value(serverConnKey{}).(*serverConn)
 	stream := 2*conn.requests.Add(1) - 1
-	n, f := s.next()
-	s.w.note("request %d arrives: %s %s: %v", n, r.Method, r.URL.Path, f)
+	a, f := s.next(r)
+	s.w.note("%v: arrives: %v", a, f)
+	s.w.record("%v: arrives: %s %s %s %v", a, r.Method, r.RequestURI, r.Proto, r.Header) // fmt sorts maps
 	if f.unread {
 		s.w.count("request not read")
 		conn.cut(reset)
@@ -63,10 +70,17 @@ func (s *service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		s.w.count("request cut off")
+		s.w.record("%v: cut off after %d bytes", a, len(body))
 		return
 	}
+	s.w.record("%v: body %s", a, body)
 	s.count(r, body)
-	a := s.answer(r, body, f)
+	response := s.respond(r, body, a, f)
+	// A refund is doubled so, unless the service removes duplicates.
+	if f.relayed && (!strings.HasSuffix(r.URL.Path, "/refunds") || s.w.removesDuplicates()) {
+		s.w.count("request relayed twice")
+		response = s.respond(r, body, a, f)
+	}
 	if f.delay > 0 && !sleep(r.Context(), f.delay) {
 		return
 	}
@@ -77,11 +91,18 @@ func (s *service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 	if f.frame != noFrame && r.ProtoMajor == 2 {
 		conn.Write(f.frame.bytes(stream))
+		sleep(r.Context(), time.Millisecond) // or it would come together with the response
 	}
 	if f.ends {
 		conn.end(f.cut, f.how)
 	}
-	s.send(rw, r, a, f)
+	s.send(rw, r, response, f)
+	if f.twice && s.w.settings.idle == 0 && r.ProtoMajor == 1 {
+		// On a connection that is kept, it would be taken for the response to the next
+		// request, and no client could tell.
+		http.NewResponseController(rw).Flush()
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+	}
 	if f.closes > 0 {
 		time.AfterFunc(f.closes, func() { conn.cut(f.how) })
 	}
@@ -89,8 +110,8 @@ func (s *service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 
 // count notices what arrives more often than it was sent.
 func (s *service) count(r *http.Request, body []byte) {
-	if r.Method != http.MethodPost {
-		return // net/http may repeat a GET by itself
+	if !strings.HasSuffix(r.URL.Path, "/refunds") {
+		return // net/http may repeat a read by itself
 	}
 	key := r.URL.Path + string(body)
 	s.mu.Lock()
@@ -102,49 +123,55 @@ func (s *service) count(r *http.Request, body []byte) {
 	}
 }
 
-// answer processes a request, as far as its fault lets it, and makes its answer.
-func (s *service) answer(r *http.Request, body []byte, f fault) answer {
+// respond processes a request, as far as its fault lets it, and makes its response.
+func (s *service) respond(r *http.Request, body []byte, name attemptName, f fault) response {
 	if f.expire {
 		s.mu.Lock()
 		s.generation++
 		s.mu.Unlock()
 	}
-	var a answer
+	var a response
 	switch {
 	case !s.authorized(r):
-		return answer{status: http.StatusUnauthorized, body: []byte(`{"error":{"code":"expired"}}`)}
+		return response{status: http.StatusUnauthorized, body: []byte(`{"error":{"code":"expired"}}`)}
 	case r.URL.Path == "/elsewhere" || r.URL.Path == "/":
-		return answer{status: http.StatusNotFound}
+		return response{status: http.StatusNotFound}
 	case strings.HasSuffix(r.URL.Path, "/bins/multiple"):
-		a = answerLookup(body, f.shuffled)
+		a = s.respondLookup(body, f.items, s.w.chance("items of "+name.String()))
 	case strings.HasSuffix(r.URL.Path, "/refunds"):
-		if f.records() {
+		// Cut off with its connection by another stream, or by the caller's own round
+		// tripper, an error object cannot be told from a receipt, and the status counts.
+		cut := r.ProtoMajor > 1 || s.w.parts.part == roundTripper
+		if f.records() || f.page == errorObject && f.status/100 <= 2 && cut {
 			s.record(r, body)
 		}
-		a = answer{header: http.Header{"Content-Type": {"application/json"}}, body: []byte(`{"receipt":"` + strings.Repeat("r", 200) + `"}`)}
+		a = response{header: http.Header{"Content-Type": {"application/json"}}, body: []byte(`{"receipt":"` + strings.Repeat("r", 200) + `"}`)}
 	default:
-		a = s.answerDownload(r, f)
+		a = s.respondDownload(r, f)
 	}
 	if f.status/100 > 2 {
-		a = answer{}
+		a = response{}
 	}
 	a.status = cmp.Or(f.status, a.status, http.StatusOK)
 	a.header = maps.Clone(a.header)
-	f.shape(&a, r)
+	f.shape(&a, r, s.w.parts.jump)
 	return a
 }
 
-// shape changes an answer's header and body.
-func (f fault) shape(a *answer, r *http.Request) {
+// shape changes a response's header and body.
+func (f fault) shape(a *response, r *http.Request, jump time.Duration) {
 	if a.header == nil {
 		a.header = http.Header{}
 	}
 	if f.retryAfter != "" {
 		value := f.retryAfter
 		if ahead, err := time.ParseDuration(value); err == nil && strings.HasSuffix(value, "s") {
-			value = time.Now().Add(ahead).UTC().Format(http.TimeFormat)
+			value = time.Now().Add(ahead + jump).UTC().Format(http.TimeFormat)
 		}
 		a.header.Set("Retry-After", value)
+	}
+	if f.encoded {
+		a.header.Set("Content-Encoding", "br")
 	}
 	if location := f.location; location != "" {
 		if location == "same" {
@@ -153,7 +180,7 @@ func (f fault) shape(a *answer, r *http.Request) {
 		a.header.Set("Location", location)
 	}
 	// Nobody can tell that the content of a download is another.
-	if f.page == ordinary || a.content != nil && a.status == http.StatusOK && f.page != html {
+	if f.page == ordinary || a.content != nil && a.status == http.StatusOK && f.page != html && f.page != errorObject {
 		return
 	}
 	a.content = nil
@@ -161,6 +188,7 @@ func (f fault) shape(a *answer, r *http.Request) {
 	case empty:
 		a.body = nil
 	case errorObject:
+		a.header.Set("Content-Type", "application/json")
 		a.body = []byte(`{"error":{"code":"refused","message":"for a reason","details":{}}}`)
 	case html:
 		a.header.Set("Content-Type", "text/html; charset=utf-8")
@@ -183,7 +211,7 @@ func (s *service) token() string { return "Bearer " + tokenOf(s.generation) }
 
 func tokenOf(generation int) string { return "t" + strconv.Itoa(generation) }
 
-func (s *service) send(rw http.ResponseWriter, r *http.Request, a answer, f fault) {
+func (s *service) send(rw http.ResponseWriter, r *http.Request, a response, f fault) {
 	if f.early != 0 {
 		rw.WriteHeader(f.early)
 	}
@@ -234,6 +262,7 @@ func (s *service) settle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for refund, n := range s.recorded {
+		s.w.record("refund %s was recorded %d times", refund, n)
 		if n > 1 {
 			defer s.w.violate(doubled, "refund %s was recorded %d times", refund, n)
 		}

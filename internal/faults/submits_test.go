@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,7 +38,11 @@ func (s submits) play(w *world) {
 		ctx, c, stop := w.call(name("submit", i), p, 90*time.Second)
 		defer stop()
 		refund := refundOf(i)
-		receipt, err := client.Submit(ctx, accountID, refund)
+		var receipt *refunds.Receipt
+		var err error
+		if !c.guard(func() { receipt, err = client.Submit(ctx, accountID, refund) }) {
+			return
+		}
 		attempts := -1
 		if e, ok := errors.AsType[*refunds.OutcomeError](err); ok {
 			attempts = e.Attempts
@@ -45,6 +50,7 @@ func (s submits) play(w *world) {
 			attempts = receipt.Attempts
 		}
 		c.returned(err, attempts)
+		w.arrive()
 		checkOutcome(c, refund, err)
 		if err != nil {
 			c.gaveUp(err, w.repeatableWrite)
@@ -63,6 +69,9 @@ func (w *world) refundClient() (*refunds.Client, error) {
 // removesDuplicates tells whether the service records a refund once, and the
 // client was told so.
 func (w *world) removesDuplicates() bool { return w.settings.resubmit }
+
+// arrive lets what is on its way to the service arrive.
+func (w *world) arrive() { time.Sleep(time.Millisecond) }
 
 // checkOutcome compares what a caller was told of a refund with the record.
 func checkOutcome(c *call, refund *refunds.Refund, err error) {
@@ -97,7 +106,7 @@ func checkRefundError(c *call, err error) (told string) {
 	}
 	e, ok := errors.AsType[*refunds.OutcomeError](err)
 	inner, is := errors.AsType[*refunds.Error](err)
-	if !ok || !is || matched != 1 || e.Outcome.String() != told || !hasCondition(inner) {
+	if !ok || !is || matched != 1 || e.Outcome.String() != told || !hasCondition(inner) && !c.isThrown(err) {
 		c.w.violate(untyped, "%s: %T with %d outcomes: %v", c, err, matched, err)
 	}
 	return told
@@ -115,12 +124,13 @@ func bodyOf(refund *refunds.Refund) string {
 // record keeps a refund, as it came.
 func (s *service) record(r *http.Request, body []byte) {
 	var refund refunds.Refund
-	if err := json.Unmarshal(body, &refund); err != nil || refund.Amount == nil || r.URL.Path != "/base/v1/"+accountID+"/refunds" {
-		s.w.violate(unreachable, "a refund at %s: %v", r.URL.Path, err)
-		return
-	}
+	err := json.Unmarshal(body, &refund)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if account := cmp.Or(s.accounts[string(body)], accountID); err != nil || refund.Amount == nil || r.URL.Path != "/base/v1/"+account+"/refunds" {
+		defer s.w.violate(unreachable, "a refund at %s: %v", r.URL.Path, err)
+		return
+	}
 	if s.w.removesDuplicates() && s.recorded[string(body)] > 0 {
 		return
 	}

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -29,6 +30,7 @@ type wire struct {
 // A journey is one request of the library with its repetitions.
 type journey struct {
 	call  *call
+	began time.Time
 	first int // event of the wire
 	last  int
 	sent  int
@@ -68,68 +70,109 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		req = req.Clone(req.Context())
 		req.Body = io.NopCloser(strings.NewReader(string(body)))
 	}
-	j := w.depart(req, string(body))
+	j, a := w.depart(req, string(body))
 	if n := w.underWay(j.call); j.call != nil && n > j.call.concurrency {
 		w.w.violate(overLimit, "%s: %d attempts at once", j.call, n)
 	}
-	out := req
+	ctx := context.WithValue(req.Context(), attemptKey{}, a)
 	if w.w.settings.opaque {
-		out = req.WithContext(withoutValues{req.Context()})
+		ctx = withoutTraces{ctx}
+	}
+	out := req.WithContext(ctx)
+	out.Header = req.Header.Clone()
+	out.Header.Set(attemptHeader, fmt.Sprintf("%d %d: %s", a.n, a.turn, a.request))
+	end := trace{err: errThrown}
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.events++
+		j.last = w.events
+		j.trail = append(j.trail, end)
+		if end.hop {
+			j.hops++
+		}
+	}()
+	late, does := w.w.chance("late "+a.String()).percent(50), misdeed("")
+	misbehave := func() misdeed { return w.w.misbehave(req.Context(), roundTripper, true) }
+	if !late {
+		does = misbehave()
+	}
+	if does == fails {
+		return nil, errThrown
 	}
 	resp, err := w.w.network.transport.RoundTrip(out)
-	end := trace{err: err, ended: time.Now()}
+	end = trace{err: err, ended: time.Now()}
 	if err == nil {
 		end.status = resp.StatusCode
 		end.retryAfter = retryAfter(resp.Header.Get("Retry-After"))
 		end.hop = end.status/100 == 3 && req.Method == http.MethodGet && resp.Header.Get("Location") != ""
 	}
-	w.w.note("%s: attempt %d ended: status %d, %v", j.call, j.sent, end.status, err)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.events++
-	j.last = w.events
-	j.trail = append(j.trail, end)
+	w.w.note("%v: ended: status %d, %v", a, end.status, err)
+	w.w.record("%v: ended: status %d, failed %v", a, end.status, err != nil)
 	if err != nil {
 		return nil, err
 	}
-	if end.hop {
-		j.hops++
-	}
+	w.mu.Lock()
 	w.unclosed++
-	resp.Body = &watchedBody{ReadCloser: resp.Body, call: j.call, w: w.w, closed: sync.OnceFunc(func() { w.closed(end) })}
-	return resp, nil
+	w.mu.Unlock()
+	watched := &watchedBody{ReadCloser: resp.Body, call: j.call, w: w.w, closed: sync.OnceFunc(func() { w.closed(end) })}
+	resp.Body = watched
+	if late {
+		watched.misbehave = misbehave
+	}
+	if does == lies {
+		resp, err = w.w.lie(a, resp)
+		switch {
+		case resp == nil || err != nil:
+			end = trace{err: errThrown, ended: end.ended}
+		case resp.Header == nil:
+			end.retryAfter, end.hop = 0, false
+		}
+	}
+	return resp, err
 }
 
-// resumes is how many requests for one part of a download follow each other.
-const resumes = 6
+// slack is how long a resume may take that began in time.
+const slack = 3 * time.Minute
 
 // depart notes an attempt before it is made.
-func (w *wire) depart(req *http.Request, body string) *journey {
+func (w *wire) depart(req *http.Request, body string) (*journey, attemptName) {
 	now := time.Now()
 	w.mu.Lock()
 	w.events++
 	key := journeyKey{callOf(req.Context()), body + req.Header.Get("Range")}
 	j := w.journeys[key]
 	if j == nil {
-		j = &journey{call: key.call, first: w.events}
+		j = &journey{call: key.call, first: w.events, began: now}
 		w.journeys[key] = j
 	}
 	j.sent++
+	a := attemptName{key.name(), j.sent, j.sent}
+	if key.call != nil && key.call.concurrency == 1 {
+		key.call.attempts++
+		a.turn = key.call.attempts
+	}
 	w.bodies[body]++
 	w.sends = append(w.sends, now)
 	withoutLeave := w.w.settings.limit > 0 && w.w.settings.ownLimiter && len(w.sends) > w.leaves
-	paused := slices.ContainsFunc(w.pauses, func(p pause) bool { return now.After(p.from) && now.Before(p.to) })
+	// What throws or hangs while a response is taken in keeps the pause from being known.
+	unknown := w.w.parts.part == logger || w.w.parts.part == roundTripper
+	paused := !unknown && slices.ContainsFunc(w.pauses, func(p pause) bool { return now.After(p.from) && now.Before(p.to) })
 	// Requests of a loader belong to no call, and may ask the same anew.
-	refused := j.call != nil && len(j.trail) > 0 && j.trail[len(j.trail)-1].isRefusal()
-	tooLong := j.call != nil && len(j.trail) > 0 && j.trail[len(j.trail)-1].retryAfter > time.Minute+5*time.Second
+	refused := j.call != nil && len(j.trail) > 0 && j.trail[len(j.trail)-1].isRefusal(j.call)
+	tooLong := j.call != nil && !j.call.patient && len(j.trail) > 0 && j.trail[len(j.trail)-1].retryAfter > time.Minute+5*time.Second
 	allowed := 1 + w.w.settings.retries
-	if req.Header.Get("Range") != "" {
-		allowed *= resumes
+	resumed := req.Header.Get("Range") != ""
+	tooMany := j.call != nil && !resumed && j.sent-j.hops > allowed*j.call.beginnings
+	late := slack
+	if w.w.parts.does == hangs {
+		late += mostMisdeeds * longestHang
 	}
-	tooMany := j.call != nil && j.sent-j.hops > allowed*j.call.beginnings
+	tooLate := resumed && now.Sub(j.began) > w.w.settings.resumes+late
 	w.mu.Unlock()
 
-	w.w.note("%s: attempt %d", j.call, j.sent)
+	w.w.note("%v: sent", a)
+	w.w.record("%v: sent", a)
 	w.w.count("request sent")
 	switch {
 	case withoutLeave:
@@ -142,10 +185,23 @@ func (w *wire) depart(req *http.Request, body string) *journey {
 		w.w.violate(overdue, "%s: sent after its end", j.call)
 	case tooLong:
 		w.w.violate(tooOften, "%s: repeated although the service asked for a wait beyond a minute", j.call)
+	case tooLate:
+		w.w.violate(tooOften, "%s: resumed without progress for %v", j.call, now.Sub(j.began))
 	case tooMany:
 		w.w.violate(tooOften, "%s: attempt %d with %d retries allowed", j.call, j.sent, w.w.settings.retries)
 	}
-	return j
+	return j, a
+}
+
+// name names a request of a call: by where it begins, or by its body.
+func (k journeyKey) name() string {
+	if from, ok := strings.CutPrefix(k.body, "bytes="); ok {
+		return fmt.Sprintf("%v from byte %s", k.call, strings.TrimSuffix(from, "-"))
+	}
+	if k.body == "" {
+		return k.call.String()
+	}
+	return fmt.Sprintf("%v %s", k.call, brief(k.body))
 }
 
 func (w *wire) closed(end trace) {
@@ -196,9 +252,10 @@ func (w *wire) of(c *call) []*journey {
 	return all
 }
 
-// isRefusal tells whether no repetition can change the answer.
-func (t *trace) isRefusal() bool {
-	return !t.hop && slices.Contains(refusals, t.status)
+// isRefusal tells whether no repetition can change the response. What goes on in
+// bulk takes what a service does not support for an outage.
+func (t *trace) isRefusal(c *call) bool {
+	return !t.hop && slices.Contains(refusals, t.status) && (t.status < 500 || !c.patient)
 }
 
 // retryAfter is what a header asks for, read independently of the library.
@@ -217,12 +274,16 @@ func retryAfter(value string) time.Duration {
 // A watchedBody knows when it is closed, and how long it was waited for.
 type watchedBody struct {
 	io.ReadCloser
-	w      *world
-	call   *call
-	closed func()
+	w         *world
+	call      *call
+	closed    func()
+	misbehave func() misdeed
 }
 
 func (b *watchedBody) Read(p []byte) (int, error) {
+	if b.misbehave != nil && b.misbehave() == fails {
+		return 0, errThrown
+	}
 	began := time.Now()
 	n, err := b.ReadCloser.Read(p)
 	if waited, most := time.Since(began), b.w.settings.attemptTimeout; most > 0 && waited > most {
@@ -236,7 +297,12 @@ func (b *watchedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// withoutValues is a context as of an HTTP transport that knows no traces.
-type withoutValues struct{ context.Context }
+// withoutTraces is a context as of an HTTP transport that knows no traces.
+type withoutTraces struct{ context.Context }
 
-func (withoutValues) Value(any) any { return nil }
+func (c withoutTraces) Value(key any) any {
+	if key != (attemptKey{}) {
+		return nil
+	}
+	return c.Context.Value(key)
+}

@@ -1,11 +1,15 @@
 package faults
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/transport"
 )
 
 // A workload is a way to use the library. It plays within the bubble, and
@@ -24,8 +28,8 @@ type kind struct {
 
 var kinds = []kind{
 	{"lookups", 1, drawLookups, lookupFaults},
-	{"bulk", 1, drawBulk, lookupFaults},
-	{"loads", 1, drawLoads, lookupFaults},
+	{"bulk", 1, drawBulk, itemFaults},
+	{"loads", 1, drawLoads, itemFaults},
 	{"submits", 2, drawSubmits, faultKinds},
 	{"submitAll", 2, drawSubmitAll, faultKinds},
 	{"downloads", 2, drawDownloads, contentFaults},
@@ -57,6 +61,12 @@ func (w *world) options() []bins.Option {
 		bins.WithMaxRetries(s.retries),
 		bins.WithAttemptTimeout(s.attemptTimeout),
 		bins.WithRetryWait(s.waitBase, s.waitMax),
+		transport.WithJitter(w.jitter),
+		bins.WithLogger(slog.New(seen{w})),
+		transport.WithResumeTimeout(s.resumes),
+	}
+	if s.largest > 0 {
+		opts = append(opts, bins.WithMaxResponseBytes(s.largest))
 	}
 	switch l := w.wire.limiter(); {
 	case l != nil:
@@ -72,14 +82,24 @@ func (w *world) token() bins.TokenSource {
 	if w.tokens.static {
 		return bins.StaticToken(tokenOf(0))
 	}
-	return &source{w: w}
+	if w.parts.part == wallClock {
+		return bins.CachedToken(func(ctx context.Context) (string, time.Time, error) {
+			w.count(metPart(wallClock, lies))
+			token, err := source{w}.Token(ctx)
+			return token, time.Now().Add(10*time.Minute + w.parts.jump).Round(0), err
+		})
+	}
+	return source{w}
 }
 
-// together runs all callers at once and waits for them.
-func together[T any](callers []T, play func(i int, caller T)) {
+// together runs all callers at once, or one after the other, and waits for them.
+func together[T any](list []T, play func(i int, caller T)) {
 	var all sync.WaitGroup
-	for i, caller := range callers {
+	for i, caller := range list {
 		all.Go(func() { play(i, caller) })
+		if *callers == 1 {
+			all.Wait()
+		}
 	}
 	all.Wait()
 }

@@ -3,6 +3,7 @@ package faults
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -20,12 +21,15 @@ const (
 
 	// Results.
 	wrongAnswer invariant = "wrong answer" // an answer is the one to what was asked
+	unanswered  invariant = "unanswered"   // a card that one item names gets it, whatever else comes
 	wrongBytes  invariant = "wrong bytes"  // a download is complete and unchanged, or fails
 	untyped     invariant = "untyped"      // a failure has its package's type and a condition
 	gaveUp      invariant = "gave up"      // what may be repeated is, within the bounds
 	miscounted  invariant = "miscounted"   // the attempts reported are those made
+	swallowed   invariant = "swallowed"    // what the caller's own code throws reaches it, and nothing else does
 
 	// Bounds.
+	unended     invariant = "not ended"   // once the faults have ended, everything ends well in time
 	overdue     invariant = "overdue"     // every call ends by its deadline
 	overLimit   invariant = "over limit"  // nothing is sent without leave of the limiter
 	inPause     invariant = "in pause"    // nothing is sent while the service asked for a pause
@@ -54,7 +58,13 @@ type world struct {
 	mu         sync.Mutex
 	violations []violation
 	history    []string
+	entries    []entry
+	waits      map[string]int // of the library, by call
+	questions  map[string]int // for a token, by call
 	tally      tally
+	threw      bool      // a part of the caller's did
+	stuck      time.Time // until when one held a shared request
+	files      string    // a directory
 }
 
 // A tally counts what happened, to show that a run met what it is meant to meet.
@@ -93,14 +103,16 @@ func (w *world) String() string {
 // run plays a schedule in a bubble of its own, which ends with no goroutine left
 // or panics.
 func run(t *testing.T, s *schedule) (w *world) {
-	w = &world{schedule: s, tally: tally{}}
+	w = &world{schedule: s, tally: tally{}, waits: map[string]int{}, questions: map[string]int{}}
 	defer func() {
 		if p := recover(); p != nil {
 			w.violations = append(w.violations, violation{leaked, fmt.Sprint(p)})
 		}
 	}()
+	defer func() { os.RemoveAll(w.files) }()
 	synctest.Test(t, func(*testing.T) {
 		w.began = time.Now()
+		s.age = func() time.Duration { return time.Since(w.began) }
 		w.service = newService(w)
 		w.network = newNetwork(w)
 		w.wire = newWire(w)
@@ -110,13 +122,20 @@ func run(t *testing.T, s *schedule) (w *world) {
 	return w
 }
 
-// longestDial outlasts the dials that nobody waits for any more.
-const longestDial = 10 * time.Second
+// What nobody waits for any more ends within these: a dial, and the request of a
+// loader that all have left.
+const (
+	longestDial = 10 * time.Second
+	longestLeft = time.Minute
+)
 
 // settle ends the schedule when all its calls have returned, and looks for what
 // they left.
 func (w *world) settle() {
-	time.Sleep(longestDial)
+	time.Sleep(longestDial + longestLeft)
+	if w.parts.does == hangs {
+		time.Sleep(mostMisdeeds * longestHang)
+	}
 	w.network.transport.CloseIdleConnections()
 	synctest.Wait()
 	if open := w.network.open.Load(); open != 0 {
@@ -124,6 +143,7 @@ func (w *world) settle() {
 	}
 	w.wire.settle()
 	w.service.settle()
+	w.network.record()
 	w.network.close()
 }
 

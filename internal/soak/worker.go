@@ -35,7 +35,7 @@ func newClients(url string) (*clients, error) {
 	c := &clients{}
 	var errs [4]error
 	c.bins, errs[0] = bins.NewClient(url, bins.StaticToken("key"))
-	c.loader, errs[1] = bins.NewLoader(c.bins, bins.LoaderOptions{Cache: bins.NewMemoryCache(bins.CacheOptions{Entries: 1000})})
+	c.loader, errs[1] = bins.NewLoader(c.bins, bins.LoaderOptions{Memory: bins.NewMemoryCache(bins.CacheOptions{Entries: 1000})})
 	c.refunds, errs[2] = refunds.NewClient(url)
 	c.updater, errs[3] = updater.NewClient(url, "merchant", updater.StaticToken("token"))
 	return c, errors.Join(errs[:]...)

@@ -1,0 +1,108 @@
+package faults
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing/synctest"
+	"time"
+)
+
+// An attemptName names an attempt of a request of the library: by the call that
+// it belongs to, by what it asks for, and by how many attempts came before it.
+type attemptName struct {
+	request string
+	n       int
+	turn    int // among all attempts of the call, if they come one after the other
+}
+
+func (a attemptName) String() string { return fmt.Sprintf("%s, attempt %d", a.request, a.n) }
+
+type attemptKey struct{}
+
+func attemptOf(ctx context.Context) attemptName {
+	a, _ := ctx.Value(attemptKey{}).(attemptName)
+	return a
+}
+
+// chance draws.
+type chance struct{ *rand.Rand }
+
+// chance is what decides what is named, for a schedule.
+func (s *schedule) chance(name string) chance {
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	return chance{rand.New(rand.NewPCG(s.seed, h.Sum64()))}
+}
+
+func (c chance) percent(p int) bool { return c.IntN(100) < p }
+
+// within draws a time that hardly ever comes together with another.
+func (c chance) within(d time.Duration) time.Duration { return time.Duration(c.Int64N(int64(d))) }
+
+func pick[T any](c chance, of ...T) T { return of[c.IntN(len(of))] }
+
+// jitter draws the random part of a wait of the library.
+func (w *world) jitter(ctx context.Context, below time.Duration) time.Duration {
+	who := callOf(ctx).String()
+	w.mu.Lock()
+	w.waits[who]++
+	n := w.waits[who]
+	w.mu.Unlock()
+	d := w.chance(fmt.Sprintf("wait %d of %s", n, who)).within(below)
+	w.record("%s draws %v below %v", who, d, below)
+	return d
+}
+
+// record keeps what a replay must repeat. What happens at the same time has no
+// order.
+func (w *world) record(format string, args ...any) {
+	line := entry{time.Since(w.began), fmt.Sprintf(format, args...)}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.entries = append(w.entries, line)
+}
+
+// pace lets all that goes on come to rest before the only caller does something,
+// or it would happen before or after.
+func (w *world) pace() {
+	if *callers == 1 {
+		synctest.Wait()
+	}
+}
+
+// An entry is a line of the record.
+type entry struct {
+	at   time.Duration
+	text string
+}
+
+func (w *world) lines() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	sorted := slices.SortedFunc(slices.Values(w.entries), func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.text, b.text))
+	})
+	var b strings.Builder
+	for _, e := range sorted {
+		fmt.Fprintf(&b, "%v %s\n", e.at, e.text)
+	}
+	return b.String()
+}
+
+// digest is that of the record: of the bytes of every request on the wire, of
+// when it came, of the waits, of what callers were told and of what the service
+// kept.
+func (w *world) digest() [sha256.Size]byte { return sha256.Sum256([]byte(w.lines())) }
+
+// brief names something long in a few characters.
+func brief(text string) string {
+	h := fnv.New32a()
+	h.Write([]byte(text))
+	return fmt.Sprintf("%08x", h.Sum32())
+}
