@@ -7,7 +7,6 @@ replace github.com/carddata/carddata-go => ../..
 require (
 	github.com/carddata/carddata-go v0.0.0
 	github.com/go-resty/resty/v2 v2.17.2
-	github.com/goccy/go-json v0.12.0
 	github.com/hashicorp/go-retryablehttp v0.7.8
 	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/imroc/req/v3 v3.57.0

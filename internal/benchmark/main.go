@@ -1,6 +1,6 @@
 // Command benchmark measures the library beside what a team would use instead.
 //
-//	go -C internal/benchmark run . -o results
+//	go -C internal/benchmark run . -o .
 //
 // Every row is measured in rounds. A round runs every contestant once, in an
 // order that turns from round to round, and only what was measured in the same
@@ -49,13 +49,15 @@ func (e *environment) close() (err error) {
 	return err
 }
 
-// benchtime is how long a contestant works in a round.
-func (e *environment) benchtime() string {
+// seconds is how long a contestant works in a round.
+func (e *environment) seconds() float64 {
 	if e.quick {
-		return "2ms"
+		return 0.002
 	}
-	return "200ms"
+	return 0.2
 }
+
+func (e *environment) benchtime() string { return fmt.Sprint(e.seconds(), "s") }
 
 func run(args []string, stdout, stderr io.Writer) (err error) {
 	var e environment
@@ -63,7 +65,7 @@ func run(args []string, stdout, stderr io.Writer) (err error) {
 	flags.SetOutput(stderr)
 	only := flags.String("only", "", "rows to measure, separated by commas: "+strings.Join(names(), ", "))
 	rounds := flags.Int("rounds", 6, "rounds of each row")
-	out := flags.String("o", "", "directory for results.json, results.md and growth.svg")
+	out := flags.String("o", "", "directory for README.md, results.json and growth.svg")
 	flags.BoolVar(&e.quick, "quick", false, "small sizes and 2 rounds, to see that it works; the figures mean little")
 	flags.BoolVar(&e.full, "full", false, "10 million inputs and 10 GiB as well; takes longer")
 	if err := flags.Parse(args); err != nil {
@@ -97,7 +99,7 @@ func run(args []string, stdout, stderr io.Writer) (err error) {
 	}
 
 	began := time.Now()
-	report := report{Machine: thisMachine(), Rounds: *rounds, Quick: e.quick}
+	report := report{Date: began.UTC().Format(time.DateOnly), Machine: thisMachine(), Load: loadBefore(), Rounds: *rounds, Quick: e.quick}
 	for _, r := range chosen {
 		fmt.Fprintf(stderr, "%5.0fs %s\n", time.Since(began).Seconds(), r.name)
 		measured, err := r.measure(&e, *rounds)
@@ -107,7 +109,11 @@ func run(args []string, stdout, stderr io.Writer) (err error) {
 		report.Results = append(report.Results, measured)
 	}
 	fmt.Fprintf(stderr, "%5.0fs done\n", time.Since(began).Seconds())
-	if _, err := io.WriteString(stdout, report.markdown()); err != nil || *out == "" {
+	page, err := report.markdown()
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(stdout, page); err != nil || *out == "" {
 		return err
 	}
 	return report.write(*out)
@@ -138,11 +144,15 @@ func choose(only string) ([]row, error) {
 
 // build builds a package of this module, whose directory is the current one.
 func build(program, pkg string, flags ...string) error {
-	return goCommand(append(append([]string{"build", "-o", program}, flags...), pkg)...)
+	return goCommand("", append(append([]string{"build", "-o", program}, flags...), pkg)...)
 }
 
-func goCommand(args ...string) error {
+// goCommand runs a command of Go, with GOEXPERIMENT unless that is "".
+func goCommand(experiment string, args ...string) error {
 	cmd := exec.Command("go", args...)
+	if experiment != "" {
+		cmd.Env = append(os.Environ(), "GOEXPERIMENT="+experiment)
+	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
 	}

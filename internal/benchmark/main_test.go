@@ -52,7 +52,7 @@ func TestQuickRun(t *testing.T) {
 			t.Errorf("lookups of %s are not compared: %+v", s.name, f)
 		}
 	}
-	if !bytes.Equal(read("results.md"), out.Bytes()) {
+	if !bytes.Equal(read("README.md"), out.Bytes()) {
 		t.Error("what is printed is not what is written")
 	}
 	elements := xml.NewDecoder(bytes.NewReader(read("growth.svg")))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -9,11 +10,16 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"text/template"
+
+	"github.com/carddata/carddata-go/internal/benchmark/process"
 )
 
 // A report is what the program writes.
 type report struct {
+	Date    string    `json:"date"`
 	Machine string    `json:"machine"`
+	Load    string    `json:"load"`
 	Rounds  int       `json:"rounds"`
 	Quick   bool      `json:"quick"`
 	Results []*result `json:"results"`
@@ -30,6 +36,16 @@ func thisMachine() string {
 	return fmt.Sprintf("%s%d cores, %s/%s, %s", kind, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 }
 
+// loadBefore is the load average of the last minute, as far as the system tells.
+func loadBefore() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	load, _, _ := strings.Cut(string(text), " ")
+	return load
+}
+
 func (r report) write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -38,7 +54,11 @@ func (r report) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	files := map[string][]byte{"results.json": append(figures, '\n'), "results.md": []byte(r.markdown())}
+	page, err := r.markdown()
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{"results.json": append(figures, '\n'), "README.md": []byte(page)}
 	if curves := r.curves(); len(curves) > 0 {
 		if files["growth.svg"], err = drawCurves(curves); err != nil {
 			return err
@@ -52,36 +72,78 @@ func (r report) write(dir string) error {
 	return nil
 }
 
-func (r report) markdown() string {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "Medians of %d rounds on %s.\n", r.Rounds, r.Machine)
-	if r.Quick {
-		b.WriteString("\n**A quick run: these figures mean little.**\n")
-	}
+//go:embed readme.md.tmpl
+var readmeTemplate string
+
+// markdown is the page for people.
+func (r report) markdown() (string, error) {
+	var page, tables bytes.Buffer
 	met, all := 0, 0
+	var missed []string
 	for _, m := range r.Results {
 		for _, v := range m.Verdicts {
 			all++
 			if v.Met {
 				met++
+			} else {
+				missed = append(missed, v.line(m.Row))
+			}
+		}
+		fmt.Fprintf(&tables, "## %s\n\n%s\n\n", m.Row, m.Work)
+		m.table(&tables)
+		tables.WriteByte('\n')
+	}
+	t, err := template.New("readme").Parse(readmeTemplate)
+	if err != nil {
+		return "", err
+	}
+	err = t.Execute(&page, map[string]any{
+		"Rounds": r.Rounds, "Date": r.Date, "Machine": r.Machine, "Load": r.Load, "Short": r.short(), "Curves": len(r.curves()) > 0,
+		"Met": met, "All": all, "Missed": missed, "Tables": strings.TrimSpace(tables.String()),
+	})
+	text := page.String()
+	if r.Quick {
+		text = strings.Replace(text, "\n\n", "\n\n**A quick run: these figures mean little.**\n\n", 1)
+	}
+	return text, err
+}
+
+// short is what most people ask for.
+func (r report) short() []string {
+	var all []string
+	for _, ask := range []struct{ row, unit, of, peer, what string }{
+		{"decode", "ns", library + ", documented", "encoding/json, documented", "Decoding a response of 50 cards takes %s × the time of encoding/json."},
+		{"decode", "ns", library + ", documented", "encoding/json/v2, documented", "Decoding a response of 50 cards takes %s × the time of encoding/json/v2."},
+		{"lookup", "ns", library, byHand, "A lookup of 50 cards, without a network, takes %s × the time of hand-written net/http and encoding/json."},
+		{"tiny-over-loopback", "ns", library, byHand, "A lookup of one card over loopback takes %s × the time of hand-written net/http."},
+		{"tiny-over-loopback", "allocs", library, byHand, "A lookup of one card over loopback makes %s × the allocations of hand-written net/http."},
+		{"submit", "ns", library, byHand, "A refund takes %s × the time of hand-written net/http, each over a new connection."},
+		{"bulk-32", "% of the bound", lookupAll, ownLoop, "LookupAll, with 32 requests in flight, does %s × the work of a loop over Lookup in the same time."},
+		{"bulk-32", "% of the bound", lookupAll, process.LoopOver + byHand, "LookupAll, with 32 requests in flight, does %s × the work of a loop over hand-written net/http in the same time."},
+	} {
+		for _, m := range r.Results {
+			if m.Row != ask.row {
+				continue
+			}
+			own, peer := m.figure(ask.of, ask.unit), m.figure(ask.peer, ask.unit)
+			if own == nil || peer == nil {
+				continue
+			}
+			if ratio, ok := paired(own.Rounds, peer.Rounds); ok {
+				all = append(all, fmt.Sprintf(ask.what, ratio))
 			}
 		}
 	}
-	fmt.Fprintf(&b, "\n## Targets: %d of %d met\n\n| work | target | measured | |\n|---|---|---:|---|\n", met, all)
-	for _, m := range r.Results {
-		for _, v := range m.Verdicts {
-			verdict := "met"
-			if !v.Met {
-				verdict = "**missed**"
-			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", m.Row, v.Target, v.Measured, verdict)
-		}
+	return all
+}
+
+// line is of the table of targets.
+func (v verdict) line(row string) string {
+	verdict := "met"
+	if !v.Met {
+		verdict = "**missed**"
 	}
-	for _, m := range r.Results {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", m.Row, m.Work)
-		m.table(&b)
-	}
-	return b.String()
+	return fmt.Sprintf("| %s | %s | %s | %s |\n", row, v.Target, v.Measured, verdict)
 }
 
 // table has a line for each contestant, and a column and a ratio for each unit.
@@ -93,7 +155,7 @@ func (m *result) table(b *bytes.Buffer) {
 	}
 	b.WriteString("| |")
 	for _, unit := range units {
-		fmt.Fprintf(b, " %s |", unit)
+		fmt.Fprintf(b, " %s |", unitName(unit))
 		if m.hasRatio(unit) {
 			fmt.Fprintf(b, " %s |", ratio)
 		}
@@ -114,7 +176,7 @@ func (m *result) table(b *bytes.Buffer) {
 			case f == nil:
 				b.WriteString(" |")
 			default:
-				fmt.Fprintf(b, " %s |", f.Spread)
+				fmt.Fprintf(b, " %s |", f.Spread.in(unit))
 			}
 			switch {
 			case !m.hasRatio(unit):
@@ -174,11 +236,36 @@ func rank(first bool) int {
 	return 1
 }
 
+// unitName is what people read: nanoseconds are shown in the unit that fits.
+func unitName(unit string) string {
+	if unit == "ns" {
+		return "time"
+	}
+	return unit
+}
+
+// in writes the median with its bounds, and a time with its unit.
+func (s spread) in(unit string) string {
+	if unit != "ns" {
+		return s.String()
+	}
+	scale, name := 1.0, "ns"
+	for _, larger := range []string{"µs", "ms", "s"} {
+		if s.Median < 1000*scale {
+			break
+		}
+		scale, name = 1000*scale, larger
+	}
+	return spread{s.Median / scale, s.Low / scale, s.High / scale}.with(" " + name)
+}
+
 // String writes the median with its bounds.
-func (s spread) String() string {
+func (s spread) String() string { return s.with("") }
+
+func (s spread) with(unit string) string {
 	median, low, high := number(s.Median), number(s.Low), number(s.High)
 	if low == median && high == median {
-		return median
+		return median + unit
 	}
-	return fmt.Sprintf("%s (%s–%s)", median, low, high)
+	return fmt.Sprintf("%s%s (%s–%s)", median, unit, low, high)
 }

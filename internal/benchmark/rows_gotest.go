@@ -2,24 +2,22 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
 
-	gojson "github.com/goccy/go-json"
 	"golang.org/x/perf/benchfmt"
 
-	"github.com/carddata/carddata-go/internal/sandbox"
+	"github.com/carddata/carddata-go/internal/benchmark/process"
 )
 
 // testBenchmarks measures benchmarks of the library's own tests, which reach
 // what is not exported. naming says which contestant a benchmark is.
 func testBenchmarks(e *environment, pattern string, naming func(benchmark string) string) (round, error) {
 	program := filepath.Join(e.dir, "bins.test")
-	if err := goCommand("-C", "../..", "test", "-c", "-o", program, "./bins"); err != nil {
+	if err := goCommand("", "-C", "../..", "test", "-c", "-o", program, "./bins"); err != nil {
 		return nil, err
 	}
 	return func(int) (map[string]sample, error) {
@@ -51,53 +49,45 @@ func testBenchmarks(e *environment, pattern string, naming func(benchmark string
 	}, nil
 }
 
-// openDecode measures the decoder beside encoding/json and beside checks of the
-// syntax alone.
+// engines are the versions of encoding/json, and the settings with which every Go since
+// 1.26 has them.
+var engines = map[string]string{"encoding/json": "nojsonv2", "encoding/json/v2": "jsonv2"}
+
+// openDecode measures the decoder beside both versions of encoding/json, which fill the
+// structs of a hand-written client, and beside the mere check of the syntax.
 func openDecode(e *environment) (round, error) {
-	tests, err := testBenchmarks(e, "^BenchmarkDecode$", func(benchmark string) string {
+	tests, err := testBenchmarks(e, "^BenchmarkDecode$/.*/^(decode|valid)$", func(benchmark string) string {
 		parts := strings.Split(benchmark, "/") // Decode, form, decoder
-		switch parts[2] {
-		case "decode":
-			parts[2] = library
-		case "encoding-json":
-			parts[2] = "encoding/json"
-		case "valid":
-			parts[2] = "json.Valid"
+		if parts[2] == "decode" {
+			return library + ", " + parts[1]
 		}
-		return parts[2] + ", " + parts[1]
+		return "json.Valid, " + parts[1]
 	})
 	if err != nil {
 		return nil, err
 	}
-	body := answerOfTests()
-	valid := timed("", 1, func(b *testing.B) {
-		for b.Loop() {
-			if !gojson.Valid(body) {
-				b.Fatal("not valid")
-			}
+	var others []contestant
+	for name, experiment := range engines {
+		worker := filepath.Join(e.dir, "worker-"+experiment)
+		if err := goCommand(experiment, "build", "-o", worker, "./worker"); err != nil {
+			return nil, err
 		}
-	})
+		for _, form := range []string{"documented", "alphabetical", "indented"} {
+			others = append(others, contestant{name + ", " + form, func() (sample, error) {
+				s, err := process.Run(worker, process.Job{Work: "decode", Form: form, Seconds: e.seconds()})
+				delete(s, "MiB")
+				return s, err
+			}})
+		}
+	}
+	measure := inTurn(others)
 	return func(number int) (map[string]sample, error) {
 		samples, err := tests(number)
 		if err != nil {
 			return nil, err
 		}
-		samples["goccy/go-json's Valid, documented"], err = valid.run()
+		more, err := measure(number)
+		maps.Copy(samples, more)
 		return samples, err
 	}, nil
-}
-
-// answerOfTests is the answer that the decoder's benchmark decodes.
-func answerOfTests() []byte {
-	var answer struct {
-		Cards []json.RawMessage `json:"cards"`
-	}
-	for i := range 50 {
-		answer.Cards = append(answer.Cards, sandbox.SyntheticCard(fmt.Sprintf("4%09d", i*37)))
-	}
-	body, err := json.Marshal(answer)
-	if err != nil {
-		panic(err)
-	}
-	return body
 }

@@ -11,13 +11,13 @@ import (
 var growthRows = []row{
 	{
 		name:   "growth-items",
-		work:   "Lookups of so many cards in memory; the time is that of one card.",
+		work:   "Lookups of this many cards in memory; the time is for one card.",
 		growth: func(*environment) *growth { return &itemGrowth },
 		open:   openItemGrowth,
 	},
 	{
 		name:   "growth-inputs",
-		work:   "Bulk lookups of so many cards in memory, all different, 8 requests in flight; the time is that of one card.",
+		work:   "Bulk lookups of this many cards in memory, all different, 8 requests in flight; the time is for one card.",
 		growth: inputGrowth,
 		open: func(e *environment) (round, error) {
 			g := inputGrowth(e)
@@ -28,7 +28,7 @@ var growthRows = []row{
 	},
 	{
 		name:   "growth-goroutines",
-		work:   "Lookups of 50 cards in memory, by so many goroutines at once; the time is the wall's for one lookup.",
+		work:   "Lookups of 50 cards in memory, by this many goroutines at once; the time is wall time for one lookup.",
 		growth: goroutineGrowth,
 		open: func(e *environment) (round, error) {
 			return sizedWork(e, goroutineGrowth(e), func(size int) process.Job {
@@ -42,7 +42,7 @@ var growthRows = []row{
 	},
 	{
 		name:   "growth-bytes",
-		work:   "The download of so much over the loopback into a file, until it is on the disk; the time is that of one MiB.",
+		work:   "The download of this much over the loopback into a file, until it is on the disk; the time is for one MiB.",
 		growth: byteGrowth,
 		open: func(e *environment) (round, error) {
 			return sizedWork(e, byteGrowth(e), func(size int) process.Job {
@@ -53,7 +53,7 @@ var growthRows = []row{
 }
 
 func byteGrowth(e *environment) *growth {
-	g := &growth{Unit: "MiB", Series: []string{library}, Sizes: []int{1, 10, 100, 1024}, memory: 10}
+	g := &growth{Unit: "MiB", Series: []string{library}, Sizes: []int{1, 10, 100, 1024}, memory: 12}
 	switch {
 	case e.quick:
 		g.Sizes = []int{1, 10}

@@ -20,7 +20,7 @@ import (
 
 const token = "key-1"
 
-// A lookup looks cards up, and tells how many items were answered.
+// A lookup looks cards up, and tells how many items were found.
 type lookup func(ctx context.Context, cards []string) (int, error)
 
 // A stack is a way to look cards up over a transport; nil is the stack's own.
@@ -119,7 +119,7 @@ func openReq(base string, transport http.RoundTripper) (lookup, error) {
 	}), nil
 }
 
-type stripeAnswer struct {
+type stripeResponse struct {
 	stripe.APIResource
 	byhand.LookupResponse
 }
@@ -142,7 +142,7 @@ func openStripe(base string, transport http.RoundTripper) (lookup, error) {
 		if err != nil {
 			return nil, err
 		}
-		out := new(stripeAnswer)
+		out := new(stripeResponse)
 		err = backend.Do(r, bytes.NewBuffer(body), out)
 		return &out.LookupResponse, err
 	}), nil

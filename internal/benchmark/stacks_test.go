@@ -15,7 +15,7 @@ func TestStacksDoTheSame(t *testing.T) {
 			items   int
 		}{
 			"full": {&service.Service{}, 50},
-			"tiny": {&service.Service{Answer: service.Tiny}, 1},
+			"tiny": {&service.Service{Response: service.Tiny}, 1},
 		} {
 			look, err := s.open("https://bin.example", test.service)
 			if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -23,7 +24,13 @@ type bound struct{ most, least float64 }
 func atMost(x float64) bound  { return bound{most: x} }
 func atLeast(x float64) bound { return bound{least: x} }
 
-func (b bound) holds(x float64) bool { return x >= b.least && (b.least > 0 || x <= b.most) }
+// holds tells whether x, with the three digits that are shown, is within the bound.
+func (b bound) holds(x float64) bool {
+	if digits, err := strconv.ParseFloat(number(x), 64); err == nil {
+		x = digits
+	}
+	return x >= b.least && (b.least > 0 || x <= b.most)
+}
 
 func (b bound) String() string {
 	if b.least > 0 {
@@ -63,7 +70,7 @@ func (t target) verdicts(r *result) []verdict {
 		if !ok {
 			continue
 		}
-		all = append(all, verdict{fmt.Sprintf("%s: %s × the %s of %s", of, t.bound, t.unit, f.Contestant), ratio, t.holds(ratio.Median)})
+		all = append(all, verdict{fmt.Sprintf("%s: %s × the %s of %s", of, t.bound, unitName(t.unit), f.Contestant), ratio, t.holds(ratio.Median)})
 	}
 	if len(all) == 0 {
 		return []verdict{{Target: fmt.Sprintf("%s of %s was not measured", t.unit, t.peer)}}

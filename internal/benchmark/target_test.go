@@ -45,8 +45,8 @@ func TestTargets(t *testing.T) {
 		}
 	}
 	report := report{Results: []*result{{Row: "row", Verdicts: target{unit: "ns", bound: atMost(1)}.verdicts(measured())}}}
-	if text := report.markdown(); !strings.Contains(text, "0 of 1 met") || !strings.Contains(text, "**missed**") {
-		t.Error(text)
+	if text, err := report.markdown(); err != nil || !strings.Contains(text, "0 of 1 met") || !strings.Contains(text, "**missed**") {
+		t.Error(text, err)
 	}
 }
 

@@ -21,7 +21,7 @@ func NewLookupRequest(cards []string) *LookupRequest {
 	return r
 }
 
-// LookupResponse is the answer.
+// LookupResponse is the response.
 type LookupResponse struct {
 	Cards []Item `json:"cards"`
 }

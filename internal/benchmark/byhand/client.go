@@ -55,7 +55,7 @@ func setHeader(h http.Header, token string) {
 	h.Set("Accept", "application/json")
 }
 
-// Post sends in, and reads the answer into out.
+// Post sends in, and reads the response into out.
 func (c *Client) Post(ctx context.Context, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -66,14 +66,14 @@ func (c *Client) Post(ctx context.Context, path string, in, out any) error {
 		return fmt.Errorf("send: %w", err)
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, 8<<20))
+	response, err := io.ReadAll(io.LimitReader(resp.Body, 8<<20))
 	if err != nil {
 		return fmt.Errorf("read: %w", err)
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return fmt.Errorf("status %d", resp.StatusCode)
 	}
-	if err := json.Unmarshal(answer, out); err != nil {
+	if err := json.Unmarshal(response, out); err != nil {
 		return fmt.Errorf("decode: %w", err)
 	}
 	return nil

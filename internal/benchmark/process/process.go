@@ -19,6 +19,12 @@ const (
 	LookupAll = Library + " LookupAll"
 )
 
+// The loops that one would write instead of LookupAll.
+const (
+	LoopOver      = "errgroup over "
+	LimitedBefore = "limiter before go-retryablehttp"
+)
+
 // A Sample is what work took, by unit.
 type Sample map[string]float64
 
@@ -27,6 +33,7 @@ type Job struct {
 	Work        string
 	Contestant  string
 	Transport   string
+	Form        string // of a response
 	Size        int
 	Repeat      int
 	Concurrency int
@@ -58,7 +65,7 @@ func Run(worker string, job Job) (Sample, error) {
 // ServerOptions say what a server simulates.
 type ServerOptions struct {
 	TLS             bool
-	Tiny, Short     bool // answers, as of a service.Service
+	Tiny, Short     bool // responses, as of a service.Service
 	Latency         time.Duration
 	ConnectionDelay time.Duration // of what comes first on a connection
 	Bytes           int64         // of a download

@@ -27,9 +27,9 @@ func Cards(i, n int) []string {
 	return cards
 }
 
-// An answerTemplate is an answer to so many cards, with the places where they
+// A responseTemplate is a response to a number of cards, with the places where they
 // are named.
-type answerTemplate struct {
+type responseTemplate struct {
 	text  []byte
 	marks []mark
 }
@@ -38,8 +38,8 @@ type mark struct{ offset, item, digits int }
 
 var namesCard = regexp.MustCompile(`"(bin|bin_min|bin_max)":"(\d*)"`)
 
-func newAnswerTemplate(items int) *answerTemplate {
-	t := &answerTemplate{text: []byte(`{"cards":[`)}
+func newResponseTemplate(items int) *responseTemplate {
+	t := &responseTemplate{text: []byte(`{"cards":[`)}
 	for i, item := range fullItems(items) {
 		if i > 0 {
 			t.text = append(t.text, ',')
@@ -73,16 +73,16 @@ func fullItems(n int) []json.RawMessage {
 	return items
 }
 
-// An answer is a template that names the cards of a request. It is put together
+// A response is a template that names the cards of a request. It is put together
 // while it is read, and so takes no memory.
-type answer struct {
-	*answerTemplate
+type response struct {
+	*responseTemplate
 	cards  []string
 	offset int
 	next   int // mark
 }
 
-func (a *answer) Read(p []byte) (int, error) {
+func (a *response) Read(p []byte) (int, error) {
 	if a.offset == len(a.text) {
 		return 0, io.EOF
 	}
@@ -107,7 +107,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (a *answer) Close() error { return nil }
+func (a *response) Close() error { return nil }
 
 // requested returns the cards of a request.
 func requested(body []byte) []string {

@@ -14,32 +14,32 @@ import (
 	"github.com/carddata/carddata-go/internal/sandbox"
 )
 
-// A Service answers lookups in memory.
+// A Service responds to lookups in memory.
 type Service struct {
-	Latency     time.Duration // of each answer
+	Latency     time.Duration // of each response
 	RefuseEvery int           // every so many-th request with 503; 0: none
-	Answer      Answer
+	Response    Response
 	Arrived     func() // called for every request, if set
 
 	requests atomic.Int64
 }
 
-// An Answer is what a Service knows of its cards.
-type Answer int
+// A Response is what a Service knows of its cards.
+type Response int
 
 const (
-	Full      Answer = iota // some 2.3 KB for each card
-	Synthetic               // the sandbox's own card, with the range that the sandbox gives it
-	Short                   // its brand
-	Tiny                    // an error, of one item
+	Full      Response = iota // some 2.3 KB for each card
+	Synthetic                 // the sandbox's own card, with the range that the sandbox gives it
+	Short                     // its brand
+	Tiny                      // an error, of one item
 )
 
-var template = func() func(items int) *answerTemplate {
-	var made [bins.MaxCards + 1]func() *answerTemplate
+var template = func() func(items int) *responseTemplate {
+	var made [bins.MaxCards + 1]func() *responseTemplate
 	for items := range made {
-		made[items] = sync.OnceValue(func() *answerTemplate { return newAnswerTemplate(items) })
+		made[items] = sync.OnceValue(func() *responseTemplate { return newResponseTemplate(items) })
 	}
-	return func(items int) *answerTemplate { return made[items]() }
+	return func(items int) *responseTemplate { return made[items]() }
 }()
 
 var jsonHeader = http.Header{"Content-Type": {"application/json"}}
@@ -52,7 +52,7 @@ func (s *Service) RoundTrip(r *http.Request) (*http.Response, error) {
 		s.Arrived()
 	}
 	var request bytes.Buffer
-	if s.Answer != Tiny {
+	if s.Response != Tiny {
 		if _, err := request.ReadFrom(r.Body); err != nil {
 			return nil, err
 		}
@@ -71,12 +71,12 @@ func (s *Service) RoundTrip(r *http.Request) (*http.Response, error) {
 		resp.StatusCode, resp.Status, resp.Body = http.StatusServiceUnavailable, "503 Service Unavailable", http.NoBody
 		return resp, nil
 	}
-	resp.Body, resp.ContentLength = s.answer(request.Bytes())
+	resp.Body, resp.ContentLength = s.response(request.Bytes())
 	return resp, nil
 }
 
-func (s *Service) answer(request []byte) (io.ReadCloser, int64) {
-	switch s.Answer {
+func (s *Service) response(request []byte) (io.ReadCloser, int64) {
+	switch s.Response {
 	case Tiny:
 		return io.NopCloser(strings.NewReader(tiny)), int64(len(tiny))
 	case Short, Synthetic:
@@ -85,7 +85,7 @@ func (s *Service) answer(request []byte) (io.ReadCloser, int64) {
 			if i > 0 {
 				body = append(body, ',')
 			}
-			if s.Answer == Short {
+			if s.Response == Short {
 				body = fmt.Appendf(body, `{"bin":%q,"error":null,"data":{"card":{"card_brand":"VISA"}}}`, card)
 			} else {
 				body = append(body, sandbox.SyntheticCard(card)...)
@@ -96,5 +96,5 @@ func (s *Service) answer(request []byte) (io.ReadCloser, int64) {
 	}
 	cards := requested(request)
 	t := template(len(cards))
-	return &answer{answerTemplate: t, cards: cards}, int64(len(t.text))
+	return &response{responseTemplate: t, cards: cards}, int64(len(t.text))
 }

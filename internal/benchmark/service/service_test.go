@@ -10,15 +10,15 @@ import (
 	"github.com/carddata/carddata-go/bins"
 )
 
-// TestAnswerNamesTheCards reads an answer in pieces of any size: each must name
+// TestResponseNamesTheCards reads a response in pieces of any size: each must name
 // the cards that were asked for.
-func TestAnswerNamesTheCards(t *testing.T) {
+func TestResponseNamesTheCards(t *testing.T) {
 	request, err := json.Marshal(bins.LookupRequest{Cards: bins.Cards(Cards(123_456, 50)...)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	read := func(wrap func(io.Reader) io.Reader) string {
-		body, length := (&Service{}).answer(request)
+		body, length := (&Service{}).response(request)
 		text, err := io.ReadAll(wrap(body))
 		if err != nil || int64(len(text)) != length {
 			t.Fatalf("%d of %d bytes: %v", len(text), length, err)
@@ -27,7 +27,7 @@ func TestAnswerNamesTheCards(t *testing.T) {
 	}
 	whole := read(func(r io.Reader) io.Reader { return r })
 	if read(iotest.OneByteReader) != whole || read(iotest.HalfReader) != whole {
-		t.Error("pieces add up to another answer")
+		t.Error("pieces add up to another response")
 	}
 	var resp bins.LookupResponse
 	if err := json.Unmarshal([]byte(whole), &resp); err != nil || len(resp.Cards) != 50 {

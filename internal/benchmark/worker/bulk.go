@@ -33,7 +33,7 @@ func cards(i, n int) iter.Seq[string] {
 	}
 }
 
-// A lookup looks cards up, and tells how many items were answered.
+// A lookup looks cards up, and tells how many items were found.
 type lookup func(ctx context.Context, cards []string) (int, error)
 
 // A bulkLookup does so with any number. What it does not count, it could not get.
@@ -41,11 +41,11 @@ type bulkLookup func(cards iter.Seq[string]) (int, error)
 
 // newLookup returns a contestant's lookup over a client; nil is the library's
 // own.
-func newLookup(contestant, base string, client *http.Client) (lookup, error) {
+func newLookup(contestant, base string, client *http.Client, opts ...bins.Option) (lookup, error) {
 	look := byhand.New(base, token, client).Lookup
 	switch contestant {
 	case process.Library:
-		own, err := newClient(base, client)
+		own, err := newClient(base, client, opts...)
 		if err != nil {
 			return nil, err
 		}
@@ -82,37 +82,37 @@ func newClient(base string, client *http.Client, opts ...bins.Option) (*bins.Cli
 // lookups.
 func newBulkLookup(contestant, base string, client *http.Client, o bins.BulkOptions, opts ...bins.Option) (bulkLookup, error) {
 	if contestant != process.LookupAll {
-		look, err := newLookup(strings.TrimPrefix(contestant, "errgroup over "), base, client)
+		look, err := newLookup(strings.TrimPrefix(contestant, process.LoopOver), base, client, opts...)
 		return grouped(o.Concurrency, look), err
 	}
 	own, err := newClient(base, client, opts...)
 	if err != nil {
 		return nil, err
 	}
-	return func(cards iter.Seq[string]) (answered int, _ error) {
+	return func(cards iter.Seq[string]) (found int, _ error) {
 		for r, err := range own.LookupAll(context.Background(), cards, o) {
 			if r.Index < 0 {
-				return answered, err
+				return found, err
 			}
 			if err == nil && r.Result.Data != nil {
-				answered++
+				found++
 			}
 		}
-		return answered, nil
+		return found, nil
 	}, nil
 }
 
 // grouped is the loop that one would write over single lookups. It keeps no
-// order and no answers, and goes on after a failure.
+// order and no responses, and goes on after a failure.
 func grouped(concurrency int, look lookup) bulkLookup {
 	return func(cards iter.Seq[string]) (int, error) {
 		group, ctx := errgroup.WithContext(context.Background())
 		group.SetLimit(concurrency)
-		var answered atomic.Int64
+		var found atomic.Int64
 		send := func(batch []string) {
 			group.Go(func() error {
 				n, _ := look(ctx, batch)
-				answered.Add(int64(n))
+				found.Add(int64(n))
 				return nil
 			})
 		}
@@ -127,14 +127,14 @@ func grouped(concurrency int, look lookup) bulkLookup {
 			send(batch)
 		}
 		err := group.Wait()
-		return int(answered.Load()), err
+		return int(found.Load()), err
 	}
 }
 
 func (look bulkLookup) all(first, n int) error {
-	answered, err := look(cards(first, n))
-	if err == nil && answered != n {
-		err = fmt.Errorf("%d of %d cards answered", answered, n)
+	found, err := look(cards(first, n))
+	if err == nil && found != n {
+		err = fmt.Errorf("%d of %d cards found", found, n)
 	}
 	return err
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/carddata/carddata-go/internal/benchmark/service"
 )
 
-// cached keeps the answers to distinct cards, and tells how much memory each
+// cached keeps the responses to distinct cards, and tells how much memory each
 // takes.
 func cached(job process.Job) (process.Sample, error) {
-	client := &http.Client{Transport: &service.Service{Answer: service.Synthetic}}
+	client := &http.Client{Transport: &service.Service{Response: service.Synthetic}}
 	own, err := newClient(base, client)
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func cached(job process.Job) (process.Sample, error) {
 	cache := bins.NewMemoryCache(bins.CacheOptions{Entries: job.Size})
 	fill := func(first, n int) error {
 		if job.Contestant == process.Library {
-			for _, err := range own.LookupAll(context.Background(), bankCards(first, n), bins.BulkOptions{Cache: cache}) {
+			for _, err := range own.LookupAll(context.Background(), bankCards(first, n), bins.BulkOptions{Memory: cache}) {
 				if err != nil {
 					return err
 				}

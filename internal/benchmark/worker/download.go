@@ -21,7 +21,7 @@ func download(job process.Job) (_ process.Sample, err error) {
 		return nil, err
 	}
 	defer server.Close()
-	defer os.Remove(os.Getenv("SSL_CERT_FILE"))
+	defer forget()
 	dir, err := os.MkdirTemp("", "download")
 	if err != nil {
 		return nil, err

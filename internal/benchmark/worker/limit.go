@@ -52,32 +52,37 @@ const margin = 0.995
 // limit looks cards up for so many seconds under a limit.
 func limit(job process.Job) (process.Sample, error) {
 	var arrivals record
-	s := &service.Service{Latency: 5 * time.Millisecond, Answer: service.Short, Arrived: arrivals.arrived}
+	s := &service.Service{Latency: 5 * time.Millisecond, Response: service.Short, Arrived: arrivals.arrived}
 	if job.Faults {
 		s.RefuseEvery = 5
 	}
 	client := &http.Client{Transport: s}
 	pace := rate.Limit(margin * job.Limit)
-	const concurrency = 512 // more than wait for an answer, or to be repeated
+	concurrency := 64 // more than wait for a response
+	if job.Faults {
+		concurrency = 512 // or for a retry
+	}
 	var look bulkLookup
 	var err error
-	if job.Contestant == process.LookupAll {
-		look, err = newBulkLookup(process.LookupAll, base, client, bins.BulkOptions{Concurrency: concurrency, Unordered: true}, bins.WithRateLimit(pace, 1))
-	} else {
+	if job.Contestant == process.LimitedBefore {
 		look, err = limitedBefore(rate.NewLimiter(pace, 1), client, concurrency)
+	} else {
+		// In order, a request that is retried would soon hold up the others.
+		o := bins.BulkOptions{Concurrency: concurrency, Unordered: job.Faults}
+		look, err = newBulkLookup(job.Contestant, base, client, o, bins.WithRateLimit(pace, 1))
 	}
 	if err != nil {
 		return nil, err
 	}
 	asked := int(job.Limit*job.Seconds) * bins.MaxCards
-	answered, err := look(cards(0, asked))
+	found, err := look(cards(0, asked))
 	if err != nil {
 		return nil, err
 	}
 	return process.Sample{
-		"% of the allowed rate":            100 * arrivals.rate() / job.Limit,
-		"% of it in the busiest second":    100 * float64(arrivals.busiest(time.Second)) / job.Limit,
-		"% of the cards without an answer": 100 * float64(asked-answered) / float64(asked),
+		"% of the allowed rate":           100 * arrivals.rate() / job.Limit,
+		"% of it in the busiest second":   100 * float64(arrivals.busiest(time.Second)) / job.Limit,
+		"% of the cards without a result": 100 * float64(asked-found) / float64(asked),
 	}, nil
 }
 

@@ -19,6 +19,7 @@ var works = map[string]func(process.Job) (process.Sample, error){
 	"connections": connections,
 	"timeouts":    timeouts,
 	"cached":      cached,
+	"decode":      decode,
 	"download":    download,
 }
 

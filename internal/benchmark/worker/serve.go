@@ -36,11 +36,11 @@ func serve(o process.ServerOptions) error {
 	s := &service.Service{Latency: o.Latency}
 	switch {
 	case o.Tiny:
-		s.Answer = service.Tiny
+		s.Response = service.Tiny
 	case o.Short:
-		s.Answer = service.Short
+		s.Response = service.Short
 	}
-	mux.Handle("/", answers(s))
+	mux.Handle("/", responses(s))
 
 	server := httptest.NewUnstartedServer(mux)
 	server.Listener.Close()
@@ -62,8 +62,8 @@ func serve(o process.ServerOptions) error {
 	return err
 }
 
-// answers passes requests on to a service.
-func answers(s *service.Service) http.Handler {
+// responses passes requests on to a service.
+func responses(s *service.Service) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		resp, err := s.RoundTrip(r)
 		if err != nil {

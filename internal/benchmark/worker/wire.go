@@ -17,6 +17,16 @@ import (
 	"github.com/carddata/carddata-go/internal/benchmark/service"
 )
 
+// trusted is the file with the certificate of this process's server, if it has one.
+var trusted string
+
+// forget removes that file, and no other that SSL_CERT_FILE may name.
+func forget() {
+	if trusted != "" {
+		os.Remove(trusted)
+	}
+}
+
 // start starts a server, whose certificate this process then trusts.
 func start(o process.ServerOptions) (*process.Server, error) {
 	worker, err := os.Executable()
@@ -37,7 +47,8 @@ func start(o process.ServerOptions) (*process.Server, error) {
 	if _, err := file.Write(server.Certificate); err != nil {
 		return nil, err
 	}
-	return server, os.Setenv("SSL_CERT_FILE", file.Name())
+	trusted = file.Name()
+	return server, os.Setenv("SSL_CERT_FILE", trusted)
 }
 
 // wide is the default transport with room for as many idle connections as there
@@ -88,7 +99,7 @@ func timeouts(job process.Job) (process.Sample, error) {
 		return nil, err
 	}
 	defer server.Close()
-	defer os.Remove(os.Getenv("SSL_CERT_FILE"))
+	defer forget()
 	look, err := newLookup(job.Contestant, server.URL, transport(job))
 	if err != nil {
 		return nil, err

@@ -22,6 +22,6 @@ func main() {
 		return
 	}
 	defer resp.Body.Close()
-	var answer any
-	fmt.Println(json.NewDecoder(resp.Body).Decode(&answer), answer)
+	var response any
+	fmt.Println(json.NewDecoder(resp.Body).Decode(&response), response)
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func main() {
-	var answer any
-	resp, err := req.C().R().SetBearerAuthToken("key-1").SetBodyJsonString(`{"cards":[{"card":"411111"}]}`).SetSuccessResult(&answer).Post(os.Getenv("BIN_URL"))
-	fmt.Println(resp, err, answer)
+	var response any
+	resp, err := req.C().R().SetBearerAuthToken("key-1").SetBodyJsonString(`{"cards":[{"card":"411111"}]}`).SetSuccessResult(&response).Post(os.Getenv("BIN_URL"))
+	fmt.Println(resp, err, response)
 }

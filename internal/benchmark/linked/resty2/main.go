@@ -9,7 +9,7 @@ import (
 )
 
 func main() {
-	var answer any
-	resp, err := resty.New().R().SetAuthToken("key-1").SetBody(`{"cards":[{"card":"411111"}]}`).SetResult(&answer).Post(os.Getenv("BIN_URL"))
-	fmt.Println(resp, err, answer)
+	var response any
+	resp, err := resty.New().R().SetAuthToken("key-1").SetBody(`{"cards":[{"card":"411111"}]}`).SetResult(&response).Post(os.Getenv("BIN_URL"))
+	fmt.Println(resp, err, response)
 }

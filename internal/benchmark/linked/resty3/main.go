@@ -9,9 +9,9 @@ import (
 )
 
 func main() {
-	var answer any
+	var response any
 	client := resty.New()
 	defer client.Close()
-	resp, err := client.R().SetAuthToken("key-1").SetBody(`{"cards":[{"card":"411111"}]}`).SetResult(&answer).Post(os.Getenv("BIN_URL"))
-	fmt.Println(resp, err, answer)
+	resp, err := client.R().SetAuthToken("key-1").SetBody(`{"cards":[{"card":"411111"}]}`).SetResult(&response).Post(os.Getenv("BIN_URL"))
+	fmt.Println(resp, err, response)
 }

@@ -17,9 +17,9 @@ func main() {
 		fmt.Println(err)
 		return
 	}
-	var answer struct {
+	var response struct {
 		stripe.APIResource
 		Cards []any `json:"cards"`
 	}
-	fmt.Println(backend.Do(req, bytes.NewBufferString(`{"cards":[{"card":"411111"}]}`), &answer), answer.Cards)
+	fmt.Println(backend.Do(req, bytes.NewBufferString(`{"cards":[{"card":"411111"}]}`), &response), response.Cards)
 }
