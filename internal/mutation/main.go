@@ -1,16 +1,33 @@
 // Mutation changes the library in small ways, one at a time, and finds the changes
-// that no test notices: "<" becomes "<=" or ">=", "==" becomes "!=", "&&" becomes "||",
-// "+" becomes "-", "*" becomes "/", "++" becomes "--", and "-x" becomes "x".
+// that no test notices:
 //
-//	go run ./internal/mutation                     all of it
-//	go run ./internal/mutation refunds             one package
-//	go run ./internal/mutation -changed HEAD^      what differs from a commit
-//	go run ./internal/mutation -for 3m …           no longer than that
+//	boundary    a < b             a <= b
+//	negation    a < b, a == b     a >= b, a != b
+//	logic       a && b            a || b
+//	not         if f(x), !done    if !f(x), done
+//	arithmetic  a + b, a % b, -a  a - b, a * b, a
+//	step        n++               n--
+//	constant    http.StatusOK     the next one of its kind
+//	removal     a statement that calls, assigns or defers
+//	zero        return x, err     the zero value in place of one of them
 //
-// A mutant is tried by the tests of its package with -short, and then by those of
-// other packages, such as fault schedules. It fails if fewer than 95 of 100 are
-// killed, or if one survives that survivors.txt does not name with its reason. A
-// mutant that hangs the tests twice is killed.
+// What nobody can notice is left alone: locks, capacities, timers that nobody waits
+// for, and references dropped for the garbage collector.
+//
+//	go run ./internal/mutation                      all of it
+//	go run ./internal/mutation refunds              one package
+//	go run ./internal/mutation -changed HEAD^       what differs from a commit
+//	go run ./internal/mutation -only bulkRun.send   what has this in its name
+//	go run ./internal/mutation -for 3m …            no longer than that: a sample
+//
+// A mutant is tried by those tests of its package that reach it, with -short, and then
+// by those of other packages, such as fault schedules. One that times out and, with
+// twice the time, times out again is killed: it hangs. It fails if a mutant survives
+// that survivors.txt does not name with its reason, or, of whole packages, if fewer
+// than 95 of 100 are killed, apart from the equivalent ones.
+//
+// With -changed nothing but such a survivor fails: what cannot be tried in time, or on
+// this machine, is told as such.
 //
 // All mutants of a package are built into one program, and each run says which of them
 // is in force. A generic tester, gremlins v0.6.0, builds the tests once for each, has
@@ -18,10 +35,7 @@
 package main
 
 import (
-	"bufio"
-	"cmp"
 	"context"
-	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -33,7 +47,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"text/tabwriter"
 	"time"
 )
@@ -47,8 +60,8 @@ type target struct {
 
 var targets = []target{
 	{"refunds", nil, []suite{{"refunds", nil}, {"internal/conformance/matrix", nil}, {"internal/faults", faults("submits")}, {"internal/faults", faults("submitAll")}}},
-	{"updater", []string{"resume.go", "file_run.go"}, []suite{{"updater", nil}, {"internal/faults", faults("downloads")}, {"internal/faults", faults("files")}}},
-	{"bins", []string{"correlate*.go"}, []suite{{"bins", nil}, {"internal/faults", faults("bulk")}, {"internal/faults", faults("loads")}}},
+	{"updater", []string{"resume.go", "partial*.go", "file_run.go", "metadata.go"}, []suite{{"updater", nil}, {"internal/faults", faults("downloads")}, {"internal/faults", faults("files")}}},
+	{"bins", []string{"correlate*.go", "identifier*.go", "decode*.go"}, []suite{{"bins", nil}, {"internal/faults", faults("bulk")}, {"internal/faults", faults("loads")}}},
 	{"internal/transport", nil, []suite{{"internal/transport", nil}, {"internal/conformance/matrix", nil}, {"refunds", nil}, {"bins", nil}, {"updater", nil}, {"internal/faults", faults("")}}},
 }
 
@@ -56,9 +69,6 @@ var targets = []target{
 func faults(workload string) []string {
 	return []string{"-test.run", "^(TestSchedules|TestParts|TestLiveness)$", "-workload", workload, "-schedules", "900", "-seed", "1", "-shrink=false"}
 }
-
-//go:embed survivors.txt
-var survivorsText string
 
 const enough = 95 // percent of the mutants are to be killed
 
@@ -74,48 +84,64 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("mutation", flag.ContinueOnError)
 	changed := flags.String("changed", "", "try only what differs from this commit")
-	limit := flags.Duration("for", 0, "begin no mutant after this time; 0: none")
+	only := flags.String("only", "", "try only mutants with this in their name")
+	limit := flags.Duration("for", 0, "begin no mutant after this time, and stop those under way soon after; 0: none")
+	verbose := flags.Bool("v", false, "tell of every mutant")
 	workers := flags.Int("workers", runtime.GOMAXPROCS(0), "mutants tried at a time")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	until := time.Now().Add(1000 * time.Hour)
-	if *limit > 0 {
-		until = time.Now().Add(*limit)
-	}
-	root, err := output("git", "rev-parse", "--show-toplevel")
+	root, err := output(ctx, "git", "rev-parse", "--show-toplevel")
 	if err != nil {
 		return err
 	}
-	known := survivors()
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(table, "\tmutants\tkilled\tof these hung\tsurvivors\tnot reached\tnot tried\tkilled %%\ttook\t\n")
-	failed := false
-	for _, t := range targets {
-		if flags.NArg() > 0 && !slices.Contains(flags.Args(), t.pkg) {
+	t := &tester{root: strings.TrimSpace(string(root)), workers: *workers, only: *only, known: survivors(), lenient: *changed != "", verbose: *verbose}
+	if *changed != "" {
+		if t.touched, err = changedLines(ctx, t.root, *changed); err != nil {
+			fmt.Printf("there is no commit %s here to compare with: nothing tried\n", *changed)
+			return nil
+		}
+	}
+	until := time.Now().Add(1000 * time.Hour)
+	if *limit > 0 {
+		until = time.Now().Add(*limit)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, until.Add(10*time.Second))
+		defer cancel()
+	}
+	var chosen []*source
+	for _, target := range targets {
+		if flags.NArg() > 0 && !slices.Contains(flags.Args(), target.pkg) {
 			continue
 		}
-		began := time.Now()
-		ends, err := t.try(ctx, strings.TrimSpace(string(root)), *changed, until, *workers, known)
-		if err != nil {
+		s, err := t.mutants(ctx, target)
+		if err != nil && !t.lenient {
 			return err
+		} else if err != nil {
+			fmt.Printf("%s: not tried: %v\n", target.pkg, err)
+		} else if len(s.mutants) > 0 {
+			chosen = append(chosen, s)
 		}
-		count := map[end]int{}
-		for m, e := range ends {
-			count[e]++
-			if _, listed := known[m.name]; (e == survived || e == unseen) && !listed {
-				failed = true
-			} else if listed && (e == killed || e == hung) && *changed == "" {
-				fmt.Printf("killed, and listed as a survivor: %s\n", m.name)
-			}
+	}
+	if len(chosen) == 0 {
+		fmt.Println("no mutants: nothing changed where there would be some")
+		return nil
+	}
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(table, "\tmutants\tkilled\tof these hung\tsurvived\tof these equivalent\tnot listed\tnot tried\tkilled %%\twithout equivalent ones %%\ttook\t\n")
+	failed := false
+	for i, s := range chosen {
+		began := time.Now()
+		ends, err := t.try(ctx, s, began.Add(time.Until(until)/time.Duration(len(chosen)-i)))
+		if err != nil && !t.lenient {
+			return err
+		} else if err != nil {
+			fmt.Printf("%s: not tried: %v\n", s.target.pkg, err)
 		}
-		dead, tried := count[killed]+count[hung], len(ends)-count[untried]
-		share := 100.0
-		if tried > 0 {
-			share = 100 * float64(dead) / float64(tried)
-		}
-		failed = failed || *changed == "" && share < enough
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.1f\t%v\t\n", t.pkg, len(ends), dead, count[hung], count[survived], count[unseen], count[untried], share, time.Since(began).Round(time.Second))
+		c := t.count(s, ends)
+		failed = failed || c.unlisted > 0 || !t.lenient && t.only == "" && c.fair < enough
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.1f\t%.1f\t%v\t\n", s.target.pkg, len(s.mutants), c.killed, c.hung, c.survived, c.equivalent, c.unlisted,
+			c.untried, c.share, c.fair, time.Since(began).Round(time.Second))
 	}
 	table.Flush()
 	if failed {
@@ -124,90 +150,64 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// try tries the mutants of a target.
-func (t target) try(ctx context.Context, root, changed string, until time.Time, workers int, known map[string]string) (map[mutant]end, error) {
-	s, err := mutate(root, t.pkg, func(file string) bool {
-		return len(t.files) == 0 || slices.ContainsFunc(t.files, func(pattern string) bool { ok, _ := path.Match(pattern, file); return ok })
+// Counts are of the ends of a package's mutants.
+type counts struct {
+	killed, hung, survived, equivalent, unlisted, untried int
+	share, fair                                           float64 // percent killed, of all and without the equivalent ones
+}
+
+func (t *tester) count(s *source, ends map[int]end) (c counts) {
+	for _, m := range s.mutants {
+		reason, listed := t.known[m.name]
+		switch ends[m.id] {
+		case hung:
+			c.hung++
+			fallthrough
+		case killed:
+			c.killed++
+			if listed && !t.lenient {
+				fmt.Printf("killed, and listed as a survivor: %s\n", m.name)
+			}
+		case survived, unseen:
+			c.survived++
+			if strings.HasPrefix(reason, "equivalent") {
+				c.equivalent++
+			}
+			if !listed {
+				c.unlisted++
+			}
+		default:
+			c.untried++
+		}
+	}
+	c.share, c.fair = 100, 100
+	if tried := c.killed + c.survived; tried > c.equivalent {
+		c.share, c.fair = 100*float64(c.killed)/float64(tried), 100*float64(c.killed)/float64(tried-c.equivalent)
+	}
+	return c
+}
+
+// mutants makes the mutants of a target that are to be tried.
+func (t *tester) mutants(ctx context.Context, of target) (*source, error) {
+	s, err := mutate(ctx, t.root, of.pkg, func(file string) bool {
+		return len(of.files) == 0 || slices.ContainsFunc(of.files, func(pattern string) bool { ok, _ := path.Match(pattern, file); return ok })
 	})
 	if err != nil {
 		return nil, err
 	}
-	mutants := s.mutants
-	if changed != "" {
-		touched, err := changedLines(root, changed, t.pkg)
-		if err != nil {
-			return nil, err
-		}
-		mutants = slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool {
-			file, _, _ := strings.Cut(m.name, " ")
-			return touched != nil && !touched[fmt.Sprint(file, ":", m.line)]
-		})
-	}
-	ends := map[mutant]end{}
-	if len(mutants) == 0 {
-		return ends, nil
-	}
-	work, err := os.MkdirTemp("", "mutation-")
-	if err != nil {
+	s.target = of
+	s.mutants = slices.DeleteFunc(s.mutants, func(m mutant) bool {
+		return t.touched != nil && !t.touched[fmt.Sprint(m.file, ":", m.line)] || !strings.Contains(m.name, t.only)
+	})
+	return s, nil
+}
+
+// changedLines names the lines, as file:line, that differ from a commit.
+func changedLines(ctx context.Context, root, base string) (map[string]bool, error) {
+	if _, err := output(ctx, "git", "-C", root, "rev-parse", "--quiet", "--verify", base+"^{commit}"); err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(work)
-	var suites []func() (*built, error) // each is built when a mutant has survived those before
-	for _, tests := range t.suites {
-		suites = append(suites, sync.OnceValues(func() (*built, error) { return build(ctx, root, work, s, tests) }))
-	}
-	next := make(chan mutant)
-	go func() {
-		defer close(next)
-		for _, m := range mutants {
-			next <- m
-		}
-	}()
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	var failed error
-	for range workers {
-		all.Go(func() {
-			for m := range next {
-				e, err := untried, error(nil)
-				mu.Lock()
-				over := ctx.Err() != nil || failed != nil || time.Now().After(until)
-				mu.Unlock()
-				if !over {
-					e, err = judge(ctx, m, suites, work)
-				}
-				mu.Lock()
-				ends[m] = e
-				if _, listed := known[m.name]; (e == survived || e == unseen) && !listed {
-					fmt.Printf("%s: %s (line %d): %s\n", e, m.name, m.line, m.was)
-				}
-				failed = cmp.Or(failed, err)
-				mu.Unlock()
-			}
-		})
-	}
-	all.Wait()
-	return ends, failed // what was not tried for an interruption is told as such
-}
-
-// survivors are the mutants that no test can or need kill, with their reasons.
-func survivors() map[string]string {
-	known := map[string]string{}
-	lines := bufio.NewScanner(strings.NewReader(survivorsText))
-	for lines.Scan() {
-		if name, reason, ok := strings.Cut(lines.Text(), ": "); ok && !strings.HasPrefix(name, "#") {
-			known[name] = reason
-		}
-	}
-	return known
-}
-
-// changedLines names the lines of a package, as file:line, that differ from a commit.
-func changedLines(root, base, pkg string) (map[string]bool, error) {
-	if _, err := output("git", "-C", root, "rev-parse", "--quiet", "--verify", base+"^{commit}"); err != nil {
-		return nil, nil // in a clone without history everything is new
-	}
-	text, err := output("git", "-C", root, "diff", "--unified=0", "--no-color", base, "--", pkg)
+	text, err := output(ctx, "git", "-C", root, "diff", "--unified=0", "--no-color", "--no-ext-diff", "--src-prefix=a/", "--dst-prefix=b/", base, "--", "*.go")
 	if err != nil {
 		return nil, err
 	}
@@ -233,8 +233,8 @@ func changedLines(root, base, pkg string) (map[string]bool, error) {
 	return lines, nil
 }
 
-func output(name string, args ...string) ([]byte, error) {
-	cmd := exec.Command(name, args...)
+func output(ctx context.Context, name string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stderr = os.Stderr
 	text, err := cmd.Output()
 	if err != nil {

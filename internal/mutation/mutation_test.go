@@ -45,22 +45,28 @@ func Test(t *testing.T) {
 	}
 	defer func(before time.Duration) { patience = before }(patience)
 	patience = time.Second
-	tests := suite{"p", nil}
-	ends, err := target{"p", nil, []suite{tests}}.try(t.Context(), root, "", time.Now().Add(time.Hour), 2, nil)
+	tester := &tester{root: root, workers: 2}
+	source, err := tester.mutants(t.Context(), target{"p", nil, []suite{{"p", nil}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends, err := tester.try(t.Context(), source, time.Now().Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]end{
-		"p/p.go Larger boundary 1": survived,
-		"p/p.go Larger negation 1": killed,
-		"p/p.go Sum boundary 1":    killed,
-		"p/p.go Sum negation 1":    killed,
-		"p/p.go Sum step 1":        hung, // sums up for ever
-		"p/p.go Unused negation 1": unseen,
+		"p Larger boundary: a > b":     survived,
+		"p Larger negation: a > b":     killed,
+		"p Sum boundary: i < n":        killed,
+		"p Sum negation: i < n":        killed,
+		"p Sum step: i++":              hung, // sums up for ever
+		"p Sum removal: sum += i":      killed,
+		"p Sum zero: sum":              killed,
+		"p Unused negation: a == \"\"": unseen,
 	}
-	for m, e := range ends {
-		if want[m.name] != e {
-			t.Errorf("%s: %s", m.name, e)
+	for _, m := range source.mutants {
+		if want[m.name] != ends[m.id] {
+			t.Errorf("%s: %q", m.name, ends[m.id])
 		}
 	}
 	if len(ends) != len(want) {

@@ -2,17 +2,31 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 )
+
+// A tester tries mutants.
+type tester struct {
+	root    string
+	workers int
+	only    string
+	touched map[string]bool // file:line; nil: all
+	known   map[string]string
+	lenient bool // what cannot be tried is no failure
+	verbose bool
+}
 
 // A suite is tests that try mutants.
 type suite struct {
@@ -24,7 +38,16 @@ type suite struct {
 type built struct {
 	suite
 	binary, dir string
-	takes       time.Duration // without a mutant
+	whole       measured
+	tests       []measured // each by itself, if there are many mutants to be tried
+}
+
+// Measured tests are known for how long they take without a mutant, and which of the
+// mutants they reach.
+type measured struct {
+	name    string
+	takes   time.Duration
+	reaches map[int]bool
 }
 
 // An end is what became of a mutant.
@@ -35,14 +58,83 @@ const (
 	hung     end = "hung" // twice, the second time with twice as long
 	survived end = "survived"
 	unseen   end = "not reached"
-	untried  end = "not tried"
+	untried  end = ""
 )
 
+// many mutants make it worth while to find out which tests reach which of them.
+const many = 40
+
+// try tries the mutants of a package, in an order that is always the same and from
+// all over it, so that those that there is time for are a fair sample.
+func (t *tester) try(ctx context.Context, s *source, until time.Time) (map[int]end, error) {
+	work, err := os.MkdirTemp("", "mutation-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	j := &judge{tester: t, source: s, work: work}
+	for _, tests := range s.target.suites { // each is built when a mutant has survived those before
+		j.suites = append(j.suites, sync.OnceValues(func() (*built, error) { return j.build(ctx, tests) }))
+	}
+	order := slices.Clone(s.mutants)
+	slices.SortStableFunc(order, func(a, b mutant) int { return cmp.Compare(hash(a.name), hash(b.name)) })
+	next := make(chan mutant, len(order))
+	for _, m := range order {
+		next <- m
+	}
+	close(next)
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	var failed error
+	ends := map[int]end{}
+	for range t.workers {
+		all.Go(func() {
+			for m := range next {
+				mu.Lock()
+				over := ctx.Err() != nil || failed != nil || time.Now().After(until)
+				mu.Unlock()
+				if over {
+					return
+				}
+				began := time.Now()
+				e, err := j.judge(ctx, m)
+				mu.Lock()
+				if ctx.Err() == nil {
+					ends[m.id], failed = e, cmp.Or(failed, err)
+				}
+				if reason := t.known[m.name]; t.verbose || (e == survived || e == unseen) && reason == "" {
+					fmt.Printf("%s: %s (%s:%d, %.1fs)\n", e, m.name, m.file, m.line, time.Since(began).Seconds())
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	return ends, failed
+}
+
+func hash(text string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(text))
+	return h.Sum64()
+}
+
+// A judge tries the mutants of one package.
+type judge struct {
+	*tester
+	source   *source
+	work     string
+	suites   []func() (*built, error)
+	building sync.Mutex
+}
+
 // build makes the program of a suite.
-func build(ctx context.Context, root, work string, s *source, tests suite) (*built, error) {
+func (j *judge) build(ctx context.Context, tests suite) (*built, error) {
+	j.building.Lock()
+	defer j.building.Unlock()
 	replace := map[string]string{}
-	for name, text := range s.overlay {
-		replace[name] = filepath.Join(work, filepath.Base(name))
+	for name, text := range j.source.overlay {
+		replace[name] = filepath.Join(j.work, filepath.Base(name))
 		if err := os.WriteFile(replace[name], []byte(text), 0o600); err != nil {
 			return nil, err
 		}
@@ -51,79 +143,155 @@ func build(ctx context.Context, root, work string, s *source, tests suite) (*bui
 	if err != nil {
 		return nil, err
 	}
-	overlay := filepath.Join(work, "overlay.json")
+	overlay := filepath.Join(j.work, "overlay.json")
 	if err := os.WriteFile(overlay, text, 0o600); err != nil {
 		return nil, err
 	}
-	b := &built{suite: tests, dir: filepath.Join(root, tests.pkg), binary: filepath.Join(work, strings.ReplaceAll(tests.pkg, "/", "-")+".test")}
-	building.Lock()
-	defer building.Unlock()
-	if _, err := os.Stat(b.binary); err == nil { // for other arguments
-		return b.measure(ctx, work)
+	b := &built{suite: tests, dir: filepath.Join(j.root, tests.pkg), binary: filepath.Join(j.work, strings.ReplaceAll(tests.pkg, "/", "-")+".test")}
+	if _, err := os.Stat(b.binary); err != nil { // or it is there for other arguments
+		cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", b.binary, ".")
+		cmd.Dir, cmd.WaitDelay = b.dir, time.Second // the directory may be in a module of its own
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("%s: %w: %s", cmd, err, out)
+		}
 	}
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", b.binary, ".")
-	cmd.Dir = b.dir // which may be in a module of its own
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%s: %w: %s", cmd, err, out)
+	if tests.args != nil || len(j.source.mutants) < many {
+		b.whole, err = j.measure(ctx, b, "")
+		return b, err
 	}
-	return b.measure(ctx, work)
+	return b, j.measureEach(ctx, b)
 }
 
-var building sync.Mutex
-
-// measure finds out how long the tests take without a mutant.
-func (b *built) measure(ctx context.Context, work string) (*built, error) {
+// measure runs tests without a mutant.
+func (j *judge) measure(ctx context.Context, b *built, name string) (measured, error) {
+	m := measured{name: name, reaches: map[int]bool{}}
 	began := time.Now()
-	if out, _, failed := b.try(ctx, 0, work, 5*time.Minute); failed {
-		return nil, fmt.Errorf("%s fails without a mutant: %s", b.pkg, out)
+	out, reached, failed := j.run(ctx, b, -1, name, 5*time.Minute)
+	if failed {
+		return m, fmt.Errorf("%s %s fails without a mutant: %s", b.pkg, name, out)
 	}
-	b.takes = time.Since(began)
-	return b, nil
+	m.takes = time.Since(began)
+	for id := range strings.FieldsSeq(string(reached)) {
+		n, _ := strconv.Atoi(id)
+		m.reaches[n] = true
+	}
+	return m, nil
 }
 
-// try runs the tests with a mutant in force.
-func (b *built) try(ctx context.Context, id int, work string, limit time.Duration) (out []byte, reached, failed bool) {
-	mark := filepath.Join(work, fmt.Sprint("reached ", id))
-	defer os.Remove(mark)
-	cmd := exec.CommandContext(ctx, b.binary, slices.Concat([]string{"-test.short", "-test.failfast", "-test.timeout", limit.String()}, b.args)...)
+// measureEach runs each test by itself.
+func (j *judge) measureEach(ctx context.Context, b *built) error {
+	cmd := exec.CommandContext(ctx, b.binary, "-test.list", "^(Test|Example|Fuzz)")
 	cmd.Dir = b.dir
-	cmd.Env = append(os.Environ(), fmt.Sprint("MUTANT=", id), "MUTANT_REACHED="+mark)
+	list, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("%s: %w", cmd, err)
+	}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	slots := make(chan bool, j.workers)
+	for name := range strings.FieldsSeq(string(list)) {
+		slots <- true
+		all.Go(func() {
+			defer func() { <-slots }()
+			m, failed := j.measure(ctx, b, name)
+			mu.Lock()
+			defer mu.Unlock()
+			if err = cmp.Or(err, failed); failed == nil {
+				b.tests = append(b.tests, m)
+				b.whole.takes += m.takes
+			}
+		})
+	}
+	all.Wait()
+	return err
+}
+
+// run runs tests, all or those of a name, with a mutant in force; -1: without, to
+// learn which of them are reached.
+func (j *judge) run(ctx context.Context, b *built, id int, names string, limit time.Duration) (out, reached []byte, failed bool) {
+	mark, err := os.CreateTemp(j.work, "reached-")
+	if err != nil {
+		return []byte(err.Error()), nil, true
+	}
+	mark.Close()
+	defer os.Remove(mark.Name())
+	args := slices.Concat([]string{"-test.short", "-test.failfast", "-test.timeout", limit.String()}, b.args)
+	if names != "" {
+		args = append(args, "-test.run", "^("+names+")$")
+	}
+	// A mutant may ask for memory without end.
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", `ulimit -v 8000000; exec "$0" "$@"`, b.binary}, args...)...)
+	cmd.Dir = b.dir
+	cmd.Env = append(os.Environ(), fmt.Sprint("MUTANT=", id), "MUTANT_REACHED="+mark.Name(), "TMPDIR="+j.work)
 	cmd.WaitDelay = time.Second
-	out, err := cmd.CombinedOutput()
-	_, missed := os.Stat(mark)
-	return out, missed == nil, err != nil
+	out, err = cmd.CombinedOutput()
+	reached, _ = os.ReadFile(mark.Name())
+	return out, reached, err != nil
 }
 
 // patience is what tests may take longer with a mutant, besides several times as long.
-var patience = 10 * time.Second
+var patience = 5 * time.Second
 
 // judge tries a mutant with the suites in turn, until one kills it.
-func judge(ctx context.Context, m mutant, suites []func() (*built, error), work string) (end, error) {
+func (j *judge) judge(ctx context.Context, m mutant) (end, error) {
 	result := unseen
-	for _, suite := range suites {
+	for i, suite := range j.suites {
 		b, err := suite()
 		if err != nil {
 			return untried, err
 		}
-		limit := patience + 3*b.takes
-		out, reached, failed := b.try(ctx, m.id, work, limit)
-		if ctx.Err() != nil {
-			return untried, nil
-		}
-		isLate := func(out []byte) bool { return bytes.Contains(out, []byte("panic: test timed out")) }
-		switch {
-		case failed && !isLate(out):
-			return killed, nil
-		case failed:
-			if out, _, failed := b.try(ctx, m.id, work, 2*limit); failed && isLate(out) {
-				return hung, nil
-			} else if failed {
-				return killed, nil
+		for _, tests := range b.parts(m, i == 0) {
+			if e := j.with(ctx, b, m, tests); e != survived {
+				return e, nil
 			}
-			result = survived
-		case reached:
 			result = survived
 		}
 	}
 	return result, nil
+}
+
+// parts are the tests that reach a mutant: the quick ones first. Where a mutant survives
+// those of its own package, all are tried, as a goroutine may reach it one time only.
+func (b *built) parts(m mutant, own bool) (parts []measured) {
+	if b.tests == nil {
+		if b.whole.reaches[m.id] {
+			parts = append(parts, b.whole)
+		}
+		return parts
+	}
+	var quick, slow measured
+	reaching := slices.DeleteFunc(slices.Clone(b.tests), func(t measured) bool { return !t.reaches[m.id] })
+	slices.SortFunc(reaching, func(a, b measured) int { return cmp.Compare(a.takes, b.takes) })
+	for i, t := range reaching {
+		part := &quick
+		if i > len(reaching)/2 {
+			part = &slow
+		}
+		part.name, part.takes = strings.Trim(part.name+"|"+t.name, "|"), part.takes+t.takes
+	}
+	for _, part := range []measured{quick, slow} {
+		if part.name != "" {
+			parts = append(parts, part)
+		}
+	}
+	if own && len(parts) > 0 {
+		parts = append(parts, b.whole)
+	}
+	return parts
+}
+
+// with tries a mutant with some tests.
+func (j *judge) with(ctx context.Context, b *built, m mutant, tests measured) end {
+	limit := patience + 5*tests.takes
+	isLate := func(out []byte) bool { return bytes.Contains(out, []byte("panic: test timed out")) }
+	out, _, failed := j.run(ctx, b, m.id, tests.name, limit)
+	if failed && isLate(out) {
+		if out, _, failed = j.run(ctx, b, m.id, tests.name, 2*limit); failed && isLate(out) {
+			return hung
+		}
+	}
+	if failed {
+		return killed
+	}
+	return survived
 }
