@@ -45,11 +45,16 @@ func TestSubmitAllGivesUp(t *testing.T) {
 		if before := len(arrived) - len(probes); before < concurrency || before > concurrency+4 {
 			t.Errorf("%d records were sent before the breaker opened, want %d at most", before, concurrency+4)
 		}
+		shortened := false
 		for i, wait := range probes[:len(probes)-1] {
+			shortened = shortened || wait > 20*time.Millisecond+min(time.Second<<i, 2*time.Minute)/2
 			grown := min(time.Second<<i, 2*time.Minute)
 			if wait < grown/2 || wait > grown+20*time.Millisecond {
 				t.Errorf("probe %d came after %v, want half of %v and more", i, wait, grown)
 			}
+		}
+		if !shortened {
+			t.Errorf("no probe came at random: %v", probes)
 		}
 		if last := arrived[len(arrived)-1].at; last < 10*time.Minute || last > 10*time.Minute+time.Second {
 			t.Errorf("the last probe came after %v", last)
@@ -138,13 +143,41 @@ func TestSubmitAllTellsAnOutageFromARefusedRecord(t *testing.T) {
 			paused := false
 			o := refunds.BulkOptions{Concurrency: 1, Progress: func(p refunds.BulkProgress) { paused = paused || p.Paused }}
 			client := s.client(t, append(test.opts, refunds.WithMaxRetries(0))...)
-			for range client.SubmitAll(t.Context(), refunds.Items("acct", numbered(5)), o) {
+			ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+			defer cancel()
+			for range client.SubmitAll(ctx, refunds.Items("acct", numbered(5)), o) {
 			}
 			if paused != test.pauses {
 				t.Errorf("%s: paused %v", test.name, paused)
 			}
 		})
 	}
+}
+
+// A pause is told when it begins, even if an earlier record holds the results back.
+func TestSubmitAllTellsOfAPauseAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{
+			latency: func(id string) time.Duration { return map[string]time.Duration{"rf_0": 20 * time.Second}[id] },
+			status: func(id string) int {
+				if id == "rf_0" {
+					return 200
+				}
+				return 503
+			},
+		}
+		told := time.Duration(-1)
+		o := refunds.BulkOptions{Ordered: true, Progress: func(p refunds.BulkProgress) {
+			if p.Paused && told < 0 {
+				told = time.Since(s.began)
+			}
+		}}
+		for range s.client(t).SubmitAll(t.Context(), refunds.Items("acct", numbered(6)), o) {
+		}
+		if told != 0 {
+			t.Errorf("told after %v", told)
+		}
+	})
 }
 
 // A pause ends with the context.

@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,23 +149,59 @@ func TestSubmitAllTellsAnAccountFromAnOutage(t *testing.T) {
 	}
 }
 
+// What counts as failures in a row, where one request is in flight at a time.
+func TestSubmitAllCountsFailuresInARow(t *testing.T) {
+	for _, test := range []struct {
+		name, answers string // for each record its account and status
+		pauses        bool
+	}{
+		{"a success between the failures of accounts", "a200 b404 c404 a200 b404 c404 d404 e404 f404", true},
+		{"one account, then another", "a404 a404 a404 a404 b404", false},
+		{"an outage of the first account, then another", "a404 a503 a503 a503 b503", true},
+		{"a limit of the first account, then another", "a404 a429 a429 a429 b429", true},
+		{"an outage that is over, then one account, then another", "a503 a200 a404 a404 a404 a404 b404", false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var accounts []string
+			var statuses []int
+			for answer := range strings.FieldsSeq(test.answers) {
+				status, _ := strconv.Atoi(answer[1:])
+				accounts, statuses = append(accounts, answer[:1]), append(statuses, status)
+			}
+			sent := 0
+			s := &service{status: func(string) int { sent++; return statuses[sent-1] }}
+			paused := false
+			o := refunds.BulkOptions{Concurrency: 1, Progress: func(p refunds.BulkProgress) { paused = paused || p.Paused }}
+			for range s.client(t, refunds.WithMaxRetries(0)).SubmitAll(t.Context(), table(accounts...), o) {
+			}
+			if paused != test.pauses || sent != len(statuses) {
+				t.Errorf("%s: paused %v, sent %d", test.name, paused, sent)
+			}
+		})
+	}
+}
+
 // If the first account is refused, the input is read on for another one.
 func TestSubmitAllOutlastsAFirstAccountThatIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var paused atomic.Bool
 		fake := refundstest.NewServer(t)
 		fake.ScriptFunc(func(r refundstest.Request) refundstest.Fault {
 			if r.Path == "/v1/bad/refunds" {
 				return refundstest.Fault{Status: 404}
 			}
+			if paused.Load() {
+				t.Error("sent while the pause was not told to be over")
+			}
 			return refundstest.Fault{}
 		})
 		began := time.Now()
 		var last refunds.BulkProgress
-		o := refunds.BulkOptions{Progress: func(p refunds.BulkProgress) { last = p }}
+		o := refunds.BulkOptions{Progress: func(p refunds.BulkProgress) { last = p; paused.Store(p.Paused) }}
 		accounts := append(slices.Repeat([]string{"bad"}, 500), slices.Repeat([]string{"good"}, 100)...)
 		for range fake.Client().SubmitAll(t.Context(), table(accounts...), o) {
 		}
-		if last.Rejected != 500 || last.Accepted != 100 || last.Paused || time.Since(began) > time.Second {
+		if last.Rejected != 500 || last.Accepted != 100 || last.Paused || time.Since(began) > 0 {
 			t.Errorf("%+v after %v", last, time.Since(began))
 		}
 	})
@@ -194,10 +232,11 @@ func TestSubmitAllOutlastsAnItemsOwnLimiter(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		s := &service{}
+		limiter := rate.NewLimiter(rate.Every(time.Hour), 1) // the next one comes after the deadline
 		items := func(yield func(refunds.Item) bool) {
 			for item := range table("a", "slow", "slow", "slow", "slow", "slow", "slow", "b") {
 				if item.AccountID == "slow" {
-					item.Options = []refunds.Option{refunds.WithLimiter(rate.NewLimiter(rate.Every(time.Hour), 0))}
+					item.Options = []refunds.Option{refunds.WithLimiter(limiter)}
 				}
 				if !yield(item) {
 					return
@@ -263,6 +302,29 @@ func TestReadAheadYieldsWhileTheInputWaits(t *testing.T) {
 	}
 }
 
+// A record that is ready waits neither for the loop nor for the response of another.
+func TestReadAheadSendsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{latency: func(id string) time.Duration {
+			return map[string]time.Duration{"rf_0": time.Second, "rf_1": time.Hour, "rf_2": time.Second}[id]
+		}}
+		input := func(yield func(refunds.Item) bool) {
+			for item := range table("a", "b", "c") {
+				yield(item)
+			}
+			time.Sleep(2 * time.Hour)
+		}
+		for s := range s.client(t, refunds.WithAttemptTimeout(0)).SubmitAll(t.Context(), input, refunds.BulkOptions{ReadAhead: true, Concurrency: 2}) {
+			if s.Index == 0 {
+				time.Sleep(time.Minute)
+			}
+		}
+		if last := s.arrived[2]; last.at != time.Second {
+			t.Errorf("%v", s.arrived)
+		}
+	})
+}
+
 // A record that the input's yield returned false for was not sent. After the loop
 // was left, nothing waits for an input that waits for something else.
 func TestReadAheadTakesNothingItDoesNotSend(t *testing.T) {
@@ -315,24 +377,37 @@ func TestReadAheadDoesNotWaitForever(t *testing.T) {
 // A panic of the input reaches the loop's goroutine, after every record has its
 // result.
 func TestReadAheadPassesPanicsOn(t *testing.T) {
-	for name, fail := range map[string]func(){"panic": func() { panic("on purpose") }, "exit": runtime.Goexit} {
+	ctx, cancel := context.WithCancel(t.Context())
+	for name, fail := range map[string]func(){
+		"panic": func() { panic("on purpose") },
+		"exit":  runtime.Goexit,
+		"panic after the end": func() {
+			cancel()
+			time.Sleep(10 * time.Second)
+			panic("on purpose")
+		},
+	} {
 		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel = context.WithCancel(t.Context())
+			defer cancel()
 			s := &service{latency: func(string) time.Duration { return time.Second }}
 			heard := 0
 			var panicked any
 			func() {
 				defer func() { panicked = recover() }()
 				o := refunds.BulkOptions{ReadAhead: true, Abandoned: func(refunds.Submission, error) { heard++ }}
-				for range s.client(t).SubmitAll(t.Context(), func(yield func(refunds.Item) bool) {
+				for s := range s.client(t).SubmitAll(ctx, func(yield func(refunds.Item) bool) {
 					for item := range table("a", "b", "c") {
 						yield(item)
 					}
 					fail()
 				}, o) {
-					heard++
+					if s.Index >= 0 {
+						heard++
+					}
 				}
 			}()
-			if panicked == nil || name == "panic" && panicked != "on purpose" || heard != 3 {
+			if panicked == nil || name != "exit" && panicked != "on purpose" || heard != 3 {
 				t.Errorf("%s: %v, heard of %d, sent %v", name, panicked, heard, s.ids())
 			}
 		})
@@ -389,8 +464,8 @@ func TestItemPrintsNoMoreThanItsRefund(t *testing.T) {
 			testkit.NoSecret(t, form, text, "acct-secret", "description-secret", "key-secret")
 		}
 	}
-	if got := fmt.Sprintf("%+v %+v", item, refunds.Item{}); got != "refund rf-canary, amount 10150 USD no refund" {
-		t.Error(got)
+	if got := fmt.Sprintf("%+v %+v", item, refunds.Item{}); got != "refund rf-canary, amount 10150 USD no refund" || item.LogValue().String() != fmt.Sprint(item) {
+		t.Error(got, item.LogValue())
 	}
 }
 

@@ -93,8 +93,11 @@ func TestSubmitAllSurvivesPanics(t *testing.T) {
 					t.Errorf("%s: %s was recorded, and %v is what was heard of it", name, r.Refund.RefundID, heard[r.Refund.RefundID])
 				}
 			}
-			if len(heard) < 20 {
-				t.Errorf("%s: heard of %d", name, len(heard))
+			if n := len(fake.Recorded()); len(heard) < 20 || n > 40 {
+				t.Errorf("%s: heard of %d, %d recorded", name, len(heard), n)
+			}
+			if last, of := heard["re-19"]; of && test.bulk.Concurrency == 1 && last != refunds.OutcomeNotSent {
+				t.Errorf("%s: the record whose token failed is %v", name, last)
 			}
 		})
 	}

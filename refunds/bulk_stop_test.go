@@ -139,6 +139,28 @@ func TestSubmitAllHandsOverWhatIsAbandoned(t *testing.T) {
 	}
 }
 
+// A panic of what was in flight when the loop was left reaches the caller, too.
+func TestSubmitAllPassesALatePanicOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{latency: func(id string) time.Duration { return time.Duration(len(id)) * time.Second }}
+		checked := 0
+		client := s.client(t, refunds.WithReceiptCheck(func(*refunds.Receipt) error {
+			if checked++; checked == 2 {
+				panic("on purpose")
+			}
+			return nil
+		}))
+		defer func() {
+			if panicked := recover(); panicked != "on purpose" {
+				t.Errorf("%v, of %d receipts", panicked, checked)
+			}
+		}()
+		for range client.SubmitAll(t.Context(), refunds.Items("acct", named("a", "bb")), refunds.BulkOptions{}) {
+			break
+		}
+	})
+}
+
 // An input that ends with the context does not look like one that is complete.
 func TestSubmitAllTellsThatTheContextEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

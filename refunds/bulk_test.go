@@ -223,7 +223,7 @@ func TestSubmissionPrintsNoID(t *testing.T) {
 	if got := fmt.Sprintf("%+v", s); got != "submission 0: accepted" {
 		t.Error(got)
 	}
-	if got := s.LogValue().String(); !strings.Contains(got, "outcome=accepted") {
+	if got := s.LogValue().String() + (refunds.Submission{Index: -1}).LogValue().String(); got != "[index=0 outcome=accepted attempts=0][index=-1]" {
 		t.Error(got)
 	}
 }

@@ -2,6 +2,7 @@ package refunds_test
 
 import (
 	"context"
+	"crypto/tls"
 	"testing"
 
 	"github.com/carddata/carddata-go/internal/testkit"
@@ -10,6 +11,9 @@ import (
 )
 
 func TestOptions(t *testing.T) {
+	if _, err := refunds.NewClient(testkit.Base, refunds.WithTLSConfig(&tls.Config{}), refunds.WithProxy(nil)); err != nil {
+		t.Error(err)
+	}
 	testkit.Surface{
 		Method: "POST",
 		Path:   path,

@@ -61,8 +61,8 @@ func TestOutcomeWithoutAResponse(t *testing.T) {
 	broken := errors.New("broken pipe of rf-canary")
 	// A transport that reports no events leaves it open whether a byte left.
 	mock, receipt, err := submit(t, record(), func(*http.Request) (*http.Response, error) { return nil, broken })
-	o, _ := outcome(t, receipt, err)
-	if o.Outcome != refunds.OutcomeUnknown || !errors.Is(err, refunds.ErrNoResponse) || !errors.Is(err, broken) || len(mock.Requests()) != 1 {
+	o, e := outcome(t, receipt, err)
+	if o.Outcome != refunds.OutcomeUnknown || !errors.Is(err, refunds.ErrNoResponse) || !errors.Is(e.Cause(), broken) || len(mock.Requests()) != 1 {
 		t.Errorf("%v after %d requests", err, len(mock.Requests()))
 	}
 	testkit.NoLeak(t, err, "rf-canary")
@@ -152,7 +152,7 @@ func TestOutcomeErrorSaysWhatToDo(t *testing.T) {
 func TestErrorAsJSON(t *testing.T) {
 	e := &refunds.Error{Operation: "submit", StatusCode: 429}
 	testkit.NoLeak(t, *e, "canary")
-	if text := string(testkit.Encoded(t, e)); text != `"`+e.Error()+`"` || !errors.Is(e, refunds.ErrRateLimited) {
+	if text := string(testkit.Encoded(t, e)); text != `"`+e.Error()+`"` || text != fmt.Sprintf("%q", *e) || !errors.Is(e, refunds.ErrRateLimited) {
 		t.Errorf("as JSON: %s", text)
 	}
 }

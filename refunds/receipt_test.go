@@ -147,7 +147,11 @@ func TestReceiptCheckThatPanics(t *testing.T) {
 		}()
 		_, _ = client.Submit(t.Context(), "acct-1", record())
 	}()
-	heard, panicked := heardOf(t, client, 1, refunds.BulkOptions{})
+	heard, panicked := heardOf(t, client, 1, refunds.BulkOptions{Abandoned: func(_ refunds.Submission, err error) {
+		if e, _ := errors.AsType[*refunds.Error](err); e.Retryable() {
+			t.Errorf("%v is to be submitted again", err)
+		}
+	}})
 	if panicked != "on purpose" || len(heard) != 1 || heard["re-0"] != refunds.OutcomeUnknown {
 		t.Errorf("%v, %v", panicked, heard)
 	}

@@ -37,6 +37,8 @@ func TestRecordThatCannotTravelIsNotSent(t *testing.T) {
 	cyclic["self"] = []any{cyclic}
 	loop := []any{nil}
 	loop[0] = loop
+	ring := make(encodes, 3) // which encoding/json does not look into
+	ring[0], ring[1], ring[2] = &struct{ self encodes }{ring}, ring, map[string]any{"self": ring}
 	for name, r := range map[string]*refunds.Refund{
 		"no record":              nil,
 		"no id":                  {Currency: "USD"},
@@ -49,6 +51,7 @@ func TestRecordThatCannotTravelIsNotSent(t *testing.T) {
 		"a marshaler that fails": withMetadata(map[string]any{"canary": failing{}}),
 		"a cycle":                withMetadata(cyclic),
 		"a cycle of lists":       withMetadata(map[string]any{"canary": loop}),
+		"a cycle, encoded":       withMetadata(map[string]any{"canary": ring}),
 		"broken id":              {RefundID: "canary\xff"},
 		"broken currency":        {RefundID: "canary", Currency: "\xc3\x28"},
 		"broken deep string": {RefundID: "canary", PaymentMethodDetails: refunds.PaymentMethodDetails{
@@ -66,6 +69,10 @@ func TestRecordThatCannotTravelIsNotSent(t *testing.T) {
 		notSent(t, name, mock, receipt, err)
 	}
 }
+
+type encodes []any
+
+func (encodes) MarshalJSON() ([]byte, error) { return []byte(`"\ufffd"`), nil }
 
 type failing struct{}
 

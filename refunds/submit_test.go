@@ -126,7 +126,7 @@ func TestRecordIsEncodedOnce(t *testing.T) {
 
 func TestRefundPrintsNoMoreThanItSays(t *testing.T) {
 	r := record()
-	r.TransactionID, r.AdditionalData.Description = "tx-secret", "description-secret"
+	r.TransactionID, r.AdditionalData.Description, r.AdditionalData.OrderID = "tx-secret", "description-secret", "order-1"
 	r.AdditionalData.Metadata = map[string]any{"card": "4111111111111111"}
 	testkit.NoLeak(t, r, "tx-secret", "description-secret", "4111111111111111")
 	testkit.NoLeak(t, *r, "tx-secret", "description-secret", "4111111111111111")
@@ -134,6 +134,9 @@ func TestRefundPrintsNoMoreThanItSays(t *testing.T) {
 		if got := testkit.Printed(r)[form]; got != want {
 			t.Errorf("%s prints %s", form, got)
 		}
+	}
+	if got := r.LogValue().String() + r.AdditionalData.LogValue().String(); got != "refund rf-canary, amount 10150 USD[order_id=order-1]" {
+		t.Errorf("logged as %s", got)
 	}
 	if got := testkit.Printed(refunds.Refund{RefundID: "rf-2"})["%v"]; got != "refund rf-2, amount unset " {
 		t.Errorf("without amount: %q", got)

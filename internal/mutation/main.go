@@ -17,7 +17,7 @@
 //	go run ./internal/mutation                      all of it
 //	go run ./internal/mutation refunds              one package
 //	go run ./internal/mutation -changed HEAD^       what differs from a commit
-//	go run ./internal/mutation -only bulkRun.send   what has this in its name
+//	go run ./internal/mutation -only bulkRun.send   those whose name this matches
 //	go run ./internal/mutation -for 3m …            no longer than that: a sample
 //
 // A mutant is tried by those tests of its package that reach it, with -short, and then
@@ -43,6 +43,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -67,7 +68,7 @@ var targets = []target{
 
 // faults are schedules of one workload, always the same.
 func faults(workload string) []string {
-	return []string{"-test.run", "^(TestSchedules|TestParts|TestLiveness)$", "-workload", workload, "-schedules", "900", "-seed", "1", "-shrink=false"}
+	return []string{"-test.run", "^(TestSchedules|TestParts|TestLiveness)$", "-workload", workload, "-schedules", "400", "-seed", "1", "-shrink=false"}
 }
 
 const enough = 95 // percent of the mutants are to be killed
@@ -84,18 +85,22 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("mutation", flag.ContinueOnError)
 	changed := flags.String("changed", "", "try only what differs from this commit")
-	only := flags.String("only", "", "try only mutants with this in their name")
+	only := flags.String("only", "", "try only mutants whose name this `expression` matches")
 	limit := flags.Duration("for", 0, "begin no mutant after this time, and stop those under way soon after; 0: none")
 	verbose := flags.Bool("v", false, "tell of every mutant")
 	workers := flags.Int("workers", runtime.GOMAXPROCS(0), "mutants tried at a time")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+	names, err := regexp.Compile(*only)
+	if err != nil {
+		return err
+	}
 	root, err := output(ctx, "git", "rev-parse", "--show-toplevel")
 	if err != nil {
 		return err
 	}
-	t := &tester{root: strings.TrimSpace(string(root)), workers: *workers, only: *only, known: survivors(), lenient: *changed != "", verbose: *verbose}
+	t := &tester{root: strings.TrimSpace(string(root)), workers: *workers, only: names, known: survivors(), lenient: *changed != "", verbose: *verbose}
 	if *changed != "" {
 		if t.touched, err = changedLines(ctx, t.root, *changed); err != nil {
 			fmt.Printf("there is no commit %s here to compare with: nothing tried\n", *changed)
@@ -139,7 +144,7 @@ func run(ctx context.Context, args []string) error {
 			fmt.Printf("%s: not tried: %v\n", s.target.pkg, err)
 		}
 		c := t.count(s, ends)
-		failed = failed || c.unlisted > 0 || !t.lenient && t.only == "" && c.fair < enough
+		failed = failed || c.unlisted > 0 || !t.lenient && *only == "" && c.fair < enough
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.1f\t%.1f\t%v\t\n", s.target.pkg, len(s.mutants), c.killed, c.hung, c.survived, c.equivalent, c.unlisted,
 			c.untried, c.share, c.fair, time.Since(began).Round(time.Second))
 	}
@@ -197,7 +202,7 @@ func (t *tester) mutants(ctx context.Context, of target) (*source, error) {
 	}
 	s.target = of
 	s.mutants = slices.DeleteFunc(s.mutants, func(m mutant) bool {
-		return t.touched != nil && !t.touched[fmt.Sprint(m.file, ":", m.line)] || !strings.Contains(m.name, t.only)
+		return t.touched != nil && !t.touched[fmt.Sprint(m.file, ":", m.line)] || t.only != nil && !t.only.MatchString(m.name)
 	})
 	return s, nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +22,7 @@ import (
 type tester struct {
 	root    string
 	workers int
-	only    string
+	only    *regexp.Regexp
 	touched map[string]bool // file:line; nil: all
 	known   map[string]string
 	lenient bool // what cannot be tried is no failure
@@ -230,7 +231,7 @@ func (j *judge) run(ctx context.Context, b *built, id int, names string, limit t
 }
 
 // patience is what tests may take longer with a mutant, besides several times as long.
-var patience = 5 * time.Second
+var patience = 2 * time.Second
 
 // judge tries a mutant with the suites in turn, until one kills it.
 func (j *judge) judge(ctx context.Context, m mutant) (end, error) {
