@@ -310,6 +310,9 @@ func TestReadAheadSendsAtOnce(t *testing.T) {
 		}}
 		input := func(yield func(refunds.Item) bool) {
 			for item := range table("a", "b", "c") {
+				if item.AccountID == "c" {
+					time.Sleep(time.Second / 2)
+				}
 				yield(item)
 			}
 			time.Sleep(2 * time.Hour)
@@ -319,7 +322,7 @@ func TestReadAheadSendsAtOnce(t *testing.T) {
 				time.Sleep(time.Minute)
 			}
 		}
-		if last := s.arrived[2]; last.at != time.Second {
+		if s.arrived[1].at != 0 || s.arrived[2].at != time.Second {
 			t.Errorf("%v", s.arrived)
 		}
 	})

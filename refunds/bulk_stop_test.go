@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -137,6 +138,25 @@ func TestSubmitAllHandsOverWhatIsAbandoned(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What was not sent is yielded in the order of the input.
+func TestSubmitAllYieldsTheUnsentInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		s := &service{latency: func(string) time.Duration { return time.Minute }}
+		ids := strings.Split("aabbccddeeffgghhiijjkkllmmnnooppqqrr", "")
+		var unsent []int
+		for s := range s.client(t).SubmitAll(ctx, refunds.Items("acct", named(ids...)), refunds.BulkOptions{Concurrency: len(ids)}) {
+			if s.Outcome == refunds.OutcomeNotSent {
+				unsent = append(unsent, s.Index)
+			}
+		}
+		if len(unsent) != len(ids)/2 || !slices.IsSorted(unsent) {
+			t.Errorf("%v", unsent)
+		}
+	})
 }
 
 // A panic of what was in flight when the loop was left reaches the caller, too.

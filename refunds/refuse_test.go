@@ -37,8 +37,8 @@ func TestRecordThatCannotTravelIsNotSent(t *testing.T) {
 	cyclic["self"] = []any{cyclic}
 	loop := []any{nil}
 	loop[0] = loop
-	ring := make(encodes, 3) // which encoding/json does not look into
-	ring[0], ring[1], ring[2] = &struct{ self encodes }{ring}, ring, map[string]any{"self": ring}
+	ring, own := new(linked), map[string]any{}
+	ring.next, own["self"] = ring, own
 	for name, r := range map[string]*refunds.Refund{
 		"no record":              nil,
 		"no id":                  {Currency: "USD"},
@@ -51,7 +51,9 @@ func TestRecordThatCannotTravelIsNotSent(t *testing.T) {
 		"a marshaler that fails": withMetadata(map[string]any{"canary": failing{}}),
 		"a cycle":                withMetadata(cyclic),
 		"a cycle of lists":       withMetadata(map[string]any{"canary": loop}),
-		"a cycle, encoded":       withMetadata(map[string]any{"canary": ring}),
+		"a hidden cycle":         withMetadata(map[string]any{"canary": ring}),
+		"a hidden list":          withMetadata(map[string]any{"canary": linked{value: loop}}),
+		"a hidden map":           withMetadata(map[string]any{"canary": linked{value: own}}),
 		"broken id":              {RefundID: "canary\xff"},
 		"broken currency":        {RefundID: "canary", Currency: "\xc3\x28"},
 		"broken deep string": {RefundID: "canary", PaymentMethodDetails: refunds.PaymentMethodDetails{
@@ -70,9 +72,13 @@ func TestRecordThatCannotTravelIsNotSent(t *testing.T) {
 	}
 }
 
-type encodes []any
+// linked hides from encoding/json that it contains itself.
+type linked struct {
+	next  *linked
+	value any
+}
 
-func (encodes) MarshalJSON() ([]byte, error) { return []byte(`"\ufffd"`), nil }
+func (linked) MarshalJSON() ([]byte, error) { return []byte(`"\ufffd"`), nil }
 
 type failing struct{}
 

@@ -87,6 +87,7 @@ func run(ctx context.Context, args []string) error {
 	changed := flags.String("changed", "", "try only what differs from this commit")
 	only := flags.String("only", "", "try only mutants whose name this `expression` matches")
 	limit := flags.Duration("for", 0, "begin no mutant after this time, and stop those under way soon after; 0: none")
+	own := flags.Bool("own", false, "try with the tests of the mutants' own package alone")
 	verbose := flags.Bool("v", false, "tell of every mutant")
 	workers := flags.Int("workers", runtime.GOMAXPROCS(0), "mutants tried at a time")
 	if err := flags.Parse(args); err != nil {
@@ -100,7 +101,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	t := &tester{root: strings.TrimSpace(string(root)), workers: *workers, only: names, known: survivors(), lenient: *changed != "", verbose: *verbose}
+	t := &tester{root: strings.TrimSpace(string(root)), workers: *workers, only: names, known: survivors(), lenient: *changed != "", verbose: *verbose, own: *own}
 	if *changed != "" {
 		if t.touched, err = changedLines(ctx, t.root, *changed); err != nil {
 			fmt.Printf("there is no commit %s here to compare with: nothing tried\n", *changed)
@@ -199,6 +200,9 @@ func (t *tester) mutants(ctx context.Context, of target) (*source, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if t.own {
+		of.suites = of.suites[:1]
 	}
 	s.target = of
 	s.mutants = slices.DeleteFunc(s.mutants, func(m mutant) bool {

@@ -27,6 +27,7 @@ type tester struct {
 	known   map[string]string
 	lenient bool // what cannot be tried is no failure
 	verbose bool
+	own     bool // without tests of other packages
 }
 
 // A suite is tests that try mutants.
