@@ -43,6 +43,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -97,14 +98,14 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	root, err := output(ctx, "git", "rev-parse", "--show-toplevel")
+	module, err := output(ctx, "go", "env", "GOMOD")
 	if err != nil {
 		return err
 	}
-	t := &tester{root: strings.TrimSpace(string(root)), workers: *workers, only: names, known: survivors(), lenient: *changed != "", verbose: *verbose, own: *own}
+	t := &tester{root: filepath.Dir(strings.TrimSpace(string(module))), workers: *workers, only: names, known: survivors(), lenient: *changed != "", verbose: *verbose, own: *own}
 	if *changed != "" {
 		if t.touched, err = changedLines(ctx, t.root, *changed); err != nil {
-			fmt.Printf("there is no commit %s here to compare with: nothing tried\n", *changed)
+			fmt.Printf("nothing tried: there is no commit %s here to compare with, as in a shallow clone (%v)\n", *changed, err)
 			return nil
 		}
 	}
@@ -213,10 +214,12 @@ func (t *tester) mutants(ctx context.Context, of target) (*source, error) {
 
 // changedLines names the lines, as file:line, that differ from a commit.
 func changedLines(ctx context.Context, root, base string) (map[string]bool, error) {
-	if _, err := output(ctx, "git", "-C", root, "rev-parse", "--quiet", "--verify", base+"^{commit}"); err != nil {
+	// The clone may belong to another user, as in CI.
+	git := []string{"-c", "safe.directory=" + root, "-C", root}
+	if _, err := output(ctx, "git", slices.Concat(git, []string{"rev-parse", "--quiet", "--verify", base + "^{commit}"})...); err != nil {
 		return nil, err
 	}
-	text, err := output(ctx, "git", "-C", root, "diff", "--unified=0", "--no-color", "--no-ext-diff", "--src-prefix=a/", "--dst-prefix=b/", base, "--", "*.go")
+	text, err := output(ctx, "git", slices.Concat(git, []string{"diff", "--unified=0", "--no-color", "--no-ext-diff", "--src-prefix=a/", "--dst-prefix=b/", base, "--", "*.go"})...)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +247,7 @@ func changedLines(ctx context.Context, root, base string) (map[string]bool, erro
 
 func output(ctx context.Context, name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Stderr = os.Stderr
+	cmd.Stderr, cmd.WaitDelay = os.Stderr, time.Second
 	text, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cmd, err)

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // A mutant is one change of the code.
@@ -118,7 +119,7 @@ type listed struct {
 
 func goList(ctx context.Context, root string, args ...string) (all []listed, err error) {
 	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"list"}, args)...)
-	cmd.Dir, cmd.Stderr = root, os.Stderr
+	cmd.Dir, cmd.Stderr, cmd.WaitDelay = root, os.Stderr, time.Second
 	text, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cmd, err)

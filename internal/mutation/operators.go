@@ -125,7 +125,7 @@ func (w *writer) rewrite(n ast.Node) string {
 		if _, calculated := e.(*ast.BinaryExpr); !calculated {
 			return fmt.Sprintf("mutantZero[%s](%d, %s)", typ, w.add("zero", e), w.inside(e))
 		}
-	} else if w.conditions[e] && w.isPlain(e) {
+	} else if w.conditions[e] && w.isPlain(e) && w.info.Types[e].Value == nil {
 		return fmt.Sprintf("mutantNot(%d, %s)", w.add("not", e), w.inside(e))
 	}
 	return w.inside(e)

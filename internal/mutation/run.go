@@ -183,7 +183,7 @@ func (j *judge) measure(ctx context.Context, b *built, name string) (measured, e
 // measureEach runs each test by itself.
 func (j *judge) measureEach(ctx context.Context, b *built) error {
 	cmd := exec.CommandContext(ctx, b.binary, "-test.list", "^(Test|Example|Fuzz)")
-	cmd.Dir = b.dir
+	cmd.Dir, cmd.WaitDelay = b.dir, time.Second
 	list, err := cmd.Output()
 	if err != nil {
 		return fmt.Errorf("%s: %w", cmd, err)
