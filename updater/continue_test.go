@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"os"
 	"slices"
 	"testing"
@@ -145,6 +146,45 @@ func TestNothingToContinueBy(t *testing.T) {
 	}
 	if names := beside(t, path); !slices.Equal(names, []string{"result.csv"}) {
 		t.Errorf("left by a job that is not there: %q", names)
+	}
+}
+
+// TestRestart: a download begins anew only where that may help, and leaves what the next
+// call can go on with.
+func TestRestart(t *testing.T) {
+	cut, gone := updatertest.Fault{Truncate: 500}, updatertest.Fault{Status: 404}
+	wrong := updatertest.Fault{Header: header(digestField([]byte("x"), "sha-256"), "")}
+	for _, test := range []struct {
+		name   string
+		faults []updatertest.Fault
+		before int   // bytes that an earlier call has left
+		next   int64 // bytes that the next call builds upon
+	}{
+		{"not resumable, then gone", []updatertest.Fault{{Truncate: 500, Header: http.Header{"Etag": nil}}, gone}, 0, 0},
+		{"another content than the digest's, then gone", []updatertest.Fault{wrong, gone}, 0, 0},
+		{"another content than the digest's, then cut off", []updatertest.Fault{wrong, cut, gone}, 0, 499},
+		{"what was to be continued is gone, then the job", []updatertest.Fault{{Range: "bytes=5-"}, gone}, 700, 699},
+		{"one byte is left, then gone", []updatertest.Fault{gone}, 1, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			fake, path := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}), target(t)
+			if test.before > 0 {
+				interrupt(t, fake, path, test.before, updater.FileOptions{})
+			}
+			fake.Script(test.faults...)
+			before := len(fake.Requests())
+			_, err := fake.Client(updater.WithRetryWait(0, 0)).DownloadFile(t.Context(), "7", path, updater.FileOptions{})
+			if failed, ok := err.(*updater.Error); !errors.Is(err, updater.ErrNotFound) || !ok || failed.Attempts != len(test.faults) || len(fake.Requests())-before != len(test.faults) {
+				t.Errorf("%v after %d requests", err, len(fake.Requests())-before)
+			}
+			if names := beside(t, path); (len(names) == 1) != (test.next == 0) {
+				t.Errorf("left: %q", names)
+			}
+			if file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil || file.ResumedBytes != test.next {
+				t.Errorf("%+v, %v", show(file), err)
+			}
+		})
 	}
 }
 

@@ -256,19 +256,21 @@ func TestPlanted(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("directory in place of the metadata", func(t *testing.T) {
-		path := target(t)
-		if err := os.MkdirAll(filepath.Join(partialOf(path)+".json", "x"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
-		if _, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err == nil {
-			t.Error("no error")
-		}
-		if names := beside(t, path); !slices.Equal(names, []string{".result.csv.part.json", "result.csv"}) {
-			t.Errorf("in the directory: %q", names)
-		}
-	})
+	for _, metadata := range []string{".json", ".json.new"} {
+		t.Run("directory in place of the metadata, "+metadata, func(t *testing.T) {
+			path := target(t)
+			if err := os.MkdirAll(filepath.Join(partialOf(path)+metadata, "x"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
+			if _, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err == nil {
+				t.Error("no error")
+			}
+			if names := beside(t, path); !slices.Equal(names, []string{".result.csv.part" + metadata, "result.csv"}) {
+				t.Errorf("in the directory: %q", names)
+			}
+		})
+	}
 }
 
 // TestMovedDirectory: a path that leads elsewhere at the end is no success, and the

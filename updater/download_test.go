@@ -207,6 +207,11 @@ func TestUnusualContent(t *testing.T) {
 			}
 		}
 
+		fake.Script(updatertest.Fault{Status: 404, Header: unusual.Header})
+		if _, err := fake.Client().Download(t.Context(), "7"); err == nil || strings.Contains(err.Error(), "accepts it") {
+			t.Errorf("a 404 with %s: %v", test.value, err)
+		}
+
 		fake.Script(cut, unusual, cut, unusual)
 		client := fake.Client(test.accept, updater.WithRetryWait(0, 0))
 		download, err := client.Download(t.Context(), "7")

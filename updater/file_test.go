@@ -89,6 +89,11 @@ func TestDownloadFile(t *testing.T) {
 		}
 		testkit.NoLeak(t, file, "canary")
 	}
+	t.Chdir(t.TempDir()) // a path of a name alone
+	if _, err := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}).Client().DownloadFile(t.Context(), "7", "result.csv", updater.FileOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, "result.csv", sample(1000))
 }
 
 func TestSkipHash(t *testing.T) {

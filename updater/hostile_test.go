@@ -207,7 +207,7 @@ func TestHostileService(t *testing.T) {
 				if test.is != nil && !errors.Is(err, test.is) {
 					t.Errorf("the error of the file is %v", err)
 				}
-			case err != nil || string(got) != whole || file.Size != 20:
+			case err != nil || string(got) != whole || file.Size != 20 || file.Attempts != w.seen():
 				t.Errorf("the file holds %q: %v", got, err)
 			}
 		})

@@ -273,7 +273,7 @@ func (w *writer) binary(n *ast.BinaryExpr) (string, bool) {
 	var b strings.Builder
 	b.WriteString("func() bool { ")
 	for _, swap := range swaps[n.Op] {
-		fmt.Fprintf(&b, "if isMutant(%d) { return %s %s %s }; ", w.add(swap.kind, n), w.original(n.X), swap.to, w.original(n.Y))
+		fmt.Fprintf(&b, "if isMutant(%d) { return (%s) %s (%s) }; ", w.add(swap.kind, n), w.original(n.X), swap.to, w.original(n.Y))
 	}
 	fmt.Fprintf(&b, "return %s %s %s }()", w.rewrite(n.X), n.Op, w.rewrite(n.Y))
 	return b.String(), true

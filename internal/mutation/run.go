@@ -242,7 +242,7 @@ func (j *judge) judge(ctx context.Context, m mutant) (end, error) {
 		if err != nil {
 			return untried, err
 		}
-		for _, tests := range b.parts(m, i == 0) {
+		for _, tests := range b.parts(m, i == 0 && !j.own) {
 			if e := j.with(ctx, b, m, tests); e != survived {
 				return e, nil
 			}
