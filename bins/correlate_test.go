@@ -12,6 +12,9 @@ func TestCorrelate(t *testing.T) {
 	ranged := func(bin, low, high string) Result {
 		return Result{BIN: bin, Data: &Data{Card: &Card{BINMin: low, BINMax: high}}}
 	}
+	echoed := func(token string) Result {
+		return Result{Data: &Data{Card: &Card{PANOrToken: NewIdentifier(token)}}}
+	}
 	tests := []struct {
 		name  string
 		sent  []string
@@ -23,6 +26,9 @@ func TestCorrelate(t *testing.T) {
 		{"one left out", []string{"411111", "422222"}, []Result{{BIN: "422222"}}, []int{-1, 0}},
 		{"nothing", []string{"411111"}, nil, []int{-1}},
 		{"one twice", []string{"411111"}, []Result{{BIN: "411111", Error: "a"}, {BIN: "411111", Error: "b"}}, []int{0}},
+		{"one twice, of which the second holds the card", []string{"411111"}, []Result{{BIN: "411111", Error: "a"}, ranged("411111", "", "")}, []int{1}},
+		{"one token twice, and no other's", []string{"tok_a", "tok_b"}, []Result{echoed("tok_a"), echoed("tok_a")}, []int{0, -1}},
+		{"a range that ends with it, rather than a shorter name", []string{"41111111"}, []Result{{BIN: "4111"}, ranged("411111", "41111110", "41111111")}, []int{1}},
 		{"truncated echo", []string{"4111111111111111", "4222222222222222"}, []Result{{BIN: "422222"}, {BIN: "411111"}}, []int{1, 0}},
 		{"longer echo", []string{"411111"}, []Result{{BIN: "41111100"}}, []int{0}},
 		{"same echo, by position", []string{"4111111111111111", "4111112222222222"}, []Result{{BIN: "411111"}, {BIN: "411111"}}, []int{0, 1}},
@@ -38,7 +44,7 @@ func TestCorrelate(t *testing.T) {
 		{"a token, by position", []string{"tok_a", "tok_b"}, []Result{{BIN: "411111"}, {BIN: "422222"}}, []int{0, 1}},
 		{
 			"a token that is echoed", []string{"tok_a"},
-			[]Result{{BIN: "4"}, {Data: &Data{Card: &Card{PANOrToken: NewIdentifier("tok_a")}}}},
+			[]Result{{BIN: "4"}, echoed("tok_a")},
 			[]int{1},
 		},
 		{
@@ -47,13 +53,23 @@ func TestCorrelate(t *testing.T) {
 			[]int{0, 1, 2},
 		},
 		{"tokens in another order", []string{"tok_a1", "tok_b1"}, []Result{{BIN: "tok_b"}, {BIN: "tok_a"}}, []int{1, 0}},
+		{"a token's card, which names a BIN too", []string{"tok_a", "411111"}, []Result{{BIN: "411111", Data: echoed("tok_a").Data}}, []int{0, -1}},
+		{"a token behind a card of nobody", []string{"tok_a", "tok_b"}, []Result{{Data: &Data{Card: &Card{}}}, echoed("tok_a")}, []int{1, -1}},
+		{"tokens, of which one has a BIN and one a longer name", []string{"tok_a1", "tok_b1"}, []Result{{BIN: "411111"}, {BIN: "tok_b1x"}}, []int{-1, -1}},
+		{"longer echo, one left out", []string{"411111", "422222"}, []Result{{BIN: "41111100"}}, []int{-1, -1}},
+		{"longer echo with the range, one left out", []string{"411111", "422222"}, []Result{ranged("41111100", "41111100", "41111199")}, []int{-1, -1}},
+		{"longer echo, and an error of nobody", []string{"411111", "422222"}, []Result{{BIN: "41111100"}, {Error: "a"}}, []int{-1, -1}},
+		{"plain once another is matched", []string{"41112222", "4111111122"}, []Result{{BIN: "4111"}, {BIN: "41111111"}, {BIN: "5"}}, []int{0, 1}},
+		{"better the other way round", []string{"41111115", "4111112"}, []Result{{BIN: "411111"}, ranged("411111", "41111110", "41111125")}, []int{-1, -1}},
+		{"of another request", []string{"4777777777777777"}, []Result{{BIN: "477777"}}, []int{-1}},
+		{"of another request, but in range", []string{"47777777"}, []Result{ranged("477777", "47777770", "47777777")}, []int{0}},
 		{"another token's", []string{"tok_a1"}, []Result{{BIN: "tok_b"}}, []int{-1}},
 		{"answered for a part of it", []string{"40000"}, []Result{ranged("400000", "40000000", "40000000")}, []int{0}},
 		{"another card's", []string{"411111"}, []Result{{BIN: "555555"}}, []int{-1}},
 		{"out of its range", []string{"4111111111111111"}, []Result{ranged("", "555555", "555555")}, []int{-1}},
 	}
 	for _, tt := range tests {
-		if got := correlate(tt.sent, tt.items, nil); !slices.Equal(got, tt.want) {
+		if got := correlate(tt.sent, tt.items, func(id string) bool { return id == "477777" }); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}

@@ -33,6 +33,7 @@ func TestUnusableAnswers(t *testing.T) {
 		"a byte order mark":          {body: "\ufeff" + `{"cards":[]}`, says: "not an object"},
 		"trailing data":              {body: `{"cards":[]}{"canary":1}`, says: "a syntax error at byte"},
 		"cut off":                    {body: `{"cards":[{"bin":"4111111111111111`, says: "a syntax error at byte"},
+		"cut off in a character":     {body: "{\"cards\":[{\"bin\":\"\u00e9", says: "a syntax error at byte"},
 		"cards is an object":         {body: `{"cards":{"canary":"4111111111111111"}}`, says: "cards has another type"},
 		"an item is a string":        {body: `{"cards":["4111111111111111"]}`},
 		"a string is a number":       {body: item(`"card_brand":4111111111111111`), says: "card_brand has another type"},
@@ -200,6 +201,32 @@ func TestErrorRepeatsNoCard(t *testing.T) {
 	}
 	testkit.NoLeakUnderAnyVerb(t, resp, "canary")
 	testkit.NoLeakUnderAnyVerb(t, *resp, "canary")
+}
+
+// An item of another type fails alone: its name stays, its error tells the member, and
+// nothing of it is taken for data.
+func TestItemOfAnotherType(t *testing.T) {
+	for item, says := range map[string]string{
+		`{"bin":"canary","error":"e","data":{"card":{"card_brand":"X","level2":"Y"}}}`:        "data.card.level2 has another type",
+		`{"data":{"card":{"additional_card_brands":[{},{"ecom_enabled":1}]}},"bin":"canary"}`: "data.card.additional_card_brands.ecom_enabled has another type",
+		`{"bin":"canary","data":[]}`: "data has another type",
+		`{"bin":4111111111111111}`:   "bin has another type",
+		`[]`:                         "it has another type",
+	} {
+		mock := newAnswer(200, `{"cards":[{"bin":"411111","data":{"card":{"networkfees":null}}},`+item+`]}`)
+		resp, err := newClient(t, mock).Lookup(t.Context(), &bins.LookupRequest{Cards: bins.Cards("411111", "canary"), KeepRaw: true})
+		if err != nil || len(resp.Cards) != 2 {
+			t.Fatalf("%s: %v", item, err)
+		}
+		good, bad := resp.Cards[0], resp.Cards[1]
+		if good.Err != nil || good.Data.Card.NetworkFees != nil || string(bad.Raw) != item {
+			t.Errorf("%s: %+v and %s", item, good, bad.Raw)
+		}
+		if !errors.Is(bad.Err, bins.ErrBadResponse) || !strings.Contains(bad.Err.Error(), ": "+says) || bad.Data != nil || bad.Error != "" || (bad.BIN == "canary") != strings.Contains(item, "canary") {
+			t.Errorf("%s: %v, %+v", item, bad.Err, bad)
+		}
+		testkit.NoLeakUnderAnyVerb(t, bad.Err, canaries...)
+	}
 }
 
 // A result prints whether it has an error, and not the service's words.

@@ -18,6 +18,7 @@
 //	go run ./internal/mutation refunds              one package
 //	go run ./internal/mutation -changed HEAD^       what differs from a commit
 //	go run ./internal/mutation -only bulkRun.send   those whose name this matches
+//	go run ./internal/mutation -own …               with the tests of its own package alone
 //	go run ./internal/mutation -for 3m …            no longer than that: a sample
 //
 // A mutant is tried by those tests of its package that reach it, with -short, and then
@@ -63,8 +64,8 @@ type target struct {
 var targets = []target{
 	{"refunds", nil, []suite{{"refunds", nil}, {"internal/conformance/matrix", nil}, {"internal/faults", faults("submits")}, {"internal/faults", faults("submitAll")}}},
 	{"updater", []string{"resume.go", "partial*.go", "file_run.go", "metadata.go"}, []suite{{"updater", nil}, {"internal/faults", faults("downloads")}, {"internal/faults", faults("files")}}},
-	{"bins", []string{"correlate*.go", "identifier*.go", "decode*.go"}, []suite{{"bins", nil}, {"internal/faults", faults("bulk")}, {"internal/faults", faults("loads")}}},
-	{"internal/transport", nil, []suite{{"internal/transport", nil}, {"internal/conformance/matrix", nil}, {"refunds", nil}, {"bins", nil}, {"updater", nil}, {"internal/faults", faults("")}}},
+	{"bins", []string{"correlate*.go", "identifier*.go", "decode*.go"}, []suite{{"bins", nil}, {"internal/drift", nil}, {"internal/faults", faults("bulk")}, {"internal/faults", faults("loads")}}},
+	{"internal/transport", nil, []suite{{"internal/transport", nil}, {"internal/conformance/matrix", nil}, {"internal/drift", nil}, {"internal/conformance/origin", nil}, {"refunds", nil}, {"bins", nil}, {"updater", nil}, {"internal/faults", faults("")}}},
 }
 
 // faults are schedules of one workload, always the same.
@@ -105,7 +106,7 @@ func run(ctx context.Context, args []string) error {
 	t := &tester{root: filepath.Dir(strings.TrimSpace(string(module))), workers: *workers, only: names, known: survivors(), lenient: *changed != "", verbose: *verbose, own: *own}
 	if *changed != "" {
 		if t.touched, err = changedLines(ctx, t.root, *changed); err != nil {
-			fmt.Printf("nothing tried: there is no commit %s here to compare with, as in a shallow clone (%v)\n", *changed, err)
+			fmt.Printf("nothing tried: there is no commit %s here to compare with, as in a shallow clone\n", *changed)
 			return nil
 		}
 	}
