@@ -21,7 +21,7 @@
 //	   your code
 //	       │ typed request
 //	┌──────▼───────┐
-//	│   validate   │ refuse what cannot be sent as it is: nothing is sent
+//	│   validate   │ an unusable argument ends the call: nothing is sent
 //	│ encode, once │
 //	└──────┬───────┘
 //	┌──────▼──────────────────────────────────────────────┐
