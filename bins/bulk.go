@@ -144,7 +144,7 @@ const (
 // It sends 50 cards in a request, and keeps up to [BulkOptions.Concurrency] requests in
 // flight within the client's rate limit. It reads input only as fast as results are
 // taken, and holds at most 32,768 inputs. It sends an identifier again only after it has
-// left the held inputs and what is remembered: the last 4 MiB of responses or, if more
+// left the held inputs and what is remembered: the last 2 MiB of responses or, if more
 // than one input in 16 repeats or Memory, Cache or Ranges is set, as many results as
 // Memory has room for. If one identifier begins with another, such as 40000201 and
 // 400002, the two go into different requests, so that neither gets the other's item.
