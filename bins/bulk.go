@@ -145,7 +145,7 @@ const (
 // taken, and holds at most 32,768 inputs.
 //
 // A repeated identifier is not sent again while the lookup remembers its result. It
-// remembers those of the inputs that it holds and the last 4 MiB of responses. If Memory,
+// remembers those of the inputs that it holds and the last 2 MiB of responses. If Memory,
 // Cache or Ranges is set, or if more than one input in 16 repeats, it remembers as many
 // results as Memory has room for.
 //

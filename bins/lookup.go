@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/carddata/carddata-go/internal/mask"
@@ -234,43 +233,20 @@ func (r *LookupRequest) encode() ([]byte, error) {
 	case len(r.Cards) > MaxCards:
 		return nil, transport.Invalid("%d cards given, 1 to %d allowed: LookupAll takes any number", len(r.Cards), MaxCards)
 	}
-	for i, card := range r.Cards {
+	type card struct {
+		Card string `json:"card,omitempty"`
+	}
+	cards := make([]card, len(r.Cards))
+	for i := range r.Cards {
+		cards[i].Card = r.Cards[i].Card.Reveal()
 		// Encoding would replace the bytes, and look up another card.
-		if !utf8.ValidString(card.Card.Reveal()) {
+		if !utf8.ValidString(cards[i].Card) {
 			return nil, transport.Invalid("card %d of %d is not valid UTF-8", i+1, len(r.Cards))
 		}
 	}
-	return r.append(make([]byte, 0, 64+32*len(r.Cards))), nil
-}
-
-// append writes what encoding/json would, at a tenth of the time.
-func (r *LookupRequest) append(b []byte) []byte {
-	b = append(b, `{"cards":[`...)
-	for i, card := range r.Cards {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		if card.Card.IsZero() {
-			b = append(b, "{}"...)
-			continue
-		}
-		b = append(appendText(append(b, `{"card":`...), card.Card.Reveal()), '}')
-	}
-	b = append(b, ']')
-	if r.Enhanced != nil {
-		b = strconv.AppendBool(append(b, `,"enhanced":`...), *r.Enhanced)
-	}
-	return append(b, '}')
-}
-
-// appendText appends valid UTF-8 as a JSON string.
-func appendText(b []byte, text string) []byte {
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c < ' ', c >= utf8.RuneSelf, c == '"', c == '\\', c == '<', c == '>', c == '&':
-			quoted, _ := json.Marshal(text) // a string has no way to fail
-			return append(b, quoted...)
-		}
-	}
-	return append(append(append(b, '"'), text...), '"')
+	// As the request itself would be, without a call of MarshalJSON for each card.
+	return json.Marshal(struct {
+		Cards    []card `json:"cards"`
+		Enhanced *bool  `json:"enhanced,omitempty"`
+	}{cards, r.Enhanced})
 }

@@ -32,6 +32,8 @@
 //	go test ./internal/faults -run '^TestSchedules$' -schedules 1 -seed 7 -v   one of them, with what happened
 //	go test ./internal/faults -run '^TestDefects$' -defects -timeout 60m -v    that defects are caught
 //
+// Without -seed a run has the same schedules as the one before; -seed 0 looks for others.
+//
 // # Replay
 //
 // What happens to an attempt, a dial or a request for a token is drawn by its name: the
