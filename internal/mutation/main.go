@@ -208,7 +208,8 @@ func (t *tester) mutants(ctx context.Context, of target) (*source, error) {
 	}
 	s.target = of
 	s.mutants = slices.DeleteFunc(s.mutants, func(m mutant) bool {
-		return t.touched != nil && !t.touched[fmt.Sprint(m.file, ":", m.line)] || t.only != nil && !t.only.MatchString(m.name)
+		_, listed := t.known[m.name]
+		return t.lenient && listed || t.touched != nil && !t.touched[fmt.Sprint(m.file, ":", m.line)] || t.only != nil && !t.only.MatchString(m.name)
 	})
 	return s, nil
 }
