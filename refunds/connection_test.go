@@ -104,6 +104,9 @@ func TestErrorObjectIsNoAcceptance(t *testing.T) {
 			t.Errorf("%d: %v, %d requests, %v", status, err, len(mock.Requests()), o.Outcome)
 		}
 	}
+	if _, receipt, err := submit(t, record(), testkit.Broken(200, `{"error":{"code":"upst`, io.ErrUnexpectedEOF)); receipt != nil || !errors.Is(err, refunds.ErrOutcomeUnknown) {
+		t.Errorf("one that is cut off: %v, %v", receipt, err)
+	}
 	if _, receipt, err := submit(t, record(), testkit.Answer(200, `{"refund_id":"r","error":{"code":"x"}}`)); receipt == nil {
 		t.Errorf("a receipt of unknown form with a member named error: %v", err)
 	}

@@ -262,6 +262,9 @@ func (j *judge) judge(ctx context.Context, m mutant) (end, error) {
 	return result, nil
 }
 
+// elsewhere is for how long the tests of another package try a mutant, the quickest first.
+const elsewhere = 4 * time.Second
+
 // parts are the tests that reach a mutant: the quick ones first. Where a mutant survives
 // those of its own package, all are tried, as a goroutine may reach it one time only.
 func (b *built) parts(m mutant, own bool) (parts []measured) {
@@ -275,6 +278,9 @@ func (b *built) parts(m mutant, own bool) (parts []measured) {
 	reaching := slices.DeleteFunc(slices.Clone(b.tests), func(t measured) bool { return !t.reaches[m.id] })
 	slices.SortFunc(reaching, func(a, b measured) int { return cmp.Compare(a.takes, b.takes) })
 	for i, t := range reaching {
+		if !own && quick.takes+slow.takes > elsewhere {
+			break
+		}
 		part := &quick
 		if i > len(reaching)/2 {
 			part = &slow
