@@ -19,7 +19,7 @@ import (
 // here too, for the transport below a wrapper, which meets it alone.
 type attempt struct {
 	Result  // what a call that ends with this attempt returns, as far as it is known
-	verdict verdict
+	verdict *verdict
 	err     error         // the cause, where the verdict needs one
 	sent    bool          // handed to the network
 	queued  time.Duration // until then, for the limiter, a cooldown and a token
@@ -83,7 +83,7 @@ var harmless = map[string]bool{
 // its attempt, and another host gets what is meant for it alone.
 func (inv *invocation) prepare(req *http.Request, a *attempt) (http.Header, error) {
 	ctx := req.Context()
-	stop := func(v verdict, err error) error {
+	stop := func(v *verdict, err error) error {
 		a.verdict, a.err = v, err
 		if ctx.Err() != nil {
 			a.verdict = callerEnded

@@ -93,11 +93,11 @@ type invocation struct {
 	// Of the attempts so far, for shouldRetry and for the next one.
 	attempts    int // handed to the network
 	retries     int
-	retried     [verdicts]uint8 // how often after each verdict
-	credit      int             // what a success gives the retry budget
-	wait        time.Duration   // before the next attempt
-	retryDue    bool            // another attempt was due, and has not been sent
-	budgetSpent bool            // which kept the call from another attempt
+	retried     map[*verdict]int // how often after each verdict
+	credit      int              // what a success gives the retry budget
+	wait        time.Duration    // before the next attempt
+	retryDue    bool             // another attempt was due, and has not been sent
+	budgetSpent bool             // which kept the call from another attempt
 
 	freshToken string   // the token that replaces a refused one
 	current    *attempt // the last that counts
@@ -136,7 +136,7 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) (res Result)
 	}
 	inv := &invocation{
 		client: c, call: call, settings: settings, began: time.Now(), timeout: cmp.Or(timeout, forever), credit: earnedByCall,
-		log: callLog{ctx, settings.Logger, c.service.Name, call},
+		retried: map[*verdict]int{}, log: callLog{ctx, settings.Logger, c.service.Name, call},
 	}
 	call.Drift.Listening = inv.log.enabled(slog.LevelWarn)
 	// go-retryablehttp keeps the body, and rewinds it for each attempt.
@@ -283,21 +283,18 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 	return true, nil
 }
 
-// mayRetry asks the policy. A write whose outcome is unknown is never repeated,
-// however often the policy would allow it, unless the caller has vouched that a
-// second one does no harm; then it is repeated as a read is.
+// mayRetry asks the policy how often, and for a write its outcome whether at all: one
+// whose outcome is unknown is never repeated, however often the policy would allow it,
+// unless the caller has vouched that a second one does no harm.
 //
 // Three numbers bound the retries: of the call as a whole, of this verdict within the
 // call, and, in the retry budget, of all calls of the client.
 func (inv *invocation) mayRetry(a *attempt) bool {
-	allowed, unknown := uint8(0), a.outcome() == OutcomeUnknown
-	switch {
-	case !inv.call.Write, unknown && inv.settings.RepeatUnknown:
-		allowed = policy[a.verdict].reads
-	case !unknown:
-		allowed = policy[a.verdict].writes
+	switch outcome := a.outcome(); {
+	case !inv.call.Write, outcome == OutcomeNotSent, outcome == OutcomeRejected, outcome == OutcomeUnknown && inv.settings.RepeatUnknown:
+		return inv.retries < inv.settings.MaxRetries && inv.retried[a.verdict] < a.verdict.retries
 	}
-	return inv.retries < inv.settings.MaxRetries && inv.retried[a.verdict] < allowed
+	return false
 }
 
 // refreshToken asks for another token. There is no point in sending the one that

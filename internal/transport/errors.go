@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -97,14 +98,14 @@ type attemptError struct {
 // What follows from an attempt follows from its verdict, and not from the error's text
 // or type, which packages wrap in their own.
 type attemptFacts struct {
-	verdict  verdict
+	verdict  *verdict // nil: unknown
 	outcome  Outcome
 	response Response
 	cause    error // of the network or of the caller's own code
 }
 
 // facts are those of the attempt that f is about. If f was made by hand, they follow
-// from its status, or else are unknown, which is the number of verdicts.
+// from its status, or else are unknown.
 func (f *Failure) facts() attemptFacts {
 	if e, ok := errors.AsType[*attemptError](f.Err); ok {
 		return e.about()
@@ -112,9 +113,9 @@ func (f *Failure) facts() attemptFacts {
 	// A stream that failed after a 200 did not fail for its status, and of a Failure that a
 	// fake made by hand there is nothing else to go by.
 	if v := statusVerdict(f.StatusCode); f.StatusCode != 0 && v != success {
-		return attemptFacts{verdict: v, outcome: policy[v].outcome}
+		return attemptFacts{verdict: v, outcome: v.outcome}
 	}
-	return attemptFacts{verdict: verdicts}
+	return attemptFacts{}
 }
 
 // Response is zero if there was none, or if the Failure was made by hand.
@@ -146,10 +147,10 @@ func (f *Failure) Condition() string { return conditionOf(Unwrap(f)).name }
 // added, and what ended on this side, is as its condition says.
 func (f *Failure) Retryable() bool {
 	c, v := conditionOf(Unwrap(f)), f.facts().verdict
-	if v == verdicts || v <= callerEnded || policy[v].condition != c {
+	if v == nil || v == limiterRefused || v == credentialFailed || v.condition != c {
 		return c.retryable
 	}
-	return policy[v].reads > 0 && v != unauthorized // which is repeated with another token alone
+	return v.retries > 0 && v != unauthorized // which is repeated with another token alone
 }
 
 func newAttemptError(err error, about attemptFacts) error {
@@ -181,8 +182,10 @@ func (e *safeError) Unwrap() []error { return e.causes() }
 
 // NewError is an error in words that are safe to print, for conditions and causes
 // whose own texts are not. A condition comes first, and the error that an operating
-// system, a library or the caller made comes last: Condition and Cause rest on it.
+// system, a library or the caller made comes last: Condition and Cause rest on it. A nil
+// is left out.
 func NewError(msg string, causes ...error) error {
+	causes = slices.DeleteFunc(causes, func(cause error) bool { return cause == nil })
 	return &safeError{msg, func() []error { return causes }}
 }
 
@@ -195,8 +198,7 @@ func Invalid(format string, args ...any) error {
 // reason is why the attempt failed, in safe words and with the errors behind
 // them.
 func (a *attempt) reason() error {
-	rule, cause := policy[a.verdict], a.err
-	msg, causes := rule.msg, []error{}
+	msg, cause := a.verdict.msg, a.err
 	switch {
 	case a.verdict == attemptTimedOut:
 		// A transport that knows nothing of causes reports the end of an attempt as a
@@ -212,13 +214,7 @@ func (a *attempt) reason() error {
 	} else if errno, ok := errors.AsType[syscall.Errno](cause); ok {
 		msg += ": " + errno.Error()
 	}
-	if rule.condition != nil {
-		causes = append(causes, rule.condition)
-	}
-	if cause != nil {
-		causes = append(causes, cause)
-	}
-	return NewError(msg, causes...)
+	return NewError(msg, a.verdict.condition, cause)
 }
 
 // Ended is the error of a call whose context ended while it waited for something
@@ -267,7 +263,7 @@ func (c endCause) As(target any) bool {
 // still matches by its status.
 func Unwrap(f *Failure) error {
 	if f.Err == nil && f.StatusCode != 0 {
-		return policy[statusVerdict(f.StatusCode)].condition
+		return statusVerdict(f.StatusCode).condition
 	}
 	return f.Err
 }
@@ -347,7 +343,7 @@ func ErrorInPlaceOf(member string, body []byte) bool {
 // Malformed says where a body stopped being the documented JSON. The error of
 // encoding/json is not kept, as it quotes the body.
 func Malformed(err error) error {
-	msg := policy[malformedResponse].msg
+	msg := malformedResponse.msg
 	var syntax *json.SyntaxError
 	var mismatch *json.UnmarshalTypeError
 	switch {
@@ -361,5 +357,5 @@ func Malformed(err error) error {
 
 // Unusable says in safe words why a body is not the documented one.
 func Unusable(msg string) error {
-	return NewError(policy[malformedResponse].msg + ": " + msg)
+	return NewError(malformedResponse.msg + ": " + msg)
 }

@@ -75,7 +75,7 @@ func (l callLog) done(r *Result, a *attempt, took time.Duration) {
 // metrics, and absent after a success. The request id is the one by which the service's
 // operator finds the request.
 func (a *attempt) ending(count string, n int, failed bool) []slog.Attr {
-	attrs := []slog.Attr{slog.Int(count, n), slog.Int("status", a.StatusCode), slog.String("result", policy[a.verdict].msg)}
+	attrs := []slog.Attr{slog.Int(count, n), slog.Int("status", a.StatusCode), slog.String("result", a.verdict.msg)}
 	if failed {
 		attrs = append(attrs, slog.String("condition", conditionOf(a.reason()).name))
 	}
@@ -94,7 +94,7 @@ func (l callLog) resume(wait time.Duration) {
 func (l callLog) streamed(bytes int64, took time.Duration, end error) {
 	level, result := slog.LevelInfo, end.Error()
 	if end == io.EOF {
-		level, result = slog.LevelDebug, policy[success].msg
+		level, result = slog.LevelDebug, success.msg
 	}
 	l.event(level, "content", func() []slog.Attr {
 		attrs := []slog.Attr{slog.Int64("bytes", bytes), slog.Duration("duration", took), slog.String("result", result)}

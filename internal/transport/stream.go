@@ -43,7 +43,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	switch {
 	case limit > 0 && s.offset+s.read > limit:
 		n = int(max(0, int64(n)-(s.offset+s.read-limit)))
-		s.end(NewError(policy[responseTooLarge].msg, ErrResponseTooLarge))
+		s.end(NewError(responseTooLarge.msg, ErrResponseTooLarge))
 	case err == io.EOF: // of a whole body, as net/http counts it; see Result.Framed
 		s.end(io.EOF)
 	case err != nil:
@@ -103,7 +103,7 @@ func (s *stream) explain(err error) error {
 
 // CutOff is the error of a stream that ended before its content.
 func CutOff(cause error) error {
-	return newAttemptError(NewError(policy[truncatedResponse].msg, ErrBadResponse, cause), attemptFacts{verdict: truncatedResponse})
+	return newAttemptError(NewError(truncatedResponse.msg, ErrBadResponse, cause), attemptFacts{verdict: truncatedResponse})
 }
 
 // Close ends the request if it is still running, from any goroutine. Reading

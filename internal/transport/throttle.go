@@ -113,7 +113,7 @@ func limiterRefusal(ctx context.Context, l Limiter, err error) error {
 	if r, ok := l.(*rate.Limiter); ok && r.Burst() > 0 && !errors.Is(err, context.DeadlineExceeded) {
 		causes = append(causes, context.DeadlineExceeded)
 	}
-	return NewError(policy[limiterRefused].msg, causes...)
+	return NewError(limiterRefused.msg, causes...)
 }
 
 // adapt tells an adaptive limiter what became of a request. A failure of the service

@@ -113,23 +113,6 @@ func Element(typeName, field, text string) Edit {
 	}}
 }
 
-// Entry changes a field of one row of a table. The rows are structs of the type.
-func Entry(row, typeName, field, text string) Edit {
-	return Edit{what: "entry " + row + "." + field, text: text, find: func(p *Package, in ast.Node) (found []ast.Node) {
-		ast.Inspect(in, func(n ast.Node) bool {
-			if pair, ok := n.(*ast.KeyValueExpr); ok && isMention(pair.Key, row) {
-				if literal, ok := pair.Value.(*ast.CompositeLit); ok {
-					if at := p.fieldOf(literal, typeName, field); at != nil {
-						found = append(found, at)
-					}
-				}
-			}
-			return true
-		})
-		return found
-	}}
-}
-
 // Everywhere allows an edit to be made in several places of the function.
 func Everywhere(e Edit) Edit { e.every = true; return e }
 
