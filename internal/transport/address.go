@@ -42,13 +42,9 @@ func parseBase(base, route string, insecure bool) (string, error) {
 		return "", Invalid("the base URL holds a fragment")
 	case u.Scheme == "http" && !insecure && !isLoopback(u.Hostname()):
 		return "", Invalid("the base URL is not https; WithInsecureHTTP allows http beyond this machine")
-	}
-	for element := range strings.SplitSeq(u.Path, "/") {
-		if element == "." || element == ".." {
-			return "", Invalid("the base URL holds a dot segment")
-		}
-	}
-	if endsIn(u.Path, route) {
+	case holdsDotSegment(u.Path):
+		return "", Invalid("the base URL holds a dot segment")
+	case endsIn(u.Path, route):
 		return "", Invalid("the base URL ends in the path of the endpoint, which the client adds: leave %s off", route)
 	}
 	return u.Scheme + "://" + u.Host + strings.TrimRight(u.EscapedPath(), "/"), nil
@@ -57,16 +53,15 @@ func parseBase(base, route string, insecure bool) (string, error) {
 // endsIn compares the last segments, of which those in braces match anything.
 func endsIn(path, route string) bool {
 	have, want := strings.Split(strings.Trim(path, "/"), "/"), strings.Split(strings.Trim(route, "/"), "/")
-	if route == "" || len(have) < len(want) {
-		return false
-	}
-	have = have[len(have)-len(want):]
-	for i, segment := range want {
-		if segment != have[i] && !strings.HasPrefix(segment, "{") {
-			return false
-		}
-	}
-	return true
+	return route != "" && len(have) >= len(want) && slices.EqualFunc(have[len(have)-len(want):], want, func(segment, pattern string) bool {
+		return segment == pattern || strings.HasPrefix(pattern, "{")
+	})
+}
+
+// holdsDotSegment takes a backslash for a slash, as some gateways do.
+func holdsDotSegment(path string) bool {
+	segments := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
+	return slices.Contains(segments, ".") || slices.Contains(segments, "..")
 }
 
 func isLoopback(host string) bool {
@@ -86,13 +81,10 @@ func Segment(name, value string) (string, error) {
 		return "", Invalid("the %s is not valid UTF-8", name)
 	case strings.ContainsFunc(value, unicode.IsControl):
 		return "", Invalid("the %s holds a control character", name)
-	}
-	// A slash travels as %2F, but a gateway that decodes it must not find a way up: the
-	// path it would find is another account's.
-	for element := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == '/' || r == '\\' }) {
-		if element == "." || element == ".." {
-			return "", Invalid("the %s holds a dot segment", name)
-		}
+	case holdsDotSegment(value):
+		// A slash travels as %2F, but a gateway that decodes it must not find a way up: the
+		// path it would find is another account's.
+		return "", Invalid("the %s holds a dot segment", name)
 	}
 	return url.PathEscape(value), nil
 }

@@ -151,7 +151,7 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) (res Result)
 	// A stream that broke is resumed by a call of its own, which has no attempt before
 	// it. What would have been a retry waits as one.
 	if call.Resume > 0 {
-		wait := settings.backoff(ctx, call.Resume-1, false) // the first resume is the first retry
+		wait := settings.backoff(ctx, call.Resume-1, false, 0) // the first resume is the first retry
 		inv.log.resume(wait)
 		if err := Sleep(ctx, wait); err != nil {
 			return refused(call, endedBy(ctx, err, nil))
@@ -243,25 +243,21 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 		inv.retryDue = true
 		return false, nil
 	}
-	backoff := inv.settings.backoff(ctx, inv.retries, a.verdict == rateLimited)
-	inv.wait = inv.settings.honorRetryAfter(ctx, backoff, retryAfter)
+	cost := costRetry
+	inv.wait = inv.settings.backoff(ctx, inv.retries, a.verdict == rateLimited, retryAfter)
 	if a.verdict == unauthorized {
 		if !inv.refreshToken(ctx, a) {
 			return false, nil
 		}
-		inv.wait = 0 // the service is well, and was only shown the wrong token
+		inv.wait, cost = 0, costFreshAuth // the service is well, and was only shown the wrong token
 	}
 	// A wait that the deadline would cut short is not begun: the caller gets the
 	// response at once, instead of a timeout later.
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= inv.wait {
 		return false, nil
 	}
-	cost := costRetry
-	switch a.verdict {
-	case attemptTimedOut:
+	if a.verdict == attemptTimedOut {
 		cost = costTimeout
-	case unauthorized:
-		cost = costFreshAuth
 	}
 	// Whose retry is refused here learns so from its error and the log: without that, a
 	// call that ends after its first attempt would look like a setting gone wrong.
@@ -301,7 +297,7 @@ func (inv *invocation) mayRetry(a *attempt) bool {
 // was just refused.
 func (inv *invocation) refreshToken(ctx context.Context, a *attempt) bool {
 	credential := inv.settings.credential
-	if credential == nil || credential.fixed || a.away {
+	if credential == nil || a.away {
 		return false
 	}
 	token, err := credential.token(ctx, a.token)
@@ -359,11 +355,8 @@ func (inv *invocation) failure(ctx context.Context, a *attempt, outcome Outcome)
 		Attempts:   inv.attempts,
 		Err:        a.reason(),
 	}
-	response := Response{Header: a.Header, Body: a.Body}
-	if len(response.Body) > maxErrorBody {
-		// The error may live long; it must not keep a whole response alive.
-		response.Body = bytes.Clone(response.Body[:maxErrorBody])
-	}
+	// The error may live long; it must not keep a whole response alive.
+	response := Response{Header: a.Header, Body: bytes.Clone(a.Body[:min(len(a.Body), maxErrorBody)])}
 	// No response asked for a wait here, but an earlier one may have, of all calls.
 	if a.verdict == limiterRefused {
 		f.RetryAfter = inv.client.throttle.remaining()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -307,8 +308,7 @@ func Describe(pkg string, f *Failure) string {
 // value would print them.
 func Format(state fmt.State, verb rune, text string) {
 	if verb == 'q' {
-		fmt.Fprintf(state, "%q", text)
-		return
+		text = strconv.Quote(text)
 	}
 	fmt.Fprint(state, text)
 }
@@ -344,12 +344,9 @@ func ErrorInPlaceOf(member string, body []byte) bool {
 // encoding/json is not kept, as it quotes the body.
 func Malformed(err error) error {
 	msg := malformedResponse.msg
-	var syntax *json.SyntaxError
-	var mismatch *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		msg += fmt.Sprintf(": a syntax error at byte %d", syntax.Offset)
-	case errors.As(err, &mismatch) && mismatch.Field != "":
+	} else if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && mismatch.Field != "" {
 		msg += fmt.Sprintf(": %s has another type", mismatch.Field)
 	}
 	return NewError(msg)

@@ -369,13 +369,9 @@ func object(raw json.RawMessage) (members map[string]json.RawMessage) {
 }
 
 // text reads a string, and keeps a number or anything else as it was written.
-func text(raw json.RawMessage) string {
-	if len(raw) == 0 || string(raw) == "null" {
-		return ""
+func text(raw json.RawMessage) (s string) {
+	if json.Unmarshal(raw, &s) != nil { // it does not refuse null
+		return string(raw)
 	}
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
-	}
-	return string(raw)
+	return s
 }

@@ -185,7 +185,10 @@ func parseRetryAfter(h http.Header) time.Duration {
 // backoff is full jitter: anything from zero to a bound that doubles with each
 // of the n retries before. The lower end is zero on purpose. Jitter around a
 // fixed wait keeps the callers of an outage in waves, and this does not.
-func (s *Settings) backoff(ctx context.Context, n int, limited bool) time.Duration {
+//
+// A wait that the service asked for lengthens it to somewhat beyond that, so that calls
+// which were refused together do not come back together.
+func (s *Settings) backoff(ctx context.Context, n int, limited bool, retryAfter time.Duration) (wait time.Duration) {
 	base, limit := s.WaitBase, s.WaitMax
 	if limited && base > 0 {
 		base = max(base, min(throttleBase, limit))
@@ -194,19 +197,13 @@ func (s *Settings) backoff(ctx context.Context, n int, limited bool) time.Durati
 	if grown := math.Ldexp(float64(base), n); grown < float64(limit) { // a shift would overflow
 		bound = time.Duration(grown)
 	}
-	if bound == 0 {
-		return 0
+	if bound > 0 {
+		wait = s.jitter(ctx, bound)
 	}
-	return s.jitter(ctx, bound)
-}
-
-// honorRetryAfter lengthens a wait to what the service asked for, and somewhat
-// beyond, so that calls which were refused together do not come back together.
-func (s *Settings) honorRetryAfter(ctx context.Context, wait, retryAfter time.Duration) time.Duration {
-	if retryAfter == 0 {
-		return wait
+	if retryAfter > 0 {
+		wait = max(wait, retryAfter+s.jitter(ctx, min(time.Second, retryAfter/10)+1))
 	}
-	return max(wait, retryAfter+s.jitter(ctx, min(time.Second, retryAfter/10)+1))
+	return wait
 }
 
 // jitter is the random part of every wait: at least 0, and less than below, which
