@@ -25,29 +25,20 @@ const maxSegment = 1024
 // credential to whichever host it is. Without TLS anybody on the way reads cards.
 func parseBase(base, route string, insecure bool) (string, error) {
 	u, err := url.Parse(base)
-	switch {
-	case base == "":
-		return "", Invalid("the base URL is empty")
-	case err != nil:
+	if err != nil {
 		return "", Invalid("the base URL cannot be parsed")
-	case u.Scheme != "https" && u.Scheme != "http":
-		return "", Invalid("the base URL must begin with https://")
-	case u.Opaque != "" || u.Hostname() == "":
-		return "", Invalid("the base URL names no host")
-	case u.User != nil:
-		return "", Invalid("the base URL holds user information; pass credentials as options")
-	case u.RawQuery != "" || u.ForceQuery:
-		return "", Invalid("the base URL holds a query")
-	case strings.Contains(base, "#"):
-		return "", Invalid("the base URL holds a fragment")
-	case u.Scheme == "http" && !insecure && !isLoopback(u.Hostname()):
-		return "", Invalid("the base URL is not https; WithInsecureHTTP allows http beyond this machine")
-	case holdsDotSegment(u.Path):
-		return "", Invalid("the base URL holds a dot segment")
-	case endsIn(u.Path, route):
-		return "", Invalid("the base URL ends in the path of the endpoint, which the client adds: leave %s off", route)
 	}
-	return u.Scheme + "://" + u.Host + strings.TrimRight(u.EscapedPath(), "/"), nil
+	return u.Scheme + "://" + u.Host + strings.TrimRight(u.EscapedPath(), "/"), cmp.Or(
+		require(base != "", "the base URL is empty"),
+		require(u.Scheme == "https" || u.Scheme == "http", "the base URL must begin with https://"),
+		require(u.Opaque == "" && u.Hostname() != "", "the base URL names no host"),
+		require(u.User == nil, "the base URL holds user information; pass credentials as options"),
+		require(u.RawQuery == "" && !u.ForceQuery, "the base URL holds a query"),
+		require(!strings.Contains(base, "#"), "the base URL holds a fragment"),
+		require(u.Scheme == "https" || insecure || isLoopback(u.Hostname()), "the base URL is not https; WithInsecureHTTP allows http beyond this machine"),
+		require(!holdsDotSegment(u.Path), "the base URL holds a dot segment"),
+		require(!endsIn(u.Path, route), "the base URL ends in the path of the endpoint, which the client adds: leave %s off", route),
+	)
 }
 
 // endsIn compares the last segments, of which those in braces match anything.
@@ -72,19 +63,17 @@ func isLoopback(host string) bool {
 // Segment escapes a path parameter so that it travels as exactly one segment,
 // or refuses what cannot travel as one. name is how the error calls it.
 func Segment(name, value string) (string, error) {
-	switch {
-	case value == "":
-		return "", Invalid("the %s is empty", name)
-	case len(value) > maxSegment:
-		return "", Invalid("the %s is longer than %d bytes", name, maxSegment)
-	case !utf8.ValidString(value):
-		return "", Invalid("the %s is not valid UTF-8", name)
-	case strings.ContainsFunc(value, unicode.IsControl):
-		return "", Invalid("the %s holds a control character", name)
-	case holdsDotSegment(value):
+	refusal := cmp.Or(
+		require(value != "", "is empty"),
+		require(len(value) <= maxSegment, "is longer than %d bytes", maxSegment),
+		require(utf8.ValidString(value), "is not valid UTF-8"),
+		require(!strings.ContainsFunc(value, unicode.IsControl), "holds a control character"),
 		// A slash travels as %2F, but a gateway that decodes it must not find a way up: the
 		// path it would find is another account's.
-		return "", Invalid("the %s holds a dot segment", name)
+		require(!holdsDotSegment(value), "holds a dot segment"),
+	)
+	if refusal != nil {
+		return "", Invalid("the %s %v", name, refusal)
 	}
 	return url.PathEscape(value), nil
 }

@@ -129,14 +129,13 @@ func (f *Failure) Outcome() Outcome { return f.facts().outcome }
 // made it: a transport, a token source, a limiter. Its text may hold anything.
 func (f *Failure) Cause() error {
 	cause := f.facts().cause
-	for safe, ok := cause.(*safeError); ok; safe, ok = cause.(*safeError) {
-		causes := safe.causes()
-		if len(causes) == 0 {
-			break
+	for {
+		safe, ok := cause.(*safeError)
+		if !ok || len(safe.causes()) == 0 {
+			return cause
 		}
-		cause = causes[len(causes)-1] // conditions come first
+		cause = safe.causes()[len(safe.causes())-1] // conditions come first
 	}
-	return cause
 }
 
 // Condition names what went wrong, or is "other".
@@ -220,12 +219,12 @@ func (a *attempt) reason() error {
 
 // Ended is the error of a call whose context ended while it waited for something
 // other than an attempt.
-func Ended(ctx context.Context) error { return endedBy(ctx, ctx.Err(), nil) }
+func Ended(ctx context.Context) error { return endedBy(ctx, nil) }
 
 // endedBy says that the caller's context ended the call, and keeps what the
 // last attempt had come to.
-func endedBy(ctx context.Context, ended, last error) error {
-	msg := "the deadline passed"
+func endedBy(ctx context.Context, last error) error {
+	ended, msg := ctx.Err(), "the deadline passed"
 	if errors.Is(ended, context.Canceled) {
 		msg = "canceled by the caller"
 	}
@@ -278,11 +277,10 @@ func Describe(pkg string, f *Failure) string {
 	if f.Operation != "" {
 		fmt.Fprintf(&b, ": %s", f.Operation)
 	}
-	var known *safeError
-	switch err := Unwrap(f); {
-	case errors.As(err, &known):
+	err := Unwrap(f)
+	if known, ok := errors.AsType[*safeError](err); ok {
 		fmt.Fprintf(&b, ": %s", known.msg)
-	case err != nil && f.StatusCode == 0:
+	} else if err != nil && f.StatusCode == 0 {
 		b.WriteString(": failed")
 	}
 	var facts []string

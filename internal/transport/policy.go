@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"compress/gzip"
 	"context"
@@ -31,11 +32,8 @@ const (
 
 // String is exposed as the method of refunds.Outcome.
 func (o Outcome) String() string {
-	names := [...]string{"unknown", "not sent", "rejected", "accepted"}
-	if o < 0 || int(o) >= len(names) {
-		o = OutcomeUnknown
-	}
-	return names[o]
+	names := map[Outcome]string{OutcomeNotSent: "not sent", OutcomeRejected: "rejected", OutcomeAccepted: "accepted"}
+	return cmp.Or(names[o], "unknown")
 }
 
 // A verdict is how one attempt ended, and what follows from that. Every way in
@@ -102,9 +100,8 @@ var (
 	requestTimeout = &verdict{2, OutcomeUnknown, ErrTimeout, "failed"}
 	// 421 and 425 promise that the request was not processed (RFC 9110, 15.5.20;
 	// RFC 8470, 5.2), and so does a 429 by its meaning.
-	misdirected = &verdict{1, OutcomeRejected, ErrBadRequest, "refused"}
-	tooEarly    = &verdict{1, OutcomeRejected, ErrBadRequest, "refused"}
-	rateLimited = &verdict{unlimited, OutcomeRejected, ErrRateLimited, "refused"}
+	notProcessed = &verdict{1, OutcomeRejected, ErrBadRequest, "refused"}
+	rateLimited  = &verdict{unlimited, OutcomeRejected, ErrRateLimited, "refused"}
 	// Of a 502, 503 and 504 a read is repeated as long as it is allowed to, and a write
 	// never, unless the caller has vouched for it.
 	serverFailed      = &verdict{2, OutcomeUnknown, ErrServer, "failed"}
@@ -160,8 +157,7 @@ var statusVerdicts = map[int]*verdict{
 	408: requestTimeout,
 	409: conflict,
 	413: requestTooLarge, 414: requestTooLarge, 431: requestTooLarge,
-	421: misdirected,
-	425: tooEarly,
+	421: notProcessed, 425: notProcessed,
 	429: rateLimited,
 	501: notSupported, 505: notSupported,
 	502: serverUnavailable, 503: serverUnavailable, 504: serverUnavailable,
@@ -295,10 +291,7 @@ func isBroken(err error) bool {
 // outcome is what became of a write by this attempt alone. The evidence comes
 // before the policy, as bytes are proof and a verdict is an opinion.
 func (a *attempt) outcome() Outcome {
-	switch {
-	case !a.sent:
-		return OutcomeNotSent
-	case a.StatusCode == 0 && a.Evidence.unsent():
+	if !a.sent || a.StatusCode == 0 && a.Evidence.unsent() {
 		return OutcomeNotSent
 	}
 	return a.verdict.outcome

@@ -246,7 +246,8 @@ func TestCancelDuringCooldown(t *testing.T) {
 }
 
 func retryAfter(value string) time.Duration {
-	return parseRetryAfter(http.Header{"Retry-After": {value}})
+	a := attempt{Result: Result{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {value}}}}
+	return a.retryAfter()
 }
 
 func TestRetryAfter(t *testing.T) {
@@ -273,7 +274,7 @@ func TestRetryAfter(t *testing.T) {
 			}
 		}
 	})
-	if got := parseRetryAfter(nil); got != 0 {
+	if got := (&attempt{Result: Result{StatusCode: http.StatusTooManyRequests}}).retryAfter(); got != 0 {
 		t.Errorf("without headers: %v", got)
 	}
 }

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"runtime"
@@ -15,7 +16,7 @@ type TokenSource interface {
 	Token(ctx context.Context) (string, error)
 }
 
-const maxToken = 8 << 10 // servers commonly bound the whole header by 8 KiB
+const maxToken = 8192 // servers commonly bound the whole header by 8 KiB
 
 // StaticToken keeps the token in a closure, out of the reach of fmt.
 func StaticToken(token string) TokenSource { return staticToken(func() string { return token }) }
@@ -35,17 +36,12 @@ func (f tokenFunc) Token(ctx context.Context) (string, error) { return f(ctx) }
 // scheme, and what a file ends in. Left to net/http, the first would be a 401, and the
 // second an error that quotes the token.
 func checkToken(token string) error {
-	switch {
-	case token == "":
-		return Invalid("the credential is empty")
-	case len(token) >= 7 && strings.EqualFold(token[:7], "Bearer "):
-		return Invalid("the credential begins with \"Bearer \", which the library adds itself")
-	case strings.TrimRight(token, "\r\n") != token:
-		return Invalid("the credential ends in a line break, as a file does")
-	case len(token) > maxToken || !IsVisible(token):
-		return Invalid("the credential is not one run of visible ASCII characters (%d at most)", maxToken)
-	}
-	return nil
+	return cmp.Or(
+		require(token != "", "the credential is empty"),
+		require(!strings.EqualFold(token[:min(len(token), 7)], "Bearer "), "the credential begins with \"Bearer \", which the library adds itself"),
+		require(strings.TrimRight(token, "\r\n") == token, "the credential ends in a line break, as a file does"),
+		require(len(token) <= maxToken && IsVisible(token), "the credential is not one run of visible ASCII characters (8192 at most)"),
+	)
 }
 
 // IsVisible tells whether a value can travel in a header unchanged: net/http
