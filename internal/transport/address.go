@@ -41,6 +41,14 @@ func parseBase(base, route string, insecure bool) (string, error) {
 	)
 }
 
+// require is nil if ok, and else a refusal, in words that do not quote the argument.
+func require(ok bool, format string, args ...any) error {
+	if ok {
+		return nil
+	}
+	return Invalid(format, args...)
+}
+
 // endsIn compares the last segments, of which those in braces match anything.
 func endsIn(path, route string) bool {
 	have, want := strings.Split(strings.Trim(path, "/"), "/"), strings.Split(strings.Trim(route, "/"), "/")

@@ -38,8 +38,6 @@ const (
 	forever          = time.Duration(math.MaxInt64) // in place of a timeout of zero
 )
 
-var errNilResponse = errors.New("the HTTP transport returned neither a response nor an error")
-
 // RoundTrip makes one attempt: http.Client calls it for each request of the
 // retry loop, and for each redirect that is followed.
 //
@@ -53,7 +51,8 @@ func (inv *invocation) RoundTrip(req *http.Request) (*http.Response, error) {
 	inv.current, inv.retryDue = a, false
 	header, stopped, err := inv.prepare(req, a)
 	if err != nil {
-		if a.verdict, a.err = stopped, err; req.Context().Err() != nil {
+		a.verdict, a.err = stopped, err
+		if req.Context().Err() != nil {
 			a.verdict = callerEnded
 		}
 		if req.Body != nil {
@@ -156,7 +155,7 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 	}
 	resp, err := inv.client.network(out, a)
 	if err == nil && resp == nil {
-		err = errNilResponse
+		err = errors.New("the HTTP transport returned neither a response nor an error")
 	}
 	if err == nil {
 		inv.receive(ctx, cancel, timer, a, resp)

@@ -272,16 +272,15 @@ func Unwrap(f *Failure) error {
 // caller wrote, except a code and a request id of harmless form. They are looked at
 // once more here, as a Failure may have been made by hand.
 func Describe(pkg string, f *Failure) string {
-	var b strings.Builder
-	b.WriteString(pkg)
+	described := pkg
 	if f.Operation != "" {
-		fmt.Fprintf(&b, ": %s", f.Operation)
+		described += ": " + f.Operation
 	}
 	err := Unwrap(f)
 	if known, ok := errors.AsType[*safeError](err); ok {
-		fmt.Fprintf(&b, ": %s", known.msg)
+		described += ": " + known.msg
 	} else if err != nil && f.StatusCode == 0 {
-		b.WriteString(": failed")
+		described += ": failed"
 	}
 	var facts []string
 	fact := func(known bool, format string, args ...any) {
@@ -296,9 +295,9 @@ func Describe(pkg string, f *Failure) string {
 	fact(f.Attempts == 1, "1 attempt")
 	fact(f.Attempts > 1, "%d attempts", f.Attempts)
 	if len(facts) > 0 {
-		fmt.Fprintf(&b, " (%s)", strings.Join(facts, ", "))
+		described += " (" + strings.Join(facts, ", ") + ")"
 	}
-	return b.String()
+	return described
 }
 
 // Format is the body of the Format methods: whatever the verb, an error prints

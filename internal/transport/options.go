@@ -79,14 +79,6 @@ func checked(refusal error, change func(*Settings)) Option {
 	})
 }
 
-// require is nil if ok, and else a refusal, in words that do not quote the argument.
-func require(ok bool, format string, args ...any) error {
-	if ok {
-		return nil
-	}
-	return Invalid(format, args...)
-}
-
 // clientOnly makes an option that has no meaning for a single call.
 func clientOnly(name string, o Option) Option {
 	return option(func(s *Settings) {
@@ -123,6 +115,9 @@ func (s *Settings) with(opts []Option, perCall bool) (*Settings, error) {
 		name, _ := header()
 		changed.refuse(require(name != "Authorization" || changed.credential == nil, "both a token source and an Authorization header are given"))
 	}
+	// An option about a transport that is not used would be a promise that nobody keeps:
+	// the client certificate that is not sent, or the proxy that is not asked.
+	changed.refuse(require(changed.HTTPClient == nil || changed.ownTransport == "", "%s and WithHTTPClient are both given", changed.ownTransport))
 	return &changed, changed.err
 }
 
@@ -137,10 +132,8 @@ func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
 }
 
 func WithTLSConfig(c *tls.Config) Option {
-	refusal := require(c != nil, "the tls.Config is nil")
-	if c != nil && c.MaxVersion != 0 && c.MaxVersion < tls.VersionTLS12 {
-		refusal = Invalid("the tls.Config excludes TLS 1.2 and later")
-	}
+	outdated := c != nil && c.MaxVersion != 0 && c.MaxVersion < tls.VersionTLS12
+	refusal := cmp.Or(require(c != nil, "the tls.Config is nil"), require(!outdated, "the tls.Config excludes TLS 1.2 and later"))
 	cloned := c.Clone() // here and not later: the caller may go on changing it
 	return ofTransport("WithTLSConfig", checked(refusal, func(s *Settings) { s.tls = func() *tls.Config { return cloned } }))
 }

@@ -187,24 +187,24 @@ func bodyVerdict(ctx context.Context, call *Call, h http.Header, body []byte, er
 	switch {
 	case isHTML(h, body):
 		return htmlResponse
+	case err == nil && isEncoded(h):
+		return encodedResponse
+	case err == nil && isErrorObject(body):
+		return errorObject
+	case err == nil:
+		return success
 	case err == ErrResponseTooLarge:
 		return responseTooLarge
-	case err != nil && call.Write && mayBeErrorObject(body) && bytes.Contains(body, []byte(`"error"`)):
+	case call.Write && mayBeErrorObject(body) && bytes.Contains(body, []byte(`"error"`)):
 		return errorObject
-	case err != nil && call.Write:
+	case call.Write:
 		return truncatedResponse
-	case err != nil && isCorrupt(err):
+	case isCorrupt(err):
 		return malformedResponse
-	case err != nil && ctx.Err() != nil:
+	case ctx.Err() != nil:
 		return endedVerdict(ctx)
-	case err != nil:
-		return truncatedResponse
-	case isEncoded(h):
-		return encodedResponse
-	case isErrorObject(body):
-		return errorObject
 	}
-	return success
+	return truncatedResponse
 }
 
 // endedVerdict tells what ended the context of an attempt: its timeout, or the caller.

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"cmp"
 	"context"
 	"math/rand/v2"
 	"runtime"
@@ -16,7 +15,7 @@ type TokenSource interface {
 	Token(ctx context.Context) (string, error)
 }
 
-const maxToken = 8192 // servers commonly bound the whole header by 8 KiB
+const maxToken = 8 << 10 // servers commonly bound the whole header by 8 KiB
 
 // StaticToken keeps the token in a closure, out of the reach of fmt.
 func StaticToken(token string) TokenSource { return staticToken(func() string { return token }) }
@@ -36,12 +35,17 @@ func (f tokenFunc) Token(ctx context.Context) (string, error) { return f(ctx) }
 // scheme, and what a file ends in. Left to net/http, the first would be a 401, and the
 // second an error that quotes the token.
 func checkToken(token string) error {
-	return cmp.Or(
-		require(token != "", "the credential is empty"),
-		require(!strings.EqualFold(token[:min(len(token), 7)], "Bearer "), "the credential begins with \"Bearer \", which the library adds itself"),
-		require(strings.TrimRight(token, "\r\n") == token, "the credential ends in a line break, as a file does"),
-		require(len(token) <= maxToken && IsVisible(token), "the credential is not one run of visible ASCII characters (8192 at most)"),
-	)
+	switch {
+	case token == "":
+		return Invalid("the credential is empty")
+	case len(token) >= 7 && strings.EqualFold(token[:7], "Bearer "):
+		return Invalid("the credential begins with \"Bearer \", which the library adds itself")
+	case strings.TrimRight(token, "\r\n") != token:
+		return Invalid("the credential ends in a line break, as a file does")
+	case len(token) > maxToken || !IsVisible(token):
+		return Invalid("the credential is not one run of visible ASCII characters (%d at most)", maxToken)
+	}
+	return nil
 }
 
 // IsVisible tells whether a value can travel in a header unchanged: net/http
@@ -210,34 +214,33 @@ const renewalTimeout = time.Minute
 // before a token expires, a call begins to fetch the next one and does not wait for
 // it: a slow token endpoint costs nobody anything while there is a valid token.
 func (c *cachedToken) Token(ctx context.Context) (string, error) {
-	for {
-		c.mu.Lock()
-		now := time.Now()
-		valid := c.token != nil && (c.expires.IsZero() || now.Before(c.expires))
-		if c.inflight == nil && (!valid || !c.expires.IsZero() && !now.Before(c.renew)) {
-			c.begin(ctx, valid)
-		}
-		if valid {
-			defer c.mu.Unlock()
-			return c.token(), nil
-		}
-		f := c.inflight
-		f.waiting++
-		c.mu.Unlock()
-		token, err := f.Wait(ctx)
-		c.mu.Lock()
-		if f.waiting--; f.waiting == 0 && ctx.Err() != nil {
-			f.canceled = true
-			f.cancel()
-		}
-		// A fetch that was ended for want of callers says nothing to one who joined it after
-		// that, and fetches for itself.
-		done := err == nil || ctx.Err() != nil || !f.canceled
-		c.mu.Unlock()
-		if done {
-			return token, err
-		}
+	c.mu.Lock()
+	now := time.Now()
+	valid := c.token != nil && (c.expires.IsZero() || now.Before(c.expires))
+	if c.inflight == nil && (!valid || !c.expires.IsZero() && !now.Before(c.renew)) {
+		c.begin(ctx, valid)
 	}
+	if valid {
+		defer c.mu.Unlock()
+		return c.token(), nil
+	}
+	f := c.inflight
+	f.waiting++
+	c.mu.Unlock()
+	token, err := f.Wait(ctx)
+	c.mu.Lock()
+	if f.waiting--; f.waiting == 0 && ctx.Err() != nil {
+		f.canceled = true
+		f.cancel()
+	}
+	abandoned := err != nil && f.canceled && ctx.Err() == nil
+	c.mu.Unlock()
+	// A fetch that was ended for want of callers says nothing to one who joined it after
+	// that, and fetches for itself.
+	if abandoned {
+		return c.Token(ctx)
+	}
+	return token, err
 }
 
 // begin fetches on a goroutine, so that who waits can leave. The fetch has the
