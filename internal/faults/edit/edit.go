@@ -98,7 +98,7 @@ func Result(text string) Edit {
 	}}
 }
 
-// Element changes a field of a struct literal of a type, with names.
+// Element changes a field of a struct literal of a type, with or without names.
 func Element(typeName, field, text string) Edit {
 	return Edit{what: "element " + typeName + "." + field, text: text, find: func(p *Package, in ast.Node) (found []ast.Node) {
 		ast.Inspect(in, func(n ast.Node) bool {
