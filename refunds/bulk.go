@@ -173,8 +173,8 @@ func (c *Client) SubmitAll(ctx context.Context, items iter.Seq[Item], o BulkOpti
 	return func(yield func(Submission, error) bool) {
 		var err error
 		switch {
-		case c == nil || c.core == nil:
-			_, err = c.path("")
+		case c.check() != nil:
+			err = c.check()
 		case ctx == nil:
 			err = transport.Invalid("the context is nil")
 		case items == nil:
