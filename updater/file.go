@@ -2,7 +2,6 @@ package updater
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -162,7 +161,7 @@ func (c *Client) DownloadFile(ctx context.Context, jobID, path string, o FileOpt
 	if err == nil {
 		return file, nil
 	}
-	failed, ok := errors.AsType[*Error](err)
+	failed, ok := err.(*Error)
 	if !ok {
 		return nil, &Error{Operation: operation, RequestID: d.requestID, Attempts: d.attempts, Err: err}
 	}

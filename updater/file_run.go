@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/carddata/carddata-go/internal/transport"
@@ -34,7 +35,7 @@ type fileDownload struct {
 func (d *fileDownload) run(ctx context.Context) (*File, error) {
 	for restarts := 0; ; restarts++ {
 		file, err := d.once(ctx, restarts)
-		if err == nil || !d.mayRestart(err, restarts) {
+		if err == nil || ctx.Err() != nil || !d.mayRestart(err, restarts) {
 			return file, err
 		}
 	}
@@ -91,7 +92,9 @@ func (d *fileDownload) once(ctx context.Context, restarts int) (*File, error) {
 		defer d.hasher.stop()
 	}
 	file, err := d.fetch(ctx, r, from)
-	if errors.Is(err, ErrChanged) || errors.Is(err, ErrNotResumable) || errors.Is(err, ErrDigestMismatch) || errors.Is(err, ErrRefused) || r.overrun {
+	// Not by errors.Is, which also finds the error of another call that ended the context.
+	failed, isFailure := err.(*Error)
+	if r.overrun || isFailure && slices.Contains([]string{"changed", "not_resumable", "digest_mismatch", "refused"}, failed.Condition()) {
 		d.partial.tainted = true
 	}
 	return file, err

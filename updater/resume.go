@@ -317,7 +317,8 @@ func (r *resumer) giveUp(cause error) error {
 	if r.offset-r.stall.offset >= minProgress {
 		r.stall = stall{offset: r.offset, since: r.stall.since}
 	}
-	failed, isFailure := errors.AsType[*Error](cause) // of the call that was to resume
+	// Of the call that was to resume. What ended the context may be the *Error of another.
+	failed, isFailure := cause.(*Error)
 	switch {
 	case r.ctx.Err() != nil || !isBreak(cause):
 	case r.version.Validator == "":
