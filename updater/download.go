@@ -46,7 +46,7 @@ type Download struct {
 	Resumes int
 
 	resumer *resumer
-	hashes  *hashes // nil if the service sent no digest
+	hashes  hashes // none if the service sent no digest
 }
 
 // Header returns the header of the response that began the download, for example to
@@ -56,7 +56,7 @@ func (d *Download) Header() http.Header {
 	if d.resumer == nil {
 		return nil
 	}
-	return d.resumer.header()
+	return d.resumer.header
 }
 
 // Read reads content, and waits up to WithAttemptTimeout for more. After the last byte it
@@ -86,13 +86,12 @@ func (d *Download) Read(p []byte) (int, error) {
 		return 0, &Error{Operation: operation, Err: transport.Invalid("the download was not made by Client.Download")}
 	}
 	n, err := d.resumer.Read(p)
-	if d.hashes != nil {
-		d.hashes.write(p[:n])
-		if err == io.EOF {
-			err = d.resumer.check(d.hashes.sums())
-		}
+	d.hashes.write(p[:n])
+	if err == io.EOF {
+		err = d.resumer.check(d.hashes.sums())
 	}
-	d.Attempts, d.Resumes, d.RequestID = d.resumer.attempts, d.resumer.resumes, d.resumer.requestID
+	q := d.resumer.request
+	d.Attempts, d.Resumes, d.RequestID = q.attempts, q.resumes, q.requestID
 	return n, err
 }
 
@@ -175,18 +174,18 @@ func (d Download) LogValue() slog.Value {
 // resumed as [Download.Read] says. ctx ends both. The whole download has no other time
 // limit; WithAttemptTimeout bounds the wait for the response and for each further part.
 func (c *Client) Download(ctx context.Context, jobID string, opts ...Option) (*Download, error) {
-	q, err := c.request(ctx, jobID, opts)
-	if err != nil {
-		return nil, &Error{Operation: operation, Err: err}
-	}
-	r, err := q.open(ctx, want{})
+	return c.download(ctx, jobID, &WaitOptions{}, opts)
+}
+
+func (c *Client) download(ctx context.Context, jobID string, o *WaitOptions, opts []Option) (*Download, error) {
+	q, err := c.request(ctx, jobID, o, opts)
 	if err != nil {
 		return nil, err
 	}
-	return newDownload(r), nil
-}
-
-func newDownload(r *resumer) *Download {
+	r, err := o.wait(ctx, q, func() (*resumer, error) { return q.open(ctx, want{}) })
+	if err != nil {
+		return nil, err
+	}
 	return &Download{
 		ContentType:  r.version.ContentType,
 		Length:       r.version.Length,
@@ -195,9 +194,9 @@ func newDownload(r *resumer) *Download {
 		LastModified: r.version.LastModified,
 
 		ContentEncoding: r.version.ContentEncoding,
-		RequestID:       r.requestID,
-		Attempts:        r.attempts,
+		RequestID:       q.requestID,
+		Attempts:        q.attempts,
 		resumer:         r,
 		hashes:          newHashes(r.version.Digests, r.sent),
-	}
+	}, nil
 }

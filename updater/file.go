@@ -145,15 +145,9 @@ func (f File) LogValue() slog.Value {
 // [ErrRefused], [ErrBusy], [ErrNotReady], or an error of the file system, such as
 // fs.ErrPermission, fs.ErrNotExist, syscall.ENOSPC, syscall.EISDIR or syscall.EBUSY.
 func (c *Client) DownloadFile(ctx context.Context, jobID, path string, o FileOptions, opts ...Option) (*File, error) {
-	fail := func(err error) (*File, error) {
-		return nil, &Error{Operation: operation, Err: err}
-	}
-	q, err := c.request(ctx, jobID, opts)
-	if err == nil {
-		err = o.Wait.check()
-	}
+	q, err := c.request(ctx, jobID, &o.Wait, opts)
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	d := &fileDownload{request: q, path: path, options: &o}
 	defer d.release()
@@ -161,10 +155,8 @@ func (c *Client) DownloadFile(ctx context.Context, jobID, path string, o FileOpt
 	if err == nil {
 		return file, nil
 	}
-	failed, ok := err.(*Error)
-	if !ok {
-		return nil, &Error{Operation: operation, RequestID: d.requestID, Attempts: d.attempts, Err: err}
+	if failed, ok := err.(*Error); ok {
+		return nil, failed
 	}
-	failed.Attempts = d.attempts
-	return nil, failed
+	return nil, q.failure(err)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -60,7 +61,7 @@ func TestFailedRename(t *testing.T) {
 	if err := p.commit(2, "resource", nil); err == nil || !strings.Contains(err.Error(), "cannot take its path") {
 		t.Errorf("a directory was replaced: %v", err)
 	}
-	p.discardOrKeep(true)
+	p.discardOrKeep()
 	p.close()
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
@@ -69,7 +70,7 @@ func TestFailedRename(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.close()
-	if got, from := p.resumePoint("resource"); got != v || from != 1 {
+	if got, from := p.resumePoint("resource"); !reflect.DeepEqual(got, v) || from != 1 {
 		t.Errorf("%v from %d", got, from)
 	}
 }
