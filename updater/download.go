@@ -46,7 +46,6 @@ type Download struct {
 	Resumes int
 
 	resumer *resumer
-	hashes  hashes // none if the service sent no digest
 }
 
 // Header returns the header of the response that began the download, for example to
@@ -56,7 +55,7 @@ func (d *Download) Header() http.Header {
 	if d.resumer == nil {
 		return nil
 	}
-	return d.resumer.header
+	return d.resumer.header()
 }
 
 // Read reads content, and waits up to WithAttemptTimeout for more. After the last byte it
@@ -86,9 +85,9 @@ func (d *Download) Read(p []byte) (int, error) {
 		return 0, &Error{Operation: operation, Err: transport.Invalid("the download was not made by Client.Download")}
 	}
 	n, err := d.resumer.Read(p)
-	d.hashes.write(p[:n])
+	d.resumer.hashes.write(p[:n])
 	if err == io.EOF {
-		err = d.resumer.check(d.hashes.sums())
+		err = d.resumer.check(d.resumer.hashes.sums())
 	}
 	q := d.resumer.request
 	d.Attempts, d.Resumes, d.RequestID = q.attempts, q.resumes, q.requestID
@@ -186,6 +185,7 @@ func (c *Client) download(ctx context.Context, jobID string, o *WaitOptions, opt
 	if err != nil {
 		return nil, err
 	}
+	r.hashes = newHashes(r.version.Digests, r.sent)
 	return &Download{
 		ContentType:  r.version.ContentType,
 		Length:       r.version.Length,
@@ -197,6 +197,5 @@ func (c *Client) download(ctx context.Context, jobID string, o *WaitOptions, opt
 		RequestID:       q.requestID,
 		Attempts:        q.attempts,
 		resumer:         r,
-		hashes:          newHashes(r.version.Digests, r.sent),
 	}, nil
 }

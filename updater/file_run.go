@@ -158,7 +158,7 @@ func (d *fileDownload) fetch(ctx context.Context, r *resumer) (*File, error) {
 		return nil, err
 	}
 	if d.options.Check != nil {
-		if err := d.options.Check(io.NewSectionReader(d.partial.file, 0, size), r.header); err != nil {
+		if err := d.options.Check(io.NewSectionReader(d.partial.file, 0, size), r.header()); err != nil {
 			return nil, r.failure(transport.NewError("FileOptions.Check refused the content", ErrRefused, err))
 		}
 	}

@@ -134,7 +134,8 @@ func (q *request) open(ctx context.Context, w want) (*resumer, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	res := q.send(ctx, w)
 	r := &resumer{
-		ctx: ctx, cancel: cancel, request: q, version: w.version, offset: w.offset, header: res.Header, stall: stall{offset: w.offset},
+		ctx: ctx, cancel: cancel, request: q, version: w.version, offset: w.offset, stall: stall{offset: w.offset},
+		header: func() http.Header { return res.Header },
 	}
 	if err := r.admit(&res, true); err != nil {
 		cancel(nil)
@@ -151,13 +152,14 @@ type resumer struct {
 	cancel    context.CancelCauseFunc
 	request   *request
 	version   version
-	sent      digests     // of a 200, for as long as it was not resumed
-	header    http.Header // of the first response
-	unchanged bool        // the caller has the content
-	framed    bool        // the end can be told from a broken connection
-	offset    int64       // of the next byte
-	err       error       // with which reading has ended
-	overrun   bool        // more came than was announced, so that what came may be from elsewhere
+	sent      digests            // of a 200, for as long as it was not resumed
+	hashes    hashes             // of what a Download has read; out of the reach of fmt, as they hold content
+	header    func() http.Header // of the first response; a closure keeps it out of the reach of fmt
+	unchanged bool               // the caller has the content
+	framed    bool               // the end can be told from a broken connection
+	offset    int64              // of the next byte
+	err       error              // with which reading has ended
+	overrun   bool               // more came than was announced, so that what came may be from elsewhere
 
 	mu     sync.Mutex // of stream, as Close may come from any goroutine
 	stream io.ReadCloser
