@@ -15,6 +15,11 @@
 //
 // # The interface
 //
+// In these comments, "the interface" is the document in which the service describes
+// itself: (interface, "Limits") is its section of that name, and (interface, endpoint 1)
+// its endpoint of that number. You can work without it: what it says is repeated here,
+// and what it leaves open is called "not documented".
+//
 // The package covers one endpoint (interface, endpoint 1):
 //
 //	POST {bin_url}/bins/multiple

@@ -99,7 +99,8 @@ type RefundResponse struct {
 	// ProcessorResponseCode is the processor's response code, such as "00". It is a
 	// string: keep leading zeros.
 	ProcessorResponseCode string `json:"processor_response_code,omitzero"`
-	// Reason is the processor's reason, as free text or code; which is not documented.
+	// Reason is the processor's reason. Whether it is free text or a code is not
+	// documented.
 	Reason string `json:"reason,omitzero"`
 }
 
