@@ -114,8 +114,8 @@ func (d *fileDownload) release() {
 // pieces are for files alone: a caller's writer could keep what it must not.
 var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
 
-// fetch brings the content into the partial file, and to its path. The file is hashed
-// and synced while it grows.
+// fetch brings the content into the partial file, which is hashed and synced while it
+// grows, and to its path.
 func (d *fileDownload) fetch(ctx context.Context, r *resumer) (*File, error) {
 	wanted := []digests{r.version.Digests, r.sent}
 	if !d.options.SkipHash {
@@ -153,7 +153,11 @@ func (d *fileDownload) fetch(ctx context.Context, r *resumer) (*File, error) {
 	if err := hasher.wait(); err != nil {
 		return nil, err
 	}
-	sums := hashing.sums()
+	return d.finish(r, hashing.sums(), from, size)
+}
+
+// finish checks the content and gives it its path.
+func (d *fileDownload) finish(r *resumer, sums digests, from, size int64) (*File, error) {
 	if err := r.check(sums); err != io.EOF {
 		return nil, err
 	}
@@ -183,4 +187,43 @@ func (d *fileDownload) file(r *resumer, m metadata) *File {
 		ContentType: v.ContentType, ContentEncoding: v.ContentEncoding, ETag: v.ETag, LastModified: v.LastModified,
 		RequestID: q.requestID, Attempts: q.attempts, Resumes: q.resumes,
 	}
+}
+
+// A follower works behind a file that grows, in a goroutine of its own.
+type follower struct {
+	to    chan int64 // how far the file is; the latest alone counts
+	close func()     // the file has all that it will have
+	ended chan struct{}
+	err   error // of the work, once it has ended
+}
+
+// follow calls work whenever the file has grown, until it fails.
+func follow(work func(to int64) error) *follower {
+	f := &follower{to: make(chan int64, 1), ended: make(chan struct{})}
+	f.close = sync.OnceFunc(func() { close(f.to) })
+	go func() {
+		defer close(f.ended)
+		for to := range f.to {
+			if f.err == nil {
+				f.err = work(to)
+			}
+		}
+	}()
+	return f
+}
+
+// grow is not called by two goroutines at once.
+func (f *follower) grow(to int64) {
+	select {
+	case <-f.to:
+	default:
+	}
+	f.to <- to
+}
+
+// wait returns once the work is done on all that the file has grown to.
+func (f *follower) wait() error {
+	f.close()
+	<-f.ended
+	return f.err
 }
