@@ -97,7 +97,7 @@ var refundDefects = []defect{
 	{
 		"submitAll", "a bulk submission that is left forgets what is in flight", abandonRecords,
 		[]edit.Edit{edit.Negate("Abandoned", "nil")},
-		[]invariant{outcome},
+		[]invariant{outcome, miscounted},
 	},
 	{
 		"submitAll", "a result has the place of another", addRecord,
