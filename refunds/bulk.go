@@ -113,9 +113,9 @@ const (
 	maxWaiting = 1024
 )
 
-// SubmitAll submits any number of refunds of any number of accounts (interface,
-// endpoint 2). It yields one result for each item that it takes from the input, as
-// results arrive: a Receipt, or the [*OutcomeError] that [Client.Submit] would return.
+// SubmitAll submits any number of refunds of any number of accounts, each as
+// [Client.Submit] does. It yields one result for each item that it takes from the input,
+// as results arrive: a Receipt, or the [*OutcomeError] that Submit would return.
 // It retries what Submit retries and no more: an unknown outcome is final, unless
 // [WithResubmit] is given. [Items] makes the input for one account.
 //

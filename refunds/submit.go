@@ -12,8 +12,8 @@ import (
 )
 
 // A Receipt shows that the service accepted a refund record. Neither the body nor the
-// status codes of the response are documented (interface, endpoint 2): the status
-// decides, and the body is kept unchanged.
+// status codes of the response are documented (interface, "Submit a refund record"): the
+// status decides, and the body is kept unchanged.
 type Receipt struct {
 	StatusCode  int       // 200 to 299
 	RequestID   string    // from X-Request-Id, X-Correlation-Id or Request-Id, to quote to the service's support; "" if none
@@ -46,8 +46,8 @@ func (r Receipt) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int("status", r.StatusCode), slog.String("request_id", transport.Loggable(r.RequestID)))
 }
 
-// Submit submits one refund record (interface, endpoint 2). It reports what became of
-// the refund, or that this is unknown.
+// Submit submits one refund record (interface, "Submit a refund record"). It reports what
+// became of the refund, or that this is unknown.
 //
 // A nil error means that the service accepted the refund: the response had a 2xx status
 // and was neither an HTML page nor the documented error object. Every error is an

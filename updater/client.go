@@ -59,9 +59,9 @@ func NewClient(baseURL, merchantID string, token TokenSource, opts ...Option) (*
 	return c.ForMerchant(merchantID)
 }
 
-// ForMerchant returns a client for another merchant (interface, endpoint 3,
-// x-merchant-id). It is cheap: both clients share transport, limiter, retry budget and
-// token source. The id is 1 to 128 visible ASCII characters without a comma; any other
+// ForMerchant returns a client for another merchant, whose id it sends as x-merchant-id
+// (interface, "Authentication"). It is cheap: both clients share transport, limiter, retry
+// budget and token source. The id is 1 to 128 visible ASCII characters without a comma; any other
 // fails with [ErrInvalidArgument].
 func (c *Client) ForMerchant(id string) (*Client, error) {
 	if c == nil || c.core == nil {

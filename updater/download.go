@@ -156,7 +156,8 @@ func (d Download) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int64("length", d.Length), slog.String("request_id", transport.Loggable(d.RequestID)))
 }
 
-// Download opens the result of a job (interface, endpoint 3).
+// Download opens the result of a job (interface, "Download updated card details of a
+// job").
 //
 // Only a 200 is a result, and only if its body is not the documented error object. Every
 // other response is an [*Error], with the code, message and details of the error object

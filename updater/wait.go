@@ -40,11 +40,11 @@ const (
 	defaultMaxWait  = time.Hour
 )
 
-// DownloadWhenReady is [Client.Download] for a job that may not be ready (interface,
-// endpoint 3). It repeats the request, as o says, until the job is ready. It fails with
-// [ErrNotReady] as soon as MaxWait or the deadline of ctx leaves no time for another
-// request, and with [ErrInvalidArgument] if NotReady is nil or a time is negative. For a
-// file, use [FileOptions.Wait].
+// DownloadWhenReady is [Client.Download] for a job that may not be ready. It repeats the
+// request, as o says, until the job is ready. It fails with [ErrNotReady] as soon as
+// MaxWait or the deadline of ctx leaves no time for another request, and with
+// [ErrInvalidArgument] if NotReady is nil or a time is negative. For a file, use
+// [FileOptions.Wait].
 func (c *Client) DownloadWhenReady(ctx context.Context, jobID string, o WaitOptions, opts ...Option) (*Download, error) {
 	if o.NotReady == nil {
 		return nil, &Error{Operation: operation, Err: transport.Invalid("WaitOptions.NotReady is nil")}
