@@ -107,11 +107,11 @@ func (f File) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int64("size", f.Size), slog.String("request_id", transport.Loggable(f.RequestID)))
 }
 
-// DownloadFile downloads the result of a job, as [Client.Download] does, into a file of mode 0600 at path. It replaces the file at path
-// atomically, once the whole content is on disk; a symbolic link itself is replaced. The
-// directory must exist and must not be moved during the download. File names from the
-// service are never used. Each call fetches the content, even if path already holds it,
-// unless [FileOptions.IfChanged] is set.
+// DownloadFile downloads the result of a job, as [Client.Download] does, into a file of
+// mode 0600 at path. It replaces the file at path atomically, once the whole content is on
+// disk; a symbolic link itself is replaced. The directory must exist and must not be moved
+// during the download. File names from the service are never used. Each call fetches the
+// content, even if path already holds it, unless [FileOptions.IfChanged] is set.
 //
 // # Continuing
 //
