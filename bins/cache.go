@@ -19,7 +19,7 @@ import (
 // was found, and an error of Set that nothing was stored. Each loader and bulk lookup
 // makes one call at a time. The context of a call ends after 50 milliseconds, or after a
 // tenth of the time left until the caller's deadline if that is less. After a failure or
-// a timeout the cache is not asked for a second, and for twice as long after each further
+// a timeout the cache is skipped for one second, and for twice as long after each further
 // failure, up to 30 seconds. A cache that ignores its context holds one goroutine, and is
 // not called again until it returns. A panic of Get reaches the caller; a panic of Set
 // counts as a failure.

@@ -15,9 +15,11 @@
 //
 // # The interface
 //
-// The interface is the service's own description of its endpoints and fields. Comments
-// cite its sections, such as (interface, "Limits"). You can work without it, because
-// what it says is repeated here. It has one endpoint for lookups:
+// In these comments, "the interface" is the document in which the service describes
+// itself: (interface, "Limits") is its section of that name. You can work without it:
+// what it says is repeated here, and what it leaves open is called "not documented".
+//
+// The package covers one endpoint:
 //
 //	POST {bin_url}/bins/multiple
 //	Authorization: Bearer <API_KEY>
@@ -29,12 +31,11 @@
 //
 //	{"cards":[{"bin":string,"data":{"card":object},"error":string}]}
 //
-// where cards may be null, and the fields of data.card are those of [Card]. What the
-// comments call "not documented" is what the interface does not say: the format of a
-// card identifier, the default and the effect of enhanced, the order and the number of
-// the items, when an item has an error, the values of the string fields, the contents
-// of networkfees, status codes, error bodies, rate limits, and what the service does
-// with fewer than 1 or more than 50 cards.
+// where cards may be null, and the fields of data.card are those of [Card]. Not
+// documented are the format of a card identifier, the default and the effect of
+// enhanced, the order and the number of the items, when an item has an error, the values
+// of the string fields, the contents of networkfees, status codes, error bodies, rate
+// limits, and what the service does with fewer than 1 or more than 50 cards.
 //
 // # Card identifiers
 //

@@ -11,9 +11,11 @@
 //
 // # The interface
 //
-// The interface is the service's own description of its endpoints and fields. Comments
-// cite its sections, such as (interface, "Limits"). You can work without it, because
-// what it says is repeated here. It has one endpoint for results:
+// In these comments, "the interface" is the document in which the service describes
+// itself: (interface, "Limits") is its section of that name. You can work without it:
+// what it says is repeated here, and what it leaves open is called "not documented".
+//
+// The package covers one endpoint:
 //
 //	GET {updater_url}/updater/inquiries/jobs/{jobId}/download
 //	Authorization: Bearer <ACCESS_TOKEN>
