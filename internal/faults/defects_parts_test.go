@@ -29,7 +29,7 @@ var partDefects = []defect{
 	},
 	{
 		misbehaving, "a refund that was sent counts as not sent when a part throws", setThrown,
-		[]edit.Edit{edit.Force(false, "=.attempts")},
+		[]edit.Edit{edit.Force(false, ".attempts")},
 		[]invariant{outcome, miscounted},
 	},
 }

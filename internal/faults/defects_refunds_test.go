@@ -91,13 +91,13 @@ var refundDefects = []defect{
 	},
 	{
 		"submitAll", "the grace has no end", newSubmitAll,
-		[]edit.Edit{edit.Rewrite("time.NewTimer()", "time.NewTimer(time.Hour)")},
+		[]edit.Edit{edit.Before("time.AfterFunc()", "{3}.Grace = time.Hour")},
 		[]invariant{overdue},
 	},
 	{
 		"submitAll", "a bulk submission that is left forgets what is in flight", abandonRecords,
 		[]edit.Edit{edit.Negate("Abandoned", "nil")},
-		[]invariant{outcome},
+		[]invariant{outcome, miscounted},
 	},
 	{
 		"submitAll", "a result has the place of another", addRecord,
@@ -116,7 +116,7 @@ var refundDefects = []defect{
 	},
 	{
 		"submitAll", "the attempts of a submission are not its own", submissionOf,
-		[]edit.Edit{edit.Rewrite("receipt.Attempts", "1")},
+		[]edit.Edit{edit.Rewrite(".attempts", "min({it}, 1)")},
 		[]invariant{miscounted},
 	},
 }

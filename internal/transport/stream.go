@@ -91,8 +91,8 @@ func (s *stream) explain(err error) error {
 		return NewError("the response stalled", ErrTimeout)
 	case cause == os.ErrClosed:
 		return NewError("the response was closed", os.ErrClosed)
-	case s.ctx.Err() != nil:
-		return endedBy(s.ctx, err)
+	case s.ctx.Err() != nil: // net/http returns what the caller gave as the cause
+		return endedBy(s.ctx, endCause(func() error { return err }))
 	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
 	}
