@@ -16,11 +16,10 @@
 // # The interface
 //
 // In these comments, "the interface" is the document in which the service describes
-// itself: (interface, "Limits") is its section of that name, and (interface, endpoint 1)
-// its endpoint of that number. You can work without it: what it says is repeated here,
-// and what it leaves open is called "not documented".
+// itself: (interface, "Limits") is its section of that name. You can work without it:
+// what it says is repeated here, and what it leaves open is called "not documented".
 //
-// The package covers one endpoint (interface, endpoint 1):
+// The package covers one endpoint:
 //
 //	POST {bin_url}/bins/multiple
 //	Authorization: Bearer <API_KEY>

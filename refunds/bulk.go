@@ -113,9 +113,9 @@ const (
 	maxWaiting = 1024
 )
 
-// SubmitAll submits any number of refunds of any number of accounts (interface,
-// endpoint 2). It yields one result for each item that it takes from the input, as
-// results arrive: a Receipt, or the [*OutcomeError] that [Client.Submit] would return.
+// SubmitAll submits any number of refunds of any number of accounts, each as
+// [Client.Submit] does. It yields one result for each item that it takes from the input,
+// as results arrive: a Receipt, or the [*OutcomeError] that Submit would return.
 // It retries what Submit retries and no more: an unknown outcome is final, unless
 // [WithResubmit] is given. [Items] makes the input for one account.
 //
@@ -173,8 +173,8 @@ func (c *Client) SubmitAll(ctx context.Context, items iter.Seq[Item], o BulkOpti
 	return func(yield func(Submission, error) bool) {
 		var err error
 		switch {
-		case c == nil || c.core == nil:
-			_, err = c.path("")
+		case c.check() != nil:
+			err = c.check()
 		case ctx == nil:
 			err = transport.Invalid("the context is nil")
 		case items == nil:

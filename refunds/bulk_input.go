@@ -1,7 +1,6 @@
 package refunds
 
 import (
-	"context"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -24,18 +23,11 @@ type Item struct {
 
 // Format prints what [Refund.Format] prints, whatever the verb, and not the account.
 func (i Item) Format(state fmt.State, verb rune) {
-	transport.Format(state, verb, i.summary())
+	transport.Format(state, verb, i.Refund.summary())
 }
 
 // LogValue logs what [Refund.LogValue] logs.
-func (i Item) LogValue() slog.Value { return slog.StringValue(i.summary()) }
-
-func (i Item) summary() string {
-	if i.Refund == nil {
-		return "no refund"
-	}
-	return i.Refund.summary()
-}
+func (i Item) LogValue() slog.Value { return slog.StringValue(i.Refund.summary()) }
 
 // Items makes the input of [Client.SubmitAll] from the refunds of one account. A nil
 // sequence stays nil, which SubmitAll refuses.
@@ -56,7 +48,6 @@ func Items(accountID string, refunds iter.Seq[*Refund]) iter.Seq[Item] {
 // done.
 type record struct {
 	encodedRefund
-	key     recordKey
 	options []Option
 	own     bool // options has some of the item's own
 	index   int
@@ -67,22 +58,14 @@ type record struct {
 	panicked any
 }
 
-// Records with one key are sent one after the other.
-type recordKey struct{ accountID, refundID string }
-
 // take makes an item a record; err says why it cannot be sent.
 func (b *bulkRun) take(i Item) *record {
-	id := i.Refund.id()
-	r := &record{key: recordKey{i.AccountID, id}, options: b.opts, own: len(i.Options) > 0}
-	r.refundID = id
-	if r.path, r.err = b.client.path(i.AccountID); r.err != nil {
-		return r
+	r := &record{options: b.opts, own: len(i.Options) > 0}
+	r.encodedRefund, r.err = b.client.encode(i.AccountID, i.Refund)
+	if r.err == nil && r.own {
+		r.options = slices.Concat(b.opts, i.Options)
+		r.err = b.client.core.CheckOptions(r.options)
 	}
-	if r.body, r.err = i.Refund.encode(); r.err != nil || !r.own {
-		return r
-	}
-	r.options = slices.Concat(b.opts, i.Options)
-	r.err = b.client.core.CheckOptions(r.options)
 	return r
 }
 
@@ -105,20 +88,14 @@ func (b *bulkRun) read(items iter.Seq[Item]) *reader {
 			}
 		}()
 		for i := range items {
-			if !in.handOver(b.ctx, b.take(i)) {
-				break
+			select {
+			case in.records <- b.take(i):
+				continue
+			case <-b.ctx.Done():
 			}
+			break
 		}
 		in.panicked = nil
 	}()
 	return in
-}
-
-func (in *reader) handOver(ctx context.Context, r *record) bool {
-	select {
-	case in.records <- r:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -43,10 +43,7 @@ func (b *bulkRun) report(p BulkProgress) {
 // results that the loop did not take.
 func (b *bulkRun) stop() {
 	b.cancel()
-	if !b.stopped {
-		b.stopped = true
-		b.stopSending(transport.Ended(b.ctx))
-	}
+	b.halt(transport.Ended(b.ctx))
 	for b.inFlight > 0 {
 		b.receive(<-b.finished)
 	}
@@ -99,11 +96,9 @@ func (b *bulkRun) abandon() {
 }
 
 func (r *record) submission() Submission {
-	s := Submission{Index: r.index, AccountID: r.key.accountID, RefundID: r.refundID, Outcome: OutcomeAccepted, Receipt: r.receipt}
-	if outcome, ok := errors.AsType[*OutcomeError](r.err); ok {
-		s.Outcome, s.Attempts = outcome.Outcome, outcome.Attempts
-	} else {
-		s.Attempts = r.receipt.Attempts
+	s := Submission{Index: r.index, AccountID: r.accountID, RefundID: r.refundID, Outcome: OutcomeAccepted, Receipt: r.receipt, Attempts: r.attempts}
+	if failed, ok := errors.AsType[*OutcomeError](r.err); ok {
+		s.Outcome = failed.Outcome
 	}
 	return s
 }

@@ -29,7 +29,7 @@ type bulkRun struct {
 
 	input    *reader                 // with ReadAhead
 	ready    []*record               // to be sent
-	blocked  map[recordKey][]*record // behind the one with this key that is ready or in flight
+	blocked  map[refundKey][]*record // behind the one with this key that is ready or in flight
 	inFlight int
 	finished chan *record // back from the network
 	ordered  []*record    // if Ordered: all records from the first without a result on
@@ -49,23 +49,20 @@ func newBulk(ctx context.Context, c *Client, o BulkOptions, opts []Option, yield
 	o.Grace = cmp.Or(o.Grace, defaultGrace)
 	o.GiveUpAfter = cmp.Or(o.GiveUpAfter, defaultGiveUpAfter)
 	b := &bulkRun{
-		caller: ctx, client: c, o: o, opts: slices.Clip(opts), yield: yield,
-		blocked:  map[recordKey][]*record{},
+		caller: ctx, client: c, o: o, opts: opts, yield: yield,
+		blocked:  map[refundKey][]*record{},
 		finished: make(chan *record, o.Concurrency),
-		breaker:  breaker.Breaker{GiveUpAfter: o.GiveUpAfter},
+		breaker: breaker.Breaker{
+			GiveUpAfter: o.GiveUpAfter,
+			Jitter:      func(below time.Duration) time.Duration { return c.core.Jitter(ctx, below) },
+		},
 	}
-	b.breaker.Jitter = func(below time.Duration) time.Duration { return c.core.Jitter(ctx, below) }
 	b.ctx, b.cancel = context.WithCancel(ctx)
 	b.requestCtx, b.cancelRequests = context.WithCancel(context.WithoutCancel(ctx))
 	b.requests.Go(func() {
 		<-b.ctx.Done()
-		grace := time.NewTimer(o.Grace)
-		defer grace.Stop()
-		select {
-		case <-grace.C:
-			b.cancelRequests()
-		case <-b.requestCtx.Done():
-		}
+		defer time.AfterFunc(o.Grace, b.cancelRequests).Stop()
+		<-b.requestCtx.Done()
 	})
 	return b
 }
@@ -97,18 +94,18 @@ func (b *bulkRun) add(r *record) {
 		b.ordered = append(b.ordered, r)
 	}
 	err := cmp.Or(r.err, b.stopErr)
-	if err == nil && b.accounts.add(r.key.accountID) {
+	if err == nil && b.accounts.add(r.accountID) {
 		b.breaker.Settled(false)
 		b.reportPause()
 	}
-	behind, busy := b.blocked[r.key]
+	behind, busy := b.blocked[r.refundKey]
 	switch {
 	case err != nil:
-		b.complete(r, nil, notSent(r.refundID, err))
+		b.complete(r, r.failure(OutcomeNotSent, err))
 	case busy:
-		b.blocked[r.key] = append(behind, r)
+		b.blocked[r.refundKey] = append(behind, r)
 	default:
-		b.blocked[r.key] = nil
+		b.blocked[r.refundKey] = nil
 		b.ready = append(b.ready, r)
 	}
 }
@@ -118,11 +115,12 @@ func (b *bulkRun) add(r *record) {
 // more. It reports whether to go on.
 func (b *bulkRun) advance() bool {
 	for {
-		b.receiveFinished()
+		for len(b.finished) > 0 {
+			b.receive(<-b.finished)
+		}
 		b.rethrow()
-		if b.ctx.Err() != nil && !b.stopped {
-			b.stopped = true
-			b.stopSending(transport.Ended(b.ctx))
+		if b.ctx.Err() != nil {
+			b.halt(transport.Ended(b.ctx))
 		}
 		more := !b.ended && !b.stopped
 		take := more && b.mayTake()
@@ -203,11 +201,11 @@ func (b *bulkRun) send() {
 // setPanic is the result of a record in whose request the caller's own code
 // panicked, such as a token source. Once it was sent, its outcome is not known.
 func (r *record) setPanic(panicked any) {
-	r.err = notSent(r.refundID, errPanicked)
-	if n := r.attempts; n > 0 {
-		err := transport.WithOutcome(errPanicked, transport.OutcomeUnknown)
-		r.err = &OutcomeError{Outcome: OutcomeUnknown, RefundID: r.refundID, Attempts: n, Err: &Error{Operation: operation, Attempts: n, Err: err}}
+	outcome := OutcomeNotSent
+	if r.attempts > 0 {
+		outcome = OutcomeUnknown
 	}
+	r.err = r.failure(outcome, errPanicked)
 	if r.panicked = panicked; panicked == nil { // it ended its goroutine
 		r.panicked = errPanicked
 	}
@@ -245,26 +243,18 @@ func (b *bulkRun) wait(take bool) {
 	}
 }
 
-// receiveFinished receives what is there without waiting.
-func (b *bulkRun) receiveFinished() {
-	for len(b.finished) > 0 {
-		b.receive(<-b.finished)
-	}
-}
-
 // receive takes a record back from the network.
 func (b *bulkRun) receive(r *record) {
 	b.inFlight--
-	if behind := b.blocked[r.key]; len(behind) > 0 {
+	if behind := b.blocked[r.refundKey]; len(behind) > 0 {
 		b.ready = append(b.ready, behind[0])
-		b.blocked[r.key] = behind[1:]
+		b.blocked[r.refundKey] = behind[1:]
 	} else {
-		delete(b.blocked, r.key)
+		delete(b.blocked, r.refundKey)
 	}
-	attempts := r.submission().Attempts
-	b.progress.Requests += attempts
-	b.progress.Retries += max(0, attempts-1)
-	b.complete(r, r.receipt, r.err)
+	b.progress.Requests += r.attempts
+	b.progress.Retries += max(0, r.attempts-1)
+	b.complete(r, r.err)
 	if b.panicked == nil {
 		b.panicked = r.panicked
 	}
@@ -272,18 +262,15 @@ func (b *bulkRun) receive(r *record) {
 		return // what the end of ctx did says nothing about the service
 	}
 	if _, bounded := b.ctx.Deadline(); bounded && !r.own && isOutOfTime(r.err) {
-		outcome, _ := errors.AsType[*OutcomeError](r.err)
-		b.stopped = true
-		b.stopSending(outcome.Err)
+		b.halt(errors.Unwrap(r.err))
 		return
 	}
 	failure := scopeOf(r)
-	if b.accounts.repeats(r.key.accountID, failure) {
+	if b.accounts.repeats(r.accountID, failure) {
 		return
 	}
 	if b.breaker.Settled(failure != ofRecord) {
-		outcome, _ := errors.AsType[*OutcomeError](r.err)
-		b.stopSending(transport.NewError("the service kept failing, submission is suspended", ErrSuspended, outcome.Err))
+		b.stopSending(transport.NewError("the service kept failing, submission is suspended", ErrSuspended, errors.Unwrap(r.err)))
 	}
 	b.reportPause()
 }
@@ -293,6 +280,14 @@ func (b *bulkRun) reportPause() {
 	if paused := b.breaker.Open(); paused != b.progress.Paused {
 		b.progress.Paused = paused
 		b.report(b.progress)
+	}
+}
+
+// halt has nothing more taken or sent, for the first reason that it is given.
+func (b *bulkRun) halt(err error) {
+	if !b.stopped {
+		b.stopped = true
+		b.stopSending(err)
 	}
 }
 
@@ -307,13 +302,13 @@ func (b *bulkRun) stopSending(err error) {
 	clear(b.blocked)
 	slices.SortFunc(unsent, func(x, y *record) int { return x.index - y.index })
 	for _, r := range unsent {
-		b.complete(r, nil, notSent(r.refundID, err))
+		b.complete(r, r.failure(OutcomeNotSent, err))
 	}
 }
 
 // complete gives a record its result, to be delivered next or in its turn.
-func (b *bulkRun) complete(r *record, receipt *Receipt, err error) {
-	r.receipt, r.err, r.body, r.done = receipt, err, nil, true
+func (b *bulkRun) complete(r *record, err error) {
+	r.err, r.body, r.done = err, nil, true
 	if !b.o.Ordered {
 		b.results = append(b.results, r)
 		return

@@ -1,5 +1,5 @@
-// Package refunds submits refund records (interface, endpoint 2). A refund is
-// never silently lost and never silently sent twice.
+// Package refunds submits refund records. A refund is never silently lost and never
+// silently sent twice.
 //
 //	client, err := refunds.NewClient("https://refund.example.com")
 //	…
@@ -14,24 +14,30 @@
 //	case errors.Is(err, refunds.ErrNotSent):
 //		// nothing was recorded: submit it again later, unless it is invalid
 //	case errors.Is(err, refunds.ErrConflict):
-//		// a 409: an earlier one may have been recorded, find out
+//		// a 409: an earlier submission may have been recorded, find out
 //	case errors.Is(err, refunds.ErrRejected):
 //		// the service refused it: errors.As gives the *Error with its status
 //	case errors.Is(err, refunds.ErrOutcomeUnknown):
 //		// it may have been recorded: find out before submitting it again
 //	}
 //
-// # The endpoint
+// # The interface
+//
+// In these comments, "the interface" is the document in which the service describes
+// itself: (interface, "Limits") is its section of that name. You can work without it:
+// what it says is repeated here, and what it leaves open is called "not documented".
+//
+// The package covers one endpoint:
 //
 //	POST {refund_url}/v1/{account_id}/refunds
 //	Content-Type: application/json
 //
-// The body is one [Refund] (interface, endpoint 2). No credential is part of the
-// request. The interface documents the fields of the body and their types. It does not
-// document which fields are required, the formats of created and currency, the unit of
-// amount, or the values of svc_refund_status. Of the response it documents nothing:
-// neither status codes nor bodies, errors or limits. Where this package has to assume
-// something, the comment says so.
+// The body is one [Refund]. No credential is part of the request. The interface
+// documents the fields of the body and their types. It does not document which fields
+// are required, the formats of created and currency, the unit of amount, or the values
+// of svc_refund_status. Of the response it documents nothing: neither status codes nor
+// bodies, errors or limits. Where this package has to assume something, the comment says
+// so.
 //
 // # Outcomes
 //
@@ -84,8 +90,8 @@
 // because the process may have ended during the call. Do not let a shutdown cancel a
 // call: give it a context of its own, such as [context.WithoutCancel] with a timeout.
 // A 401, 403, 404, 407 or redirect ([ErrUnauthorized], [ErrForbidden], [ErrNotFound],
-// [ErrRedirect]) is about the setup and not about the record: stop, and set no record
-// aside. The program examples/outbox does all this.
+// [ErrRedirect]) is about the setup and not about the record: stop, and leave the
+// record in the queue. The program examples/outbox does all this.
 //
 // # Retries
 //

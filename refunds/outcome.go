@@ -35,7 +35,7 @@ func (o Outcome) String() string { return transport.Outcome(o).String() }
 // The outcomes of a failed submission, to test for with [errors.Is]. Every error of
 // [Client.Submit] matches exactly one of them.
 var (
-	// ErrNotSent: nothing was recorded. It is safe to submit the refund again, and of use
+	// ErrNotSent: nothing was recorded. It is safe to submit the refund again, which helps
 	// if the error is Retryable: one that also matches [ErrInvalidArgument] fails again.
 	ErrNotSent = errors.New("refund not sent")
 	// ErrRejected: the service refused the refund. A 409, which also matches

@@ -99,7 +99,8 @@ type RefundResponse struct {
 	// ProcessorResponseCode is the processor's response code, such as "00". It is a
 	// string: keep leading zeros.
 	ProcessorResponseCode string `json:"processor_response_code,omitzero"`
-	// Reason is the processor's reason, as free text or code; which is not documented.
+	// Reason is the processor's reason. Whether it is free text or a code is not
+	// documented.
 	Reason string `json:"reason,omitzero"`
 }
 
@@ -143,7 +144,10 @@ type SVCCodes struct {
 	SVCRefundStatus string `json:"svc_refund_status,omitzero"`
 }
 
-func (r Refund) summary() string {
+func (r *Refund) summary() string {
+	if r == nil {
+		return "no refund"
+	}
 	amount := "unset"
 	if r.Amount != nil {
 		amount = fmt.Sprint(*r.Amount)
@@ -159,13 +163,6 @@ func (r Refund) Format(state fmt.State, verb rune) {
 // LogValue logs id, amount and currency.
 func (r Refund) LogValue() slog.Value { return slog.StringValue(r.summary()) }
 
-func (r *Refund) id() string {
-	if r == nil {
-		return ""
-	}
-	return r.RefundID
-}
-
 // encode returns the JSON of a record, or why it cannot be sent as it is.
 func (r *Refund) encode() ([]byte, error) {
 	if r == nil {
@@ -180,8 +177,8 @@ func (r *Refund) encode() ([]byte, error) {
 	}
 	// encoding/json replaces invalid UTF-8 by U+FFFD, which valid text may hold too.
 	if bytes.Contains(body, []byte(`\ufffd`)) || bytes.ContainsRune(body, utf8.RuneError) {
-		if err := checkText("refund", *r); err != nil {
-			return nil, err
+		if !isText(reflect.ValueOf(*r), maxTextDepth) {
+			return nil, transport.Invalid("the refund holds text that is not valid UTF-8, or is nested too deeply")
 		}
 	}
 	// A json.RawMessage is copied as it is.
@@ -191,19 +188,11 @@ func (r *Refund) encode() ([]byte, error) {
 	return body, nil
 }
 
-// checkText refuses a value that holds a string which is not valid UTF-8:
-// encoding/json would replace its bytes, and other data would be sent. name is
-// how the error calls the value.
-func checkText(name string, value any) error {
-	if !isText(reflect.ValueOf(value), maxTextDepth) {
-		return transport.Invalid("the %s holds text that is not valid UTF-8, or is nested too deeply", name)
-	}
-	return nil
-}
-
 // maxTextDepth ends the walk of a value that contains itself.
 const maxTextDepth = 1000
 
+// isText tells whether every string of a value is valid UTF-8: encoding/json would
+// replace the bytes of any other, and other data would be sent.
 func isText(v reflect.Value, depth int) bool {
 	if depth == 0 {
 		return false
@@ -219,13 +208,7 @@ func isText(v reflect.Value, depth int) bool {
 				return false
 			}
 		}
-	case reflect.Slice, reflect.Array:
-		for i := range v.Len() {
-			if !isText(v.Index(i), depth-1) {
-				return false
-			}
-		}
-	case reflect.Map:
+	case reflect.Slice, reflect.Array, reflect.Map:
 		for key, element := range v.Seq2() {
 			if !isText(key, depth-1) || !isText(element, depth-1) {
 				return false

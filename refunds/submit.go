@@ -6,16 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
 // A Receipt shows that the service accepted a refund record. Neither the body nor the
-// status codes of the response are documented (interface, endpoint 2): the status
-// decides, and the body is kept unchanged.
+// status codes of the response are documented (interface, "Submit a refund record"): the
+// status decides, and the body is kept unchanged.
 type Receipt struct {
 	StatusCode  int       // 200 to 299
 	RequestID   string    // from X-Request-Id, X-Correlation-Id or Request-Id, to quote to the service's support; "" if none
@@ -48,8 +46,8 @@ func (r Receipt) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int("status", r.StatusCode), slog.String("request_id", transport.Loggable(r.RequestID)))
 }
 
-// Submit submits one refund record (interface, endpoint 2). It reports what became of
-// the refund, or that this is unknown.
+// Submit submits one refund record (interface, "Submit a refund record"). It reports what
+// became of the refund, or that this is unknown.
 //
 // A nil error means that the service accepted the refund: the response had a 2xx status
 // and was neither an HTML page nor the documented error object. Every error is an
@@ -70,15 +68,11 @@ func (r Receipt) LogValue() slog.Value {
 // The call ends at the deadline of ctx, or after 90 seconds if ctx has none. If ctx ends
 // while the request is in flight, the outcome is unknown, so choose a generous deadline.
 func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts ...Option) (*Receipt, error) {
-	path, err := c.path(accountID)
+	e, err := c.encode(accountID, r)
 	if err != nil {
-		return nil, notSent(r.id(), err)
+		return nil, e.failure(OutcomeNotSent, err)
 	}
-	body, err := r.encode()
-	if err != nil {
-		return nil, notSent(r.id(), err)
-	}
-	return c.send(ctx, nil, &encodedRefund{refundID: r.id(), path: path, body: body}, opts)
+	return c.send(ctx, nil, &e, opts)
 }
 
 const (
@@ -86,55 +80,74 @@ const (
 	route     = "/v1/{account_id}/refunds"
 )
 
+// A refundKey names a refund. It need not be unique: a refund may be submitted again.
+type refundKey struct{ accountID, refundID string }
+
 // An encodedRefund is ready to be sent.
 type encodedRefund struct {
-	refundID string
+	refundKey
 	path     string
 	body     []byte
 	attempts int // so far, of one of many
 }
 
-// path is the route of an account's refunds.
-func (c *Client) path(accountID string) (string, error) {
-	if c == nil || c.core == nil {
-		return "", transport.Invalid("the client was not made by NewClient")
+// encode makes a refund ready to be sent, or says why it cannot be sent as it is.
+func (c *Client) encode(accountID string, r *Refund) (e encodedRefund, err error) {
+	e.accountID = accountID
+	if r != nil {
+		e.refundID = r.RefundID
+	}
+	if err := c.check(); err != nil {
+		return e, err
 	}
 	account, err := transport.Segment("account id", accountID)
-	return "/v1/" + account + "/refunds", err
+	if err != nil {
+		return e, err
+	}
+	e.path = "/v1/" + account + "/refunds"
+	e.body, err = r.encode()
+	return e, err
 }
 
-// notSent is the error of a refund that was not handed to the network.
-func notSent(refundID string, err error) error {
-	return &OutcomeError{Outcome: OutcomeNotSent, RefundID: refundID,
-		Err: &Error{Operation: operation, Err: transport.WithOutcome(err, transport.OutcomeNotSent)}}
+func (c *Client) check() error {
+	if c == nil || c.core == nil {
+		return transport.Invalid("the client was not made by NewClient")
+	}
+	return nil
+}
+
+// failure is the error of a refund whose outcome is known although no attempt tells it.
+func (e *encodedRefund) failure(o Outcome, err error) error {
+	return &OutcomeError{Outcome: o, RefundID: e.refundID, Attempts: e.attempts,
+		Err: &Error{Operation: operation, Attempts: e.attempts, Err: transport.WithOutcome(err, transport.Outcome(o))}}
 }
 
 // send makes the call. One of many has a requestCtx, which ends the request in place
 // of ctx, and may queue for the limiter as long as that takes.
-func (c *Client) send(ctx, requestCtx context.Context, o *encodedRefund, opts []Option) (*Receipt, error) {
+func (c *Client) send(ctx, requestCtx context.Context, e *encodedRefund, opts []Option) (*Receipt, error) {
 	call := &transport.Call{
 		Operation: operation,
 		Method:    http.MethodPost,
 		Route:     route,
-		Path:      o.path,
+		Path:      e.path,
 		Headers: func(h http.Header) {
 			transport.JSONHeaders(h)
 			h["Accept-Encoding"] = []string{"identity"}
 		},
-		Body:               o.body,
+		Body:               e.body,
 		Write:              true,
-		Identifiers:        o.identifiers,
+		Identifiers:        e.identifiers,
 		QueueBeyondTimeout: requestCtx != nil,
 		RequestContext:     requestCtx,
 	}
 	if requestCtx != nil {
-		call.Observe = func(attempts int, _ *transport.Failure) { o.attempts = attempts }
+		call.Observe = func(attempts int, _ *transport.Failure) { e.attempts = attempts }
 	}
 	result := c.core.Do(ctx, call, opts)
 	if result.Failure != nil {
 		return nil, &OutcomeError{
 			Outcome:  Outcome(result.Outcome),
-			RefundID: o.refundID,
+			RefundID: e.refundID,
 			Attempts: result.Attempts,
 			Evidence: Evidence(result.Evidence),
 			Err:      (*Error)(result.Failure),
@@ -144,12 +157,11 @@ func (c *Client) send(ctx, requestCtx context.Context, o *encodedRefund, opts []
 }
 
 // identifiers are the caller's own in the path and in the record.
-func (o *encodedRefund) identifiers() []string {
+func (e *encodedRefund) identifiers() []string {
 	var r Refund
-	_ = json.Unmarshal(o.body, &r) // it was encoded from one
-	account, _ := url.PathUnescape(strings.Split(o.path, "/")[2])
+	_ = json.Unmarshal(e.body, &r) // it was encoded from one
 	a := &r.AdditionalData
-	return []string{account, r.RefundID, r.TransactionID, r.TransactionOrderID, a.MerchantAccountID, a.OrderID, a.AcquirerReferenceNumber}
+	return []string{e.accountID, r.RefundID, r.TransactionID, r.TransactionOrderID, a.MerchantAccountID, a.OrderID, a.AcquirerReferenceNumber}
 }
 
 func newReceipt(r *transport.Result) *Receipt {

@@ -16,8 +16,9 @@ type Client struct {
 	merchant func() string // a closure keeps the id out of the reach of fmt; nil: none
 }
 
-// NewClient returns a client of the service at baseURL, the {updater_url} of the
-// interface. It may have a path and a trailing slash.
+// NewClient returns a client of the service at baseURL, such as
+// https://updater.example.com: the {updater_url} of the package comment. It may have a
+// path and a trailing slash.
 //
 // merchantID is sent as x-merchant-id (interface, "Authentication"). Its format is not
 // documented; 1 to 128 visible ASCII characters without a comma are accepted. With an
@@ -58,9 +59,9 @@ func NewClient(baseURL, merchantID string, token TokenSource, opts ...Option) (*
 	return c.ForMerchant(merchantID)
 }
 
-// ForMerchant returns a client for another merchant (interface, endpoint 3,
-// x-merchant-id). It is cheap: both clients share transport, limiter, retry budget and
-// token source. The id is 1 to 128 visible ASCII characters without a comma; any other
+// ForMerchant returns a client for another merchant, whose id it sends as x-merchant-id
+// (interface, "Authentication"). It is cheap: both clients share transport, limiter, retry
+// budget and token source. The id is 1 to 128 visible ASCII characters without a comma; any other
 // fails with [ErrInvalidArgument].
 func (c *Client) ForMerchant(id string) (*Client, error) {
 	if c == nil || c.core == nil {

@@ -11,7 +11,11 @@
 //
 // # The interface
 //
-// The package covers one endpoint (interface, endpoint 3):
+// In these comments, "the interface" is the document in which the service describes
+// itself: (interface, "Limits") is its section of that name. You can work without it:
+// what it says is repeated here, and what it leaves open is called "not documented".
+//
+// The package covers one endpoint:
 //
 //	GET {updater_url}/updater/inquiries/jobs/{jobId}/download
 //	Authorization: Bearer <ACCESS_TOKEN>

@@ -46,7 +46,6 @@ type Download struct {
 	Resumes int
 
 	resumer *resumer
-	hashes  *hashes // nil if the service sent no digest
 }
 
 // Header returns the header of the response that began the download, for example to
@@ -86,13 +85,12 @@ func (d *Download) Read(p []byte) (int, error) {
 		return 0, &Error{Operation: operation, Err: transport.Invalid("the download was not made by Client.Download")}
 	}
 	n, err := d.resumer.Read(p)
-	if d.hashes != nil {
-		d.hashes.write(p[:n])
-		if err == io.EOF {
-			err = d.resumer.check(d.hashes.sums())
-		}
+	d.resumer.hashes.write(p[:n])
+	if err == io.EOF {
+		err = d.resumer.check(d.resumer.hashes.sums())
 	}
-	d.Attempts, d.Resumes, d.RequestID = d.resumer.attempts, d.resumer.resumes, d.resumer.requestID
+	q := d.resumer.request
+	d.Attempts, d.Resumes, d.RequestID = q.attempts, q.resumes, q.requestID
 	return n, err
 }
 
@@ -158,7 +156,8 @@ func (d Download) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int64("length", d.Length), slog.String("request_id", transport.Loggable(d.RequestID)))
 }
 
-// Download opens the result of a job (interface, endpoint 3).
+// Download opens the result of a job (interface, "Download updated card details of a
+// job").
 //
 // Only a 200 is a result, and only if its body is not the documented error object. Every
 // other response is an [*Error], with the code, message and details of the error object
@@ -175,18 +174,19 @@ func (d Download) LogValue() slog.Value {
 // resumed as [Download.Read] says. ctx ends both. The whole download has no other time
 // limit; WithAttemptTimeout bounds the wait for the response and for each further part.
 func (c *Client) Download(ctx context.Context, jobID string, opts ...Option) (*Download, error) {
-	q, err := c.request(ctx, jobID, opts)
-	if err != nil {
-		return nil, &Error{Operation: operation, Err: err}
-	}
-	r, err := q.open(ctx, want{})
+	return c.download(ctx, jobID, &WaitOptions{}, opts)
+}
+
+func (c *Client) download(ctx context.Context, jobID string, o *WaitOptions, opts []Option) (*Download, error) {
+	q, err := c.request(ctx, jobID, o, opts)
 	if err != nil {
 		return nil, err
 	}
-	return newDownload(r), nil
-}
-
-func newDownload(r *resumer) *Download {
+	r, err := o.wait(ctx, q, func() (*resumer, error) { return q.open(ctx, want{}) })
+	if err != nil {
+		return nil, err
+	}
+	r.hashes = newHashes(r.version.Digests, r.sent)
 	return &Download{
 		ContentType:  r.version.ContentType,
 		Length:       r.version.Length,
@@ -195,9 +195,8 @@ func newDownload(r *resumer) *Download {
 		LastModified: r.version.LastModified,
 
 		ContentEncoding: r.version.ContentEncoding,
-		RequestID:       r.requestID,
-		Attempts:        r.attempts,
+		RequestID:       q.requestID,
+		Attempts:        q.attempts,
 		resumer:         r,
-		hashes:          newHashes(r.version.Digests, r.sent),
-	}
+	}, nil
 }

@@ -2,10 +2,14 @@ package updater_test
 
 import (
 	"context"
+	"errors"
+	"io"
 	"os"
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/carddata/carddata-go/updater"
 	"github.com/carddata/carddata-go/updater/updatertest"
@@ -55,5 +59,41 @@ func TestCallbackEnds(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestEndedByAnotherCall: a context that another call's error ends, as errgroup does
+// it, does not make that error the download's own, and what was fetched is kept.
+func TestEndedByAnotherCall(t *testing.T) {
+	for name, condition := range map[string]error{"not found": updater.ErrNotFound, "changed": updater.ErrChanged} {
+		synctest.Test(t, func(t *testing.T) {
+			other := &updater.Error{Operation: "other", Attempts: 7, Err: condition}
+			fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, updatertest.Fault{BodyDelay: 20 * time.Second}, updatertest.Fault{BodyDelay: 20 * time.Second})
+			begin := func() context.Context {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				time.AfterFunc(time.Second, func() { cancel(other) })
+				return ctx
+			}
+			path := target(t)
+			_, fileErr := fake.Client().DownloadFile(begin(), "7", path, updater.FileOptions{})
+			download, err := fake.Client().Download(begin(), "7")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer download.Close()
+			_, readErr := io.ReadAll(download)
+			for _, err := range []error{fileErr, readErr} {
+				if failed, ok := err.(*updater.Error); !ok || failed == other || failed.Attempts != 1 || failed.Condition() != "canceled" || !errors.Is(err, context.Canceled) {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			if other.Attempts != 7 {
+				t.Errorf("%s: the other call's error has changed", name)
+			}
+			file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{})
+			if err != nil || file.ResumedBytes == 0 {
+				t.Errorf("%s: the next call: %+v, %v", name, show(file), err)
+			}
+		})
 	}
 }

@@ -2,7 +2,6 @@ package updater
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -108,12 +107,11 @@ func (f File) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int64("size", f.Size), slog.String("request_id", transport.Loggable(f.RequestID)))
 }
 
-// DownloadFile downloads the result of a job (interface, endpoint 3), as
-// [Client.Download] does, into a file of mode 0600 at path. It replaces the file at path
-// atomically, once the whole content is on disk; a symbolic link itself is replaced. The
-// directory must exist and must not be moved during the download. File names from the
-// service are never used. Each call fetches the content, even if path already holds it,
-// unless [FileOptions.IfChanged] is set.
+// DownloadFile downloads the result of a job, as [Client.Download] does, into a file of
+// mode 0600 at path. It replaces the file at path atomically, once the whole content is on
+// disk; a symbolic link itself is replaced. The directory must exist and must not be moved
+// during the download. File names from the service are never used. Each call fetches the
+// content, even if path already holds it, unless [FileOptions.IfChanged] is set.
 //
 // # Continuing
 //
@@ -146,15 +144,9 @@ func (f File) LogValue() slog.Value {
 // [ErrRefused], [ErrBusy], [ErrNotReady], or an error of the file system, such as
 // fs.ErrPermission, fs.ErrNotExist, syscall.ENOSPC, syscall.EISDIR or syscall.EBUSY.
 func (c *Client) DownloadFile(ctx context.Context, jobID, path string, o FileOptions, opts ...Option) (*File, error) {
-	fail := func(err error) (*File, error) {
-		return nil, &Error{Operation: operation, Err: err}
-	}
-	q, err := c.request(ctx, jobID, opts)
-	if err == nil {
-		err = o.Wait.check()
-	}
+	q, err := c.request(ctx, jobID, &o.Wait, opts)
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	d := &fileDownload{request: q, path: path, options: &o}
 	defer d.release()
@@ -162,10 +154,8 @@ func (c *Client) DownloadFile(ctx context.Context, jobID, path string, o FileOpt
 	if err == nil {
 		return file, nil
 	}
-	failed, ok := errors.AsType[*Error](err)
-	if !ok {
-		return nil, &Error{Operation: operation, RequestID: d.requestID, Attempts: d.attempts, Err: err}
+	if failed, ok := err.(*Error); ok {
+		return nil, failed
 	}
-	failed.Attempts = d.attempts
-	return nil, failed
+	return nil, q.failure(err)
 }

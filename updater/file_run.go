@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/carddata/carddata-go/internal/transport"
@@ -12,43 +13,32 @@ import (
 
 // A fileDownload brings a result into a partial file, and that to its path.
 type fileDownload struct {
-	request    *request
-	path       string
-	options    *FileOptions
-	partial    *partial // nil while the job is waited for
-	known      metadata // of the file at the path
-	version    version
-	begun      bool // what the partial file held before is given up, or built upon
-	maxRetries int
-	hasher     *hasher
-	syncer     *syncer
-
-	bytes     int64 // in the file
-	unsynced  int64 // of them
-	attempts  int   // of the streams that have ended
-	resumes   int
-	requestID string
+	request *request
+	path    string
+	options *FileOptions
+	partial *partial // nil while the job is waited for
+	known   metadata // of the file at the path
 }
 
 // run downloads the content, and begins anew where that is safe and may help.
 func (d *fileDownload) run(ctx context.Context) (*File, error) {
 	for restarts := 0; ; restarts++ {
 		file, err := d.once(ctx, restarts)
-		if err == nil || !d.mayRestart(err, restarts) {
+		if err == nil || ctx.Err() != nil || !d.mayRestart(err, restarts) {
 			return file, err
 		}
 	}
 }
 
 func (d *fileDownload) mayRestart(err error, restarts int) bool {
-	failed, isFailure := errors.AsType[*Error](err)
+	failed, isFailure := err.(*Error)
 	switch {
 	case isFailure && failed.RetryAfter > maxWait:
 		return false // the caller is to hear of it
 	case errors.Is(err, ErrChanged):
 		return restarts == 0
 	case errors.Is(err, ErrNotResumable), errors.Is(err, ErrDigestMismatch), restarts > 0 && isBreak(err):
-		return restarts < d.maxRetries
+		return restarts < d.request.settings.MaxRetries
 	}
 	return false
 }
@@ -58,40 +48,22 @@ func (d *fileDownload) mayRestart(err error, restarts int) bool {
 func (d *fileDownload) once(ctx context.Context, restarts int) (*File, error) {
 	r, err := d.options.Wait.wait(ctx, d.request, func() (*resumer, error) { return d.begin(ctx, restarts) })
 	if err != nil {
-		if failed, ok := errors.AsType[*Error](err); ok {
-			d.attempts += failed.Attempts
-		}
 		return nil, err
 	}
 	defer r.Close()
-	defer d.count(r)
-	d.maxRetries = r.settings.MaxRetries
 	if r.unchanged {
-		d.count(r)
 		return d.file(r, d.known), nil
 	}
-	d.version, d.bytes, d.unsynced = r.version, r.offset, 0
 	if !r.isVerifiable() && !d.options.AcceptUnverified {
 		return nil, r.failure(transport.NewError("the service does not mark the end of the content", ErrUnverified))
 	}
-	from := r.offset
-	d.begun = true
-	if err := d.partial.begin(d.request.resource(), r.version, from); err != nil {
+	if err := d.partial.begin(d.request.resource(), r.version, r.offset); err != nil {
 		return nil, err
 	}
-	d.syncer = startSyncer(d.partial.file)
-	defer d.syncStarted()
-	d.hasher = nil
-	own := digests{SHA256: "wanted"}
-	if d.options.SkipHash {
-		own = digests{}
-	}
-	if wanted := newHashes(own, r.version.Digests, r.sent); wanted != nil {
-		d.hasher = startHasher(d.partial.file, wanted)
-		defer d.hasher.stop()
-	}
-	file, err := d.fetch(ctx, r, from)
-	if errors.Is(err, ErrChanged) || errors.Is(err, ErrNotResumable) || errors.Is(err, ErrDigestMismatch) || errors.Is(err, ErrRefused) || r.overrun {
+	file, err := d.fetch(ctx, r)
+	// Not by errors.Is, which also finds the error of another call that ended the context.
+	failed, isFailure := err.(*Error)
+	if r.overrun || isFailure && slices.Contains([]string{"changed", "not_resumable", "digest_mismatch", "refused"}, failed.Condition()) {
 		d.partial.tainted = true
 	}
 	return file, err
@@ -118,7 +90,11 @@ func (d *fileDownload) begin(ctx context.Context, restarts int) (*resumer, error
 			}
 		}
 	}
-	r, err := d.open(ctx, w)
+	r, err := d.request.open(ctx, w)
+	failed, isFailure := err.(*Error)
+	if isFailure && w.offset > 0 && (failed.StatusCode == http.StatusPartialContent || errors.Is(err, ErrChanged)) {
+		r, err = d.request.open(ctx, want{}) // what was to be continued is gone
+	}
 	if err != nil {
 		d.release()
 	}
@@ -130,129 +106,124 @@ func (d *fileDownload) release() {
 	if d.partial == nil {
 		return
 	}
-	d.partial.discardOrKeep(!d.begun || d.version.Validator != "")
+	d.partial.discardOrKeep()
 	d.partial.close()
 	d.partial = nil
-}
-
-// open requests content, or its beginning if what was to be continued is gone.
-func (d *fileDownload) open(ctx context.Context, w want) (*resumer, error) {
-	r, err := d.request.open(ctx, w)
-	failed, _ := errors.AsType[*Error](err)
-	if err == nil || w.offset == 0 || failed.StatusCode != http.StatusPartialContent && !errors.Is(err, ErrChanged) {
-		return r, err
-	}
-	attempts := failed.Attempts
-	r, err = d.request.open(ctx, want{})
-	if failed, ok := errors.AsType[*Error](err); ok {
-		failed.Attempts += attempts
-		return nil, err
-	}
-	r.attempts += attempts
-	return r, nil
 }
 
 // pieces are for files alone: a caller's writer could keep what it must not.
 var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
 
-// fetch brings the content into the partial file, and to its path.
-func (d *fileDownload) fetch(ctx context.Context, r *resumer, from int64) (*File, error) {
+// fetch brings the content into the partial file, which is hashed and synced while it
+// grows, and to its path.
+func (d *fileDownload) fetch(ctx context.Context, r *resumer) (*File, error) {
+	wanted := []digests{r.version.Digests, r.sent}
+	if !d.options.SkipHash {
+		wanted = append(wanted, digests{sha256Name: ""})
+	}
+	hashing, from, size := newHashes(wanted...), r.offset, r.offset
+	working, cancel := context.WithCancel(ctx)
+	syncer, hasher := d.partial.followSync(working, from), hashing.follow(working, d.partial.file)
+	defer func() {
+		cancel()
+		syncer.wait()
+		hasher.wait()
+	}()
 	piece := pieces.Get().(*[pieceSize]byte)
 	defer pieces.Put(piece)
 	err := fill(r, piece[:], func(piece []byte) error {
-		if _, err := d.partial.file.WriteAt(piece, d.bytes); err != nil {
+		if _, err := d.partial.file.WriteAt(piece, size); err != nil {
 			return fileError("the file cannot be written", err)
 		}
-		d.wrote(len(piece))
-		d.count(r)
+		size += int64(len(piece))
+		syncer.grow(size)
+		hasher.grow(size)
 		if d.options.Progress != nil {
-			d.options.Progress(FileProgress{Bytes: d.bytes, Total: d.version.Length, Resumes: d.resumes})
+			d.options.Progress(FileProgress{Bytes: size, Total: r.version.Length, Resumes: d.request.resumes})
 		}
 		return nil
 	})
-	d.count(r)
 	if err != nil {
 		return nil, err
 	}
-	return d.finish(ctx, r, from)
-}
-
-// wrote counts what was written, and has it synced and hashed.
-func (d *fileDownload) wrote(n int) {
-	d.bytes += int64(n)
-	d.unsynced += int64(n)
-	if d.unsynced >= syncEvery && d.syncer.begin() {
-		d.unsynced = 0
+	// The disk works while the hash is completed.
+	if err := errors.Join(syncer.wait(), d.partial.sync()); err != nil {
+		return nil, fileError("the file cannot be completed", err)
 	}
-	if d.hasher != nil {
-		d.hasher.grow(d.bytes)
+	if err := hasher.wait(); err != nil {
+		return nil, err
 	}
-}
-
-// syncStarted waits for the syncs that were begun.
-func (d *fileDownload) syncStarted() error {
-	err := d.syncer.stop()
-	if err != nil {
-		d.partial.tainted = true
-	}
-	return err
-}
-
-// count takes over what a stream has taken since it was last counted.
-func (d *fileDownload) count(r *resumer) {
-	d.attempts += r.attempts
-	d.resumes += r.resumes
-	r.attempts, r.resumes = 0, 0
-	d.requestID = r.requestID
+	return d.finish(r, hashing.sums(), from, size)
 }
 
 // finish checks the content and gives it its path.
-func (d *fileDownload) finish(ctx context.Context, r *resumer, from int64) (*File, error) {
-	if d.version.Length >= 0 && d.bytes != d.version.Length {
-		return nil, r.failure(transport.NewError("the file is not as long as announced", transport.ErrBadResponse))
-	}
-	// The disk works while the hash is completed.
-	err := d.syncStarted()
-	if err == nil {
-		err = d.partial.sync()
-	}
-	if err != nil {
-		return nil, fileError("the file cannot be completed", err)
-	}
-	m := metadata{Version: r.version, Size: d.bytes, Verified: r.isVerifiable()}
-	if d.hasher != nil {
-		sums, err := d.hasher.finish(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if err := r.check(sums); err != io.EOF {
-			return nil, err
-		}
-		m.SHA256 = sums.SHA256
+func (d *fileDownload) finish(r *resumer, sums digests, from, size int64) (*File, error) {
+	if err := r.check(sums); err != io.EOF {
+		return nil, err
 	}
 	if d.options.Check != nil {
-		if err := d.options.Check(io.NewSectionReader(d.partial.file, 0, d.bytes), r.header()); err != nil {
+		if err := d.options.Check(io.NewSectionReader(d.partial.file, 0, size), r.header()); err != nil {
 			return nil, r.failure(transport.NewError("FileOptions.Check refused the content", ErrRefused, err))
 		}
 	}
+	m := metadata{Version: r.version, Size: size, Verified: r.isVerifiable(), SHA256: sums[sha256Name]}
 	f := d.file(r, m)
 	f.ResumedBytes = from
 	record := &m
 	if !d.options.IfChanged {
 		record = nil
 	}
-	return f, d.partial.commit(d.bytes, d.request.resource(), record)
+	return f, d.partial.commit(size, d.request.resource(), record)
 }
 
 // file describes the file at the path.
 func (d *fileDownload) file(r *resumer, m metadata) *File {
-	v, hash := m.Version, m.SHA256
+	q, v, hash := d.request, m.Version, m.SHA256
 	if d.options.SkipHash {
 		hash = ""
 	}
 	return &File{
 		Size: m.Size, SHA256: hash, Verified: m.Verified, Unchanged: r.unchanged,
 		ContentType: v.ContentType, ContentEncoding: v.ContentEncoding, ETag: v.ETag, LastModified: v.LastModified,
-		RequestID: d.requestID, Attempts: d.attempts, Resumes: d.resumes,
+		RequestID: q.requestID, Attempts: q.attempts, Resumes: q.resumes,
 	}
+}
+
+// A follower works behind a file that grows, in a goroutine of its own.
+type follower struct {
+	to    chan int64 // how far the file is; the latest alone counts
+	close func()     // the file has all that it will have
+	ended chan struct{}
+	err   error // of the work, once it has ended
+}
+
+// follow calls work whenever the file has grown, until it fails.
+func follow(work func(to int64) error) *follower {
+	f := &follower{to: make(chan int64, 1), ended: make(chan struct{})}
+	f.close = sync.OnceFunc(func() { close(f.to) })
+	go func() {
+		defer close(f.ended)
+		for to := range f.to {
+			if f.err == nil {
+				f.err = work(to)
+			}
+		}
+	}()
+	return f
+}
+
+// grow is not called by two goroutines at once.
+func (f *follower) grow(to int64) {
+	select {
+	case <-f.to:
+	default:
+	}
+	f.to <- to
+}
+
+// wait returns once the work is done on all that the file has grown to.
+func (f *follower) wait() error {
+	f.close()
+	<-f.ended
+	return f.err
 }

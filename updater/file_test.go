@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -137,6 +138,13 @@ func TestUnusablePaths(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	// Not os.DevNull: a library that is wrong here would replace it for the whole machine.
+	socket := filepath.Join(dir, "socket")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
 	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
 	for _, test := range []struct {
 		path string
@@ -150,7 +158,7 @@ func TestUnusablePaths(t *testing.T) {
 		{filepath.Join(dir, "canary", "result"), fs.ErrNotExist, "no such file or directory"},
 		{filepath.Join(file, "result"), nil, "the directory cannot be opened"},
 		{filepath.Join(dir, strings.Repeat("n", 241)), syscall.ENAMETOOLONG, "too long"},
-		{os.DevNull, fs.ErrExist, "no regular file"},
+		{socket, fs.ErrExist, "no regular file"},
 		{filepath.Join(dir, "a\x00b"), syscall.EINVAL, ""},
 	} {
 		got, err := fake.Client().DownloadFile(t.Context(), "7", test.path, updater.FileOptions{})
@@ -159,7 +167,7 @@ func TestUnusablePaths(t *testing.T) {
 		}
 		testkit.NoLeak(t, err, "canary", filepath.Base(filepath.Dir(dir)))
 	}
-	if names := beside(t, file); len(fake.Requests()) > 0 || !slices.Equal(names, []string{"file"}) {
+	if names := beside(t, file); len(fake.Requests()) > 0 || !slices.Equal(names, []string{"file", "socket"}) {
 		t.Errorf("%d requests, and in the directory: %q", len(fake.Requests()), names)
 	}
 }

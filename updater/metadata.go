@@ -3,12 +3,13 @@ package updater
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"mime"
 	"net/http"
 	"os"
-	"strconv"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -120,29 +121,17 @@ func isMultipart(h http.Header) bool {
 	return strings.HasPrefix(mediaType, "multipart/")
 }
 
+var contentRange = regexp.MustCompile(`^(?i:bytes) \d+-\d+/\d+$`)
+
 // parseContentRange reads "bytes FIRST-LAST/TOTAL". A total that the service
 // leaves open is of no use, as the end could not be told.
 func parseContentRange(h http.Header) (first, last, total int64, ok bool) {
-	values := h.Values("Content-Range")
-	if len(values) != 1 {
+	value := strings.Join(h.Values("Content-Range"), ",")
+	if !contentRange.MatchString(value) {
 		return 0, 0, 0, false
 	}
-	unit, rest, _ := strings.Cut(values[0], " ")
-	span, size, _ := strings.Cut(rest, "/")
-	from, to, _ := strings.Cut(span, "-")
-	numbers := [3]int64{}
-	for i, text := range [...]string{from, to, size} {
-		if text == "" || strings.Trim(text, "0123456789") != "" {
-			return 0, 0, 0, false
-		}
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return 0, 0, 0, false
-		}
-		numbers[i] = n
-	}
-	first, last, total = numbers[0], numbers[1], numbers[2]
-	return first, last, total, strings.EqualFold(unit, "bytes") && first <= last && last < total
+	_, err := fmt.Sscanf(value[len("bytes "):], "%d-%d/%d", &first, &last, &total)
+	return first, last, total, err == nil && first <= last && last < total
 }
 
 // metadata says what the bytes of a partial file are, or of a complete one.
@@ -160,9 +149,9 @@ type metadata struct {
 }
 
 const (
-	// metadataFormat 2 says that the file has no gaps. Format 1, which had no number,
-	// could be of a file that was written in several places at once.
-	metadataFormat = 2
+	// metadataFormat is raised when older metadata is not to be built upon. The files of
+	// formats below 2 may have gaps, and those below 3 call their digests otherwise.
+	metadataFormat = 3
 	maxMetadata    = 64 << 10
 )
 

@@ -1,6 +1,7 @@
 package updater
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -179,7 +180,7 @@ func (p *partial) begin(resource string, v version, from int64) error {
 	if err != nil {
 		return fileError("the partial file cannot be prepared", err)
 	}
-	p.tainted = p.tainted && from > 0
+	p.tainted = v.Validator == "" // nothing could continue it
 	return nil
 }
 
@@ -191,6 +192,23 @@ func (p *partial) sync() error {
 		p.tainted = true
 	}
 	return err
+}
+
+// syncEvery is how much is written before the disk is told to begin: much more
+// than it takes in a moment, and little beside what a system holds back by itself.
+const syncEvery = 32 << 20
+
+// followSync has the disk work while content is still coming, so that little is left
+// to be done in the end.
+func (p *partial) followSync(ctx context.Context, from int64) *follower {
+	synced := from
+	return follow(func(to int64) error {
+		if to-synced < syncEvery || ctx.Err() != nil {
+			return nil
+		}
+		synced = to
+		return p.sync()
+	})
 }
 
 // commit gives the content its path. A record of it stays beside it if one is given.
@@ -255,9 +273,9 @@ func (p *partial) isInPlace() bool {
 }
 
 // discardOrKeep ends a download that failed. Only what a later one can build upon stays.
-func (p *partial) discardOrKeep(resumable bool) {
+func (p *partial) discardOrKeep() {
 	info, err := p.file.Stat()
-	if err == nil && info.Size() > 1 && resumable && !p.tainted || !p.isNamed(p.file) {
+	if err == nil && info.Size() > 1 && !p.tainted || !p.isNamed(p.file) {
 		return
 	}
 	if !renamesOpenFiles {

@@ -36,7 +36,7 @@ func TestFailedSync(t *testing.T) {
 	if err := p.sync(); !errors.Is(err, syscall.EBADF) {
 		t.Fatalf("synced: %v", err)
 	}
-	p.discardOrKeep(true)
+	p.discardOrKeep()
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("left: %v, %v", entries, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -60,7 +61,7 @@ func TestFailedRename(t *testing.T) {
 	if err := p.commit(2, "resource", nil); err == nil || !strings.Contains(err.Error(), "cannot take its path") {
 		t.Errorf("a directory was replaced: %v", err)
 	}
-	p.discardOrKeep(true)
+	p.discardOrKeep()
 	p.close()
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
@@ -69,7 +70,28 @@ func TestFailedRename(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.close()
-	if got, from := p.resumePoint("resource"); got != v || from != 1 {
+	if got, from := p.resumePoint("resource"); !reflect.DeepEqual(got, v) || from != 1 {
 		t.Errorf("%v from %d", got, from)
+	}
+}
+
+// TestSyncFails: a failure of the disk is told, as the next sync would not tell it
+// again.
+func TestSyncFails(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Close()
+	p := &partial{file: file}
+	syncer := p.followSync(t.Context(), 1)
+	syncer.grow(syncEvery)
+	if err := syncer.wait(); err != nil || p.tainted {
+		t.Errorf("synced too early: %v, tainted %v", err, p.tainted)
+	}
+	syncer = p.followSync(t.Context(), 1)
+	syncer.grow(syncEvery + 1)
+	if err := syncer.wait(); !errors.Is(err, os.ErrClosed) || !p.tainted {
+		t.Errorf("%v, tainted %v", err, p.tainted)
 	}
 }

@@ -1,6 +1,7 @@
 package updater
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -44,29 +45,41 @@ const (
 	minPause     = time.Second
 )
 
-// A request is for the result of one job, whole or from an offset on.
+// A request is for the result of one job, whole or from an offset on. It is sent as
+// often as it takes, and counts that for the whole call.
 type request struct {
 	client *Client
 	opts   []Option
 	path   string
 	ids    func() []string // the caller's own in path
+
+	attempts  int
+	resumes   int    // of them, for the rest of a broken stream
+	requestID string // of the last response
+	settings  *transport.Settings
 }
 
-func (c *Client) request(ctx context.Context, jobID string, opts []Option) (*request, error) {
-	if c == nil || c.core == nil {
-		return nil, transport.Invalid("the client was not made by NewClient")
-	}
-	if c.merchant == nil {
-		return nil, transport.Invalid("the client has no merchant: make one for a merchant with ForMerchant")
-	}
-	if ctx == nil {
-		return nil, transport.Invalid("the context is nil")
-	}
+func (c *Client) request(ctx context.Context, jobID string, wait *WaitOptions, opts []Option) (*request, error) {
 	job, err := transport.Segment("job id", jobID)
-	if err != nil {
-		return nil, err
+	switch {
+	case c == nil || c.core == nil:
+		err = transport.Invalid("the client was not made by NewClient")
+	case c.merchant == nil:
+		err = transport.Invalid("the client has no merchant: make one for a merchant with ForMerchant")
+	case ctx == nil:
+		err = transport.Invalid("the context is nil")
+	case err == nil:
+		err = wait.check()
 	}
-	return &request{client: c, opts: opts, path: "/updater/inquiries/jobs/" + job + "/download", ids: func() []string { return []string{jobID} }}, nil
+	q := &request{client: c, opts: opts, path: "/updater/inquiries/jobs/" + job + "/download", ids: func() []string { return []string{jobID} }}
+	if err != nil {
+		return nil, q.failure(err)
+	}
+	return q, nil
+}
+
+func (q *request) failure(err error) *Error {
+	return &Error{Operation: operation, RequestID: q.requestID, Attempts: q.attempts, Err: err}
 }
 
 // resource tells the results of one service, job and merchant from all others,
@@ -87,7 +100,7 @@ type want struct {
 func (q *request) send(ctx context.Context, w want) transport.Result {
 	ranged := w.version.Validator != ""
 	condition, value := w.unless.condition()
-	return q.client.core.Do(ctx, &transport.Call{
+	res := q.client.core.Do(ctx, &transport.Call{
 		Operation: operation,
 		Method:    http.MethodGet,
 		Route:     route,
@@ -110,6 +123,9 @@ func (q *request) send(ctx context.Context, w want) transport.Result {
 		Resume:      w.retry,
 		Identifiers: q.ids,
 	}, q.opts)
+	q.attempts += res.Attempts
+	q.requestID, q.settings = res.RequestID, cmp.Or(res.Settings, q.settings)
+	return res
 }
 
 // open requests content. The resumer begins at 0 if the service no longer has the
@@ -118,8 +134,8 @@ func (q *request) open(ctx context.Context, w want) (*resumer, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	res := q.send(ctx, w)
 	r := &resumer{
-		ctx: ctx, cancel: cancel, request: q, version: w.version, offset: w.offset, header: func() http.Header { return res.Header },
-		settings: res.Settings, stall: stall{offset: w.offset},
+		ctx: ctx, cancel: cancel, request: q, version: w.version, offset: w.offset, stall: stall{offset: w.offset},
+		header: func() http.Header { return res.Header },
 	}
 	if err := r.admit(&res, true); err != nil {
 		cancel(nil)
@@ -137,6 +153,7 @@ type resumer struct {
 	request   *request
 	version   version
 	sent      digests            // of a 200, for as long as it was not resumed
+	hashes    hashes             // of what a Download has read; out of the reach of fmt, as they hold content
 	header    func() http.Header // of the first response; a closure keeps it out of the reach of fmt
 	unchanged bool               // the caller has the content
 	framed    bool               // the end can be told from a broken connection
@@ -146,14 +163,10 @@ type resumer struct {
 
 	mu     sync.Mutex // of stream, as Close may come from any goroutine
 	stream io.ReadCloser
-	left   int64 // what the stream may still bring; -1: not known
+	end    int64 // up to which offset the stream may go; -1: not known
 
-	settings  *transport.Settings
-	stall     stall
-	status    int
-	requestID string
-	attempts  int
-	resumes   int
+	stall  stall
+	status int
 }
 
 // A stall measures for how long resumes have brought next to nothing. The time
@@ -176,10 +189,8 @@ func (s *stall) count() {
 // admit takes over the stream of a response: a 206 that is the part asked for, or
 // a 200 if the content may begin with it.
 func (r *resumer) admit(res *transport.Result, first bool) error {
-	r.attempts += res.Attempts
-	r.requestID = res.RequestID
 	if res.Failure != nil {
-		res.Failure.Attempts = r.attempts
+		res.Failure.Attempts = r.request.attempts
 		if res.StatusCode == http.StatusRequestedRangeNotSatisfiable {
 			res.Failure.Err = transport.NewError("the content no longer has the part that was asked for", ErrChanged, res.Failure.Err)
 		}
@@ -198,7 +209,7 @@ func (r *resumer) admit(res *transport.Result, first bool) error {
 	case first:
 		r.version, r.framed = newVersion(res), res.Framed
 		r.sent = parseDigests(res.Header, "Content-Digest")
-		r.offset, r.left = 0, res.Length
+		r.offset, r.end = 0, res.Length
 	case newVersion(res).isSame(r.version):
 		err = transport.NewError("the service does not serve the rest of the content alone", ErrNotResumable)
 	default:
@@ -226,7 +237,7 @@ func (r *resumer) admitPart(res *transport.Result) error {
 		return transport.NewError("the content has changed", ErrChanged)
 	}
 	r.version.Length, r.framed = total, true
-	r.left = last - first + 1
+	r.end = last + 1
 	return nil
 }
 
@@ -248,12 +259,9 @@ func (r *resumer) Read(p []byte) (int, error) {
 	defer r.stall.count()
 	for r.err == nil {
 		n, err := r.stream.Read(p)
-		if r.left >= 0 {
-			if int64(n) > r.left {
-				n, r.overrun = int(r.left), true
-				r.err = r.failure(transport.NewError("the response is longer than announced", transport.ErrBadResponse))
-			}
-			r.left -= int64(n)
+		if r.end >= 0 && int64(n) > r.end-r.offset {
+			n, r.overrun = int(r.end-r.offset), true
+			r.err = r.failure(transport.NewError("the response is longer than announced", transport.ErrBadResponse))
 		}
 		r.offset += int64(n)
 		if n > 0 {
@@ -284,14 +292,13 @@ func (r *resumer) resume(cause error) error {
 			return err
 		}
 		r.stall.stalledResumes++
-		r.resumes++
-		r.sent = digests{}
+		r.request.resumes++
+		r.sent = nil
 		if r.stall.stalledResumes > quickResumes && transport.Sleep(r.ctx, minPause) != nil {
 			return r.failure(transport.Ended(r.ctx))
 		}
 		res := r.request.send(r.ctx, want{offset: r.offset, version: r.version, retry: r.stall.stalledResumes})
 		if r.isComplete(&res) {
-			r.attempts += res.Attempts
 			r.version.Length, r.framed = r.offset, true
 			return io.EOF
 		}
@@ -317,16 +324,17 @@ func (r *resumer) giveUp(cause error) error {
 	if r.offset-r.stall.offset >= minProgress {
 		r.stall = stall{offset: r.offset, since: r.stall.since}
 	}
-	failed, isFailure := errors.AsType[*Error](cause) // of the call that was to resume
+	// Of the call that was to resume. What ended the context may be the *Error of another.
+	failed, isFailure := cause.(*Error)
 	switch {
 	case r.ctx.Err() != nil || !isBreak(cause):
 	case r.version.Validator == "":
 		cause = transport.NewError(cause.Error()+", and the service gave nothing to resume it by", ErrNotResumable, cause)
-	case r.settings.MaxRetries == 0:
+	case r.request.settings.MaxRetries == 0:
 		cause = transport.NewError(cause.Error()+", and retries are turned off", cause)
-	case r.settings.ResumeTimeout > 0 && r.stall.spent >= r.settings.ResumeTimeout:
+	case r.request.settings.ResumeTimeout > 0 && r.stall.spent >= r.request.settings.ResumeTimeout:
 		if !isFailure {
-			cause = transport.NewError(fmt.Sprintf("%v, and resumes brought no progress for %v", cause, r.settings.ResumeTimeout), cause)
+			cause = transport.NewError(fmt.Sprintf("%v, and resumes brought no progress for %v", cause, r.request.settings.ResumeTimeout), cause)
 		}
 	default:
 		return nil
@@ -340,7 +348,7 @@ func (r *resumer) giveUp(cause error) error {
 // isBreak tells what another try may mend. What a service does not support (501
 // and 505) it will not support a moment later.
 func isBreak(err error) bool {
-	if failed, ok := errors.AsType[*Error](err); ok {
+	if failed, ok := err.(*Error); ok {
 		switch failed.StatusCode {
 		case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
 			return false
@@ -352,10 +360,11 @@ func isBreak(err error) bool {
 
 // isVerifiable tells whether a part cannot pass for the whole content.
 func (r *resumer) isVerifiable() bool {
-	return r.framed || r.sent != digests{} || r.version.Digests != digests{}
+	return r.framed || len(r.sent) > 0 || len(r.version.Digests) > 0
 }
 
-// check compares all that was read with the digests that the service sent.
+// check compares all that was read with the digests that the service sent, and
+// returns io.EOF if it is what they say.
 func (r *resumer) check(sums digests) error {
 	if !sums.differ(r.version.Digests) && !sums.differ(r.sent) {
 		return io.EOF
@@ -365,7 +374,9 @@ func (r *resumer) check(sums digests) error {
 }
 
 func (r *resumer) failure(err error) error {
-	return &Error{Operation: operation, StatusCode: r.status, RequestID: r.requestID, Attempts: r.attempts, Err: err}
+	failed := r.request.failure(err)
+	failed.StatusCode = r.status
+	return failed
 }
 
 // Close ends reading for good.

@@ -1,8 +1,8 @@
 package updater
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"math"
 	"time"
 
@@ -40,27 +40,16 @@ const (
 	defaultMaxWait  = time.Hour
 )
 
-// DownloadWhenReady is [Client.Download] for a job that may not be ready (interface,
-// endpoint 3). It repeats the request, as o says, until the job is ready. It fails with
-// [ErrNotReady] as soon as MaxWait or the deadline of ctx leaves no time for another
-// request, and with [ErrInvalidArgument] if NotReady is nil or a time is negative. For a
-// file, use [FileOptions.Wait].
+// DownloadWhenReady is [Client.Download] for a job that may not be ready. It repeats the
+// request, as o says, until the job is ready. It fails with [ErrNotReady] as soon as
+// MaxWait or the deadline of ctx leaves no time for another request, and with
+// [ErrInvalidArgument] if NotReady is nil or a time is negative. For a file, use
+// [FileOptions.Wait].
 func (c *Client) DownloadWhenReady(ctx context.Context, jobID string, o WaitOptions, opts ...Option) (*Download, error) {
-	q, err := c.request(ctx, jobID, opts)
-	if err == nil && o.NotReady == nil {
-		err = transport.Invalid("WaitOptions.NotReady is nil")
+	if o.NotReady == nil {
+		return nil, &Error{Operation: operation, Err: transport.Invalid("WaitOptions.NotReady is nil")}
 	}
-	if err == nil {
-		err = o.check()
-	}
-	if err != nil {
-		return nil, &Error{Operation: operation, Err: err}
-	}
-	r, err := o.wait(ctx, q, func() (*resumer, error) { return q.open(ctx, want{}) })
-	if err != nil {
-		return nil, err
-	}
-	return newDownload(r), nil
+	return c.download(ctx, jobID, &o, opts)
 }
 
 func (o *WaitOptions) check() error {
@@ -75,41 +64,28 @@ func (o *WaitOptions) check() error {
 
 // wait calls open until the job is ready.
 func (o *WaitOptions) wait(ctx context.Context, q *request, open func() (*resumer, error)) (*resumer, error) {
-	interval, maxWait := o.Interval, o.MaxWait
-	if interval == 0 {
-		interval = defaultInterval
-	}
-	if maxWait == 0 {
-		maxWait = defaultMaxWait
-	}
-	until := time.Now().Add(maxWait)
-	for attempts := 0; ; {
-		opened, err := open()
-		if err == nil {
-			opened.attempts += attempts
-			return opened, nil
-		}
-		failed, ok := errors.AsType[*Error](err)
+	until := time.Now().Add(cmp.Or(o.MaxWait, defaultMaxWait))
+	deadline, bounded := ctx.Deadline()
+	for {
+		r, err := open()
+		failed, ok := err.(*Error)
 		if !ok || o.NotReady == nil || failed.StatusCode == 0 || ctx.Err() != nil || !o.NotReady(failed) {
-			return nil, err
+			return r, err
 		}
-		attempts += failed.Attempts
-		pause := min(max(interval, failed.RetryAfter), math.MaxInt64/2) // for the sum
+		pause := min(max(cmp.Or(o.Interval, defaultInterval), failed.RetryAfter), math.MaxInt64/2) // for the sum
 		pause += q.client.core.Jitter(ctx, pause/5+1)
 		last := *failed
-		last.Attempts = attempts
-		if deadline, bounded := ctx.Deadline(); bounded && time.Until(deadline) <= pause {
+		switch {
+		case bounded && time.Until(deadline) <= pause:
 			last.Err = transport.NewError("the job is not ready, and the deadline leaves no time to ask again", ErrNotReady, context.DeadlineExceeded, failed)
-			return nil, &last
-		}
-		if time.Until(until) < pause {
+		case time.Until(until) < pause:
 			last.Err = transport.NewError("the job was not ready in time", ErrNotReady, failed)
-			return nil, &last
-		}
-		if transport.Sleep(ctx, pause) != nil {
+		case transport.Sleep(ctx, pause) != nil:
 			ended := transport.Ended(ctx)
 			last.Err = transport.NewError(ended.Error(), ended, failed)
-			return nil, &last
+		default:
+			continue
 		}
+		return nil, &last
 	}
 }

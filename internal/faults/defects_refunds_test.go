@@ -25,38 +25,38 @@ var refundDefects = []defect{
 		[]invariant{doubled, outcome},
 	},
 	{
-		"submits", "a refund whose caller left was not sent", policyTable,
-		[]edit.Edit{edit.Entry(callerLeft, ruleType, ruleOutcome, "OutcomeNotSent")},
+		"submits", "a refund whose caller left was not sent", callerLeft,
+		[]edit.Edit{edit.Element(rowType, rowOutcome, "OutcomeNotSent")},
 		[]invariant{outcome},
 	},
 	{
-		"submits", "a 500 refuses a refund", policyTable,
-		[]edit.Edit{edit.Entry(failed500, ruleType, ruleWrites, "2"), edit.Entry(failed500, ruleType, ruleOutcome, "OutcomeRejected")},
+		"submits", "a 500 refuses a refund", failed500,
+		[]edit.Edit{edit.Element(rowType, rowOutcome, "OutcomeRejected")},
 		[]invariant{doubled, outcome},
 	},
 	{
-		"submits", "a 503 refuses a refund", policyTable,
-		[]edit.Edit{edit.Entry(failed503, ruleType, ruleWrites, often), edit.Entry(failed503, ruleType, ruleOutcome, "OutcomeRejected")},
+		"submits", "a 503 refuses a refund", failed503,
+		[]edit.Edit{edit.Element(rowType, rowOutcome, "OutcomeRejected")},
 		[]invariant{doubled, outcome},
 	},
 	{
-		"submits", "a 408 refuses a refund", policyTable,
-		[]edit.Edit{edit.Entry(failed408, ruleType, ruleOutcome, "OutcomeRejected")},
+		"submits", "a 408 refuses a refund", failed408,
+		[]edit.Edit{edit.Element(rowType, rowOutcome, "OutcomeRejected")},
 		[]invariant{outcome},
 	},
 	{
-		"submits", "a 302 refuses a refund", policyTable,
-		[]edit.Edit{edit.Entry(moved302, ruleType, ruleOutcome, "OutcomeRejected")},
+		"submits", "a 302 refuses a refund", moved302,
+		[]edit.Edit{edit.Element(rowType, rowOutcome, "OutcomeRejected")},
 		[]invariant{outcome},
 	},
 	{
-		"submits", "an HTML page accepts a refund", policyTable,
-		[]edit.Edit{edit.Entry(pageOfHTML, ruleType, ruleOutcome, "OutcomeAccepted")},
+		"submits", "an HTML page accepts a refund", pageOfHTML,
+		[]edit.Edit{edit.Element(rowType, rowOutcome, "OutcomeAccepted")},
 		[]invariant{outcome},
 	},
 	{
-		"submits", "a cut response to an accepted refund fails it", policyTable,
-		[]edit.Edit{edit.Entry(cutOff, ruleType, ruleWrites, often), edit.Entry(cutOff, ruleType, ruleOutcome, "OutcomeRejected")},
+		"submits", "a cut response to an accepted refund fails it", cutOff,
+		[]edit.Edit{edit.Element(rowType, rowOutcome, "OutcomeRejected")},
 		[]invariant{outcome, doubled},
 	},
 	{
@@ -91,13 +91,13 @@ var refundDefects = []defect{
 	},
 	{
 		"submitAll", "the grace has no end", newSubmitAll,
-		[]edit.Edit{edit.Rewrite("time.NewTimer()", "time.NewTimer(time.Hour)")},
+		[]edit.Edit{edit.Before("time.AfterFunc()", "{3}.Grace = time.Hour")},
 		[]invariant{overdue},
 	},
 	{
 		"submitAll", "a bulk submission that is left forgets what is in flight", abandonRecords,
 		[]edit.Edit{edit.Negate("Abandoned", "nil")},
-		[]invariant{outcome},
+		[]invariant{outcome, miscounted},
 	},
 	{
 		"submitAll", "a result has the place of another", addRecord,
@@ -116,7 +116,7 @@ var refundDefects = []defect{
 	},
 	{
 		"submitAll", "the attempts of a submission are not its own", submissionOf,
-		[]edit.Edit{edit.Rewrite("receipt.Attempts", "1")},
+		[]edit.Edit{edit.Rewrite(".attempts", "min({it}, 1)")},
 		[]invariant{miscounted},
 	},
 }

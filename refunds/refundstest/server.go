@@ -74,11 +74,29 @@ type Recorded struct {
 func (s *Server) Recorded() []Recorded {
 	var recorded []Recorded
 	for _, r := range s.fake.Refunds() {
-		entry := Recorded{At: r.Time, AccountID: r.AccountID}
-		decoder := json.NewDecoder(bytes.NewReader(r.Body))
-		decoder.UseNumber()
-		s.fake.Must(decoder.Decode(&entry.Refund))
-		recorded = append(recorded, entry)
+		refund, err := decode(r.Body)
+		s.fake.Must(err)
+		recorded = append(recorded, Recorded{r.Time, r.AccountID, refund})
 	}
 	return recorded
+}
+
+// Submitted returns the refunds that arrived with a readable body, in order, whether or
+// not they were recorded. Each retry of a call is a request of its own. Numbers in
+// Metadata are json.Number.
+func (s *Server) Submitted() []refunds.Refund {
+	var submitted []refunds.Refund
+	for _, r := range s.fake.Requests() {
+		if refund, err := decode(r.Body); err == nil {
+			submitted = append(submitted, refund)
+		}
+	}
+	return submitted
+}
+
+func decode(body []byte) (refund refunds.Refund, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	err = decoder.Decode(&refund)
+	return refund, err
 }

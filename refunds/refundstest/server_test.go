@@ -3,6 +3,7 @@ package refundstest_test
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/carddata/carddata-go/refunds"
@@ -78,6 +79,24 @@ func TestRecordedKeepsNumbersExact(t *testing.T) {
 	}
 	if got := fake.Recorded()[0].Refund.AdditionalData.Metadata["n"]; got != json.Number("12345678901234567890") {
 		t.Errorf("n = %v", got)
+	}
+}
+
+// TestSubmitted: what arrived can be compared with what was to be sent, also where the
+// fake recorded nothing.
+func TestSubmitted(t *testing.T) {
+	fake := refundstest.NewServer(t)
+	fake.Script(refundstest.Fault{Status: 429}, refundstest.Fault{}, refundstest.Fault{Status: 422}, refundstest.Fault{DropBefore: true})
+	client := fake.Client(refunds.WithRetryWait(0, 0))
+	for _, id := range []string{"rf_1", "rf_2", "rf_3"} {
+		_, _ = client.Submit(t.Context(), "acct", &refunds.Refund{RefundID: id})
+	}
+	var ids []string
+	for _, refund := range fake.Submitted() {
+		ids = append(ids, refund.RefundID)
+	}
+	if !slices.Equal(ids, []string{"rf_1", "rf_1", "rf_2"}) || len(fake.Recorded()) != 1 {
+		t.Errorf("submitted %q, recorded %d", ids, len(fake.Recorded()))
 	}
 }
 
