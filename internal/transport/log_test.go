@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -47,6 +48,29 @@ func TestLog(t *testing.T) {
 		}
 		if !strings.HasSuffix(lines[3], "s outcome=accepted") || !strings.Contains(lines[5], "result=refused condition=bad_request") {
 			t.Error(log.String())
+		}
+	})
+}
+
+// TestLogOfContent proves that the end of a download is logged, with what came of it.
+func TestLogOfContent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		for _, test := range []struct {
+			pauses []time.Duration
+			want   string
+		}{
+			{[]time.Duration{time.Second, time.Second}, "level=DEBUG msg=content service=test operation=download route=\"GET /{id}\" bytes=8 duration=2s result=success\n"},
+			{[]time.Duration{time.Second, time.Hour}, "level=INFO msg=content service=test operation=download route=\"GET /{id}\" bytes=4 duration=11s result=\"the response stalled\" condition=timeout\n"},
+		} {
+			log.Reset()
+			stream, _ := open(t, t.Context(), test.pauses, WithLogger(logger))
+			_, _ = io.Copy(io.Discard, stream)
+			stream.Close()
+			if !strings.HasSuffix(log.String(), test.want) || strings.Count(log.String(), "msg=content") != 1 {
+				t.Errorf("%s does not end in %s", &log, test.want)
+			}
 		}
 	})
 }

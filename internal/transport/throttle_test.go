@@ -205,6 +205,11 @@ func TestCooldownOfAMinute(t *testing.T) {
 		network := serve(status(429, "Retry-After", "86400"), status(200))
 		c := newClient(t, network)
 		check(t, c.get(t.Context()).err(), ErrRateLimited)
+		soon, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if r := c.get(soon); !errors.Is(r.err(), ErrLocalLimit) || r.Failure.RetryAfter != time.Minute {
+			t.Errorf("%v, after %v", r.err(), r.Failure.RetryAfter)
+		}
 		if r := c.get(t.Context()); r.Failure != nil {
 			t.Error(r.err())
 		}

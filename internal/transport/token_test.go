@@ -293,6 +293,9 @@ func TestHungSource(t *testing.T) {
 					began := time.Now()
 					r := clients[i%2].Do(ctx, write(), nil)
 					check(t, r.err(), context.DeadlineExceeded, ErrCredential)
+					if text := Describe("test", r.Failure); !strings.Contains(text, "the deadline passed: the token source did not return in time") {
+						t.Error(text)
+					}
 					if took := time.Since(began); took != 3*time.Second || r.Outcome != OutcomeNotSent {
 						t.Errorf("round %d: %v after %v", round, r.Outcome, took)
 					}

@@ -11,7 +11,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -105,6 +107,11 @@ func TestCause(t *testing.T) {
 			t.Error(text.String())
 		}
 	}
+	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	c := newClient(t, roundTripper(func(*http.Request) (*http.Response, error) { return nil, refused }), WithMaxRetries(0))
+	if f := c.get(t.Context()).Failure; f.Cause() != refused || !strings.Contains(Describe("test", f), ": "+syscall.ECONNREFUSED.Error()) {
+		t.Error(Describe("test", f), f.Cause())
+	}
 	if (&Failure{}).Cause() != nil || (&Failure{Err: Invalid("x")}).Cause() != nil {
 		t.Error("an error without a cause has one")
 	}
@@ -135,7 +142,7 @@ func TestBaseURLWithTheEndpoint(t *testing.T) {
 func TestTokenMistakes(t *testing.T) {
 	for token, want := range map[string]string{
 		"Bearer canary": `begins with "Bearer "`, "bearer canary": `begins with "Bearer "`, "canary\n": "ends in a line break",
-		"canary\r\n": "ends in a line break", "": "empty", "can ary": "visible ASCII",
+		"canary\r\n": "ends in a line break", "": "empty", "can ary": "visible ASCII", "Bearer ": `begins with "Bearer "`,
 	} {
 		if _, err := newCredential(StaticToken(token)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%q: %v", token, err)
