@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -132,9 +133,15 @@ func TestNeverRetryableAfterAnUnknownOutcome(t *testing.T) {
 	for _, last := range []int{400, 409, 429, 503} {
 		mock := newMock(testkit.Answer(503, ""), testkit.Answer(last, ""))
 		_, err := newClient(t, mock, refunds.WithResubmit()).Submit(t.Context(), "acct-1", record())
-		if got := tell(t, err); got.outcome != refunds.OutcomeUnknown || got.retryable {
-			t.Errorf("503, then %d: %+v", last, got)
+		if got := tell(t, err); got.outcome != refunds.OutcomeUnknown || got.retryable || strings.Contains(err.Error(), "after an earlier attempt that may have been processed") != (last < 500) {
+			t.Errorf("503, then %d: %+v, %v", last, got, err)
 		}
+	}
+	fake := refundstest.NewServer(t)
+	fake.Script(refundstest.Fault{Status: 503}, refundstest.Fault{Refuse: true}, refundstest.Fault{Refuse: true})
+	_, err := fake.Client(refunds.WithRetryWait(0, 0)).Submit(t.Context(), "acct-1", record(), refunds.WithResubmit())
+	if got := tell(t, err); got.outcome != refunds.OutcomeUnknown || got.retryable || len(fake.Requests()) != 1 {
+		t.Errorf("503, then no connection: %+v, %v, %d requests", got, err, len(fake.Requests()))
 	}
 }
 

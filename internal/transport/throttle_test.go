@@ -563,8 +563,11 @@ func TestAdaptiveRate(t *testing.T) {
 			t.Error("the rate is not logged")
 		}
 	})
+	if _, err := New(kind(), "https://service.test", []Option{WithAdaptiveRate(2, 2)}); err != nil {
+		t.Error(err)
+	}
 	for name, opts := range map[string][]Option{
-		"no maximum": {WithAdaptiveRate(1, 0)}, "start above it": {WithAdaptiveRate(2, 1)}, "negative": {WithAdaptiveRate(-1, 1)}, "no end": {WithAdaptiveRate(1, rate.Inf)},
+		"nothing": {WithAdaptiveRate(0, 0)}, "no maximum": {WithAdaptiveRate(1, 0)}, "start above it": {WithAdaptiveRate(2, 1)}, "negative": {WithAdaptiveRate(-1, 1)}, "no end": {WithAdaptiveRate(1, rate.Inf)},
 		"a rate": {WithRateLimit(1, 1), WithAdaptiveRate(1, 2)}, "a limiter": {WithAdaptiveRate(1, 2), WithLimiter(rate.NewLimiter(1, 1))},
 	} {
 		if _, err := New(kind(), "https://service.test", opts); !errors.Is(err, ErrInvalidArgument) {

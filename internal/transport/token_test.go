@@ -23,6 +23,9 @@ var unusableTokens = map[string]string{
 }
 
 func TestUnusableCredential(t *testing.T) {
+	if _, err := newCredential(StaticToken(strings.Repeat("a", maxToken))); err != nil {
+		t.Error(err)
+	}
 	for name, token := range unusableTokens {
 		_, err := New(kind(), "https://service.test", []Option{WithTokenSource(StaticToken(token))})
 		if !errors.Is(err, ErrInvalidArgument) || strings.Contains(fmt.Sprintf("%+v", err), "secret") {

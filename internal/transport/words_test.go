@@ -107,6 +107,17 @@ func TestCause(t *testing.T) {
 			t.Error(text.String())
 		}
 	}
+	for cause, says := range map[error]string{
+		x509.CertificateInvalidError{Reason: x509.Expired}:                           "has expired",
+		x509.CertificateInvalidError{Reason: x509.TooManyIntermediates}:              "was refused by this side",
+		&tls.CertificateVerificationError{Err: errors.New("canary")}:                 "was refused by this side",
+		tls.RecordHeaderError{RecordHeader: [5]byte([]byte("SSH-2")), Msg: "canary"}: "does not speak TLS",
+		cause: "",
+	} {
+		if got := handshakeRefusal(cause); !strings.HasSuffix(strings.TrimSuffix(got, ", or is not valid yet by this machine's clock"), says) || (got == "") != (says == "") {
+			t.Errorf("%T: %q", cause, got)
+		}
+	}
 	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	c := newClient(t, roundTripper(func(*http.Request) (*http.Response, error) { return nil, refused }), WithMaxRetries(0))
 	if f := c.get(t.Context()).Failure; f.Cause() != refused || !strings.Contains(Describe("test", f), ": "+syscall.ECONNREFUSED.Error()) {
