@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -48,10 +49,12 @@ func main() {
 	os.Exit(run(target.Signals(), os.Args[1:], os.Stdout, os.Stderr, os.LookupEnv))
 }
 
-// A process is what all commands talk to.
+// A process is a command that runs.
 type process struct {
 	stdout, stderr io.Writer
 	env            func(string) (string, bool)
+	flags          *flag.FlagSet
+	file           string // of -db
 }
 
 var commands = map[string]func(p *process, ctx context.Context, args []string) error{
@@ -76,7 +79,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 	if !known {
 		return target.Fail(ctx, stderr, target.Usage("outbox: no such command (-h helps)"))
 	}
-	err := command(&process{stdout, stderr, env}, ctx, args[1:])
+	p := &process{stdout: stdout, stderr: stderr, env: env, flags: flag.NewFlagSet("outbox "+args[0], flag.ContinueOnError)}
+	p.flags.StringVar(&p.file, "db", "", "the SQLite `FILE` (default outbox.db)")
+	err := command(p, ctx, args[1:])
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return 0
@@ -90,48 +95,41 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 
 // parse parses the flags of a command, which has no other arguments, and prints its
 // help if it is asked for.
-func (p *process) parse(flags *flag.FlagSet, usage string, args []string) error {
-	err := p.parseWithArguments(flags, usage, args)
-	if err == nil && flags.NArg() > 0 {
-		return target.Usage("%s takes no arguments besides flags (-h helps)", flags.Name())
+func (p *process) parse(usage string, args []string) error {
+	err := p.parseWithArguments(usage, args)
+	if err == nil && p.flags.NArg() > 0 {
+		return target.Usage("%s takes no arguments besides flags (-h helps)", p.flags.Name())
 	}
 	return err
 }
 
-func (p *process) parseWithArguments(flags *flag.FlagSet, usage string, args []string) error {
-	flags.SetOutput(io.Discard)
-	switch err := flags.Parse(args); {
+func (p *process) parseWithArguments(usage string, args []string) error {
+	p.flags.SetOutput(io.Discard)
+	switch err := p.flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintf(p.stdout, "usage: %s %s\n", flags.Name(), usage)
-		flags.SetOutput(p.stdout)
-		flags.PrintDefaults()
+		fmt.Fprintf(p.stdout, "usage: %s %s\n", p.flags.Name(), usage)
+		p.flags.SetOutput(p.stdout)
+		p.flags.PrintDefaults()
 		return err
 	case err != nil:
-		return target.Usage("%s: %v (-h helps)", flags.Name(), err)
+		return target.Usage("%s: %v (-h helps)", p.flags.Name(), err)
 	}
 	return nil
 }
 
-// newFlags begins the flags of a command with that of the database.
-func newFlags(command string) (flags *flag.FlagSet, file *string) {
-	flags = flag.NewFlagSet("outbox "+command, flag.ContinueOnError)
-	return flags, flags.String("db", "", "the SQLite `FILE` (default outbox.db)")
-}
-
-// open opens the database that -db or the environment names. A SQLite file that is
+// connect opens the database that -db or the environment names. A SQLite file that is
 // missing is created if create says so, with its tables.
-func (p *process) open(ctx context.Context, file string, create bool) (*refundoutbox.Database, error) {
+func (p *process) connect(ctx context.Context, create bool) (*refundoutbox.Database, error) {
 	url, set := p.env("DATABASE_URL")
 	switch {
 	case set && url == "":
 		return nil, target.Usage("outbox: DATABASE_URL is empty (for SQLite unset it)")
-	case set && file != "":
+	case set && p.file != "":
 		return nil, target.Usage("outbox: both -db and DATABASE_URL name a database")
 	case set:
 		return refundoutbox.OpenPostgres(ctx, url)
-	case file == "":
-		file = "outbox.db"
 	}
+	file := cmp.Or(p.file, "outbox.db")
 	_, err := os.Stat(file)
 	missing := errors.Is(err, fs.ErrNotExist)
 	if missing && !create {
@@ -144,9 +142,9 @@ func (p *process) open(ctx context.Context, file string, create bool) (*refundou
 	return db, err
 }
 
-// openChecked is open for all that needs the tables.
-func (p *process) openChecked(ctx context.Context, file string, create bool) (*refundoutbox.Database, error) {
-	db, err := p.open(ctx, file, create)
+// open is connect for all that needs the tables.
+func (p *process) open(ctx context.Context, create bool) (*refundoutbox.Database, error) {
+	db, err := p.connect(ctx, create)
 	if err != nil {
 		return nil, err
 	}
@@ -165,11 +163,10 @@ workers of the new version. Programs that run it at the same time take turns.
 `
 
 func (p *process) migrate(ctx context.Context, args []string) error {
-	flags, file := newFlags("migrate")
-	if err := p.parse(flags, migrateUsage, args); err != nil {
+	if err := p.parse(migrateUsage, args); err != nil {
 		return err
 	}
-	db, err := p.open(ctx, *file, true)
+	db, err := p.connect(ctx, true)
 	if err != nil {
 		return err
 	}
@@ -178,10 +175,8 @@ func (p *process) migrate(ctx context.Context, args []string) error {
 }
 
 func (p *process) demo(ctx context.Context, args []string) error {
-	flags := flag.NewFlagSet("outbox demo", flag.ContinueOnError)
-	dir := flags.String("dir", "", "where the database and the reports go, and stay: a `DIR`; otherwise they are in\na temporary directory, which is removed at the end")
-	if err := p.parse(flags, demo.Usage, args); err != nil {
+	if err := p.parse(demo.Usage, args); err != nil {
 		return err
 	}
-	return demo.Run(ctx, p.stdout, p.stderr, *dir)
+	return demo.Run(ctx, p.stdout, p.stderr, p.file)
 }

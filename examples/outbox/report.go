@@ -18,31 +18,23 @@ import (
 	"github.com/carddata/carddata-go/examples/internal/target"
 	"github.com/carddata/carddata-go/examples/outbox/input"
 	"github.com/carddata/carddata-go/examples/outbox/refundoutbox"
-	"github.com/carddata/carddata-go/examples/outbox/table"
 )
 
 // exportUnknown writes the unknown and absent refunds to a new file.
 func (p *process) exportUnknown(ctx context.Context, db *refundoutbox.Database, name string) error {
-	all := []refundoutbox.Listed{}
-	for _, state := range []refundoutbox.State{refundoutbox.Unknown, refundoutbox.Absent} {
-		found, err := refundoutbox.List(ctx, db, refundoutbox.Filter{State: state})
-		if err != nil {
-			return err
-		}
-		all = append(all, found...)
-	}
-	write := writeCSV
-	switch filepath.Ext(name) {
-	case ".csv":
-	case ".json":
-		write = func(w io.Writer, all []refundoutbox.Listed) error {
-			e := json.NewEncoder(w)
-			e.SetIndent("", " ")
-			return e.Encode(all)
-		}
-	default:
+	write, known := map[string]func(io.Writer, []refundoutbox.Listed) error{".csv": writeCSV, ".json": writeJSON}[filepath.Ext(name)]
+	if !known {
 		return target.Usage("outbox: the format of -export does not show in its name: .csv or .json")
 	}
+	unknown, err := refundoutbox.List(ctx, db, refundoutbox.Filter{State: refundoutbox.Unknown})
+	if err != nil {
+		return err
+	}
+	absent, err := refundoutbox.List(ctx, db, refundoutbox.Filter{State: refundoutbox.Absent})
+	if err != nil {
+		return err
+	}
+	all := append(append([]refundoutbox.Listed{}, unknown...), absent...) // [] in JSON, and not null
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return target.Usage("outbox: %v", err)
@@ -50,12 +42,17 @@ func (p *process) exportUnknown(ctx context.Context, db *refundoutbox.Database, 
 	if err := errors.Join(write(file, all), file.Close()); err != nil {
 		return fmt.Errorf("outbox: export: %w", err)
 	}
-	fmt.Fprintf(p.stdout, "%s refunds exported\n", table.Number(len(all)))
+	fmt.Fprintf(p.stdout, "%d refunds exported\n", len(all))
 	return nil
 }
 
+func writeJSON(out io.Writer, all []refundoutbox.Listed) error {
+	e := json.NewEncoder(out)
+	e.SetIndent("", " ")
+	return e.Encode(all)
+}
+
 func writeCSV(out io.Writer, all []refundoutbox.Listed) error {
-	w := csv.NewWriter(out)
 	rows := [][]string{{"account", "refund_id", "amount", "currency", "sent_at", "request_id", "state", "evidence"}}
 	for _, l := range all {
 		amount := ""
@@ -64,7 +61,7 @@ func writeCSV(out io.Writer, all []refundoutbox.Listed) error {
 		}
 		rows = append(rows, []string{l.Account, l.RefundID, amount, l.Currency, l.SentAt, l.RequestID, string(l.State), l.Reason})
 	}
-	return w.WriteAll(rows)
+	return csv.NewWriter(out).WriteAll(rows)
 }
 
 // importReport compares the service's report with what is known here, and makes the
@@ -76,19 +73,9 @@ func (p *process) importReport(ctx context.Context, db *refundoutbox.Database, f
 	}
 	defer file.Close()
 	content := sha256.New()
-	rows, err := input.Read(io.TeeReader(file, content), f.importFrom, input.Report)
-	if err != nil {
-		return 0, err
-	}
 	report := &refundoutbox.Report{From: f.from, Until: f.until, Resubmit: f.What == refundoutbox.DecideResubmit}
-	for row, err := range rows {
-		switch {
-		case err != nil:
-			return 0, err
-		case errors.Is(row.Err, input.ErrStopped): // the rest is not absent
-			return 0, target.Usage("outbox: the report cannot be used: line %d: %v", row.Line, row.Err)
-		}
-		report.Rows = append(report.Rows, input.ParseReport(row))
+	if report.Rows, err = input.Report(io.TeeReader(file, content), f.importFrom); err != nil {
+		return 0, err
 	}
 	report.ID = hex.EncodeToString(content.Sum(nil)[:8])
 	plan, err := refundoutbox.Compare(ctx, db, report)
@@ -107,15 +94,14 @@ func (p *process) importReport(ctx context.Context, db *refundoutbox.Database, f
 	case f.expect == "":
 		fmt.Fprintf(p.stdout, "\nnothing is changed yet. To make these changes, run the same command with: -expect %s\n", plan.Token())
 	default:
-		d := f.Decision
-		if d.Note == "" {
-			d.Note = fmt.Sprintf("report %s, complete until %s", report.ID, f.until.Format(time.RFC3339))
+		if f.Note == "" {
+			f.Note = fmt.Sprintf("report %s, complete until %s", report.ID, f.until.Format(time.RFC3339))
 		}
-		changed, err := plan.Apply(ctx, db, d)
-		fmt.Fprintf(p.stdout, "\n%s refunds changed\n", table.Number(changed))
-		return len(plan.Differences), err
+		var changed int
+		changed, err = plan.Apply(ctx, db, f.Decision)
+		fmt.Fprintf(p.stdout, "\n%d refunds changed\n", changed)
 	}
-	return len(plan.Differences), nil
+	return len(plan.Differences), err
 }
 
 func (p *process) preview(plan *refundoutbox.Plan, report *refundoutbox.Report) error {
@@ -130,12 +116,11 @@ func (p *process) preview(plan *refundoutbox.Plan, report *refundoutbox.Report) 
 		{"to become absent", plan.NotFound, "the report is complete and does not have them"},
 		{"to be sent again", plan.SendAgain, "absent, and this second complete report does not have them either"},
 		{"staying absent", plan.AbsentTwice, "the same; -resubmit sends them again"},
-		{"staying unknown, not covered", plan.NotCovered, notCovered},
-		{"staying unknown, unclear", plan.Unclear, "see the differences"},
-		{"differences", len(plan.Differences), "to ask the service's operator about"},
+		{"staying unknown", plan.NotCovered, notCovered},
+		{"differences", len(plan.Differences), "to ask the service's operator about; their refunds stay as they are"},
 	}
 	rows = slices.DeleteFunc(rows, func(row []any) bool { return row[1] == 0 })
-	if err := table.Print(p.stdout, "", rows); err != nil {
+	if err := printTable(p.stdout, "", rows); err != nil {
 		return err
 	}
 	var differences [][]any
@@ -149,5 +134,5 @@ func (p *process) preview(plan *refundoutbox.Plan, report *refundoutbox.Report) 
 		}
 		differences = append(differences, []any{line, row, d.What})
 	}
-	return table.Print(p.stdout, "differences", differences)
+	return printTable(p.stdout, "differences", differences)
 }

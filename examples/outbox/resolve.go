@@ -11,7 +11,6 @@ import (
 
 	"github.com/carddata/carddata-go/examples/internal/target"
 	"github.com/carddata/carddata-go/examples/outbox/refundoutbox"
-	"github.com/carddata/carddata-go/examples/outbox/table"
 )
 
 const resolveUsage = `[flags] [ROW ...]
@@ -45,18 +44,46 @@ type resolveFlags struct {
 }
 
 func (p *process) resolve(ctx context.Context, args []string) error {
-	var f resolveFlags
-	flags, file := newFlags("resolve")
+	f, err := p.resolveFlags(args)
+	if err != nil {
+		return err
+	}
+	db, err := p.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	differences := 0
+	switch {
+	case f.log:
+		return p.printDecisions(ctx, db, int(f.limit))
+	case f.exportTo != "":
+		return p.exportUnknown(ctx, db, f.exportTo)
+	case f.importFrom != "":
+		differences, err = p.importReport(ctx, db, f)
+	case f.seen:
+		var n int
+		n, err = refundoutbox.See(ctx, db, f.Rows, f.Decision)
+		fmt.Fprintf(p.stdout, "%d refunds: seen\n", n)
+	default:
+		err = p.decide(ctx, db, f)
+	}
+	if err != nil {
+		return err
+	}
+	s, err := refundoutbox.Summarize(ctx, db)
+	fmt.Fprintf(p.stdout, "%d unknown, %d absent\n", s.Unknown, s.Absent)
+	if err == nil && s.Unknown+s.Absent+s.LateResponses+differences > 0 {
+		return errAttention
+	}
+	return err
+}
+
+// resolveFlags parses the flags, and checks which of them go together.
+func (p *process) resolveFlags(args []string) (*resolveFlags, error) {
+	f, flags := new(resolveFlags), p.flags
 	flags.StringVar(&f.exportTo, "export", "", "write the unknown and the absent refunds to a new `FILE`, .csv or .json")
 	flags.StringVar(&f.importFrom, "import", "", "compare the service's report, a `FILE` of account, refund_id, amount and currency:\n.csv, .tsv, .json or .jsonl")
-	moment := func(at *time.Time) func(string) error {
-		return func(text string) (err error) {
-			if *at, err = time.Parse(time.RFC3339, text); err != nil {
-				return errors.New("write a time as 2026-01-31T12:00:00Z")
-			}
-			return nil
-		}
-	}
 	flags.Func("complete-until", "the report has all that was recorded before this `TIME`, as in\n2026-01-31T12:00:00Z: what is not in it becomes absent", moment(&f.until))
 	flags.Func("complete-from", "the report has nothing that was recorded before this `TIME`", moment(&f.from))
 	decision := func(name string, what refundoutbox.Event, usage string) {
@@ -80,95 +107,84 @@ func (p *process) resolve(ctx context.Context, args []string) error {
 	flags.BoolVar(&f.seen, "seen", false, "note that somebody looked at the responses of the rows that came late")
 	flags.BoolVar(&f.log, "log", false, "list the decisions")
 	flags.UintVar(&f.limit, "limit", 100, "most lines of a list, `N`")
-	if err := p.parseWithArguments(flags, resolveUsage, args); err != nil {
-		return err
+	if err := p.parseWithArguments(resolveUsage, args); err != nil {
+		return nil, err
 	}
-	if err := f.check(flags.Args()); err != nil {
-		return err
-	}
-	db, err := p.openChecked(ctx, *file, false)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	differences := 0
-	switch {
-	case f.log:
-		return p.printDecisions(ctx, db, int(f.limit))
-	case f.exportTo != "":
-		return p.exportUnknown(ctx, db, f.exportTo)
-	case f.importFrom != "":
-		differences, err = p.importReport(ctx, db, &f)
-	case f.seen:
-		var n int
-		n, err = refundoutbox.See(ctx, db, f.Rows, f.Decision)
-		fmt.Fprintf(p.stdout, "%s refunds: seen\n", table.Number(n))
-	default:
-		err = p.decide(ctx, db, &f)
-	}
-	if err != nil {
-		return err
-	}
-	s, err := refundoutbox.Summarize(ctx, db)
-	fmt.Fprintf(p.stdout, "%s unknown, %s absent\n", table.Number(s.Unknown), table.Number(s.Absent))
-	if err == nil && s.Unknown+s.Absent+s.LateResponses+differences > 0 {
-		return errAttention
-	}
-	return err
-}
-
-// check checks the flags, and which of them go together.
-func (f *resolveFlags) check(args []string) error {
-	for _, text := range args {
+	for _, text := range flags.Args() {
 		row, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return target.Usage("outbox: a row is a number, as listed, and flags stand before it (-h helps)")
+			return nil, target.Usage("outbox: a row is a number, as listed, and flags stand before it (-h helps)")
 		}
 		f.Rows = append(f.Rows, row)
 	}
 	importing, again := f.importFrom != "", f.What == refundoutbox.DecideResubmit
 	states := []refundoutbox.State{refundoutbox.Unknown, refundoutbox.Absent, refundoutbox.Rejected, refundoutbox.Pending}
+	wrong := ""
 	switch {
 	case !slices.Contains(states, f.State):
-		return target.Usage("outbox: -state is unknown, absent, rejected or pending")
+		wrong = "-state is unknown, absent, rejected or pending"
 	case f.decisions > 1:
-		return target.Usage("outbox: one decision at a time (-h helps)")
+		wrong = "one decision at a time"
 	case importing && f.What != "" && !again:
-		return target.Usage("outbox: with -import, the report decides (-h helps)")
+		wrong = "with -import, the report decides"
 	case importing && again && f.until.IsZero():
-		return target.Usage("outbox: with -import, -resubmit needs -complete-until (-h helps)")
+		wrong = "with -import, -resubmit needs -complete-until"
 	case !importing && !(f.until.IsZero() && f.from.IsZero()):
-		return target.Usage("outbox: -complete-until and -complete-from are about a report: -import (-h helps)")
+		wrong = "-complete-until and -complete-from are about a report: -import"
 	case f.Who == "" && (importing && f.expect != "" || f.What != "" || f.seen):
-		return target.Usage("outbox: who decides? (-by)")
+		wrong = "who decides? (-by)"
 	case f.seen && len(f.Rows) == 0:
-		return target.Usage("outbox: -seen is about rows, as -log lists them (-h helps)")
+		wrong = "-seen is about rows, as -log lists them"
 	case importing || f.seen || f.What == "":
 	case !refundoutbox.MayDecide(f.State, f.What):
-		return target.Usage("outbox: a refund that is %s cannot be %s (-h helps)", f.State, f.What)
+		wrong = fmt.Sprintf("a refund that is %s cannot be %s", f.State, f.What)
 	case len(f.Rows) == 0 && f.expect == "":
-		return target.Usage("outbox: which refunds? Give their rows, or the token of the list that you looked at: -expect (-h helps)")
+		wrong = "which refunds? Give their rows, or the token of the list that you looked at: -expect"
 	}
-	return nil
+	if wrong != "" {
+		return nil, target.Usage("outbox: %s (-h helps)", wrong)
+	}
+	return f, nil
+}
+
+func moment(at *time.Time) func(string) error {
+	return func(text string) (err error) {
+		if *at, err = time.Parse(time.RFC3339, text); err != nil {
+			return errors.New("write a time as 2026-01-31T12:00:00Z")
+		}
+		return nil
+	}
 }
 
 // decide lists the refunds that the flags choose, or records the decision.
 func (p *process) decide(ctx context.Context, db *refundoutbox.Database, f *resolveFlags) error {
 	chosen, err := refundoutbox.List(ctx, db, f.Filter)
 	switch token := refundoutbox.Token(chosen); {
-	case err != nil:
+	case err != nil || f.What == "" && len(chosen) == 0:
 		return err
-	case f.What != "" && f.expect != "" && len(chosen) > 0 && f.expect != token:
-		return errors.New("outbox: the list has changed since -expect, or was chosen by other flags: look at it again")
-	case f.What != "":
-		decided, err := refundoutbox.Decide(ctx, db, chosen, f.Decision)
-		fmt.Fprintf(p.stdout, "%s refunds: %s\n", table.Number(decided), f.What)
-		return err
-	case len(chosen) > 0:
-		err = printRefunds(p.stdout, string(f.State), chosen, int(f.limit))
+	case f.What == "":
+		err = p.printRefunds(string(f.State), chosen, int(f.limit))
 		fmt.Fprintf(p.stdout, "\nto decide about all of this list: -expect %s\n", token)
+	case f.expect != "" && len(chosen) > 0 && f.expect != token:
+		return errors.New("outbox: the list has changed since -expect, or was chosen by other flags: look at it again")
+	default:
+		var decided int
+		decided, err = refundoutbox.Decide(ctx, db, chosen, f.Decision)
+		fmt.Fprintf(p.stdout, "%d refunds: %s\n", decided, f.What)
 	}
 	return err
+}
+
+// printRefunds prints a table of refunds: nothing of a record but what identifies it.
+func (p *process) printRefunds(title string, refunds []refundoutbox.Listed, limit int) error {
+	rows := [][]any{{"row", "account", "refund_id", "amount", "attempt", "sent", "request_id", "reason"}}
+	for _, l := range refunds[:min(limit, len(refunds))] {
+		rows = append(rows, []any{l.Row, l.Account, l.RefundID, l.Money(), l.Attempt, l.SentAt, l.RequestID, l.Reason})
+	}
+	if more := len(refunds) - limit; more > 0 {
+		rows = append(rows, []any{fmt.Sprintf("and %d more (-limit)", more)})
+	}
+	return printTable(p.stdout, title, rows)
 }
 
 func (p *process) printDecisions(ctx context.Context, db *refundoutbox.Database, limit int) error {
@@ -178,7 +194,7 @@ func (p *process) printDecisions(ctx context.Context, db *refundoutbox.Database,
 	}
 	rows := [][]any{{"time", "who", "what", "row", "account", "refund_id", "attempt", "note"}}
 	for _, l := range decisions {
-		rows = append(rows, []any{l.At, l.Who, l.What, strconv.FormatInt(l.Row, 10), l.Account, l.RefundID, l.Attempt, strings.TrimSpace(l.Note)})
+		rows = append(rows, []any{l.DecidedAt, l.Who, l.What, l.Row, l.Account, l.RefundID, l.Attempt, strings.TrimSpace(l.Note)})
 	}
-	return table.Print(p.stdout, "", rows)
+	return printTable(p.stdout, "", rows)
 }

@@ -2,6 +2,7 @@ package refundoutbox
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
@@ -27,23 +28,23 @@ func (w *worker) live(ctx context.Context) (die func(), err error) {
 	if err := say(); err != nil {
 		return nil, err
 	}
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
+	dying := make(chan struct{})
+	var living sync.WaitGroup
+	living.Go(func() {
 		for every := time.Tick(aliveEvery); ; {
 			select {
+			case <-dying:
+				return
 			case <-every:
 				if err := say(); err != nil {
 					w.Log.Warn("the worker cannot say that it lives", "error", err)
 				}
-			case <-stop:
-				return
 			}
 		}
-	}()
+	})
 	return func() {
-		close(stop)
-		<-stopped
+		close(dying)
+		living.Wait()
 		// If it fails, others find out by themselves.
 		exec(`DELETE FROM outbox_worker WHERE name = $1 OR seen_at <= $2`, w.name, alive())
 	}, nil
@@ -77,8 +78,7 @@ func (w *worker) bury(ctx context.Context) error {
 		doubtable = doubtable.Add(-submitTimeout)
 	}
 	// In one order, as two workers that bury the same one would deadlock.
-	markers, err := all(ctx, w.db, func(c *claim) []any { return []any{&c.row, &c.attempt} }, `
-		SELECT id, attempts FROM outbox_refund WHERE state = 'sending' AND sent_at <= $2
+	markers, err := all[claim](ctx, w.db, `SELECT id, attempts FROM outbox_refund WHERE state = 'sending' AND sent_at <= $2
 		AND (sent_at <= $3 OR worker <> $4 AND worker NOT IN (`+living+`)) ORDER BY id`,
 		alive(), timeText(doubtable), timeText(time.Now().Add(-staleAfter)), w.name)
 	if err != nil || len(markers) == 0 {
@@ -100,26 +100,23 @@ const nothingBefore = `NOT EXISTS (
 	SELECT 1 FROM outbox_refund AS other WHERE other.account = this.account AND other.refund_id = this.refund_id
 	AND other.id <> this.id AND other.state IN ('unknown', 'absent'))`
 
-// orphans are the pending refunds that no job will send, and that nothing of their
-// refund_id stands before: after a decision, or because a backup was restored, or a
-// person deleted a job. A job that began before a time does not count: River leaves
-// the jobs of dead workers for long.
-func (d *Database) orphans() string {
+// orphans selects the pending refunds that no job will send, and that nothing of
+// their refund_id stands before: after a decision, or because a backup was restored,
+// or a person deleted a job. A job that began before a time does not count: River
+// leaves the jobs of dead workers for long.
+func (d *Database) orphans(before time.Time) string {
+	// This is how River's tables have a time in SQLite, and PostgreSQL reads it, too.
+	began := before.UTC().Format("2006-01-02 15:04:05Z")
 	return `SELECT id FROM outbox_refund AS this WHERE state = 'pending' AND ` + nothingBefore + `
-		EXCEPT SELECT CAST(args->>'row' AS BIGINT) FROM ` + d.river("river_job") + `
-		WHERE kind = $1 AND finalized_at IS NULL AND (state <> 'running' OR attempted_at > $2)`
+		EXCEPT SELECT CAST(args->>'row' AS BIGINT) FROM ` + d.river("river_job") + ` WHERE kind = '` + kind + `'
+		AND finalized_at IS NULL AND (state <> 'running' OR attempted_at > '` + began + `')`
 }
-
-// riverTime writes a time as River's tables have it in SQLite, and as PostgreSQL
-// reads it.
-func riverTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
 // adopt gives jobs to the refunds that have none.
 func (w *worker) adopt(ctx context.Context) error {
 	const most = 5000
 	for {
-		rows, err := all(ctx, w.db, only[int64], w.db.orphans()+` ORDER BY 1 LIMIT $3`,
-			submitArgs{}.Kind(), riverTime(time.Now().Add(-deadAfter)), most)
+		rows, err := all[int64](ctx, w.db, w.db.orphans(time.Now().Add(-deadAfter))+` ORDER BY 1 LIMIT $1`, most)
 		if err != nil || len(rows) == 0 {
 			return err
 		}

@@ -24,12 +24,8 @@ func (w *worker) resolve(ctx context.Context) error {
 	if w.Resolver == nil {
 		return nil
 	}
-	after := resolveAfter
-	if w.ResolveAfter > 0 {
-		after = max(submitTimeout, w.ResolveAfter)
-	}
 	unknown, err := list(ctx, w.db, `state = 'unknown' AND sent_at <= $1 AND asked_at <= $1 ORDER BY asked_at, id LIMIT 100`,
-		timeText(time.Now().Add(-after)))
+		timeText(time.Now().Add(-resolveAfter)))
 	if err != nil {
 		return err
 	}

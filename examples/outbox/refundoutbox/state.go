@@ -105,10 +105,10 @@ func find(from State, event Event) (transition, bool) {
 
 // A claim is a refund that a worker has marked as sending.
 type claim struct {
-	row     int64
-	account string
-	content []byte
-	attempt int
+	Row     int64 `db:"id"`
+	Account string
+	Content []byte
+	Attempt int       `db:"attempts"`
 	marked  time.Time // a little before the marker was committed
 }
 
@@ -121,20 +121,18 @@ type claim struct {
 func take(ctx context.Context, db Session, row int64, worker string) (*claim, error) {
 	now := time.Now()
 	t, _ := find(Pending, eventBegun)
-	claims, err := all(ctx, db, func(c *claim) []any { return []any{&c.account, &c.content, &c.attempt} }, `
+	c, err := one[*claim](ctx, db, `
 		UPDATE outbox_refund SET state = $4, attempts = attempts + 1, worker = $2, sent_at = $3, changed_at = $3,
 			first_sent_at = CASE WHEN first_sent_at = '' THEN $3 ELSE first_sent_at END
 		WHERE id = $1 AND state = $5 AND NOT EXISTS (
 			SELECT 1 FROM outbox_refund AS other
 			WHERE other.account = outbox_refund.account AND other.refund_id = outbox_refund.refund_id AND other.id <> outbox_refund.id
 			AND (other.state IN ('sending', 'unknown', 'absent') OR other.state = 'pending' AND other.id < outbox_refund.id))
-		RETURNING account, content, attempts`, row, worker, timeText(now), t.to, t.from)
-	if err != nil || len(claims) == 0 {
-		return nil, err
+		RETURNING id, account, content, attempts`, row, worker, timeText(now), t.to, t.from)
+	if c != nil {
+		c.marked = now
 	}
-	c := claims[0]
-	c.row, c.marked = row, now
-	return &c, nil
+	return c, err
 }
 
 // inDoubtToo ends the reason of a refund that was sent again.
@@ -199,7 +197,7 @@ func decide(ctx context.Context, tx Tx, row int64, attempt int, from State, said
 
 // wake gives jobs to the pending records of a refund_id.
 func wake(ctx context.Context, tx Tx, row int64) error {
-	rows, err := all(ctx, tx, only[int64], `SELECT other.id FROM outbox_refund AS this
+	rows, err := all[int64](ctx, tx, `SELECT other.id FROM outbox_refund AS this
 		JOIN outbox_refund AS other ON other.account = this.account AND other.refund_id = this.refund_id
 		WHERE this.id = $1 AND other.state = 'pending' ORDER BY other.id`, row)
 	if err != nil {
