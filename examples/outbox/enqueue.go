@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/carddata/carddata-go/examples/internal/target"
 	"github.com/carddata/carddata-go/examples/outbox/input"
@@ -25,13 +26,8 @@ Only what follows a quote that is not closed cannot be read. A record that was t
 before, with the same content, is not taken again: run the same file as often as you
 like.
 
-Exit code: 0 all lines are taken, or were before; 1 failed; 2 usage, configuration or
-a CSV header that cannot be used; 3 done, but for refused lines; 130 interrupted: run
-it again.
+Exit code 3: done, but for refused lines.
 `
-
-// linesPerTransaction is how many lines are committed together.
-const linesPerTransaction = 500
 
 // An intake takes the lines of a file, and counts what became of them.
 type intake struct {
@@ -40,7 +36,6 @@ type intake struct {
 	account string
 	change  bool
 
-	waiting                        []input.Line // for the next transaction
 	taken, updates, there, refused int
 }
 
@@ -63,12 +58,11 @@ func (p *process) enqueue(ctx context.Context, args []string) error {
 	if err := refundoutbox.Acceptable(i.account, &refunds.Refund{RefundID: "any"}); err != nil {
 		return target.Usage("outbox: the account cannot be used: %v", err)
 	}
-	file, err := os.Open(*in)
+	text, err := os.ReadFile(*in)
 	if err != nil {
 		return target.Usage("outbox: %v", err)
 	}
-	defer file.Close()
-	lines, err := input.Refunds(file, *in)
+	lines, err := input.Refunds(text, *in)
 	if err != nil {
 		return err
 	}
@@ -76,34 +70,31 @@ func (p *process) enqueue(ctx context.Context, args []string) error {
 		return err
 	}
 	defer i.db.Close()
-	for line := range lines {
+	lines = slices.DeleteFunc(lines, func(line input.Line) bool {
 		if line.Err == nil {
 			line.Err = refundoutbox.Acceptable(i.account, line.Record)
 		}
 		if line.Err != nil {
 			i.refuse(line, line.Err.Error())
-			continue
 		}
-		if i.waiting = append(i.waiting, line); len(i.waiting) == linesPerTransaction {
-			if err := i.commit(ctx); err != nil {
-				return err
-			}
+		return line.Err != nil
+	})
+	for batch := range slices.Chunk(lines, 500) {
+		if err := i.take(ctx, batch); err != nil {
+			return err
 		}
-	}
-	if err := i.commit(ctx); err != nil {
-		return err
 	}
 	fmt.Fprintf(p.stdout, "enqueued %d, of them %d updates; %d were there before; %d lines refused\n", i.taken, i.updates, i.there, i.refused)
 	if i.refused > 0 {
-		return errAttention
+		return exitAttention
 	}
 	return nil
 }
 
-// commit enqueues the lines that wait, in one transaction.
-func (i *intake) commit(ctx context.Context) error {
+// take enqueues lines in one transaction.
+func (i *intake) take(ctx context.Context, lines []input.Line) error {
 	var records []*refunds.Refund
-	for _, line := range i.waiting {
+	for _, line := range lines {
 		records = append(records, line.Record)
 	}
 	var placements []refundoutbox.Placement
@@ -115,7 +106,7 @@ func (i *intake) commit(ctx context.Context) error {
 		return err
 	}
 	for n, p := range placements {
-		switch line := i.waiting[n]; {
+		switch line := lines[n]; {
 		case p.Row != 0 && p.Earlier != 0:
 			i.updates++
 			i.taken++
@@ -128,7 +119,6 @@ func (i *intake) commit(ctx context.Context) error {
 			i.there++
 		}
 	}
-	i.waiting = nil
 	return nil
 }
 

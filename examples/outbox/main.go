@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/carddata/carddata-go/examples/internal/target"
 	"github.com/carddata/carddata-go/examples/outbox/demo"
@@ -40,10 +41,13 @@ be looked at; 130 interrupted. "go run" turns all but 0 into 1: build the progra
 first.
 `
 
-// errAttention ends a command that did all, when somebody has to look at something.
-var errAttention = errors.New("something is to be looked at")
+// An exit ends a command that has said what is to be said.
+type exit int
 
-const exitAttention = 3
+func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// exitAttention ends a command that did all, when somebody has to look at something.
+const exitAttention exit = 3
 
 func main() {
 	os.Exit(run(target.Signals(), os.Args[1:], os.Stdout, os.Stderr, os.LookupEnv))
@@ -82,37 +86,26 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 	p := &process{stdout: stdout, stderr: stderr, env: env, flags: flag.NewFlagSet("outbox "+args[0], flag.ContinueOnError)}
 	p.flags.StringVar(&p.file, "db", "", "the SQLite `FILE` (default outbox.db)")
 	err := command(p, ctx, args[1:])
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
-		return 0
-	case errors.Is(err, errAttention):
-		return exitAttention
-	case errors.Is(err, refundoutbox.ErrTables):
+	if code, ended := errors.AsType[exit](err); ended || err == nil {
+		return int(code)
+	}
+	if errors.Is(err, refundoutbox.ErrTables) {
 		err = target.Usage("%v", err)
 	}
 	return target.Fail(ctx, stderr, err)
 }
 
-// parse parses the flags of a command, which has no other arguments, and prints its
-// help if it is asked for.
+// parse parses the flags of a command, and prints its help if it is asked for.
 func (p *process) parse(usage string, args []string) error {
-	err := p.parseWithArguments(usage, args)
-	if err == nil && p.flags.NArg() > 0 {
-		return target.Usage("%s takes no arguments besides flags (-h helps)", p.flags.Name())
+	var flags strings.Builder
+	p.flags.SetOutput(&flags)
+	p.flags.PrintDefaults()
+	help := fmt.Sprintf("usage: %s %s%s", p.flags.Name(), usage, &flags)
+	if code, ok := target.Parse(p.flags, help, args, p.stdout, p.stderr); !ok {
+		return exit(code)
 	}
-	return err
-}
-
-func (p *process) parseWithArguments(usage string, args []string) error {
-	p.flags.SetOutput(io.Discard)
-	switch err := p.flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintf(p.stdout, "usage: %s %s\n", p.flags.Name(), usage)
-		p.flags.SetOutput(p.stdout)
-		p.flags.PrintDefaults()
-		return err
-	case err != nil:
-		return target.Usage("%s: %v (-h helps)", p.flags.Name(), err)
+	if p.flags.NArg() > 0 && p.flags.Name() != "outbox resolve" { // which takes rows
+		return target.Usage("%s takes no arguments besides flags (-h helps)", p.flags.Name())
 	}
 	return nil
 }

@@ -67,17 +67,16 @@ func writeCSV(out io.Writer, all []refundoutbox.Listed) error {
 // importReport compares the service's report with what is known here, and makes the
 // changes if they are those of the token. It returns how many differences there are.
 func (p *process) importReport(ctx context.Context, db *refundoutbox.Database, f *resolveFlags) (differences int, err error) {
-	file, err := os.Open(f.importFrom)
+	text, err := os.ReadFile(f.importFrom)
 	if err != nil {
 		return 0, target.Usage("outbox: %v", err)
 	}
-	defer file.Close()
-	content := sha256.New()
-	report := &refundoutbox.Report{From: f.from, Until: f.until, Resubmit: f.What == refundoutbox.DecideResubmit}
-	if report.Rows, err = input.Report(io.TeeReader(file, content), f.importFrom); err != nil {
+	rows, err := input.Report(text, f.importFrom)
+	if err != nil {
 		return 0, err
 	}
-	report.ID = hex.EncodeToString(content.Sum(nil)[:8])
+	sum := sha256.Sum256(text)
+	report := &refundoutbox.Report{ID: hex.EncodeToString(sum[:8]), Rows: rows, From: f.from, Until: f.until, Resubmit: f.What == refundoutbox.DecideResubmit}
 	plan, err := refundoutbox.Compare(ctx, db, report)
 	if err != nil {
 		return 0, err

@@ -28,8 +28,7 @@ of the list that you looked at (-expect), and give one decision: -accepted,
 A refund is sent again no earlier than a minute after the last time: until then its
 request could still leave a worker that was frozen.
 
-Exit code: 0; 1 failed; 2 usage or configuration; 3 something is still to be looked
-at.
+Exit code 3: something is still to be looked at.
 `
 
 type resolveFlags struct {
@@ -74,7 +73,7 @@ func (p *process) resolve(ctx context.Context, args []string) error {
 	s, err := refundoutbox.Summarize(ctx, db)
 	fmt.Fprintf(p.stdout, "%d unknown, %d absent\n", s.Unknown, s.Absent)
 	if err == nil && s.Unknown+s.Absent+s.LateResponses+differences > 0 {
-		return errAttention
+		return exitAttention
 	}
 	return err
 }
@@ -107,7 +106,7 @@ func (p *process) resolveFlags(args []string) (*resolveFlags, error) {
 	flags.BoolVar(&f.seen, "seen", false, "note that somebody looked at the responses of the rows that came late")
 	flags.BoolVar(&f.log, "log", false, "list the decisions")
 	flags.UintVar(&f.limit, "limit", 100, "most lines of a list, `N`")
-	if err := p.parseWithArguments(resolveUsage, args); err != nil {
+	if err := p.parse(resolveUsage, args); err != nil {
 		return nil, err
 	}
 	for _, text := range flags.Args() {
@@ -136,7 +135,7 @@ func (p *process) resolveFlags(args []string) (*resolveFlags, error) {
 	case f.seen && len(f.Rows) == 0:
 		wrong = "-seen is about rows, as -log lists them"
 	case importing || f.seen || f.What == "":
-	case !refundoutbox.MayDecide(f.State, f.What):
+	case !refundoutbox.Possible(f.State, f.What):
 		wrong = fmt.Sprintf("a refund that is %s cannot be %s", f.State, f.What)
 	case len(f.Rows) == 0 && f.expect == "":
 		wrong = "which refunds? Give their rows, or the token of the list that you looked at: -expect"

@@ -15,9 +15,8 @@ Tells how many refunds are in which state and why, what is to be looked at, whet
 a worker lives, and when one last sent something. "outbox resolve -state STATE" lists
 them one by one.
 
-Exit code: 0; 1 failed; 2 usage or configuration; 3 something is to be looked at:
-refunds are unknown or absent, or pending for longer than they should be or without
-a job, or a response came after a decision.
+Exit code 3: refunds are unknown or absent, or pending for longer than they should
+be or without a job, or a response came after a decision.
 `
 
 // toLookAt says what somebody has to look at.
@@ -59,7 +58,7 @@ func (p *process) status(ctx context.Context, args []string) error {
 		err = p.tell(ctx, db, &s, attention)
 	}
 	if err == nil && len(attention) > 0 {
-		return errAttention
+		return exitAttention
 	}
 	return err
 }

@@ -23,8 +23,6 @@ at once, which leaves those refunds unknown.
 
 CARDDATA_REFUND_URL names the service, and CARDDATA_REFUND_TOKEN a bearer
 credential, if it asks for one.
-
-Exit code: 0 ended as asked; 1 failed; 2 usage or configuration.
 `
 
 var settings = target.Settings{URL: "CARDDATA_REFUND_URL", Optional: []string{"CARDDATA_REFUND_TOKEN"}}

@@ -35,7 +35,7 @@ two reports of the sandbox, and what is unknown after that by a lookup, which th
 service does not have. At the end it compares what it knows with what the sandbox
 recorded. Without -db, the file is removed at the end. DATABASE_URL is not used.
 
-Exit code: 0 no refund was lost, made up or doubled; 1 failed; 2 usage.
+Exit code 1: a refund was lost, made up or doubled, or the demo failed.
 `
 
 const (

@@ -3,14 +3,12 @@
 package input
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/csv"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -26,7 +24,7 @@ import (
 
 // A Line is a refund record of a file, or why there is none.
 type Line struct {
-	Number int // where the record begins, from 1
+	Number int // where the record begins, from 1; of an array, the record's number
 	Record *refunds.Refund
 	Err    error // quotes nothing of the line
 }
@@ -34,30 +32,24 @@ type Line struct {
 // Refunds reads a file of refund records in the format that its name says. It is
 // strict: a member in another case, or twice, could be money that is not what was
 // meant.
-func Refunds(r io.Reader, name string) (iter.Seq[Line], error) {
-	rows, err := read(r, name)
-	return func(yield func(Line) bool) {
-		for row := range rows {
-			record := new(refunds.Refund)
-			err := row.decode(record, json.RejectUnknownMembers(true))
-			if err == nil && strings.TrimSpace(record.RefundID) == "" {
-				err = errors.New("refund_id is missing")
-			}
-			if !yield(Line{row.line, record, err}) {
-				return
-			}
+func Refunds(text []byte, name string) (lines []Line, err error) {
+	rows, err := read(text, name)
+	for _, row := range rows {
+		record := new(refunds.Refund)
+		err := row.decode(record, json.RejectUnknownMembers(true))
+		if err == nil && strings.TrimSpace(record.RefundID) == "" {
+			err = errors.New("refund_id is missing")
 		}
-	}, err
+		lines = append(lines, Line{row.line, record, err})
+	}
+	return lines, err
 }
 
 // Report reads the service's report, whose rows may have more members. It fails if
 // there is no reading it to its end: what is behind that is not absent.
-func Report(r io.Reader, name string) (report []refundoutbox.ReportRow, err error) {
-	rows, err := read(r, name)
-	if err != nil {
-		return nil, err
-	}
-	for row := range rows {
+func Report(text []byte, name string) (report []refundoutbox.ReportRow, err error) {
+	rows, err := read(text, name)
+	for _, row := range rows {
 		out := refundoutbox.ReportRow{Line: row.line}
 		switch out.Err = row.decode(&out); {
 		case errors.Is(out.Err, errStopped):
@@ -69,7 +61,7 @@ func Report(r io.Reader, name string) (report []refundoutbox.ReportRow, err erro
 		}
 		report = append(report, out)
 	}
-	return report, nil
+	return report, err
 }
 
 // A row is a record of a file as a JSON object, or why there is none.
@@ -79,97 +71,49 @@ type row struct {
 	err  error
 }
 
-// errStopped is in the error of a row behind which nothing can be read.
-var errStopped = errors.New("nothing is read from here on")
-
-func stopped(line int, why string) row {
-	return row{line: line, err: fmt.Errorf("%s: %w", why, errStopped)}
-}
-
-// maxLine bounds a line, so that a file that is none does not come into memory.
-const maxLine = 1 << 20
-
-const mark = "\ufeff" // a byte order mark
-
-func read(r io.Reader, name string) (iter.Seq[row], error) {
-	in := bufio.NewReaderSize(r, maxLine)
-	begin, _ := in.Peek(len(mark))
-	switch {
-	case bytes.HasPrefix(begin, []byte("\xff\xfe")), bytes.HasPrefix(begin, []byte("\xfe\xff")):
-		return nil, target.Usage("outbox: the input is UTF-16, save it as UTF-8")
-	case string(begin) == mark:
-		in.Discard(len(mark))
-	}
-	switch filepath.Ext(name) {
+func read(text []byte, name string) ([]row, error) {
+	const mark = "\ufeff" // a byte order mark; files that were put together have more of them
+	switch text = bytes.TrimPrefix(text, []byte(mark)); filepath.Ext(name) {
 	case ".csv", ".tsv":
-		return readCSV(in)
+		return readCSV(text)
 	case ".jsonl", ".ndjson":
-		return readLines(in), nil
+		var rows []row
+		for i, line := range bytes.Split(text, []byte("\n")) {
+			if line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte(mark))); len(line) > 0 {
+				rows = append(rows, row{line: i + 1, json: line})
+			}
+		}
+		return rows, nil
 	case ".json":
-		return readArray(in)
+		var values []jsontext.Value
+		// What an object may hold is checked where it is decoded.
+		if err := json.Unmarshal(text, &values, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
+			return nil, target.Usage("outbox: the input is no JSON array, or is cut off")
+		}
+		var rows []row
+		for i, value := range values {
+			rows = append(rows, row{line: i + 1, json: value})
+		}
+		return rows, nil
 	}
 	return nil, target.Usage("outbox: the input's format does not show in its name: .csv, .tsv, .jsonl or .json")
 }
 
-func readLines(r io.Reader) iter.Seq[row] {
-	return func(yield func(row) bool) {
-		s := bufio.NewScanner(r)
-		s.Buffer(nil, maxLine)
-		line := 1
-		for ; s.Scan(); line++ {
-			// Files that were put together have a byte order mark in the middle, too.
-			text := bytes.TrimSpace(bytes.TrimPrefix(s.Bytes(), []byte(mark)))
-			if len(text) > 0 && !yield(row{line: line, json: bytes.Clone(text)}) {
-				return
-			}
-		}
-		if err := s.Err(); err != nil {
-			yield(stopped(line, "the line is too long, or the file cannot be read"))
-		}
-	}
-}
-
-// readArray reads an array of objects, however it is broken into lines.
-func readArray(r io.Reader) (iter.Seq[row], error) {
-	text, err := io.ReadAll(r)
-	if err != nil {
-		return nil, err
-	}
-	// What an object may hold is checked where it is decoded.
-	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if begin, _ := d.ReadToken(); begin.Kind() != '[' {
-		return nil, target.Usage("outbox: the input is no JSON array")
-	}
-	return func(yield func(row) bool) {
-		for line, at := 1, 0; d.PeekKind() != ']'; {
-			rest := bytes.TrimLeft(text[d.InputOffset():], " \t\r\n,")
-			begin := len(text) - len(rest)
-			line, at = line+bytes.Count(text[at:begin], []byte("\n")), begin
-			value, err := d.ReadValue()
-			if err != nil {
-				yield(stopped(line, "this is no JSON"))
-				return
-			}
-			if !yield(row{line: line, json: bytes.Clone(value)}) {
-				return
-			}
-		}
-	}, nil
-}
+// errStopped is the error of a row behind which nothing can be read.
+var errStopped = errors.New("the quotes do not match: nothing is read from here on")
 
 // readCSV reads a table, whose columns are separated by what its header has most of.
 // The header names the members of an object by their path, as in
 // card.attributes.bin.
-func readCSV(in *bufio.Reader) (iter.Seq[row], error) {
-	first, _ := in.Peek(maxLine)
-	first, _, _ = bytes.Cut(first, []byte("\n"))
-	r := csv.NewReader(in)
+func readCSV(text []byte) (rows []row, err error) {
+	first, _, _ := bytes.Cut(text, []byte("\n"))
+	r := csv.NewReader(bytes.NewReader(text))
 	r.Comma = slices.MaxFunc([]rune(",;\t"), func(a, b rune) int {
 		return bytes.Count(first, []byte(string(a))) - bytes.Count(first, []byte(string(b)))
 	})
 	header, err := r.Read()
 	if err != nil || !slices.Contains(header, "refund_id") {
-		return nil, target.Usage("outbox: the input does not begin with a CSV header that names refund_id")
+		return nil, target.Usage("outbox: the input does not begin with a CSV header in UTF-8 that names refund_id")
 	}
 	for i, name := range header {
 		within := func(other string) bool { return strings.HasPrefix(other, name+".") }
@@ -177,35 +121,25 @@ func readCSV(in *bufio.Reader) (iter.Seq[row], error) {
 			return nil, target.Usage("outbox: the header names a column twice: %s", name)
 		}
 	}
-	return func(yield func(row) bool) {
-		for line := 1; ; {
-			cells, err := r.Read()
-			wrong, _ := errors.AsType[*csv.ParseError](err)
-			var next row
-			switch {
-			case err == io.EOF:
-				return
-			case err == nil:
-				line, _ = r.FieldPos(0)
-				next.line = line
-				next.json, next.err = object(header, cells)
-			case wrong == nil:
-				yield(stopped(line+1, "the file cannot be read"))
-				return
-			case wrong.StartLine != wrong.Line, strings.Contains(strings.Join(cells, ""), "\n"):
-				// A quote that is not closed takes what follows into its cell.
-				yield(stopped(wrong.StartLine, "the quotes do not match"))
-				return
-			case errors.Is(err, csv.ErrFieldCount):
-				next = row{line: wrong.Line, err: errors.New("the row has more or fewer fields than the header")}
-			default:
-				next = row{line: wrong.Line, err: errors.New("the quotes in the line do not match")}
-			}
-			if !yield(next) {
-				return
-			}
+	for {
+		cells, err := r.Read()
+		wrong, _ := errors.AsType[*csv.ParseError](err)
+		switch {
+		case err == io.EOF:
+			return rows, nil
+		case wrong == nil:
+			line, _ := r.FieldPos(0)
+			object, err := object(header, cells)
+			rows = append(rows, row{line, object, err})
+		case wrong.StartLine != wrong.Line, strings.Contains(strings.Join(cells, ""), "\n"):
+			// A quote that is not closed takes what follows into its cell.
+			return append(rows, row{line: wrong.StartLine, err: errStopped}), nil
+		case errors.Is(err, csv.ErrFieldCount):
+			rows = append(rows, row{line: wrong.Line, err: errors.New("the row has more or fewer fields than the header")})
+		default:
+			rows = append(rows, row{line: wrong.Line, err: errors.New("the quotes in the line do not match")})
 		}
-	}, nil
+	}
 }
 
 // raw are the members that are no strings: their cells hold JSON.

@@ -10,11 +10,11 @@ import (
 // taken returns the records of an input as JSON, and what is wrong with it.
 func taken(t *testing.T, name, text string) (records []string, wrong string) {
 	t.Helper()
-	lines, err := Refunds(strings.NewReader(text), name)
+	lines, err := Refunds([]byte(text), name)
 	if err != nil {
 		return nil, err.Error()
 	}
-	for line := range lines {
+	for _, line := range lines {
 		if line.Err != nil {
 			wrong += fmt.Sprintf("line %d: %v\n", line.Number, line.Err)
 			continue
@@ -125,12 +125,13 @@ func TestUnusableInputs(t *testing.T) {
 		{"in.csv", "refund_id,amuont\na,5\n", "line 2: a refund record has no such member: amuont\n"},
 		{"in.csv", "refund_id,svc_codes\na,5\n", "line 2: svc_codes must be an object\n"},
 		{"in.csv", "refund_id,svc_codes,svc_codes.svc_refund_status\na,5,6\n", "outbox: the header names a column twice: svc_codes"},
-		{"in.json", "{\"refund_id\":\"a\"}", "outbox: the input is no JSON array"},
+		{"in.json", "{\"refund_id\":\"a\"}", "outbox: the input is no JSON array, or is cut off"},
+		{"in.json", "[{\"refund_id\":\"a\"},\n{\"refund_id\":", "outbox: the input is no JSON array, or is cut off"},
 		{"in.csv", "refund_id,amount,amount\na,5,6\n", "outbox: the header names a column twice: amount"},
-		{"in.csv", "amount\n5\n", "outbox: the input does not begin with a CSV header that names refund_id"},
-		{"in.csv", "refund_id,\"amount\n5\n", "outbox: the input does not begin with a CSV header that names refund_id"},
-		{"in.csv", "", "outbox: the input does not begin with a CSV header that names refund_id"},
-		{"in.csv", "\xff\xfer\x00", "outbox: the input is UTF-16, save it as UTF-8"},
+		{"in.csv", "amount\n5\n", "outbox: the input does not begin with a CSV header in UTF-8 that names refund_id"},
+		{"in.csv", "refund_id,\"amount\n5\n", "outbox: the input does not begin with a CSV header in UTF-8 that names refund_id"},
+		{"in.csv", "", "outbox: the input does not begin with a CSV header in UTF-8 that names refund_id"},
+		{"in.csv", "\xff\xfer\x00", "outbox: the input does not begin with a CSV header in UTF-8 that names refund_id"},
 		{"in.txt", "a", "outbox: the input's format does not show in its name: .csv, .tsv, .jsonl or .json"},
 	} {
 		if records, wrong := taken(t, test.file, test.text); len(records) > 0 || wrong != test.want {
@@ -143,8 +144,6 @@ func TestUnusableInputs(t *testing.T) {
 // said, and what stands before it is taken.
 func TestUnreadableRest(t *testing.T) {
 	for _, test := range []struct{ file, text, want string }{
-		{"in.json", "[{\"refund_id\":\"a\"},\n{\"refund_id\":", "line 2: this is no JSON"},
-		{"in.jsonl", "{\"refund_id\":\"a\"}\n{\"refund_id\":\"" + strings.Repeat("b", maxLine) + "\"}\n", "line 2: the line is too long, or the file cannot be read"},
 		{"in.csv", "refund_id,additional_data.description\na,\nb,\"canary\nc,canary\nd,canary\n", "line 3: the quotes do not match"},
 		{"in.csv", "refund_id,amount,additional_data.description\na,,\nb,1,\"canary\nc,2,\"canary\nd,3,canary\n", "line 3: the quotes do not match"},
 		{"in.csv", "refund_id,amount,additional_data.description\na,,\nb,\"1,canary\nc,2,canary\"\nd,3,canary\n", "line 3: the quotes do not match"},

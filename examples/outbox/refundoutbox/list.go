@@ -108,7 +108,7 @@ func apply(ctx context.Context, db *Database, chosen []Listed, said Decision, st
 		err := db.Transact(ctx, func(tx Tx) error {
 			for _, l := range batch {
 				said.What = l.event
-				done, err := decide(ctx, tx, l.Row, l.Attempt, l.State, said)
+				done, err := settle(ctx, tx, l.Row, l.Attempt, l.State, l.event, nil, said)
 				if err == nil && done && l.event == eventNotFound {
 					_, err = tx.Exec(ctx, `UPDATE outbox_refund SET absent_until = $2 WHERE id = $1`, l.Row, stamp)
 				}
@@ -127,12 +127,6 @@ func apply(ctx context.Context, db *Database, chosen []Listed, said Decision, st
 		changed += made
 	}
 	return changed, nil
-}
-
-// MayDecide tells whether the state machine has a decision for a state.
-func MayDecide(from State, what Event) bool {
-	_, may := find(from, what)
-	return may
 }
 
 // A Logged decision is one with its refund.

@@ -264,18 +264,11 @@ func (w *worker) recordOnce(ctx context.Context, c *claim, o outcome) error {
 func (w *worker) recordLate(ctx context.Context, tx Tx, c *claim, o outcome) error {
 	late := Decision{w.name, lateResponse, string(o.event) + " " + o.reason}
 	for _, from := range []State{Unknown, Absent, Pending} {
-		if _, possible := find(from, o.event); !possible {
+		if !Possible(from, o.event) {
 			continue
 		}
-		done, err := move(ctx, tx, c.Row, c.Attempt, from, o.event, &o.response)
-		if err != nil {
+		if done, err := settle(ctx, tx, c.Row, c.Attempt, from, o.event, &o.response, late); done || err != nil {
 			return err
-		}
-		if done {
-			if err := note(ctx, tx, c.Row, c.Attempt, late); err != nil {
-				return err
-			}
-			return wake(ctx, tx, c.Row)
 		}
 	}
 	decided, err := all[Event](ctx, tx, `SELECT what FROM outbox_decision WHERE refund = $1 AND attempt = $2
