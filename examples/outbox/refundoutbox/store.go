@@ -3,9 +3,11 @@
 //
 //   - state.go is the state machine, store.go what a transaction that books a
 //     refund calls, worker.go what sends them.
-//   - outcome.go says what an error means, pause.go when to stop for a while,
-//     recover.go what dead workers leave behind.
-//   - resolver.go and report.go settle what nobody knows, list.go tells of it.
+//   - outcome.go says what an error means, and when to stop for a while; recover.go
+//     deals with what dead workers leave behind, and asks where the service can be
+//     asked.
+//   - list.go tells of refunds and takes decisions, report.go compares them with the
+//     service's report.
 //   - database.go is what both databases do, sqlite.go and postgres.go the rest: leave
 //     out the one that you do not have. The build tag nosqlite leaves SQLite out.
 package refundoutbox
