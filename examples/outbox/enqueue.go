@@ -66,7 +66,7 @@ func (p *process) enqueue(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if i.db, err = p.open(ctx, true); err != nil {
+	if i.db, err = p.open(ctx, true, false); err != nil {
 		return err
 	}
 	defer i.db.Close()

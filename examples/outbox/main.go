@@ -110,9 +110,9 @@ func (p *process) parse(usage string, args []string) error {
 	return nil
 }
 
-// connect opens the database that -db or the environment names. A SQLite file that is
-// missing is created if create says so, with its tables.
-func (p *process) connect(ctx context.Context, create bool) (*refundoutbox.Database, error) {
+// open opens the database that -db or the environment names, and checks its tables or
+// migrates them. A SQLite file that is missing is created if create says so.
+func (p *process) open(ctx context.Context, create, migrate bool) (db *refundoutbox.Database, err error) {
 	url, set := p.env("DATABASE_URL")
 	switch {
 	case set && url == "":
@@ -120,28 +120,25 @@ func (p *process) connect(ctx context.Context, create bool) (*refundoutbox.Datab
 	case set && p.file != "":
 		return nil, target.Usage("outbox: both -db and DATABASE_URL name a database")
 	case set:
-		return refundoutbox.OpenPostgres(ctx, url)
+		db, err = refundoutbox.OpenPostgres(ctx, url)
+	default:
+		file := cmp.Or(p.file, "outbox.db")
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			if !create {
+				return nil, target.Usage("outbox: there is no database %s (enqueue or migrate creates it)", target.Path(file))
+			}
+			migrate = true
+		}
+		db, err = refundoutbox.OpenSQLite(ctx, file)
 	}
-	file := cmp.Or(p.file, "outbox.db")
-	_, err := os.Stat(file)
-	missing := errors.Is(err, fs.ErrNotExist)
-	if missing && !create {
-		return nil, target.Usage("outbox: there is no database %s (enqueue or migrate creates it)", target.Path(file))
-	}
-	db, err := refundoutbox.OpenSQLite(ctx, file)
-	if err == nil && missing {
-		err = db.Migrate(ctx)
-	}
-	return db, err
-}
-
-// open is connect for all that needs the tables.
-func (p *process) open(ctx context.Context, create bool) (*refundoutbox.Database, error) {
-	db, err := p.connect(ctx, create)
 	if err != nil {
 		return nil, err
 	}
-	if err := db.Check(ctx); err != nil {
+	prepare := db.Check
+	if migrate {
+		prepare = db.Migrate
+	}
+	if err := prepare(ctx); err != nil {
 		db.Close()
 		return nil, err
 	}
@@ -159,12 +156,11 @@ func (p *process) migrate(ctx context.Context, args []string) error {
 	if err := p.parse(migrateUsage, args); err != nil {
 		return err
 	}
-	db, err := p.connect(ctx, true)
-	if err != nil {
-		return err
+	db, err := p.open(ctx, true, true)
+	if err == nil {
+		db.Close()
 	}
-	defer db.Close()
-	return db.Migrate(ctx)
+	return err
 }
 
 func (p *process) demo(ctx context.Context, args []string) error {

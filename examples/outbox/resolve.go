@@ -47,7 +47,7 @@ func (p *process) resolve(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	db, err := p.open(ctx, false)
+	db, err := p.open(ctx, false, false)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func (p *process) status(ctx context.Context, args []string) error {
 	if err := p.parse(statusUsage, args); err != nil {
 		return err
 	}
-	db, err := p.open(ctx, false)
+	db, err := p.open(ctx, false, false)
 	if err != nil {
 		return err
 	}

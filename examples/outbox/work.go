@@ -69,7 +69,7 @@ say`, func(text string) error {
 	if c.Client, err = refunds.NewClient(service.URL, options...); err != nil {
 		return err
 	}
-	db, err := p.open(ctx, false)
+	db, err := p.open(ctx, false, false)
 	if err != nil {
 		return err
 	}
