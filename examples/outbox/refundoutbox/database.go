@@ -149,14 +149,6 @@ func (d *Database) Check(ctx context.Context) error {
 // Transact commits what f did, unless f returns an error.
 func (d *Database) Transact(ctx context.Context, f func(Tx) error) error { return d.transact(ctx, f) }
 
-// river is the full name of one of River's tables.
-func (d *Database) river(table string) string {
-	if d.schema == "" {
-		return table
-	}
-	return d.schema + "." + table
-}
-
 // all returns the rows of a result.
 func all[T any](ctx context.Context, db Session, statement string, args ...any) (rows []T, err error) {
 	err = db.Select(ctx, &rows, statement, args...)

@@ -2,6 +2,7 @@ package refundoutbox
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 )
@@ -105,10 +106,11 @@ const nothingBefore = `NOT EXISTS (
 // or a person deleted a job. A job that began before a time does not count: River
 // leaves the jobs of dead workers for long.
 func (d *Database) orphans(before time.Time) string {
+	jobs := strings.TrimPrefix(d.schema+".river_job", ".")
 	// This is how River's tables have a time in SQLite, and PostgreSQL reads it, too.
 	began := before.UTC().Format("2006-01-02 15:04:05Z")
 	return `SELECT id FROM outbox_refund AS this WHERE state = 'pending' AND ` + nothingBefore + `
-		EXCEPT SELECT CAST(args->>'row' AS BIGINT) FROM ` + d.river("river_job") + ` WHERE kind = '` + kind + `'
+		EXCEPT SELECT CAST(args->>'row' AS BIGINT) FROM ` + jobs + ` WHERE kind = '` + kind + `'
 		AND finalized_at IS NULL AND (state <> 'running' OR attempted_at > '` + began + `')`
 }
 
