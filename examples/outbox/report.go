@@ -116,7 +116,7 @@ func (p *process) preview(plan *refundoutbox.Plan, report *refundoutbox.Report) 
 		{"to be sent again", plan.SendAgain, "absent, and this second complete report does not have them either"},
 		{"staying absent", plan.AbsentTwice, "the same; -resubmit sends them again"},
 		{"staying unknown", plan.NotCovered, notCovered},
-		{"differences", len(plan.Differences), "to ask the service's operator about; their refunds stay as they are"},
+		{"differences", len(plan.Differences), "to ask the service's operator about"},
 	}
 	rows = slices.DeleteFunc(rows, func(row []any) bool { return row[1] == 0 })
 	if err := printTable(p.stdout, "", rows); err != nil {

@@ -20,8 +20,8 @@ import (
 type Session interface {
 	// Exec returns how many rows were changed.
 	Exec(ctx context.Context, statement string, args ...any) (int64, error)
-	// Select appends the rows of a result to a slice: of structs, with a field for each
-	// column, or of the values of the only one.
+	// Select reads the rows of a result into what slice points to: structs, with a field
+	// for each column, or the values of the only one.
 	Select(ctx context.Context, slice any, statement string, args ...any) error
 }
 

@@ -40,13 +40,11 @@ func (l *Listed) Money() string {
 
 // differs tells what differs, or "".
 func (l *Listed) differs(amount *int64, currency string) string {
-	switch other := (&Listed{Amount: amount, Currency: currency}).Money(); {
-	case (amount == nil) != (l.Amount == nil) || amount != nil && *amount != *l.Amount:
-		return fmt.Sprintf("the amount differs: %s there, %s here", other, l.Money())
-	case currency != l.Currency:
-		return fmt.Sprintf("the currency differs: %s there, %s here", other, l.Money())
+	there := (&Listed{Amount: amount, Currency: currency}).Money()
+	if there == l.Money() {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("amount or currency differs: %s there, %s here", there, l.Money())
 }
 
 func list(ctx context.Context, db Session, where string, args ...any) ([]Listed, error) {
