@@ -70,16 +70,18 @@ func (p *process) enqueue(ctx context.Context, args []string) error {
 		return err
 	}
 	defer i.db.Close()
-	lines = slices.DeleteFunc(lines, func(line input.Line) bool {
+	var good []input.Line
+	for _, line := range lines {
 		if line.Err == nil {
 			line.Err = refundoutbox.Acceptable(i.account, line.Record)
 		}
 		if line.Err != nil {
 			i.refuse(line, line.Err.Error())
+			continue
 		}
-		return line.Err != nil
-	})
-	for batch := range slices.Chunk(lines, 500) {
+		good = append(good, line)
+	}
+	for batch := range slices.Chunk(good, 500) {
 		if err := i.take(ctx, batch); err != nil {
 			return err
 		}
