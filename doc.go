@@ -1,25 +1,27 @@
 // Package carddata is the map of a client for a Card Data Service. It holds no
 // code: import the package of the area that you use.
 //
-//   - [github.com/carddata/carddata-go/bins] looks cards up, 1 to 50 in a request.
-//   - [github.com/carddata/carddata-go/refunds] submits refund records, and tells
-//     for certain what became of each, or that this cannot be known.
+//   - [github.com/carddata/carddata-go/bins] looks up cards, 1 to 50 in a request or
+//     any number in bulk.
+//   - [github.com/carddata/carddata-go/refunds] submits refund records, and says of
+//     each whether it was accepted, rejected or not sent, or that nobody can know.
 //   - [github.com/carddata/carddata-go/updater] downloads the results of account
 //     updater jobs, as files or streams of any size.
 //   - bins/binstest, refunds/refundstest and updater/updatertest fake the service
-//     in process, for the tests of code that uses the three.
+//     in process, for tests of code that uses the three.
 //
-// The three share one design: NewClient takes the base URL, what the area needs
-// for authentication, and options; a [github.com/carddata/carddata-go/bins.Option]
-// given to a call wins over the client's; failures are an Error of the package,
-// with conditions for errors.Is that are the same values in all three.
+// The three share one design. NewClient takes the base URL, what the area needs for
+// authentication, and options. An option can also be given to a single call, where it
+// wins over the client's: see [github.com/carddata/carddata-go/bins.Option]. Failures
+// are an Error of the package, with conditions for errors.Is that are the same values
+// in all three.
 //
 // # What happens in a call
 //
 //	   your code
 //	       │ typed request
 //	┌──────▼───────┐
-//	│   validate   │ what the contract and the wire rule out: nothing is sent
+//	│   validate   │ an unusable argument ends the call: nothing is sent
 //	│ encode, once │
 //	└──────┬───────┘
 //	┌──────▼──────────────────────────────────────────────┐
@@ -42,7 +44,8 @@
 //
 // # Where to find things
 //
-// The comments cite the interface, which is the service's own description of
-// its endpoints and fields. Where that is silent, the library passes values on
-// as they are, or says what it assumes. The README lists those places.
+// The interface is the service's own description of its endpoints and fields. Each
+// package comment sums up its part, and "not documented" means that the interface does
+// not say it. The library then passes values on as they are, or says what it assumes.
+// The README lists these places.
 package carddata

@@ -25,27 +25,26 @@ type BulkOptions struct {
 	// 32,768 inputs are held, it delays further requests too.
 	Unordered bool
 
-	// PrefixLength sends only the first PrefixLength digits, 1 to 11, of everything that
-	// may be a card number, so that no card number leaves the process. That is every
-	// identifier with 12 digits or more, in any notation or script. Of a token with as many
-	// digits it sends digits alone, which are looked up as a stranger's BIN: do not set it
-	// where the input holds tokens.
-	// 8 digits are a BIN, but card features can differ up to the tenth digit. If the
-	// service distinguishes cards by more digits than are sent, a card gets the result
-	// of another card. Zero sends identifiers unchanged.
+	// PrefixLength keeps card numbers in the process: of every identifier that may be a
+	// card number, only the first PrefixLength digits are sent, 1 to 11. Any identifier
+	// with 12 digits or more may be one, whatever stands between the digits and in
+	// whatever script. Do not set it if the input holds tokens: the digits of a token
+	// would be looked up as if they were a BIN. 8 digits are a BIN, but card features can
+	// differ up to the tenth digit. If the service distinguishes cards by more digits than
+	// are sent, a card gets the result of another card. Zero sends identifiers unchanged.
 	PrefixLength int
 
 	// Ranges lets one result serve every identifier between its BINMin and BINMax, so
 	// that card numbers need one request for each range instead of one for each number.
 	// It assumes that all cards of a range have the same result, which is not
-	// documented. Bounds are used only if they form a range that holds everything that
-	// begins with the identifier sent, so Ranges helps little with PrefixLength. Items
-	// without a card have no range: an unknown card number is sent each time.
+	// documented. A range is used only if it holds every card number that begins with the
+	// identifier sent, so Ranges helps little with PrefixLength. Items without a card have
+	// no range: an unknown card number is sent each time.
 	Ranges bool
 
-	// Memory caches results. Nil is a [MemoryCache] of 32,768 entries for this bulk
-	// lookup alone, which is used once many inputs repeat. Set a larger one if more
-	// identifiers than that repeat.
+	// Memory caches results. Nil makes a [MemoryCache] of 32,768 entries for this bulk
+	// lookup alone, and uses it once more than one input in 16 repeats. Set a larger one
+	// if more identifiers than that repeat.
 	Memory *MemoryCache
 
 	// Cache is a second cache, outside the process. It is asked for what Memory does not
@@ -60,10 +59,10 @@ type BulkOptions struct {
 	// ReadAhead runs the input on a goroutine of its own, for an input that blocks, such
 	// as a queue. Results then do not wait for the next input, and a batch that is not
 	// full is sent 10 milliseconds after its first card. The input must end when ctx
-	// does, and may share with the loop only what is safe for concurrent use. An input is
-	// taken long before its result, so an end with Index -1 loses what was taken: see
-	// Stopping at [Client.LookupAll]. By default the input runs on the loop's goroutine,
-	// and a batch that is not full is sent when the input ends.
+	// does, and may share with the loop only what is safe for concurrent use. Inputs are
+	// taken long before their results are yielded, so a lookup that ends early, with Index
+	// -1, loses those taken: see Stopping at [Client.LookupAll]. By default the input runs
+	// on the loop's goroutine, and a batch that is not full is sent when the input ends.
 	ReadAhead bool
 
 	// Progress is called on the loop's goroutine: after every request, when the lookup
@@ -75,7 +74,7 @@ type BulkOptions struct {
 type BulkProgress struct {
 	Done     int  // results yielded, errors included
 	Distinct int  // identifiers put into requests, which may still be in flight
-	Cached   int  // results without a request of their own, repeats of a failed card included
+	Cached   int  // results yielded without a request of their own: from a cache, or repeats, of failed cards too
 	Requests int  // requests that have ended, retries included
 	Retries  int  // requests that repeat another one
 	Errors   int  // results yielded with an error
@@ -89,10 +88,11 @@ type BulkProgress struct {
 	Conflicts int64
 }
 
-// A BulkResult is the result for one input. Result.Card() returns the card.
+// A BulkResult is the result for one input. r.Result.Card() returns the card of a
+// BulkResult r.
 type BulkResult struct {
-	// Index is the position of the input, from 0. It is -1 if the error that comes with
-	// it ended the lookup; the other fields are unset then.
+	// Index is the position of the input, from 0. It is -1 if the error beside it ended
+	// the lookup, and the other fields are then unset.
 	Index int
 	// Input is the identifier from the input. It is masked when printed.
 	Input Identifier
@@ -137,23 +137,27 @@ const (
 	readAheadWindow = 10 * time.Millisecond
 )
 
-// LookupAll looks up any number of cards (interface, endpoint 1). It yields one result
-// for each input, in input order unless [BulkOptions.Unordered] is set. The options are
+// LookupAll looks up any number of cards. It yields one result for each input, in input order unless [BulkOptions.Unordered] is set. The options are
 // those of each request.
 //
 // It sends 50 cards in a request, and keeps up to [BulkOptions.Concurrency] requests in
 // flight within the client's rate limit. It reads input only as fast as results are
-// taken, and holds at most 32,768 inputs. It sends an identifier again only after it has
-// left the held inputs and what is remembered: the last 4 MiB of responses or, if more
-// than one input in 16 repeats or Memory, Cache or Ranges is set, as many results as
-// Memory has room for. If one identifier begins with another, such as 40000201 and
-// 400002, the two go into different requests, so that neither gets the other's item.
+// taken, and holds at most 32,768 inputs.
 //
-// An error that comes with a result is about that card, such as [ErrMissing] or the
-// failure of its request, which fails all its cards; the loop goes on. An error with
-// Index -1 ends the loop, because every further request would meet it: 401, 403, 404, a
-// redirect, an unusable argument or credential, an unknown host name, an untrusted
-// certificate, or the end of ctx. An unknown card is not an error: see [Result.Card].
+// A repeated identifier is not sent again while the lookup remembers its result. It
+// remembers those of the inputs that it holds and the last 2 MiB of responses. If Memory,
+// Cache or Ranges is set, or if more than one input in 16 repeats, it remembers as many
+// results as Memory has room for.
+//
+// If one identifier begins with another, such as 40000201 and 400002, the two go into
+// different requests, so that neither gets the other's item.
+//
+// An error with an Index of 0 or more is about that card, and the loop goes on: the card
+// has no item ([ErrMissing]), or its request failed, which fails every card in it. An
+// error with Index -1 ends the loop, because every further request would fail with it:
+// 401, 403, 404, a redirect, an unusable argument or credential, an unknown host name, an
+// untrusted certificate, or the end of ctx. An unknown card is not an error: see
+// [Result.Card].
 //
 // # When the service fails
 //
@@ -165,13 +169,13 @@ const (
 // for [BulkOptions.GiveUpAfter]: the rest of the input is then taken, and cards without
 // a result are yielded with [ErrSuspended].
 //
-// A request that fails while others succeed is sent once more, and then fails its
-// cards. So does a request that fails eight times in a row on its own.
+// A request that fails while others succeed is sent once more, and if that fails too,
+// its cards fail. They also fail if a request fails eight times in a row on its own.
 //
 // # Stopping
 //
 // Leaving the loop stops the lookup and cancels requests in flight. So does an error
-// with Index -1. By then, inputs beyond the last result may have been read, and some of
+// with Index -1. Inputs beyond the last result may have been read by then, and some of
 // them sent. No goroutine is left, except those of idle connections and of a cache that
 // ignores its context.
 //
@@ -179,8 +183,8 @@ const (
 // [BulkOptions.ReadAhead] is set. If the caller's code panics, such as a token source, a
 // limiter, a cache or an HTTP transport, the panic reaches the loop's goroutine.
 //
-// A request is sent when it is full. For a few cards at a time, whose results are
-// waited for, use a [Loader].
+// A request is sent when it is full. To look up a few cards at a time and wait for them,
+// use a [Loader].
 func (c *Client) LookupAll(ctx context.Context, cards iter.Seq[string], o BulkOptions, opts ...Option) iter.Seq2[BulkResult, error] {
 	return func(yield func(BulkResult, error) bool) {
 		b, err := newBulk(ctx, c, cards, o, opts, yield)

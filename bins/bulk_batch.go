@@ -120,6 +120,9 @@ func (b *bulkRun) send(next *batch) {
 		if r.body = body; packs {
 			r.values = b.store.keep(next.lookups)
 			r.release()
+		} else if r.body != nil && b.keptBytes.Add(r.size()) > 2*maxKeptBytes { // the loop is behind
+			b.keptBytes.Add(-r.size())
+			r.release()
 		}
 		if len(r.values) > 0 {
 			b.tasks.Go(func() { b.store.share(b.ctx, r.values) }) // results do not wait for it

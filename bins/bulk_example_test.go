@@ -29,7 +29,7 @@ func ExampleClient_LookupAll() {
 		}
 		fmt.Println(result.Index, result.Input, card.CardBrand, card.Country.Alpha2)
 	}
-	fmt.Println("cards sent:", len(fake.Lookups()[0].Cards))
+	fmt.Println("cards sent:", len(fake.Cards()))
 	// Output:
 	// 0 45717360 VISA DK
 	// 1 411111 VISA US

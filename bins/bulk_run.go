@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/breaker"
@@ -36,8 +38,8 @@ type bulkRun struct {
 	outstanding int                // lookups that inputs wait for
 	window      int                // how many there may be
 	kept        []*response        // of lookups, the oldest first
-	keptBytes   int
-	repeats     int // inputs whose identifier was there before
+	keptBytes   atomic.Int64       // with those of responses that no event has brought
+	repeats     int                // inputs whose identifier was there before
 
 	tasks     sync.WaitGroup
 	events    chan func() // what a task that has ended does on the loop's goroutine
@@ -186,6 +188,9 @@ func (b *bulkRun) add(card string) {
 	if w.lookup != nil {
 		w.lookup.inputs++
 	}
+	if len(b.waiting) == cap(b.waiting) { // its front is given up all the time, so append would copy it often
+		b.waiting = slices.Grow(b.waiting, len(b.waiting)+MaxCards)
+	}
 	b.waiting = append(b.waiting, w)
 	if last := len(b.waiting) - 1; b.o.Unordered && w.ready() {
 		b.waiting[0], b.waiting[last] = w, b.waiting[0]
@@ -228,7 +233,7 @@ func (b *bulkRun) keep(r *response) {
 		}
 	}
 	b.kept = append(b.kept, r)
-	for b.keptBytes += r.size(); b.keptBytes > maxKeptBytes; b.kept = b.kept[1:] {
+	for ; b.keptBytes.Load() > maxKeptBytes && len(b.kept) > 0; b.kept = b.kept[1:] {
 		b.drop(b.kept[0])
 	}
 }
@@ -239,19 +244,15 @@ func (b *bulkRun) drop(r *response) {
 		return
 	}
 	for _, l := range r.lookups {
-		if l.kept = nil; l.done && l.inputs == 0 {
-			b.forget(l)
+		if l.kept != r {
+			continue
+		}
+		if l.kept = nil; l.inputs == 0 {
+			delete(b.lookups, l.sent)
 		}
 	}
-	b.keptBytes -= r.size()
+	b.keptBytes.Add(-r.size())
 	r.release()
-}
-
-// forget makes room for another lookup of the same identifier.
-func (b *bulkRun) forget(l *lookup) {
-	if b.lookups[l.sent] == l {
-		delete(b.lookups, l.sent)
-	}
 }
 
 // advance yields what is ready, and sends and receives as long as it can without
@@ -364,7 +365,7 @@ func (b *bulkRun) yieldResult(w *waitingInput) bool {
 		} else {
 			b.outstanding--
 			if l.result = nil; l.kept == nil {
-				b.forget(l)
+				delete(b.lookups, l.sent)
 			}
 		}
 		if r.Reused {

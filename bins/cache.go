@@ -19,17 +19,17 @@ import (
 // was found, and an error of Set that nothing was stored. Each loader and bulk lookup
 // makes one call at a time. The context of a call ends after 50 milliseconds, or after a
 // tenth of the time left until the caller's deadline if that is less. After a failure or
-// a timeout the cache is skipped for a second, doubling with each failure up to 30
-// seconds. A cache that ignores its context holds one goroutine, and is not called again
-// until it returns. A panic of Get reaches the caller; a panic of Set counts as a
-// failure.
+// a timeout the cache is skipped for one second, and for twice as long after each further
+// failure, up to 30 seconds. A cache that ignores its context holds one goroutine, and is
+// not called again until it returns. A panic of Get reaches the caller; a panic of Set
+// counts as a failure.
 //
 // A Cache never gets a full card number, neither in a key nor in a value. Values leave
-// out pan_or_token and correlation_id, and a BIN that may be a card number. An item with
-// a card number in any other field is not stored, but bank.phone and the bounds of BIN
-// ranges are not checked.
+// out pan_or_token and correlation_id, and a BIN that may be a card number. An item that
+// may have a card number in any other field is not stored; only bank.phone and the bounds
+// of BIN ranges are not checked.
 type Cache interface {
-	// Get returns the values of those of the 1 to 50 keys that it has.
+	// Get returns the values of the keys that it has, of the 1 to 50 given.
 	Get(ctx context.Context, keys []string) (map[string][]byte, error)
 	// Set stores 1 to 50 values for ttl.
 	Set(ctx context.Context, values map[string][]byte, ttl time.Duration) error
@@ -45,22 +45,25 @@ type CacheOptions struct {
 	// TTL is how long a result is kept, less up to a tenth at random, so that results
 	// stored together do not expire together. Zero is 24 hours.
 	TTL time.Duration
-	// StaleFor is how long an expired result may still be served while the service
-	// fails or has not responded yet. It is marked as [Result.Stale] and renewed in the
-	// background. With 24 hours, a [Loader] serves every card it knows during an outage
-	// of a day. Zero serves no expired results.
+	// StaleFor is how long a result may still be served after its TTL has ended, marked
+	// as [Result.Stale]. Zero serves no expired results.
+	//
+	// A [Loader] returns an expired result at once, and renews it in the background. So
+	// with 24 hours it serves every card that it knows through an outage of a day, and no
+	// caller waits for a renewal. A bulk lookup waits for its request, and uses an expired
+	// result only if the service fails.
 	StaleFor time.Duration
-	// NegativeTTL is the TTL of items without a card, which are kept in memory only,
-	// whatever their error says. Zero is one hour. Below zero they are not kept: for a
-	// service whose items report failures that pass.
+	// NegativeTTL is the TTL of items without a card. They are kept in memory only,
+	// whatever their error says. Zero is one hour. Below zero they are not kept: choose
+	// that if the items of your service report temporary failures.
 	NegativeTTL time.Duration
 }
 
 // A MemoryCache keeps results in memory. The zero value is ready for use, with the
 // default options. It is safe for concurrent use, and any number of loaders and bulk
-// lookups may share it: results that one of them has got, the others do not ask for. Use
-// one for each service, because a result is known by its identifier and Enhanced alone.
-// Do not copy it.
+// lookups may share it, so that none asks for a result that another has got. Use one for
+// each service, because results are told apart by identifier and Enhanced alone. Do not
+// copy it.
 //
 // A result is kept by its identifier, unless that has 12 digits or more and so may be a
 // card number. With [BulkOptions.Ranges] a result is kept by its BIN range, which serves
@@ -105,10 +108,10 @@ func (m *MemoryCache) Stats() CacheStats {
 // Len returns how many results are kept.
 func (m *MemoryCache) Len() int { return m.Stats().Entries }
 
-// Conflicts returns how many BIN ranges lie inside another range with a different
-// result; the narrower range is used. If it is above zero, not all cards of a range have
-// the same result, so [BulkOptions.Ranges] is not safe with this service. A conflict is
-// counted when an identifier in both ranges is looked up.
+// Conflicts returns how many BIN ranges lie inside another range and have a different
+// result; the narrower range is then used. If it is above zero, not all cards of a range
+// have the same result, so [BulkOptions.Ranges] is not safe with this service. A conflict
+// is counted when an identifier in both ranges is looked up.
 func (m *MemoryCache) Conflicts() int64 { return m.Stats().Conflicts }
 
 const defaultEntries = 100_000

@@ -8,22 +8,22 @@ import (
 	"github.com/carddata/carddata-go/internal/mask"
 )
 
-// Data is the data object of a result item (interface, "BIN lookup response").
+// Data is the data object of a result item.
 type Data struct {
 	// Card is the card's metadata; nil when the service sent null or left it out.
 	Card *Card `json:"card"`
 }
 
-// A Card is the metadata of one card (interface, "Fields of data.card").
+// A Card is the metadata of one card: data.card of a result item.
 //
 // The interface documents the name and the JSON type of each field, and nothing
-// else. The field comments follow the names; allowed values, formats and units are
-// not documented unless a comment says otherwise.
+// else. The field comments infer the meaning from the name; allowed values, formats and
+// units are not documented unless a comment says otherwise.
 //
-// Null or absent strings decode to "". Null or absent booleans and integers decode to
-// an unset [Optional], because "not stated" is neither false nor 0. Nested objects are
-// values, so reading through them never panics. Compare strings without regard to
-// letter case.
+// A string is "" if the service sent null or left it out. A boolean or an integer is then
+// an [Optional] without a value, because "not stated" is neither false nor 0. Nested
+// objects are values, so reading through them never panics. Compare strings without
+// regard to letter case.
 type Card struct {
 	// Number describes the card number. It never holds the number itself.
 	Number Number `json:"number"`
@@ -32,24 +32,26 @@ type Card struct {
 	// SVCBINLength is the length of the service's own BIN, in digits. How it differs
 	// from BINLength is not documented.
 	SVCBINLength Optional[int64] `json:"svc_bin_length"`
-	// BINMin is the first number of the BIN range, a string of digits, usually 19.
+	// BINMin is the first number of the BIN range, a string of digits. Its length is not
+	// documented; 19 is usual.
 	BINMin string `json:"bin_min"`
-	// BINMax is the last number of the BIN range, a string of digits, usually 19.
+	// BINMax is the last number of the BIN range, a string of digits. Its length is not
+	// documented; 19 is usual.
 	BINMax string `json:"bin_max"`
 	// PANOrToken may hold a full card number or a token; which one, and when, is not
 	// documented. It is masked when printed, and "" in a result from a cache.
 	PANOrToken Identifier `json:"pan_or_token"`
-	// VirtualCard is whether the card is virtual, without a plastic.
+	// VirtualCard is whether the card is virtual: there is no plastic card.
 	VirtualCard Optional[bool] `json:"virtual_card"`
-	// Level2 is whether the card takes level 2 transaction data. The exact condition is
-	// not documented.
+	// Level2 is whether the card supports level 2 transaction data. The exact condition
+	// is not documented.
 	Level2 Optional[bool] `json:"level2"`
-	// Level3 is whether the card takes level 3 transaction data. The exact condition is
-	// not documented.
+	// Level3 is whether the card supports level 3 transaction data. The exact condition
+	// is not documented.
 	Level3 Optional[bool] `json:"level3"`
 	// ALM is the service's alm flag. Its meaning is not documented.
 	ALM Optional[bool] `json:"alm"`
-	// AccountUpdater is whether the issuer takes part in account updater.
+	// AccountUpdater is whether the issuer takes part in account updater services.
 	AccountUpdater Optional[bool] `json:"account_updater"`
 	// DomesticOnly is whether the card works only in the issuer's country.
 	DomesticOnly Optional[bool] `json:"domestic_only"`
@@ -60,10 +62,10 @@ type Card struct {
 	IssuerCurrency string `json:"issuer_currency"`
 	// Reloadable is whether money can be loaded onto the card again.
 	Reloadable Optional[bool] `json:"reloadable"`
-	// AdditionalCardBrands are the other brands the card can be processed as. It is
-	// empty if there are none; the largest number is not documented.
+	// AdditionalCardBrands are the other brands that the card can be processed as. It is
+	// empty if there are none; how many there can be is not documented.
 	AdditionalCardBrands []AdditionalCardBrand `json:"additional_card_brands"`
-	// CardBrand is the card's brand, such as Visa. Allowed values are not documented.
+	// CardBrand is the card's brand, such as "VISA". Allowed values are not documented.
 	CardBrand string `json:"card_brand"`
 	// CardSegmentType is the customer segment, such as consumer or commercial. Allowed
 	// values are not documented.
@@ -97,8 +99,8 @@ type Card struct {
 	CorrelationID string `json:"correlation_id"`
 	// IssuerSupportsTokenization is whether the issuer supports network tokens.
 	IssuerSupportsTokenization Optional[bool] `json:"issuer_supports_tokenization"`
-	// MultiAccountAccessIndicator is whether the card reaches several accounts. It is a
-	// string, not a boolean; allowed values are not documented.
+	// MultiAccountAccessIndicator is whether the card gives access to several accounts.
+	// It is a string, not a boolean; allowed values are not documented.
 	MultiAccountAccessIndicator string `json:"multi_account_access_indicator"`
 	// SharedBIN is whether several issuers or products share the BIN. Which of the two
 	// is not documented.
@@ -130,25 +132,28 @@ func (d Data) LogValue() slog.Value {
 	return d.Card.LogValue()
 }
 
-// Number describes the card number (interface, "Fields of data.card").
+// Number describes the card number: data.card.number.
 type Number struct {
 	// Length is the length of the card number, in digits.
 	Length Optional[int64] `json:"length"`
 }
 
-// An AdditionalCardBrand is another brand that the card can be processed as
-// (interface, "Elements of additional_card_brands").
+// An AdditionalCardBrand is another brand that the card can be processed as: an element
+// of data.card.additional_card_brands.
 type AdditionalCardBrand struct {
 	// CardBrand is the brand. Allowed values are not documented.
 	CardBrand string `json:"card_brand"`
-	// BINMax is the last number of this brand's BIN range, a string of digits.
+	// BINMax is the last number of this brand's BIN range, a string of digits. Its length
+	// is not documented.
 	BINMax string `json:"bin_max"`
-	// BINMin is the first number of this brand's BIN range, a string of digits.
+	// BINMin is the first number of this brand's BIN range, a string of digits. Its length
+	// is not documented.
 	BINMin string `json:"bin_min"`
 	// CardBrandProduct is this brand's product. Whether it is an id or a name is not
 	// documented.
 	CardBrandProduct string `json:"card_brand_product"`
-	// CardBrandBankName is the issuer's name at this brand.
+	// CardBrandBankName is the issuer's name at this brand. How it differs from
+	// [Bank.Name] is not documented.
 	CardBrandBankName string `json:"card_brand_bank_name"`
 	// EcomEnabled is whether this brand can be used for e-commerce.
 	EcomEnabled Optional[bool] `json:"ecom_enabled"`
@@ -156,8 +161,7 @@ type AdditionalCardBrand struct {
 	BillpayEnabled Optional[bool] `json:"billpay_enabled"`
 }
 
-// Product is the card product (interface, "Fields of data.card"). Allowed values are
-// not documented.
+// Product is the card product: data.card.product. Allowed values are not documented.
 type Product struct {
 	// ProductID is the product's id. Whose id it is, the brand's or the service's, is
 	// not documented.
@@ -166,9 +170,9 @@ type Product struct {
 	ProductName string `json:"product_name"`
 }
 
-// Bank is the issuer (interface, "Fields of data.card").
+// Bank is the issuer: data.card.bank.
 type Bank struct {
-	// Name is the issuer's name.
+	// Name is the issuer's name. Its language is not documented.
 	Name string `json:"name"`
 	// Phone is the issuer's phone number. Its format is not documented.
 	Phone string `json:"phone"`
@@ -179,8 +183,8 @@ type Bank struct {
 	CleanName string `json:"clean_name"`
 }
 
-// Country is the issuer's country (interface, "Fields of data.card"). The standard
-// behind the codes is not documented; the names are those of ISO 3166-1.
+// Country is the issuer's country: data.card.country. The standard behind the codes is
+// not documented; the field names are those of ISO 3166-1.
 type Country struct {
 	// Alpha2 is the two-letter code, such as "US".
 	Alpha2 string `json:"alpha2"`
@@ -190,8 +194,7 @@ type Country struct {
 	Name string `json:"name"`
 }
 
-// Authentication is the authentication requirement (interface, "Fields of
-// data.card").
+// Authentication is the authentication requirement: data.card.authentication.
 type Authentication struct {
 	// AuthenticationRequired is whether payments with the card must be authenticated.
 	AuthenticationRequired Optional[bool] `json:"authentication_required"`
@@ -199,20 +202,19 @@ type Authentication struct {
 	AuthenticationName string `json:"authentication_name"`
 }
 
-// Cost holds what accepting the card costs (interface, "Fields of data.card").
+// Cost holds what accepting the card costs: data.card.cost.
 type Cost struct {
 	// Interchange holds the caps on the interchange fee.
 	Interchange Interchange `json:"interchange"`
 }
 
-// Interchange holds the caps on the interchange fee (interface, "Fields of
-// cost.interchange").
+// Interchange holds the caps on the interchange fee: data.card.cost.interchange.
 type Interchange struct {
 	// Regulated is whether the interchange fee is regulated.
 	Regulated Optional[bool] `json:"regulated"`
 	// RegulatedName names the regulation. Allowed values are not documented.
 	RegulatedName string `json:"regulated_name"`
-	// Notes is free text.
+	// Notes is free text. Its language and length are not documented.
 	Notes string `json:"notes"`
 	// Domestic is the cap called domestic. Which payments it covers is not documented.
 	Domestic InterchangeCap `json:"domestic"`
@@ -224,9 +226,9 @@ type Interchange struct {
 	Intra InterchangeCap `json:"intra"`
 }
 
-// An InterchangeCap is one cap (interface, "Fields of cost.interchange"). Every field
-// is a string, amounts too; their units and formats are not documented, so do not
-// compute with them before you know both. Allowed values are not documented either.
+// An InterchangeCap is one cap on the interchange fee. Every field is a string, amounts
+// too; their units and formats are not documented, so do not compute with them before you
+// know both. Allowed values are not documented either.
 type InterchangeCap struct {
 	// CapRegionShortname is the short name of the region where the cap applies.
 	CapRegionShortname string `json:"cap_region_shortname"`
@@ -241,7 +243,7 @@ type InterchangeCap struct {
 	// CapTypeQualifierCurrency is the currency of the qualifier. Its format is not
 	// documented.
 	CapTypeQualifierCurrency string `json:"cap_type_qualifier_currency"`
-	// CapTypeQualifierText is the text of the qualifier: what limits the cap's type.
+	// CapTypeQualifierText is the text of the qualifier, which narrows the cap's type.
 	CapTypeQualifierText string `json:"cap_type_qualifier_text"`
 	// CapTypeQualifierLower is the lower bound of the qualifier. Its unit is not
 	// documented.

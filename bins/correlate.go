@@ -19,6 +19,9 @@ import (
 // of this, unless its range holds that. elsewhere tells which those are; nil: none.
 func correlate(sent []string, items []Result, elsewhere func(id string) bool) []int {
 	c := correlation{sent: sent, items: items, found: slices.Repeat([]int{-1}, len(sent)), taken: make([]bool, len(items))}
+	if c.byNameInOrder() {
+		return c.found
+	}
 	c.byName()
 	if slices.Contains(c.found, -1) && slices.Contains(c.taken, false) {
 		c.compare(elsewhere)
@@ -37,6 +40,24 @@ type correlation struct {
 }
 
 func (c *correlation) match(i, j int) { c.found[i], c.taken[j] = j, true }
+
+// byNameInOrder matches the items if each names the identifier at its place, and nothing
+// else, as nearly all responses do. It takes a tenth of the time of byName.
+func (c *correlation) byNameInOrder() bool {
+	if len(c.items) != len(c.sent) {
+		return false
+	}
+	for i, id := range c.sent {
+		item := &c.items[i]
+		if echo := item.echo(); item.BIN != id && item.BIN != "" || echo != id && echo != "" || item.BIN+echo == "" {
+			return false
+		}
+	}
+	for i := range c.found {
+		c.found[i] = i
+	}
+	return true
+}
 
 // byName matches the items that name an identifier exactly. Several may name the
 // same: the first that holds a card is its item, and no other identifier gets one
@@ -222,7 +243,7 @@ func apart(lookups []*lookup) (groups [][]*lookup) {
 		confusable := func(other *lookup) bool { return isConfusable(l.sent, other.sent) }
 		i := slices.IndexFunc(groups, func(group []*lookup) bool { return !slices.ContainsFunc(group, confusable) })
 		if i < 0 {
-			i, groups = len(groups), append(groups, nil)
+			i, groups = len(groups), append(groups, make([]*lookup, 0, len(lookups)))
 		}
 		groups[i] = append(groups[i], l)
 	}

@@ -15,6 +15,11 @@
 //
 // # The interface
 //
+// In these comments, "the interface" is the document in which the service describes
+// itself: (interface, "Limits") is its section of that name, and (interface, endpoint 1)
+// its endpoint of that number. You can work without it: what it says is repeated here,
+// and what it leaves open is called "not documented".
+//
 // The package covers one endpoint (interface, endpoint 1):
 //
 //	POST {bin_url}/bins/multiple
@@ -27,11 +32,11 @@
 //
 //	{"cards":[{"bin":string,"data":{"card":object},"error":string}]}
 //
-// where cards may be null, and the fields of data.card are those of [Card]. The
-// interface does not show the format of a card identifier, the default and the effect
-// of enhanced, the order and the number of the items, when an item has an error, the
-// values of the string fields, the contents of networkfees, status codes, error bodies,
-// rate limits, or what the service does with fewer than 1 or more than 50 cards.
+// where cards may be null, and the fields of data.card are those of [Card]. Not
+// documented are the format of a card identifier, the default and the effect of
+// enhanced, the order and the number of the items, when an item has an error, the values
+// of the string fields, the contents of networkfees, status codes, error bodies, rate
+// limits, and what the service does with fewer than 1 or more than 50 cards.
 //
 // # Card identifiers
 //
@@ -40,9 +45,9 @@
 //
 // # Null is not false
 //
-// The service may send null for any field, or leave it out. Strings then decode to "",
-// nested objects are empty, and booleans and integers are an unset [Optional]: your
-// code decides what "not stated" means.
+// The service may send null for any field, or leave it out. A string is then "", a
+// nested object is empty, and a boolean or an integer is an [Optional] without a value:
+// your code decides what "not stated" means.
 //
 // # Any number of cards
 //
@@ -68,19 +73,29 @@
 //	…
 //	result, err := loader.Load(ctx, "45717360") // wherever a card is needed
 //
-// Both keep results in a [MemoryCache], and also in a [Cache] outside the process if
-// they have one. Neither stores full card numbers. With Ranges set, one cached result
-// serves every card in its BIN range. That assumes that all cards of a range have the
-// same result, which is not documented.
+// Both keep results in a [MemoryCache]: one of their own, or one that you share between
+// them. A [Cache] keeps results outside the process as well. Neither stores full card
+// numbers. With Ranges set, one cached result serves every card in its BIN range. That
+// assumes that all cards of a range have the same result, which is not documented.
 //
 // # Errors
 //
-// Every failed call returns an [*Error]; errors.Is tells conditions apart, such as
-// [ErrRateLimited]. [Error.Condition] names what went wrong, for metrics, and
-// [Error.Retryable] says whether the same call can succeed later.
+// Every failed call returns an [*Error]. errors.Is tells these conditions apart, and the
+// comment of each says what to do:
+//
+//   - on your side: [ErrInvalidArgument], [ErrCredential], [ErrLocalLimit]
+//   - no response: [ErrNoResponse], [ErrTimeout]
+//   - a status: [ErrBadRequest], [ErrUnauthorized], [ErrForbidden], [ErrNotFound],
+//     [ErrConflict], [ErrTooLarge], [ErrRateLimited], [ErrServer], [ErrRedirect]
+//   - an unusable response: [ErrBadResponse], [ErrResponseTooLarge]
+//   - one card of many: [ErrMissing], [ErrSuspended]
+//
+// [Error.Condition] names the condition, for metrics, and [Error.Retryable] says whether
+// the same call can succeed later.
 //
 // An item without a card does not fail the call: [Result.Card] returns an [*ItemError]
-// for it. Its text can be logged, so it does not quote the service; [Result.Error] does.
+// for it. The text of an ItemError does not quote the service, so it can be logged. The
+// service's words are in [Result.Error].
 //
 // # Defaults
 //

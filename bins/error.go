@@ -132,9 +132,8 @@ func (e Error) Format(state fmt.State, verb rune) { transport.Format(state, verb
 // MarshalText returns the text, so that JSON logs hold no more than it.
 func (e Error) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }
 
-// An ItemError says that one item of a response has an error, or no card (interface,
-// "Errors"). It is a normal outcome of a lookup. What BIN and Message return is never
-// printed.
+// An ItemError says that one item of a response has an error, or no card. It is a normal
+// outcome of a lookup. Printing it shows neither what BIN nor what Message returns.
 type ItemError struct {
 	item func() (bin, message string)
 	err  error

@@ -8,19 +8,18 @@ import (
 	"github.com/jarcoal/httpmock"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/bins/binstest"
 )
 
 // Three cards in one request. One is known, one is unknown, and about the third the
-// service states less.
+// service says less.
 func ExampleClient_Lookup() {
-	service := httpmock.NewMockTransport() // stands in for the service
-	service.RegisterResponder("POST", "https://bin.example.com/bins/multiple", httpmock.NewStringResponder(200, `{"cards":[
-		{"bin":"45717360","data":{"card":{"card_brand":"VISA","country":{"alpha2":"DK"},"number":{"length":16},"prepaid":false}}},
-		{"bin":"999999","error":"unknown bin"},
-		{"bin":"411111","data":{"card":{"card_brand":"VISA","country":{"alpha2":"US"},"prepaid":null}}}]}`))
+	fake := binstest.Start() // stands in for the service
+	defer fake.Close()
+	less := &bins.Card{CardBrand: "VISA", Country: bins.Country{Alpha2: "US"}}
+	fake.SetResult("411111", bins.Result{BIN: "411111", Data: &bins.Data{Card: less}})
 
-	client, err := bins.NewClient("https://bin.example.com", bins.StaticToken("my-api-key"),
-		bins.WithHTTPClient(&http.Client{Transport: service})) // without this line: over the network
+	client, err := bins.NewClient(fake.URL(), bins.StaticToken("my-api-key")) // your {bin_url} and API key
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -107,31 +106,28 @@ func ExampleWithHTTPClient() {
 // A key that is read for each request can be rotated without a restart. A key that has
 // just been replaced is refused once, and the request is sent again with the new one.
 func ExampleTokenFunc() {
-	service := httpmock.NewMockTransport()
-	service.RegisterResponder("POST", "https://bin.example.com/bins/multiple", func(r *http.Request) (*http.Response, error) {
-		fmt.Println(r.Header.Get("Authorization"))
-		if r.Header.Get("Authorization") != "Bearer key-2" {
-			return httpmock.NewStringResponse(401, ""), nil
-		}
-		return httpmock.NewStringResponse(200, `{"cards":[]}`), nil
-	})
+	fake := binstest.Start() // stands in for the service
+	defer fake.Close()
 
-	keys := []string{"key-1", "key-2"} // in production: a file, a vault, an OAuth 2.0 token source
+	key := "key-1"
 	source := bins.TokenFunc(func(context.Context) (string, error) {
-		key := keys[0]
-		keys = keys[min(1, len(keys)-1):]
-		return key, nil
+		current := key // in production: read a file or a vault
+		key = "key-2"  // and somebody replaces the key just after it was read
+		return current, nil
 	})
-	client, err := bins.NewClient("https://bin.example.com", source,
-		bins.WithHTTPClient(&http.Client{Transport: service}))
+	fake.RevokeToken("key-1")
+	client, err := bins.NewClient(fake.URL(), source)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	_, err = client.Lookup(context.Background(), &bins.LookupRequest{Cards: bins.Cards("45717360")})
-	fmt.Println(err)
+	for _, request := range fake.Requests() {
+		fmt.Println("status:", request.Status)
+	}
+	fmt.Println("error:", err)
 	// Output:
-	// Bearer key-1
-	// Bearer key-2
-	// <nil>
+	// status: 401
+	// status: 200
+	// error: <nil>
 }

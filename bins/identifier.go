@@ -14,9 +14,9 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// An Identifier is what a card is looked up by: a BIN, a card number or a token
-// (interface, "BIN lookup request", cards[].card). The format is not documented, so any
-// valid UTF-8 is sent unchanged.
+// An Identifier is what a card is looked up by: a BIN, a card number or a token. It is
+// cards[].card of the request. The format is not documented, so any valid UTF-8 is sent
+// unchanged.
 //
 // An Identifier masks itself in fmt, with every verb, and in slog. A BIN of up to 8
 // digits is printed in full, 4111111111111111 as 411111******1111, and a token as ****.
@@ -80,8 +80,9 @@ func (id *Identifier) UnmarshalJSON(data []byte) error {
 }
 
 // An Optional is a boolean or an integer that the service may send as null, or leave
-// out. It is then "not stated", which is neither false nor 0: those would route a
-// payment differently. The zero value is "not stated". Optionals compare with ==.
+// out. It is then "not stated", which is neither false nor 0: code that took it for one
+// of them could route a payment wrongly. The zero value is "not stated". Optionals
+// compare with ==.
 //
 //	if prepaid, stated := card.Prepaid.Get(); stated && prepaid { … }
 //	length := card.Number.Length.Or(16)

@@ -19,27 +19,27 @@ type LoaderOptions struct {
 	// Window is how long a request waits for further cards: the most that batching
 	// delays a card. Zero is 2 milliseconds; below zero a card does not wait.
 	Window time.Duration
-	// PrefixLength is the number of digits sent of identifiers with 12 digits or more, 1
-	// to 11; zero sends identifiers unchanged: see [BulkOptions.PrefixLength]. Results
-	// are cached by what is sent.
+	// PrefixLength is how many digits, 1 to 11, are sent of an identifier that may be a
+	// card number. Zero sends identifiers unchanged: see [BulkOptions.PrefixLength].
+	// Results are cached by what is sent.
 	PrefixLength int
 	// Ranges lets one result serve its whole BIN range: see [BulkOptions.Ranges].
 	Ranges bool
-	// Memory caches results. Nil is a [MemoryCache] of the loader's own, with the
+	// Memory caches results. Nil makes a [MemoryCache] for this loader alone, with the
 	// default options.
 	Memory *MemoryCache
 	// Cache is a second cache, outside the process. It is asked for what Memory does not
 	// have, and stores the results of requests. Nil is none.
 	Cache Cache
-	// MaxDetached is the most requests that may go on after all their callers have given
-	// up. Their results are cached for later callers; otherwise a service slower than
-	// the callers' deadlines would never fill the cache. They are not retried, and end
-	// after 30 seconds. Zero is 16; below zero such requests are canceled.
+	// MaxDetached is how many requests may go on after all their callers have given up.
+	// Their results are cached for later callers; otherwise a service slower than the
+	// callers' deadlines would never fill the cache. They are not retried, and end after
+	// 30 seconds. Zero is 16; below zero such requests are canceled.
 	MaxDetached int
 }
 
 // A Loader looks up single cards for many goroutines, as in a checkout. Calls within a
-// short window share one request, concurrent calls for the same card are de-duplicated,
+// short window share one request, concurrent calls for the same card become one lookup,
 // and results are cached.
 //
 // Make one with [NewLoader] when the program starts, and call [Loader.Load] on it for
@@ -100,25 +100,25 @@ func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
 	}, nil
 }
 
-// Load looks up one card (interface, endpoint 1). You may change the result. In a result
-// from the cache, PANOrToken and CorrelationID are "". An unknown card is not an error:
-// see [Result.Card]. It is cached as well: see [CacheOptions.NegativeTTL]. An empty card
-// is sent as an item without one.
+// Load looks up one card. You may change the result. In a result from the cache,
+// PANOrToken and CorrelationID are "". An unknown card is not an error: see
+// [Result.Card]. It is cached as well: see [CacheOptions.NegativeTTL]. An empty card is
+// sent as an item without one.
 //
 // A Loader has no circuit breaker. While the service hangs, each Load of a card that is
-// not cached takes until its deadline; with [CacheOptions.StaleFor] a card that was
-// cached once has its result at once.
+// not cached takes until its deadline. With [CacheOptions.StaleFor], a card that was
+// cached once is served at once.
 //
 // Every error is an [*Error]: the failure of the request, [ErrMissing], the end of ctx,
-// or [ErrLocalLimit], as soon as the service asks for a pause that outlasts the deadline.
-// The last two also match what the request has met so far, such as [ErrServer] or
-// [ErrRateLimited]. If the service refuses a request, all its cards fail: look one up
+// or [ErrLocalLimit] as soon as the service asks for a pause that outlasts the deadline.
+// The last two also match the last failure of the request, such as [ErrServer] or
+// [ErrRateLimited]. If the service refuses a request, all its cards fail: look each up
 // alone with [Client.Lookup].
 //
 // The call ends at the deadline of ctx, or after 30 seconds if ctx has none. ctx ends
-// only this call: the request goes on for other callers that wait for it, or as
-// [LoaderOptions.MaxDetached] says if there are none, for at most 30 seconds. The request
-// has the context values, such as a trace, of the caller that began it.
+// only this call. The request goes on for the other callers that wait for it. If there
+// are none, [LoaderOptions.MaxDetached] decides, and it ends after at most 30 seconds.
+// The request has the context values, such as a trace, of the caller that began it.
 func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
 	fail := func(err error) (Result, error) { return Result{}, &Error{Operation: "load", Err: err} }
 	switch {

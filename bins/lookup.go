@@ -7,18 +7,17 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/carddata/carddata-go/internal/mask"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// MaxCards is the most cards that one request may carry (interface, "Limits").
+// MaxCards is the most cards that one request may carry, as the interface documents.
 // [Client.LookupAll] takes any number.
 const MaxCards = 50
 
-// A LookupRequest asks for 1 to [MaxCards] cards (interface, "BIN lookup request").
+// A LookupRequest asks for 1 to [MaxCards] cards. It is the body of the request.
 type LookupRequest struct {
 	// Cards are the cards to look up, 1 to [MaxCards] of them. [Cards] makes the list
 	// from strings. Whether a card may occur twice is not documented.
@@ -30,8 +29,8 @@ type LookupRequest struct {
 	Enhanced *bool `json:"enhanced,omitzero"`
 
 	// KeepRaw keeps each item's JSON in [Result.Raw], so that you can read fields that
-	// are not documented. It costs memory for as long as the result is held. It is not
-	// sent.
+	// are not documented. The JSON takes memory for as long as you hold the result.
+	// KeepRaw is not sent.
 	KeepRaw bool `json:"-"`
 }
 
@@ -62,12 +61,12 @@ func (r LookupRequest) LogValue() slog.Value {
 // LogValue logs the card masked.
 func (c LookupCard) LogValue() slog.Value { return c.Card.LogValue() }
 
-// A LookupResponse holds the results of one request (interface, "BIN lookup
-// response").
+// A LookupResponse holds the results of one request. It is the body of the response.
 type LookupResponse struct {
-	// Cards are the result items. It is nil, without an error, when the service sent
-	// null or left it out. The order of the items is not documented, nor is there
-	// always one for each card: match them by [Result.BIN].
+	// Cards are the result items. It is nil, without an error, if the service sent null
+	// or left it out. Neither their order is documented, nor that there is one for each
+	// card, so match them by [Result.BIN], not by position. [Client.LookupAll] and
+	// [Loader.Load] do that for you.
 	Cards []Result `json:"cards"`
 
 	// RequestID is the request id from the response header, to quote to the service's
@@ -102,18 +101,19 @@ func (r LookupResponse) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int("cards", len(r.Cards)), slog.String("request_id", transport.Loggable(r.RequestID)))
 }
 
-// A Result is one item of a response (interface, "BIN lookup response"). When an item
-// has an error instead of data is not documented, so it may have both, or neither.
-// [Result.Card] handles all cases. Its JSON holds everything unmasked: do not log it.
+// A Result is one item of a response. When an item has an error instead of data is not
+// documented, so it may have both, or neither: [Result.Card] handles all cases. The JSON
+// of a Result holds everything unmasked: do not log it.
 type Result struct {
-	// BIN is the item's bin, as the service sent it. For a longer identifier it is
-	// usually its beginning, but that is not documented. It may be a card number: it is
-	// masked when printed.
+	// BIN is the item's bin, as the service sent it. If you looked up a card number, it is
+	// usually the beginning of that, but this is not documented. It may also be a card
+	// number. Printing the Result masks it; printing BIN alone does not: print
+	// NewIdentifier(BIN).
 	BIN string `json:"bin"`
-	// Data holds the card; nil when null or absent.
+	// Data holds the card; nil if the service sent null or left it out.
 	Data *Data `json:"data"`
-	// Error is the service's error text; "" when null or absent. Its values are not
-	// documented. It is never printed.
+	// Error is the service's error text; "" if the service sent null or left it out. Its
+	// values are not documented. Printing the Result does not show it.
 	Error string `json:"error"`
 
 	// Err says which field of the item has an undocumented JSON type. It matches
@@ -121,8 +121,8 @@ type Result struct {
 	// affected.
 	Err error `json:"-"`
 
-	// Stale is true if the result has expired and was served from a cache because the
-	// service fails or has not responded yet: see [CacheOptions.StaleFor].
+	// Stale is true if the result is from a cache and has expired: see
+	// [CacheOptions.StaleFor].
 	Stale bool `json:"-"`
 
 	// Raw is the item's JSON, with all unknown fields. It is nil unless
@@ -130,10 +130,11 @@ type Result struct {
 	Raw json.RawMessage `json:"-"`
 }
 
-// Card returns the item's card. It returns an [*ItemError] if the item has an error
-// or no card, and both if the item has both: whether that card counts is not documented.
-// An error that matches [ErrBadResponse] says that the item could not be read. Any other
-// usually means that the card is unknown, and [ItemError.Message] has the service's words.
+// Card returns the item's card. If the item has an error or no card, it returns an
+// [*ItemError]. If the item has both an error and a card, it returns both: whether that
+// card counts is not documented. An error that matches [ErrBadResponse] says that the item
+// could not be read. Any other usually means that the card is unknown;
+// [ItemError.Message] has the service's words.
 func (r *Result) Card() (*Card, error) {
 	var card *Card
 	if r.Data != nil {
@@ -167,7 +168,7 @@ func (r Result) LogValue() slog.Value {
 		slog.Bool("card", r.Data != nil && r.Data.Card != nil), slog.Bool("error", r.Error != "" || r.Err != nil))
 }
 
-// Lookup looks up 1 to [MaxCards] cards in one request (interface, endpoint 1).
+// Lookup looks up 1 to [MaxCards] cards in one request.
 //
 // Every error is an [*Error]. A request with fewer than 1 or more than [MaxCards]
 // cards, or with a card that is not valid UTF-8, fails with [ErrInvalidArgument] before
@@ -232,43 +233,20 @@ func (r *LookupRequest) encode() ([]byte, error) {
 	case len(r.Cards) > MaxCards:
 		return nil, transport.Invalid("%d cards given, 1 to %d allowed: LookupAll takes any number", len(r.Cards), MaxCards)
 	}
-	for i, card := range r.Cards {
+	type card struct {
+		Card string `json:"card,omitempty"`
+	}
+	cards := make([]card, len(r.Cards))
+	for i := range r.Cards {
+		cards[i].Card = r.Cards[i].Card.Reveal()
 		// Encoding would replace the bytes, and look up another card.
-		if !utf8.ValidString(card.Card.Reveal()) {
+		if !utf8.ValidString(cards[i].Card) {
 			return nil, transport.Invalid("card %d of %d is not valid UTF-8", i+1, len(r.Cards))
 		}
 	}
-	return r.append(make([]byte, 0, 64+32*len(r.Cards))), nil
-}
-
-// append writes what encoding/json would, at a tenth of the time.
-func (r *LookupRequest) append(b []byte) []byte {
-	b = append(b, `{"cards":[`...)
-	for i, card := range r.Cards {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		if card.Card.IsZero() {
-			b = append(b, "{}"...)
-			continue
-		}
-		b = append(appendText(append(b, `{"card":`...), card.Card.Reveal()), '}')
-	}
-	b = append(b, ']')
-	if r.Enhanced != nil {
-		b = strconv.AppendBool(append(b, `,"enhanced":`...), *r.Enhanced)
-	}
-	return append(b, '}')
-}
-
-// appendText appends valid UTF-8 as a JSON string.
-func appendText(b []byte, text string) []byte {
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c < ' ', c >= utf8.RuneSelf, c == '"', c == '\\', c == '<', c == '>', c == '&':
-			quoted, _ := json.Marshal(text) // a string has no way to fail
-			return append(b, quoted...)
-		}
-	}
-	return append(append(append(b, '"'), text...), '"')
+	// As the request itself would be, without a call of MarshalJSON for each card.
+	return json.Marshal(struct {
+		Cards    []card `json:"cards"`
+		Enhanced *bool  `json:"enhanced,omitempty"`
+	}{cards, r.Enhanced})
 }

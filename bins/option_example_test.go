@@ -118,38 +118,35 @@ func ExampleBulkOptions_prefixLength() {
 		}
 		fmt.Println(result.Input, result.Result.BIN, result.Reused)
 	}
-	for _, card := range fake.Lookups()[0].Cards {
-		fmt.Println("sent:", card.Card.Reveal())
-	}
+	fmt.Println("sent:", fake.Cards())
 	// Output:
 	// 457173******5678 45717360 false
 	// 457173******4321 45717360 true
-	// sent: 45717360
+	// sent: [45717360]
 }
 
-// The service is down. A card that was looked up before is served all the same, and
-// marked.
+// The service is down. A card that was looked up before is still served, and marked as
+// stale.
 func ExampleCacheOptions_staleFor() {
 	fake := binstest.Start() // stands in for the service
 	defer fake.Close()
-	loader, err := bins.NewLoader(fake.Client(), bins.LoaderOptions{Memory: bins.NewMemoryCache(bins.CacheOptions{
-		TTL:      time.Nanosecond, // for this example: leave it out
-		StaleFor: 24 * time.Hour,
-	})})
+	memory := bins.NewMemoryCache(bins.CacheOptions{
+		StaleFor: 24 * time.Hour,  // an outage of a day is no problem for a card that is known
+		TTL:      time.Nanosecond, // the example does not wait for 24 hours, the default
+	})
+	loader, err := bins.NewLoader(fake.Client(), bins.LoaderOptions{Memory: memory})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for range 2 {
-		result, err := loader.Load(context.Background(), "45717360")
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Println(result.BIN, "stale:", result.Stale)
-		fake.ScriptFunc(func(binstest.Request) binstest.Fault { return binstest.Fault{Status: http.StatusServiceUnavailable} })
-	}
+
+	result, err := loader.Load(context.Background(), "45717360")
+	fmt.Println("service up:", result.BIN, "stale:", result.Stale, "error:", err)
+
+	fake.ScriptFunc(func(binstest.Request) binstest.Fault { return binstest.Fault{Status: http.StatusServiceUnavailable} })
+	result, err = loader.Load(context.Background(), "45717360")
+	fmt.Println("service down:", result.BIN, "stale:", result.Stale, "error:", err)
 	// Output:
-	// 45717360 stale: false
-	// 45717360 stale: true
+	// service up: 45717360 stale: false error: <nil>
+	// service down: 45717360 stale: true error: <nil>
 }

@@ -127,7 +127,7 @@ type response struct {
 }
 
 // size is about what a response takes in memory, in bytes.
-func (r *response) size() int { return r.body.Cap() + 500*len(r.lookups) }
+func (r *response) size() int64 { return int64(r.body.Cap() + 500*len(r.lookups)) }
 
 var errPanicked = transport.NewError("a function of the caller's panicked, or ended its goroutine")
 

@@ -3,16 +3,20 @@
 //
 //	func TestCheckout(t *testing.T) {
 //		fake := binstest.NewServer(t)
-//		fake.Script(binstest.Fault{Status: 429, RetryAfter: time.Second})
-//		shop := NewShop(fake.Client())
-//		…
-//		if fake.Pending() != 0 { t.Error("no attempt after the 429") }
+//		fake.Script(binstest.Fault{Status: 429, RetryAfter: time.Second}) // for the first request
+//		shop := NewShop(fake.Client())                                     // your code
+//		if brand, err := shop.Brand(t.Context(), "45717360"); brand != "VISA" || err != nil {
+//			t.Error(brand, err)
+//		}
+//		if cards := fake.Cards(); !slices.Equal(cards, []string{"45717360", "45717360"}) {
+//			t.Errorf("looked up %q, want the card and a retry", cards)
+//		}
 //	}
 //
 // # Documented by the service
 //
-// Method, path, bearer credential and content type of the request; 1 to 50
-// elements in cards; the fields of the request and of the response.
+// Method, path, bearer credential and content type of the request, the fields of the
+// request and of the response, and 1 to 50 elements in cards.
 //
 // # The fake's own choice
 //
@@ -30,5 +34,6 @@
 //     most eight characters of the identifier as its bin.
 //   - Items are in the order of the request, with one item for each repeated identifier.
 //   - No request id: [Fault] can add one with Header.
-//   - "enhanced": true sets two fields that are null otherwise.
+//   - "enhanced": true sets alm and multi_account_access_indicator where they are null
+//     otherwise.
 package binstest

@@ -32,12 +32,15 @@ type Fault struct {
 	// Header is set in the response header, such as a Location. A name with a nil value
 	// is removed from it.
 	Header http.Header
-	// Process processes the request even if Status is 300 or above.
+	// Process processes the request even if Status is 300 or above: a refund is then
+	// recorded.
 	Process bool
 	// Refuse refuses the connection before any byte of the request is sent. At the
-	// address of [Server.URL] it is DropBefore, because the connection exists by then.
+	// address of [Server.URL] it acts as DropBefore, because the connection exists by
+	// then.
 	Refuse bool
-	// DropBefore resets the connection without reading the request's body.
+	// DropBefore resets the connection without reading the request's body. The request is
+	// not processed.
 	DropBefore bool
 	// DropAfter processes the request and resets the connection instead of
 	// responding.
@@ -51,14 +54,14 @@ type Fault struct {
 	DelayAfter int
 	// BytesPerSecond limits the speed of the body. Zero is no limit.
 	BytesPerSecond int
-	// Truncate ends the connection after this many bytes of the body; Content-Length
+	// Truncate ends the connection after this many bytes of a longer body; Content-Length
 	// announces the whole body. Zero sends the whole body; below zero only the header is
 	// sent.
 	Truncate int
 	// Chunked sends the body in chunks, without Content-Length.
 	Chunked bool
 	// Unframed sends the body without Content-Length and without chunks. The end of the
-	// connection is the end of the body, even if Truncate cut it off.
+	// connection is then the end of the body, even if Truncate cut it off.
 	Unframed bool
 }
 
@@ -82,27 +85,29 @@ type Request struct {
 }
 
 // HTTPClient returns an HTTP client that reaches the fake in memory, whatever the base
-// URL. Use it with WithHTTPClient in code that makes its own client. Inside a
+// URL. Code under test that makes its own client takes it through WithHTTPClient. Inside a
 // testing/synctest bubble, waits take no real time.
 func (s *Server) HTTPClient() *http.Client { return s.fake.HTTPClient() }
 
 // URL returns a base URL of the fake on the loopback interface, for code that only takes
-// an address. The first call opens it. Do not use it inside a testing/synctest bubble:
-// time may stand still while the fake responds.
+// an address. The first call opens it. Do not use it inside a testing/synctest bubble: its
+// network is real, so the bubble's time may stand still while a response is awaited.
 func (s *Server) URL() string { return s.fake.URL() }
 
-// Script adds faults. Each request takes the next one, in order of arrival. After the
-// last one the fake behaves normally again. Each retry of a call is a request of its own.
+// Script adds faults. Each request that arrives takes the next one; the zero Fault lets it
+// pass. After the last one the fake behaves normally again. Each retry of a call is a
+// request of its own.
 func (s *Server) Script(faults ...Fault) {
 	for _, f := range faults {
 		s.fake.Script(sandbox.PostFault(f).Fault())
 	}
 }
 
-// ScriptFunc calls choose for the fault of each request that Script has none for, such as
-// for a share of the requests or for one kind of them. choose is called from many
-// goroutines at once. Its Request has no Body, and its Refuse is DropBefore. It replaces
-// an earlier function; nil goes back to normal behavior.
+// ScriptFunc lets choose return the fault of each request for which Script has none left,
+// for example to fail a share of the requests or one kind of them. choose is called from
+// many goroutines at once. The Request that it gets has no Body, and Refuse in the Fault
+// that it returns acts as DropBefore. choose replaces an earlier function; nil goes back
+// to normal behavior.
 func (s *Server) ScriptFunc(choose func(Request) Fault) {
 	if choose == nil {
 		s.fake.ScriptFunc(nil)
@@ -111,16 +116,16 @@ func (s *Server) ScriptFunc(choose func(Request) Fault) {
 	s.fake.ScriptFunc(func(r sandbox.Request) sandbox.Fault { return sandbox.PostFault(choose(Request(r))).Fault() })
 }
 
-// RevokeToken refuses the token with 401 from the next request on: the end of a token
-// that a source such as CachedToken still takes for good.
+// RevokeToken makes the fake refuse the token with 401, from the next request on. So a
+// test can revoke a token that its source, such as CachedToken, still considers valid.
 func (s *Server) RevokeToken(token string) { s.fake.RevokeToken(token) }
 
-// Pending returns how many faults no request has taken yet: a test that expects
-// a number of attempts ends with 0.
+// Pending returns how many faults of Script no request has taken yet. It is 0 at the end
+// of a test whose faults have all happened.
 func (s *Server) Pending() int { return s.fake.Pending() }
 
-// Requests returns the requests that arrived, in order, the latest 10,000 of
-// them. A refused connection brings none.
+// Requests returns the last 10,000 requests that arrived, in order. A connection that was
+// refused brings none.
 func (s *Server) Requests() []Request {
 	var requests []Request
 	for _, r := range s.fake.Requests() {

@@ -7,7 +7,7 @@ import (
 	"github.com/carddata/carddata-go/internal/sandbox"
 )
 
-// A Server is a fake of POST /bins/multiple (interface, endpoint 1).
+// A Server is a fake of POST {bin_url}/bins/multiple.
 type Server struct {
 	fake *sandbox.Fake
 }
@@ -19,8 +19,8 @@ func NewServer(tb TB, opts ...ServerOption) *Server {
 	return newServer(sandbox.NewFake(tb, sandbox.Bins), opts)
 }
 
-// Start starts a fake outside a test, such as in an Example. End it with Close. Where
-// NewServer would fail the test, it panics.
+// Start starts a fake outside a test, such as in an Example. End it with Close. What
+// would fail the test of NewServer is a panic.
 func Start(opts ...ServerOption) *Server {
 	return newServer(sandbox.StartFake(sandbox.Bins), opts)
 }
@@ -38,14 +38,14 @@ func (s *Server) Close() { s.fake.Close() }
 // A ServerOption changes how a fake behaves. [Like] makes one.
 type ServerOption struct{ profile []byte }
 
-// Like makes the fake behave like a certain service where its behavior is not documented.
-// profile is the JSON that examples/probe writes about that service; an unreadable one
+// Like makes the fake behave like your service where the behavior is not documented.
+// profile is the JSON that examples/probe writes about your service; an unreadable one
 // fails the test. What a test sets or scripts itself wins over the profile.
 func Like(profile []byte) ServerOption { return ServerOption{profile} }
 
-// Client returns a client of the fake. An option that bins.NewClient refuses fails the
-// test. The client reaches the fake by WithHTTPClient, so WithTransport and its like are
-// refused: give those to NewClient with [Server.URL].
+// Client returns a client of the fake. It reaches the fake by WithHTTPClient, so it cannot
+// have WithTransport, WithTLSConfig or WithProxy: for these, give bins.NewClient the
+// address of [Server.URL]. An option that NewClient refuses fails the test.
 func (s *Server) Client(opts ...bins.Option) *bins.Client {
 	opts = append([]bins.Option{bins.WithHTTPClient(s.HTTPClient())}, opts...)
 	c, err := bins.NewClient(sandbox.BaseURL, bins.StaticToken("test-key"), opts...)
@@ -66,7 +66,8 @@ func (s *Server) SetResult(card string, result bins.Result) {
 	s.fake.SetResult(card, item)
 }
 
-// Lookups returns the lookups that arrived with a readable body, in order.
+// Lookups returns the lookups that arrived with a readable body, in order. To compare the
+// identifiers, use [Server.Cards].
 func (s *Server) Lookups() []bins.LookupRequest {
 	var lookups []bins.LookupRequest
 	for _, r := range s.fake.Requests() {
@@ -76,4 +77,17 @@ func (s *Server) Lookups() []bins.LookupRequest {
 		}
 	}
 	return lookups
+}
+
+// Cards returns the identifiers of [Server.Lookups] as they arrived, unmasked and in order:
+// all of the first request, then all of the second, and so on. Each retry of a call is a
+// request of its own.
+func (s *Server) Cards() []string {
+	var cards []string
+	for _, lookup := range s.Lookups() {
+		for _, card := range lookup.Cards {
+			cards = append(cards, card.Card.Reveal())
+		}
+	}
+	return cards
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -28,7 +27,7 @@ type progress struct {
 // bar on a terminal, and otherwise as a line every few seconds.
 func show(stderr io.Writer, now func() progress) (stop func()) {
 	start := now()
-	bar := openBar(stderr)
+	bar := target.OpenBar(stderr, term.IsTerminal, term.GetSize)
 	if bar == nil {
 		return target.Every(lineEvery, func() { fmt.Fprintln(stderr, strings.Join(now().facts(start), ", ")) })
 	}
@@ -40,18 +39,6 @@ func show(stderr io.Writer, now func() progress) (stop func()) {
 		stopTicker()
 		bar.Erase()
 	}
-}
-
-// openBar returns nil where no terminal is.
-func openBar(stderr io.Writer) *target.Bar {
-	file, ok := stderr.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb" {
-		return nil
-	}
-	return target.NewBar(file, func() int {
-		width, _, _ := term.GetSize(int(file.Fd()))
-		return width
-	})
 }
 
 // share is -1 where the input has no end yet.

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -38,18 +37,7 @@ type fileProgress struct {
 }
 
 func newProgress(stderr io.Writer, files int) *progress {
-	return &progress{files: make([]fileProgress, files), stderr: stderr, bar: openBar(stderr)}
-}
-
-func openBar(stderr io.Writer) *target.Bar {
-	file, ok := stderr.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb" {
-		return nil
-	}
-	return target.NewBar(file, func() int {
-		width, _, _ := term.GetSize(int(file.Fd()))
-		return width
-	})
+	return &progress{files: make([]fileProgress, files), stderr: stderr, bar: target.OpenBar(stderr, term.IsTerminal, term.GetSize)}
 }
 
 // of returns what a download reports to.

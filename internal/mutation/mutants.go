@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/carddata/carddata-go/internal/faults/edit"
 )
 
 // A mutant is one change of the code.
@@ -97,7 +99,7 @@ func mutate(root, dir string, keep func(file string) bool) (*source, error) {
 			if !ok || f.Body == nil {
 				continue
 			}
-			w.function = functionName(f)
+			w.function = edit.FunctionName(f)
 			from, to := fset.Position(f.Body.Pos()).Offset, fset.Position(f.Body.End()).Offset
 			b.Write(w.text[last:from])
 			b.WriteString(w.rewrite(f.Body))
@@ -108,20 +110,6 @@ func mutate(root, dir string, keep func(file string) bool) (*source, error) {
 	}
 	s.overlay[filepath.Join(own.Dir, "zz_mutants.go")] = strings.Replace(helpers, "package p", "package "+files[0].Name.Name, 1)
 	return s, nil
-}
-
-func functionName(f *ast.FuncDecl) string {
-	if f.Recv == nil {
-		return f.Name.Name
-	}
-	t := f.Recv.List[0].Type
-	if star, ok := t.(*ast.StarExpr); ok {
-		t = star.X
-	}
-	if index, ok := t.(*ast.IndexExpr); ok {
-		t = index.X
-	}
-	return fmt.Sprintf("%s.%s", t, f.Name.Name)
 }
 
 type writer struct {

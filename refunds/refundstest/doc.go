@@ -5,14 +5,22 @@
 //	func TestRefundJob(t *testing.T) {
 //		fake := refundstest.NewServer(t)
 //		fake.Script(refundstest.Fault{DropAfter: true}) // recorded, but without a response
-//		job := NewJob(fake.Client())
-//		…
-//		if n := len(fake.Recorded()); n != 1 { t.Errorf("recorded %d times", n) }
+//		job := NewJob(fake.Client())                           // your code
+//		if err := job.Refund(t.Context(), "rf_1001"); !errors.Is(err, refunds.ErrOutcomeUnknown) {
+//			t.Error(err)
+//		}
+//		if n := len(fake.Recorded()); n != 1 {
+//			t.Errorf("recorded %d times", n)
+//		}
 //	}
 //
-// The faults that matter most are Refuse, after which a refund is not sent, and DropAfter,
-// DropBefore and Status 503 with or without Process, after which the client does not know
-// the outcome, but [Server.Recorded] does.
+// The faults that matter most are these, and [Server.Recorded] says what happened:
+//
+//	Refuse                         the refund is not sent
+//	Status 400, 422                rejected
+//	DropAfter                      unknown to the client, recorded
+//	Status 503 and Process         unknown to the client, recorded
+//	DropBefore, or Status 503      unknown to the client, not recorded
 //
 // # Documented by the service
 //

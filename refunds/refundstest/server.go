@@ -9,7 +9,7 @@ import (
 	"github.com/carddata/carddata-go/refunds"
 )
 
-// A Server is a fake of POST /v1/{account_id}/refunds (interface, endpoint 2).
+// A Server is a fake of POST {refund_url}/v1/{account_id}/refunds.
 type Server struct {
 	fake *sandbox.Fake
 }
@@ -21,8 +21,8 @@ func NewServer(tb TB, opts ...ServerOption) *Server {
 	return newServer(sandbox.NewFake(tb, sandbox.Refunds), opts)
 }
 
-// Start starts a fake outside a test, such as in an Example. End it with Close. Where
-// NewServer would fail the test, it panics.
+// Start starts a fake outside a test, such as in an Example. End it with Close. What
+// would fail the test of NewServer is a panic.
 func Start(opts ...ServerOption) *Server {
 	return newServer(sandbox.StartFake(sandbox.Refunds), opts)
 }
@@ -40,14 +40,14 @@ func (s *Server) Close() { s.fake.Close() }
 // A ServerOption changes how a fake behaves. [Like] makes one.
 type ServerOption struct{ profile []byte }
 
-// Like makes the fake behave like a certain service where its behavior is not documented.
-// profile is the JSON that examples/probe writes about that service; an unreadable one
+// Like makes the fake behave like your service where the behavior is not documented.
+// profile is the JSON that examples/probe writes about your service; an unreadable one
 // fails the test. What a test sets or scripts itself wins over the profile.
 func Like(profile []byte) ServerOption { return ServerOption{profile} }
 
-// Client returns a client of the fake. An option that refunds.NewClient refuses fails the
-// test. The client reaches the fake by WithHTTPClient, so WithTransport and its like are
-// refused: give those to NewClient with [Server.URL].
+// Client returns a client of the fake. It reaches the fake by WithHTTPClient, so it cannot
+// have WithTransport, WithTLSConfig or WithProxy: for these, give refunds.NewClient the
+// address of [Server.URL]. An option that NewClient refuses fails the test.
 func (s *Server) Client(opts ...refunds.Option) *refunds.Client {
 	opts = append([]refunds.Option{refunds.WithHTTPClient(s.HTTPClient())}, opts...)
 	c, err := refunds.NewClient(sandbox.BaseURL, opts...)
@@ -55,8 +55,9 @@ func (s *Server) Client(opts ...refunds.Option) *refunds.Client {
 	return c
 }
 
-// SetResponse sets the response to a well-formed refund. The default is 200 with {}. With
-// a status of 300 and above, refunds are not recorded.
+// SetResponse sets the response to every well-formed refund, where Fault sets it for one
+// request. The default is 200 with {}. With a status of 300 and above, refunds are not
+// recorded.
 func (s *Server) SetResponse(status int, contentType, body string) {
 	s.fake.SetRefundResponse(status, contentType, body)
 }

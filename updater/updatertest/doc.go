@@ -4,10 +4,16 @@
 //
 //	func TestNightlyDownload(t *testing.T) {
 //		fake := updatertest.NewServer(t)
-//		fake.SetJob("7", "text/csv", []byte("…"))
-//		fake.Script(updatertest.Fault{Truncate: 100}) // the link breaks, and the download resumes
-//		job := NewJob(fake.Client())
-//		…
+//		fake.SetJobContent("7", updatertest.JobContent{Content: updatertest.CSV(1 << 20)})
+//		fake.Script(updatertest.Fault{Truncate: 1000}) // the connection breaks, and the download resumes
+//		path := filepath.Join(t.TempDir(), "result.csv")
+//		job := NewJob(fake.Client()) // your code
+//		if err := job.Run(t.Context(), "7", path); err != nil {
+//			t.Error(err)
+//		}
+//		if info, err := os.Stat(path); err != nil || info.Size() != 1<<20 {
+//			t.Error(info, err)
+//		}
 //	}
 //
 // # Documented by the service
@@ -23,10 +29,11 @@
 //   - A job is the same for every merchant, unless [JobContent] says otherwise; the
 //     x-merchant-id of each request is in [Server.Requests].
 //   - Job 42 exists, and is a CSV file of invented columns.
-//   - Status 200 for a result, with Content-Length, a strong ETag and support for
-//     Range and If-Range, and so 206 and 416; If-None-Match and 304; 401 without credential or merchant id, or
-//     with a token given to [Server.RevokeToken]; 404 for an unknown job, with the code
-//     job_not_found; all values in the error object.
+//   - Status 200 for a result, with Content-Length and a strong ETag. Range and If-Range
+//     are supported, with 206 and 416, and If-None-Match with 304.
+//   - Status 401 without a credential or a merchant id, or with a token given to
+//     [Server.RevokeToken]; 404 for an unknown job, with the code job_not_found; all
+//     values in the error object.
 //   - No request id: [Fault] can add one with Header.
 //   - No response for a job that is not ready: script yours, as in the example of
 //     [Server.Script].

@@ -9,8 +9,7 @@ import (
 	"github.com/carddata/carddata-go/updater"
 )
 
-// A Server is a fake of GET /updater/inquiries/jobs/{jobId}/download (interface, endpoint
-// 3).
+// A Server is a fake of GET {updater_url}/updater/inquiries/jobs/{jobId}/download.
 type Server struct {
 	fake *sandbox.Fake
 }
@@ -22,8 +21,8 @@ func NewServer(tb TB, opts ...ServerOption) *Server {
 	return newServer(sandbox.NewFake(tb, sandbox.Updater), opts)
 }
 
-// Start starts a fake outside a test, such as in an Example. End it with Close. Where
-// NewServer would fail the test, it panics.
+// Start starts a fake outside a test, such as in an Example. End it with Close. What
+// would fail the test of NewServer is a panic.
 func Start(opts ...ServerOption) *Server {
 	return newServer(sandbox.StartFake(sandbox.Updater), opts)
 }
@@ -41,15 +40,14 @@ func (s *Server) Close() { s.fake.Close() }
 // A ServerOption changes how a fake behaves. [Like] makes one.
 type ServerOption struct{ profile []byte }
 
-// Like makes the fake behave like a certain service where its behavior is not documented.
-// profile is the JSON that examples/probe writes about that service; an unreadable one
+// Like makes the fake behave like your service where the behavior is not documented.
+// profile is the JSON that examples/probe writes about your service; an unreadable one
 // fails the test. What a test sets or scripts itself wins over the profile.
 func Like(profile []byte) ServerOption { return ServerOption{profile} }
 
-// Client returns a client of the fake for the merchant "test-merchant". An option that
-// updater.NewClient refuses fails the test.
-// The client reaches the fake by WithHTTPClient, so WithTransport and its like are
-// refused: give those to NewClient with [Server.URL].
+// Client returns a client of the fake for the merchant "test-merchant". It reaches the
+// fake by WithHTTPClient, so it cannot have WithTransport, WithTLSConfig or WithProxy: for these, give
+// updater.NewClient the address of [Server.URL]. An option that NewClient refuses fails the test.
 func (s *Server) Client(opts ...updater.Option) *updater.Client {
 	opts = append([]updater.Option{updater.WithHTTPClient(s.HTTPClient())}, opts...)
 	c, err := updater.NewClient(sandbox.BaseURL, "test-merchant", updater.StaticToken("test-token"), opts...)
@@ -65,17 +63,17 @@ func (s *Server) SetJob(jobID, contentType string, content []byte) {
 
 // JobContent is the result of a job, of any size.
 type JobContent struct {
-	// Content is a *bytes.Reader, a *strings.Reader, an *io.SectionReader as [CSV]
-	// returns it, or the like. It is read while it is sent, from many goroutines at once,
-	// and must not change. Nil is empty.
+	// Content is what a download returns: a *bytes.Reader, a *strings.Reader, the
+	// *io.SectionReader of [CSV], or the like. It is read while it is sent, from many
+	// goroutines at once, and must not change. Nil is empty.
 	Content interface {
 		io.ReaderAt
 		Size() int64
 	}
 	// ContentType is the Content-Type of the response; "" detects it from the content.
 	ContentType string
-	// Merchant is the only merchant that gets this content. It wins over content for
-	// every merchant, which is "".
+	// Merchant limits the content to the requests of one merchant, for which it wins over
+	// content for every merchant. "" is every merchant.
 	Merchant string
 	// ETag is sent unchanged, so include the quotes. An empty string sends none. Nil
 	// sends a strong ETag made from the size and the first MiB.
@@ -92,6 +90,6 @@ func (s *Server) SetJobContent(jobID string, c JobContent) {
 }
 
 // CSV returns content of exactly size bytes, generated as it is read. It has the columns of
-// job 42, and the number of the row in each row, so that no two parts are alike. Line
-// breaks fill the rest up to size. The same size gives the same content.
+// job 42. Each row has its number in it, so that no two parts are alike, and line breaks
+// fill the rest up to size. The same size gives the same content.
 func CSV(size int64) *io.SectionReader { return sandbox.Synthetic(sandbox.CSV, size) }

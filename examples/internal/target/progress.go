@@ -3,6 +3,7 @@ package target
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -40,8 +41,18 @@ type Bar struct {
 	shown int // cells
 }
 
-// NewBar makes a bar that is drawn with its first Show.
-func NewBar(out io.Writer, width func() int) *Bar { return &Bar{out: out, width: width} }
+// OpenBar returns a bar that is drawn with its first Show, or nil where out is no terminal. The functions are those of
+// golang.org/x/term, which this module does not depend on.
+func OpenBar(out io.Writer, isTerminal func(fd int) bool, getSize func(fd int) (width, height int, err error)) *Bar {
+	file, ok := out.(*os.File)
+	if !ok || !isTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb" {
+		return nil
+	}
+	return &Bar{out: file, width: func() int {
+		width, _, _ := getSize(int(file.Fd()))
+		return width
+	}}
+}
 
 // Show draws the line anew: a bar as long as the share of the work that is done, and
 // beside it as many facts as have room, the most important first. A negative share is

@@ -38,7 +38,7 @@ func TestBarFits(t *testing.T) {
 func TestBarIsErased(t *testing.T) {
 	var out strings.Builder
 	width := 0 // as where it cannot be found out
-	bar := NewBar(&out, func() int { return width })
+	bar := &Bar{out: &out, width: func() int { return width }}
 	step := func(want string, f func()) {
 		t.Helper()
 		out.Reset()

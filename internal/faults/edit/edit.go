@@ -166,7 +166,7 @@ func (p *Package) declaration(name string) ast.Node {
 		for _, d := range file.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
-				if functionName(d) == name {
+				if FunctionName(d) == name {
 					return d
 				}
 			case *ast.GenDecl:
@@ -181,18 +181,23 @@ func (p *Package) declaration(name string) ast.Node {
 	return nil
 }
 
-func functionName(f *ast.FuncDecl) string {
+// FunctionName is the name of a function, or "type.method". The type is without its
+// parameters.
+func FunctionName(f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return f.Name.Name
 	}
-	t := f.Recv.List[0].Type
+	t := ast.Unparen(f.Recv.List[0].Type)
 	if star, ok := t.(*ast.StarExpr); ok {
-		t = star.X
+		t = ast.Unparen(star.X)
 	}
-	if name, ok := t.(*ast.Ident); ok {
-		return name.Name + "." + f.Name.Name
+	switch generic := t.(type) {
+	case *ast.IndexExpr:
+		t = generic.X
+	case *ast.IndexListExpr:
+		t = generic.X
 	}
-	return f.Name.Name
+	return t.(*ast.Ident).Name + "." + f.Name.Name
 }
 
 // fieldOf is the value of a field in a literal, which may leave the names out.
