@@ -5,8 +5,8 @@ import "github.com/carddata/carddata-go/internal/faults/edit"
 // boundDefects break the bounds of calls, or repeat too much or too little.
 var boundDefects = []defect{
 	{
-		"lookups", "a refusal is repeated", policyTable,
-		[]edit.Edit{edit.Entry(refusedRequest, ruleType, ruleReads, often)},
+		"lookups", "a refusal is repeated", refusedRequest,
+		[]edit.Edit{edit.Element(rowType, rowRetries, often)},
 		[]invariant{tooOften},
 	},
 	{
@@ -56,7 +56,7 @@ var boundDefects = []defect{
 	},
 	{
 		"", "a failure has no condition", attemptReason,
-		[]edit.Edit{edit.Force(false, ".condition", "nil")},
+		[]edit.Edit{edit.Rewrite(".condition", "error(nil)")},
 		[]invariant{untyped},
 	},
 	{

@@ -9,7 +9,7 @@ const misbehaving = "parts"
 var partDefects = []defect{
 	{
 		misbehaving, "a token source is waited for on the call's goroutine", askToken,
-		[]edit.Edit{edit.Force(true, ".prompt")},
+		[]edit.Edit{edit.Returns("{recv}.question({1}, {2})")},
 		[]invariant{overdue},
 	},
 	{

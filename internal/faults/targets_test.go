@@ -12,26 +12,25 @@ const (
 	updaterDir   = "updater"
 )
 
-// The names of the retry policy.
+// The names of the retry policy, whose rows are variables of a struct type.
 const (
-	ruleType       = "rule"
-	ruleReads      = "reads"
-	ruleWrites     = "writes"
-	ruleOutcome    = "outcome"
-	often          = "unlimited"
-	refusedRequest = "requestRefused"
-	callerLeft     = "callerEnded"
-	failed500      = "serverFailed"
-	failed503      = "serverUnavailable"
-	failed408      = "requestTimeout"
-	moved302       = "redirectAsGet"
-	pageOfHTML     = "htmlResponse"
-	cutOff         = "truncatedResponse"
+	rowType    = "verdict"
+	rowRetries = "retries"
+	rowOutcome = "outcome"
+	often      = "unlimited"
 )
 
 var (
 	// internal/transport
-	policyTable    = target{transportDir, "policy"}
+	refusedRequest = target{transportDir, "requestRefused"}
+	callerLeft     = target{transportDir, "callerEnded"}
+	failed500      = target{transportDir, "serverFailed"}
+	failed503      = target{transportDir, "serverUnavailable"}
+	failed408      = target{transportDir, "requestTimeout"}
+	moved302       = target{transportDir, "redirectAsGet"}
+	pageOfHTML     = target{transportDir, "htmlResponse"}
+	cutOff         = target{transportDir, "truncatedResponse"}
+
 	shouldRetry    = target{transportDir, "invocation.shouldRetry"}
 	mayRetry       = target{transportDir, "invocation.mayRetry"}
 	refreshToken   = target{transportDir, "invocation.refreshToken"}

@@ -25,48 +25,42 @@ const maxSegment = 1024
 // credential to whichever host it is. Without TLS anybody on the way reads cards.
 func parseBase(base, route string, insecure bool) (string, error) {
 	u, err := url.Parse(base)
-	switch {
-	case base == "":
-		return "", Invalid("the base URL is empty")
-	case err != nil:
+	if err != nil {
 		return "", Invalid("the base URL cannot be parsed")
-	case u.Scheme != "https" && u.Scheme != "http":
-		return "", Invalid("the base URL must begin with https://")
-	case u.Opaque != "" || u.Hostname() == "":
-		return "", Invalid("the base URL names no host")
-	case u.User != nil:
-		return "", Invalid("the base URL holds user information; pass credentials as options")
-	case u.RawQuery != "" || u.ForceQuery:
-		return "", Invalid("the base URL holds a query")
-	case strings.Contains(base, "#"):
-		return "", Invalid("the base URL holds a fragment")
-	case u.Scheme == "http" && !insecure && !isLoopback(u.Hostname()):
-		return "", Invalid("the base URL is not https; WithInsecureHTTP allows http beyond this machine")
 	}
-	for element := range strings.SplitSeq(u.Path, "/") {
-		if element == "." || element == ".." {
-			return "", Invalid("the base URL holds a dot segment")
-		}
+	return u.Scheme + "://" + u.Host + strings.TrimRight(u.EscapedPath(), "/"), cmp.Or(
+		require(base != "", "the base URL is empty"),
+		require(u.Scheme == "https" || u.Scheme == "http", "the base URL must begin with https://"),
+		require(u.Opaque == "" && u.Hostname() != "", "the base URL names no host"),
+		require(u.User == nil, "the base URL holds user information; pass credentials as options"),
+		require(u.RawQuery == "" && !u.ForceQuery, "the base URL holds a query"),
+		require(!strings.Contains(base, "#"), "the base URL holds a fragment"),
+		require(u.Scheme == "https" || insecure || isLoopback(u.Hostname()), "the base URL is not https; WithInsecureHTTP allows http beyond this machine"),
+		require(!holdsDotSegment(u.Path), "the base URL holds a dot segment"),
+		require(!endsIn(u.Path, route), "the base URL ends in the path of the endpoint, which the client adds: leave %s off", route),
+	)
+}
+
+// require is nil if ok, and else a refusal, in words that do not quote the argument.
+func require(ok bool, format string, args ...any) error {
+	if ok {
+		return nil
 	}
-	if endsIn(u.Path, route) {
-		return "", Invalid("the base URL ends in the path of the endpoint, which the client adds: leave %s off", route)
-	}
-	return u.Scheme + "://" + u.Host + strings.TrimRight(u.EscapedPath(), "/"), nil
+	return Invalid(format, args...)
 }
 
 // endsIn compares the last segments, of which those in braces match anything.
 func endsIn(path, route string) bool {
 	have, want := strings.Split(strings.Trim(path, "/"), "/"), strings.Split(strings.Trim(route, "/"), "/")
-	if route == "" || len(have) < len(want) {
-		return false
-	}
-	have = have[len(have)-len(want):]
-	for i, segment := range want {
-		if segment != have[i] && !strings.HasPrefix(segment, "{") {
-			return false
-		}
-	}
-	return true
+	return route != "" && len(have) >= len(want) && slices.EqualFunc(have[len(have)-len(want):], want, func(segment, pattern string) bool {
+		return segment == pattern || strings.HasPrefix(pattern, "{")
+	})
+}
+
+// holdsDotSegment takes a backslash for a slash, as some gateways do.
+func holdsDotSegment(path string) bool {
+	segments := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
+	return slices.Contains(segments, ".") || slices.Contains(segments, "..")
 }
 
 func isLoopback(host string) bool {
@@ -77,22 +71,17 @@ func isLoopback(host string) bool {
 // Segment escapes a path parameter so that it travels as exactly one segment,
 // or refuses what cannot travel as one. name is how the error calls it.
 func Segment(name, value string) (string, error) {
-	switch {
-	case value == "":
-		return "", Invalid("the %s is empty", name)
-	case len(value) > maxSegment:
-		return "", Invalid("the %s is longer than %d bytes", name, maxSegment)
-	case !utf8.ValidString(value):
-		return "", Invalid("the %s is not valid UTF-8", name)
-	case strings.ContainsFunc(value, unicode.IsControl):
-		return "", Invalid("the %s holds a control character", name)
-	}
-	// A slash travels as %2F, but a gateway that decodes it must not find a way up: the
-	// path it would find is another account's.
-	for element := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == '/' || r == '\\' }) {
-		if element == "." || element == ".." {
-			return "", Invalid("the %s holds a dot segment", name)
-		}
+	refusal := cmp.Or(
+		require(value != "", "is empty"),
+		require(len(value) <= maxSegment, "is longer than %d bytes", maxSegment),
+		require(utf8.ValidString(value), "is not valid UTF-8"),
+		require(!strings.ContainsFunc(value, unicode.IsControl), "holds a control character"),
+		// A slash travels as %2F, but a gateway that decodes it must not find a way up: the
+		// path it would find is another account's.
+		require(!holdsDotSegment(value), "holds a dot segment"),
+	)
+	if refusal != nil {
+		return "", Invalid("the %s %v", name, refusal)
 	}
 	return url.PathEscape(value), nil
 }

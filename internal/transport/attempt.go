@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 )
@@ -19,7 +20,7 @@ import (
 // here too, for the transport below a wrapper, which meets it alone.
 type attempt struct {
 	Result  // what a call that ends with this attempt returns, as far as it is known
-	verdict verdict
+	verdict *verdict
 	err     error         // the cause, where the verdict needs one
 	sent    bool          // handed to the network
 	queued  time.Duration // until then, for the limiter, a cooldown and a token
@@ -37,8 +38,6 @@ const (
 	forever          = time.Duration(math.MaxInt64) // in place of a timeout of zero
 )
 
-var errNilResponse = errors.New("the HTTP transport returned neither a response nor an error")
-
 // RoundTrip makes one attempt: http.Client calls it for each request of the
 // retry loop, and for each redirect that is followed.
 //
@@ -48,10 +47,14 @@ var errNilResponse = errors.New("the HTTP transport returned neither a response 
 func (inv *invocation) RoundTrip(req *http.Request) (*http.Response, error) {
 	// A redirect comes here as well: it has a verdict of its own, and the response that
 	// led to it is of no more interest.
-	a, before, arrived := new(attempt), inv.current, time.Now()
+	a, before, arrived := &attempt{trace: connTrace{writeEnded: make(chan struct{}, 1)}}, inv.current, time.Now()
 	inv.current, inv.retryDue = a, false
-	header, err := inv.prepare(req, a)
+	header, stopped, err := inv.prepare(req, a)
 	if err != nil {
+		a.verdict, a.err = stopped, err
+		if req.Context().Err() != nil {
+			a.verdict = callerEnded
+		}
 		if req.Body != nil {
 			req.Body.Close() // a RoundTripper's duty
 		}
@@ -81,17 +84,10 @@ var harmless = map[string]bool{
 // The header is made anew for each attempt, from nothing: what http.Client copied from
 // the request before, or for a redirect, is not used. So a token is never older than
 // its attempt, and another host gets what is meant for it alone.
-func (inv *invocation) prepare(req *http.Request, a *attempt) (http.Header, error) {
+func (inv *invocation) prepare(req *http.Request, a *attempt) (header http.Header, stopped *verdict, err error) {
 	ctx := req.Context()
-	stop := func(v verdict, err error) error {
-		a.verdict, a.err = v, err
-		if ctx.Err() != nil {
-			a.verdict = callerEnded
-		}
-		return err
-	}
 	if err := ctx.Err(); err != nil {
-		return nil, stop(callerEnded, err)
+		return nil, callerEnded, err
 	}
 	// The token comes before the throttle: a slow source behind it would let
 	// attempts out together, above the rate, or into a cooldown. A token that turns
@@ -99,18 +95,16 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (http.Header, erro
 	a.away = !sameOrigin(req.URL, inv.origin)
 	if inv.settings.credential != nil && !a.away {
 		if a.token = inv.freshToken; a.token == "" {
-			token, err := inv.settings.credential.token(ctx, "")
-			if err != nil {
-				return nil, stop(credentialFailed, err)
+			if a.token, err = inv.settings.credential.token(ctx, ""); err != nil {
+				return nil, credentialFailed, err
 			}
-			a.token = token
 		}
 	}
 	if err := inv.client.throttle.wait(ctx, inv.settings); err != nil {
-		return nil, stop(limiterRefused, err)
+		return nil, limiterRefused, err
 	}
-	header := make(http.Header, 8)
-	header["User-Agent"] = []string{inv.settings.userAgent()}
+	header = make(http.Header, 8)
+	header["User-Agent"] = []string{strings.TrimSpace(inv.settings.UserAgent + " " + library())}
 	if inv.call.Headers != nil {
 		inv.call.Headers(header)
 	}
@@ -128,9 +122,9 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (http.Header, erro
 	}
 	// The limiter and the source may not have looked.
 	if err := ctx.Err(); err != nil {
-		return nil, stop(callerEnded, err)
+		return nil, callerEnded, err
 	}
-	return header, nil
+	return header, nil, nil
 }
 
 // send hands the request to the network and gives the attempt its verdict.
@@ -139,11 +133,7 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (http.Header, erro
 // written while a response arrives. The evidence comes before the verdict, which may
 // rest on it; and the timer is stopped after both, unless a stream goes on to use it.
 func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, error) {
-	wire := req.Context()
-	if inv.call.RequestContext != nil {
-		wire = inv.call.RequestContext
-	}
-	ctx, cancel := context.WithCancelCause(wire)
+	ctx, cancel := context.WithCancelCause(cmp.Or(inv.call.RequestContext, req.Context()))
 	began := time.Now()
 	timer := time.AfterFunc(inv.timeout, func() { cancel(ErrTimeout) })
 	defer func() { // also if the caller's own code panics, such as a transport
@@ -165,7 +155,7 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 	}
 	resp, err := inv.client.network(out, a)
 	if err == nil && resp == nil {
-		err = errNilResponse
+		err = errors.New("the HTTP transport returned neither a response nor an error")
 	}
 	if err == nil {
 		inv.receive(ctx, cancel, timer, a, resp)
@@ -216,16 +206,13 @@ func (inv *invocation) receive(ctx context.Context, cancel context.CancelCauseFu
 			body.Close()
 		}
 	}()
-	if a.Header = resp.Header; a.Header == nil {
-		a.Header = http.Header{}
-	}
-	a.StatusCode, a.Length = resp.StatusCode, resp.ContentLength
+	a.StatusCode, a.Header, a.Length = resp.StatusCode, resp.Header, resp.ContentLength
 	// Without any of these the end of the body is the end of the connection, however that
 	// came about.
 	a.Framed = resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0 || resp.ProtoMajor > 1
 	a.verdict = responseVerdict(inv.call, inv.settings, resp.StatusCode, a.Header)
 	if a.verdict == success && inv.call.Stream && a.StatusCode != http.StatusNotModified {
-		s := &stream{inv: inv, ctx: ctx, cancel: cancel, body: body, timer: timer, began: time.Now()}
+		s := &stream{inv: inv, ctx: ctx, cancel: cancel, body: body, reader: body, timer: timer, began: time.Now()}
 		if a.StatusCode == http.StatusPartialContent {
 			s.offset = inv.call.Offset // and a part of a content is no error, whatever it looks like
 		} else if a.Body = s.peek(a.Length); a.Body != nil {
@@ -251,7 +238,7 @@ func (inv *invocation) receive(ctx context.Context, cancel context.CancelCauseFu
 
 // accept reads and checks the body of a success. It decodes here, and not once the
 // loop has ended, because a body that is not the documented one is retried.
-func (inv *invocation) accept(ctx context.Context, body io.Reader, a *attempt) {
+func (inv *invocation) accept(ctx context.Context, body io.ReadCloser, a *attempt) {
 	buffer := buffers.Get().(*bytes.Buffer)
 	buffer.Reset()
 	a.Body, a.err = readBounded(body, buffer, inv.settings.MaxResponseBytes, a.Length)
@@ -284,23 +271,17 @@ func ReleaseBody(buffer *bytes.Buffer) {
 	}
 }
 
-// maxGrown bounds the room that is made for a body before it arrives: its announced
-// length is the other side's word.
-const maxGrown = 256 << 10
-
 // readBounded reads at most limit bytes, and fails beyond; limit 0 is none.
-func readBounded(body io.Reader, buffer *bytes.Buffer, limit, length int64) ([]byte, error) {
-	if limit <= 0 || limit == math.MaxInt64 { // one more is read, to see that it is there
-		limit = math.MaxInt64 - 1
-	}
-	if 0 < length && length <= min(limit, maxGrown) {
+func readBounded(body io.ReadCloser, buffer *bytes.Buffer, limit, length int64) ([]byte, error) {
+	limit = cmp.Or(limit, math.MaxInt64)
+	if 0 < length && length <= min(limit, maxPooled) { // the announced length is the other side's word
 		buffer.Grow(int(length) + bytes.MinRead)
 	}
 	// It grows with what has arrived. A compressed body is counted as it is unpacked, so
 	// that a small one cannot become a huge one.
-	_, err := buffer.ReadFrom(io.LimitReader(body, limit+1))
-	if int64(buffer.Len()) > limit {
-		return buffer.Bytes()[:limit], ErrResponseTooLarge
+	_, err := buffer.ReadFrom(http.MaxBytesReader(nil, body, limit))
+	if is[*http.MaxBytesError](err) {
+		err = ErrResponseTooLarge
 	}
 	return buffer.Bytes(), err
 }
@@ -317,10 +298,3 @@ var library = sync.OnceValue(func() string {
 	}
 	return "carddata-go/" + version + " " + runtime.Version()
 })
-
-func (s *Settings) userAgent() string {
-	if s.UserAgent == "" {
-		return library()
-	}
-	return s.UserAgent + " " + library()
-}

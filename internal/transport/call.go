@@ -57,9 +57,8 @@ type Call struct {
 
 // JSONHeaders sets the headers of a call that sends and reads JSON.
 func JSONHeaders(h http.Header) {
-	const json = "application/json"
-	values := []string{json, json}
-	h["Content-Type"], h["Accept"] = values[:1:1], values[1:]
+	h.Set("Content-Type", "application/json")
+	h.Set("Accept", "application/json")
 }
 
 // A Result is what became of a call. Failure is nil exactly when it succeeded;
@@ -93,11 +92,11 @@ type invocation struct {
 	// Of the attempts so far, for shouldRetry and for the next one.
 	attempts    int // handed to the network
 	retries     int
-	retried     [verdicts]uint8 // how often after each verdict
-	credit      int             // what a success gives the retry budget
-	wait        time.Duration   // before the next attempt
-	retryDue    bool            // another attempt was due, and has not been sent
-	budgetSpent bool            // which kept the call from another attempt
+	retried     map[*verdict]int // how often after each verdict
+	credit      int              // what a success gives the retry budget
+	wait        time.Duration    // before the next attempt
+	retryDue    bool             // another attempt was due, and has not been sent
+	budgetSpent bool             // which kept the call from another attempt
 
 	freshToken string   // the token that replaces a refused one
 	current    *attempt // the last that counts
@@ -134,11 +133,6 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) (res Result)
 			defer cancel()
 		}
 	}
-	inv := &invocation{
-		client: c, call: call, settings: settings, began: time.Now(), timeout: cmp.Or(timeout, forever), credit: earnedByCall,
-		log: callLog{ctx, settings.Logger, c.service.Name, call},
-	}
-	call.Drift.Listening = inv.log.enabled(slog.LevelWarn)
 	// go-retryablehttp keeps the body, and rewinds it for each attempt.
 	var body any // a nil []byte in it would be an empty body
 	if call.Body != nil {
@@ -148,16 +142,20 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) (res Result)
 	if err != nil {
 		return refused(call, Invalid("the request cannot be built"))
 	}
+	inv := &invocation{
+		client: c, call: call, settings: settings, origin: req.URL, began: time.Now(), timeout: cmp.Or(timeout, forever),
+		credit: earnedByCall, retried: map[*verdict]int{}, log: callLog{ctx, settings.Logger, c.service.Name, call},
+	}
+	call.Drift.Listening = inv.log.enabled(slog.LevelWarn)
 	// A stream that broke is resumed by a call of its own, which has no attempt before
 	// it. What would have been a retry waits as one.
 	if call.Resume > 0 {
-		wait := settings.backoff(ctx, call.Resume-1, false) // the first resume is the first retry
+		wait := settings.backoff(ctx, call.Resume-1, false, 0) // the first resume is the first retry
 		inv.log.resume(wait)
-		if err := Sleep(ctx, wait); err != nil {
-			return refused(call, endedBy(ctx, err, nil))
+		if Sleep(ctx, wait) != nil {
+			return refused(call, Ended(ctx))
 		}
 	}
-	inv.origin = req.URL
 	// Both clients serve this call alone, as their hooks are methods of its state;
 	// the connections are the transport's, which all calls share. No Jar: a cookie
 	// of one call must not travel with another's. No Timeout: it would also bound
@@ -243,25 +241,21 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 		inv.retryDue = true
 		return false, nil
 	}
-	backoff := inv.settings.backoff(ctx, inv.retries, a.verdict == rateLimited)
-	inv.wait = inv.settings.honorRetryAfter(ctx, backoff, retryAfter)
+	cost := costRetry
+	inv.wait = inv.settings.backoff(ctx, inv.retries, a.verdict == rateLimited, retryAfter)
 	if a.verdict == unauthorized {
 		if !inv.refreshToken(ctx, a) {
 			return false, nil
 		}
-		inv.wait = 0 // the service is well, and was only shown the wrong token
+		inv.wait, cost = 0, costFreshAuth // the service is well, and was only shown the wrong token
 	}
 	// A wait that the deadline would cut short is not begun: the caller gets the
 	// response at once, instead of a timeout later.
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= inv.wait {
 		return false, nil
 	}
-	cost := costRetry
-	switch a.verdict {
-	case attemptTimedOut:
+	if a.verdict == attemptTimedOut {
 		cost = costTimeout
-	case unauthorized:
-		cost = costFreshAuth
 	}
 	// Whose retry is refused here learns so from its error and the log: without that, a
 	// call that ends after its first attempt would look like a setting gone wrong.
@@ -283,28 +277,25 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 	return true, nil
 }
 
-// mayRetry asks the policy. A write whose outcome is unknown is never repeated,
-// however often the policy would allow it, unless the caller has vouched that a
-// second one does no harm; then it is repeated as a read is.
+// mayRetry asks the policy how often, and for a write its outcome whether at all: one
+// whose outcome is unknown is never repeated, however often the policy would allow it,
+// unless the caller has vouched that a second one does no harm.
 //
 // Three numbers bound the retries: of the call as a whole, of this verdict within the
 // call, and, in the retry budget, of all calls of the client.
 func (inv *invocation) mayRetry(a *attempt) bool {
-	allowed, unknown := uint8(0), a.outcome() == OutcomeUnknown
-	switch {
-	case !inv.call.Write, unknown && inv.settings.RepeatUnknown:
-		allowed = policy[a.verdict].reads
-	case !unknown:
-		allowed = policy[a.verdict].writes
+	switch outcome := a.outcome(); {
+	case !inv.call.Write, outcome == OutcomeNotSent, outcome == OutcomeRejected, outcome == OutcomeUnknown && inv.settings.RepeatUnknown:
+		return inv.retries < inv.settings.MaxRetries && inv.retried[a.verdict] < a.verdict.retries
 	}
-	return inv.retries < inv.settings.MaxRetries && inv.retried[a.verdict] < allowed
+	return false
 }
 
 // refreshToken asks for another token. There is no point in sending the one that
 // was just refused.
 func (inv *invocation) refreshToken(ctx context.Context, a *attempt) bool {
 	credential := inv.settings.credential
-	if credential == nil || credential.fixed || a.away {
+	if credential == nil || a.away {
 		return false
 	}
 	token, err := credential.token(ctx, a.token)
@@ -330,7 +321,7 @@ func (inv *invocation) result(ctx context.Context) Result {
 	if inv.ambiguous != nil && (res.Outcome == OutcomeNotSent || res.Outcome == OutcomeRejected) {
 		res.Outcome, res.Evidence = OutcomeUnknown, inv.ambiguous.Evidence
 	}
-	if a.verdict != success && !(inv.call.Write && res.Outcome == OutcomeAccepted) {
+	if a.verdict != success && res.BodyErr == nil {
 		res.Failure = inv.failure(ctx, a, res.Outcome)
 	}
 	inv.log.done(&res, a, time.Since(inv.began))
@@ -354,31 +345,26 @@ func (inv *invocation) resultOf(a *attempt) Result {
 // one, then what ended the call, then what the caller has to know beside it. The
 // outermost text is printed, and errors.Is finds all of them.
 func (inv *invocation) failure(ctx context.Context, a *attempt, outcome Outcome) *Failure {
+	// The error may live long; it must not keep a whole response alive.
+	response := Response{Header: a.Header, Body: bytes.Clone(a.Body[:min(len(a.Body), maxErrorBody)])}
 	f := &Failure{
 		Operation:  inv.call.Operation,
 		StatusCode: a.StatusCode,
+		Code:       inv.loggable(a, response.decode()),
 		RequestID:  a.RequestID,
 		RetryAfter: a.retryAfter(),
 		Attempts:   inv.attempts,
 		Err:        a.reason(),
 	}
-	response := Response{Header: a.Header, Body: a.Body}
-	if len(response.Body) > maxErrorBody {
-		// The error may live long; it must not keep a whole response alive.
-		response.Body = bytes.Clone(response.Body[:maxErrorBody])
-	}
 	// No response asked for a wait here, but an earlier one may have, of all calls.
 	if a.verdict == limiterRefused {
 		f.RetryAfter = inv.client.throttle.remaining()
 	}
-	if f.StatusCode != 0 {
-		f.Code = inv.loggable(a, response.decode())
-	}
 	if inv.unsent != nil && !inv.retryDue {
 		f.Err = NewError(inv.unsent.reason().Error(), f.Err, inv.unsent.reason())
 	}
-	if ended := ctx.Err(); ended != nil && (inv.retryDue || a.verdict == callerEnded) {
-		f.Err = endedBy(ctx, ended, f.Err)
+	if ctx.Err() != nil && (inv.retryDue || a.verdict == callerEnded) {
+		f.Err = endedBy(ctx, f.Err)
 	}
 	if inv.ambiguous != nil && a.outcome() != OutcomeUnknown {
 		f.Err = NewError(f.Err.Error()+", after an earlier attempt that may have been processed", f.Err)

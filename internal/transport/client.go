@@ -41,11 +41,6 @@ func New(service Service, baseURL string, opts []Option) (*Client, error) {
 	c.budget.give(budgetFull) // a client that was just started may meet an outage, too
 	switch hc := settings.HTTPClient; {
 	case hc != nil:
-		// An option about a transport that is not used would be a promise that nobody keeps:
-		// the client certificate that is not sent, or the proxy that is not asked.
-		if settings.ownTransport != "" {
-			return nil, Invalid("%s and WithHTTPClient are both given", settings.ownTransport)
-		}
 		c.network = traced(cmp.Or(hc.Transport, http.DefaultTransport))
 		// The http.Client itself is not used, because it would follow redirects and keep
 		// cookies as it likes. Its timeout is what callers rely on most.

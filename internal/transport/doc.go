@@ -55,8 +55,8 @@
 //
 //   - call: what a user of the module asked for; Do makes it.
 //   - attempt: one request on the network. A call has one or more.
-//   - verdict: how an attempt ended, one of a closed list.
-//   - rule: what follows from a verdict. All rules together are the policy.
+//   - verdict: how an attempt ended, one of a closed list, and what follows from it.
+//     All verdicts together are the policy.
 //   - retry: a further attempt of a call. Resume: a further call for the rest of
 //     a stream.
 //   - write: a call that does harm if the service processes it twice.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -97,14 +99,14 @@ type attemptError struct {
 // What follows from an attempt follows from its verdict, and not from the error's text
 // or type, which packages wrap in their own.
 type attemptFacts struct {
-	verdict  verdict
+	verdict  *verdict // nil: unknown
 	outcome  Outcome
 	response Response
 	cause    error // of the network or of the caller's own code
 }
 
 // facts are those of the attempt that f is about. If f was made by hand, they follow
-// from its status, or else are unknown, which is the number of verdicts.
+// from its status, or else are unknown.
 func (f *Failure) facts() attemptFacts {
 	if e, ok := errors.AsType[*attemptError](f.Err); ok {
 		return e.about()
@@ -112,9 +114,9 @@ func (f *Failure) facts() attemptFacts {
 	// A stream that failed after a 200 did not fail for its status, and of a Failure that a
 	// fake made by hand there is nothing else to go by.
 	if v := statusVerdict(f.StatusCode); f.StatusCode != 0 && v != success {
-		return attemptFacts{verdict: v, outcome: policy[v].outcome}
+		return attemptFacts{verdict: v, outcome: v.outcome}
 	}
-	return attemptFacts{verdict: verdicts}
+	return attemptFacts{}
 }
 
 // Response is zero if there was none, or if the Failure was made by hand.
@@ -127,14 +129,13 @@ func (f *Failure) Outcome() Outcome { return f.facts().outcome }
 // made it: a transport, a token source, a limiter. Its text may hold anything.
 func (f *Failure) Cause() error {
 	cause := f.facts().cause
-	for safe, ok := cause.(*safeError); ok; safe, ok = cause.(*safeError) {
-		causes := safe.causes()
-		if len(causes) == 0 {
-			break
+	for {
+		safe, ok := cause.(*safeError)
+		if !ok || len(safe.causes()) == 0 {
+			return cause
 		}
-		cause = causes[len(causes)-1] // conditions come first
+		cause = safe.causes()[len(safe.causes())-1] // conditions come first
 	}
-	return cause
 }
 
 // Condition names what went wrong, or is "other".
@@ -146,10 +147,10 @@ func (f *Failure) Condition() string { return conditionOf(Unwrap(f)).name }
 // added, and what ended on this side, is as its condition says.
 func (f *Failure) Retryable() bool {
 	c, v := conditionOf(Unwrap(f)), f.facts().verdict
-	if v == verdicts || v <= callerEnded || policy[v].condition != c {
+	if v == nil || v == limiterRefused || v == credentialFailed || v.condition != c {
 		return c.retryable
 	}
-	return policy[v].reads > 0 && v != unauthorized // which is repeated with another token alone
+	return v.retries > 0 && v != unauthorized // which is repeated with another token alone
 }
 
 func newAttemptError(err error, about attemptFacts) error {
@@ -181,8 +182,10 @@ func (e *safeError) Unwrap() []error { return e.causes() }
 
 // NewError is an error in words that are safe to print, for conditions and causes
 // whose own texts are not. A condition comes first, and the error that an operating
-// system, a library or the caller made comes last: Condition and Cause rest on it.
+// system, a library or the caller made comes last: Condition and Cause rest on it. A nil
+// is left out.
 func NewError(msg string, causes ...error) error {
+	causes = slices.DeleteFunc(causes, func(cause error) bool { return cause == nil })
 	return &safeError{msg, func() []error { return causes }}
 }
 
@@ -195,8 +198,7 @@ func Invalid(format string, args ...any) error {
 // reason is why the attempt failed, in safe words and with the errors behind
 // them.
 func (a *attempt) reason() error {
-	rule, cause := policy[a.verdict], a.err
-	msg, causes := rule.msg, []error{}
+	msg, cause := a.verdict.msg, a.err
 	switch {
 	case a.verdict == attemptTimedOut:
 		// A transport that knows nothing of causes reports the end of an attempt as a
@@ -212,23 +214,17 @@ func (a *attempt) reason() error {
 	} else if errno, ok := errors.AsType[syscall.Errno](cause); ok {
 		msg += ": " + errno.Error()
 	}
-	if rule.condition != nil {
-		causes = append(causes, rule.condition)
-	}
-	if cause != nil {
-		causes = append(causes, cause)
-	}
-	return NewError(msg, causes...)
+	return NewError(msg, a.verdict.condition, cause)
 }
 
 // Ended is the error of a call whose context ended while it waited for something
 // other than an attempt.
-func Ended(ctx context.Context) error { return endedBy(ctx, ctx.Err(), nil) }
+func Ended(ctx context.Context) error { return endedBy(ctx, nil) }
 
 // endedBy says that the caller's context ended the call, and keeps what the
 // last attempt had come to.
-func endedBy(ctx context.Context, ended, last error) error {
-	msg := "the deadline passed"
+func endedBy(ctx context.Context, last error) error {
+	ended, msg := ctx.Err(), "the deadline passed"
 	if errors.Is(ended, context.Canceled) {
 		msg = "canceled by the caller"
 	}
@@ -267,7 +263,7 @@ func (c endCause) As(target any) bool {
 // still matches by its status.
 func Unwrap(f *Failure) error {
 	if f.Err == nil && f.StatusCode != 0 {
-		return policy[statusVerdict(f.StatusCode)].condition
+		return statusVerdict(f.StatusCode).condition
 	}
 	return f.Err
 }
@@ -276,17 +272,15 @@ func Unwrap(f *Failure) error {
 // caller wrote, except a code and a request id of harmless form. They are looked at
 // once more here, as a Failure may have been made by hand.
 func Describe(pkg string, f *Failure) string {
-	var b strings.Builder
-	b.WriteString(pkg)
+	described := pkg
 	if f.Operation != "" {
-		fmt.Fprintf(&b, ": %s", f.Operation)
+		described += ": " + f.Operation
 	}
-	var known *safeError
-	switch err := Unwrap(f); {
-	case errors.As(err, &known):
-		fmt.Fprintf(&b, ": %s", known.msg)
-	case err != nil && f.StatusCode == 0:
-		b.WriteString(": failed")
+	err := Unwrap(f)
+	if known, ok := errors.AsType[*safeError](err); ok {
+		described += ": " + known.msg
+	} else if err != nil && f.StatusCode == 0 {
+		described += ": failed"
 	}
 	var facts []string
 	fact := func(known bool, format string, args ...any) {
@@ -301,9 +295,9 @@ func Describe(pkg string, f *Failure) string {
 	fact(f.Attempts == 1, "1 attempt")
 	fact(f.Attempts > 1, "%d attempts", f.Attempts)
 	if len(facts) > 0 {
-		fmt.Fprintf(&b, " (%s)", strings.Join(facts, ", "))
+		described += " (" + strings.Join(facts, ", ") + ")"
 	}
-	return b.String()
+	return described
 }
 
 // Format is the body of the Format methods: whatever the verb, an error prints
@@ -311,8 +305,7 @@ func Describe(pkg string, f *Failure) string {
 // value would print them.
 func Format(state fmt.State, verb rune, text string) {
 	if verb == 'q' {
-		fmt.Fprintf(state, "%q", text)
-		return
+		text = strconv.Quote(text)
 	}
 	fmt.Fprint(state, text)
 }
@@ -347,13 +340,10 @@ func ErrorInPlaceOf(member string, body []byte) bool {
 // Malformed says where a body stopped being the documented JSON. The error of
 // encoding/json is not kept, as it quotes the body.
 func Malformed(err error) error {
-	msg := policy[malformedResponse].msg
-	var syntax *json.SyntaxError
-	var mismatch *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
+	msg := malformedResponse.msg
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		msg += fmt.Sprintf(": a syntax error at byte %d", syntax.Offset)
-	case errors.As(err, &mismatch) && mismatch.Field != "":
+	} else if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && mismatch.Field != "" {
 		msg += fmt.Sprintf(": %s has another type", mismatch.Field)
 	}
 	return NewError(msg)
@@ -361,5 +351,5 @@ func Malformed(err error) error {
 
 // Unusable says in safe words why a body is not the documented one.
 func Unusable(msg string) error {
-	return NewError(policy[malformedResponse].msg + ": " + msg)
+	return NewError(malformedResponse.msg + ": " + msg)
 }

@@ -205,7 +205,7 @@ func TestMalformed(t *testing.T) {
 			t.Errorf("%s: %s", body, text)
 		}
 	}
-	if text := Malformed(io.EOF).Error(); text != policy[malformedResponse].msg {
+	if text := Malformed(io.EOF).Error(); text != malformedResponse.msg {
 		t.Error(text)
 	}
 	network := serve(status(200))

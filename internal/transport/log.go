@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -26,8 +27,7 @@ func (l callLog) enabled(level slog.Level) bool {
 	return l.logger != nil && l.logger.Enabled(l.ctx, level)
 }
 
-// event makes the attributes only if they are wanted.
-func (l callLog) event(level slog.Level, message string, attrs func() []slog.Attr) {
+func (l callLog) event(level slog.Level, message string, attrs ...slog.Attr) {
 	if !l.enabled(level) {
 		return
 	}
@@ -35,25 +35,24 @@ func (l callLog) event(level slog.Level, message string, attrs func() []slog.Att
 		slog.String("service", l.service),
 		slog.String("operation", l.call.Operation),
 		slog.String("route", l.call.Method+" "+l.call.Route),
-	}, attrs()...)...)
+	}, attrs...)...)
 }
 
 // Debug is for who looks at one call closely, info for what an operator wants to count,
 // warn for what somebody should look at. A success is no news.
 
-// attempt logs each request, also of a call that succeeds in the end.
+// attempt logs each request, also of a call that succeeds in the end. As this is
+// hardly ever wanted, its attributes are made only if it is.
 func (l callLog) attempt(n int, a *attempt) {
-	l.event(slog.LevelDebug, "attempt", func() []slog.Attr {
-		return append(a.ending("attempt", n, a.verdict != success),
+	if l.enabled(slog.LevelDebug) {
+		l.event(slog.LevelDebug, "attempt", append(a.ending("attempt", n, a.verdict != success),
 			slog.Duration("queued", a.queued),
-			slog.Duration("duration", a.Evidence.Ended.Sub(a.Evidence.Began)))
-	})
+			slog.Duration("duration", a.Evidence.Ended.Sub(a.Evidence.Began)))...)
+	}
 }
 
 func (l callLog) retry(n int, a *attempt, wait time.Duration) {
-	l.event(slog.LevelInfo, "retry", func() []slog.Attr {
-		return append(a.ending("attempt", n, true), slog.Duration("wait", wait))
-	})
+	l.event(slog.LevelInfo, "retry", append(a.ending("attempt", n, true), slog.Duration("wait", wait))...)
 }
 
 func (l callLog) done(r *Result, a *attempt, took time.Duration) {
@@ -61,13 +60,14 @@ func (l callLog) done(r *Result, a *attempt, took time.Duration) {
 	if r.Failure != nil {
 		level = slog.LevelInfo
 	}
-	l.event(level, "call", func() []slog.Attr {
-		attrs := append(a.ending("attempts", r.Attempts, r.Failure != nil), slog.Duration("duration", took))
-		if l.call.Write {
-			attrs = append(attrs, slog.String("outcome", r.Outcome.String()))
-		}
-		return attrs
-	})
+	if !l.enabled(level) {
+		return
+	}
+	attrs := append(a.ending("attempts", r.Attempts, r.Failure != nil), slog.Duration("duration", took))
+	if l.call.Write {
+		attrs = append(attrs, slog.String("outcome", r.Outcome.String()))
+	}
+	l.event(level, "call", attrs...)
 }
 
 // ending is how an attempt ended, and with the last one its call. The result is in
@@ -75,7 +75,7 @@ func (l callLog) done(r *Result, a *attempt, took time.Duration) {
 // metrics, and absent after a success. The request id is the one by which the service's
 // operator finds the request.
 func (a *attempt) ending(count string, n int, failed bool) []slog.Attr {
-	attrs := []slog.Attr{slog.Int(count, n), slog.Int("status", a.StatusCode), slog.String("result", policy[a.verdict].msg)}
+	attrs := []slog.Attr{slog.Int(count, n), slog.Int("status", a.StatusCode), slog.String("result", a.verdict.msg)}
 	if failed {
 		attrs = append(attrs, slog.String("condition", conditionOf(a.reason()).name))
 	}
@@ -86,23 +86,18 @@ func (a *attempt) ending(count string, n int, failed bool) []slog.Attr {
 }
 
 func (l callLog) resume(wait time.Duration) {
-	l.event(slog.LevelInfo, "resume", func() []slog.Attr { return []slog.Attr{slog.Duration("wait", wait)} })
+	l.event(slog.LevelInfo, "resume", slog.Duration("wait", wait))
 }
 
 // streamed logs how the content of a download ended, which is long after its
 // call did.
 func (l callLog) streamed(bytes int64, took time.Duration, end error) {
-	level, result := slog.LevelInfo, end.Error()
+	attrs := []slog.Attr{slog.Int64("bytes", bytes), slog.Duration("duration", took)}
 	if end == io.EOF {
-		level, result = slog.LevelDebug, policy[success].msg
+		l.event(slog.LevelDebug, "content", append(attrs, slog.String("result", success.msg))...)
+		return
 	}
-	l.event(level, "content", func() []slog.Attr {
-		attrs := []slog.Attr{slog.Int64("bytes", bytes), slog.Duration("duration", took), slog.String("result", result)}
-		if end != io.EOF {
-			attrs = append(attrs, slog.String("condition", conditionOf(end).name))
-		}
-		return attrs
-	})
+	l.event(slog.LevelInfo, "content", append(attrs, slog.String("result", end.Error()), slog.String("condition", conditionOf(end).name))...)
 }
 
 // reportDrift logs, once in the life of the process, what a response shows that the
@@ -116,20 +111,18 @@ func (inv *invocation) reportDrift(a *attempt) {
 		if inv.isEcho(a, finding.Place) {
 			finding.Place = "*"
 		}
-		inv.log.event(slog.LevelWarn, "drift", func() []slog.Attr {
-			return []slog.Attr{slog.String("kind", finding.Kind), slog.String("place", finding.Place)}
-		})
+		inv.log.event(slog.LevelWarn, "drift", slog.String("kind", finding.Kind), slog.String("place", finding.Place))
 	}
 }
 
 // budgetSpent is a warning because it is the one event that is about more than
 // its own call: the service fails, and no call is retried.
 func (l callLog) budgetSpent() {
-	l.event(slog.LevelWarn, "retry budget spent", func() []slog.Attr { return nil })
+	l.event(slog.LevelWarn, "retry budget spent")
 }
 
 func (l callLog) rate(perSecond float64) {
-	l.event(slog.LevelInfo, "rate", func() []slog.Attr { return []slog.Attr{slog.Float64("rate", perSecond)} })
+	l.event(slog.LevelInfo, "rate", slog.Float64("rate", perSecond))
 }
 
 // hide keeps a value that must not be printed out of the reach of fmt, which
@@ -173,12 +166,8 @@ var separators = strings.NewReplacer(" ", "", "-", "", "_", "", ".", "", ":", ""
 // none. It is the one thing by which its support can find a request, as no id of the
 // caller's is told to anybody.
 func requestID(h http.Header) string {
-	for _, name := range [...]string{"X-Request-Id", "X-Correlation-Id", "Request-Id"} {
-		if id := strings.TrimSpace(h.Get(name)); id != "" {
-			return id
-		}
-	}
-	return ""
+	id := func(name string) string { return strings.TrimSpace(h.Get(name)) }
+	return cmp.Or(id("X-Request-Id"), id("X-Correlation-Id"), id("Request-Id"))
 }
 
 // Loggable returns a code or an id of the service's if it looks like one and cannot

@@ -33,7 +33,7 @@ type Evidence struct {
 // same "connection reset" comes before the first byte and after the last. What
 // counts is that there never was a connection, or that the connection took no
 // byte. A transport that reports no events at all proves nothing.
-func (e *Evidence) unsent() bool {
+func (e Evidence) unsent() bool {
 	return e.Traced && (!e.Connected || e.BytesWritten == 0)
 }
 
@@ -41,7 +41,7 @@ func (e *Evidence) unsent() bool {
 // which size is known to be the least. Such a response cannot be about what the
 // request says: it comes from a proxy, or belongs to another request. Where there
 // was no connection, it was made on this side, by a fake for example.
-func (e *Evidence) premature(size int64) bool {
+func (e Evidence) premature(size int64) bool {
 	return e.Traced && e.Connected && (!e.RequestWritten || e.BytesWritten >= 0 && e.BytesWritten < size)
 }
 
@@ -60,11 +60,6 @@ type connTrace struct {
 
 // withTrace returns a context whose requests report to t.
 func (t *connTrace) withTrace(ctx context.Context) context.Context {
-	t.record(func() {
-		if t.writeEnded == nil { // a wrapper may send a read more than once
-			t.writeEnded = make(chan struct{}, 1)
-		}
-	})
 	// Got1xxResponse stays unset: with that hook, net/http no longer bounds how many
 	// 1xx responses it reads.
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -134,8 +129,7 @@ func (t *connTrace) awaitWrite(ctx context.Context) {
 // wrapper that tries again may do so only while nothing has been sent.
 func (t *connTrace) enter() (entered bool) {
 	t.record(func() {
-		e := t.read()
-		entered = !t.entered && e.unsent()
+		entered = !t.entered && t.read().unsent()
 		t.entered = t.entered || entered
 	})
 	return entered
@@ -148,11 +142,8 @@ type byteCounter interface{ BytesWritten() int64 }
 // time. HTTP/2 shares a connection among requests, so that its count says
 // nothing of any one of them.
 func counterOf(c net.Conn) byteCounter {
-	for { // TLS to a proxy lies below TLS to the service
-		t, ok := c.(*tls.Conn)
-		if !ok {
-			break
-		}
+	// TLS to a proxy lies below TLS to the service.
+	for t, ok := c.(*tls.Conn); ok; t, ok = c.(*tls.Conn) {
 		if t.ConnectionState().NegotiatedProtocol == "h2" {
 			return nil
 		}

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"log/slog"
@@ -73,28 +74,15 @@ func (f option) apply(s *Settings) { f(s) }
 // checked makes an option of a change, and of why its argument is refused, or nil.
 func checked(refusal error, change func(*Settings)) Option {
 	return option(func(s *Settings) {
-		if refusal != nil {
-			s.refuse(refusal)
-			return
-		}
+		s.refuse(refusal)
 		change(s)
 	})
-}
-
-// require is nil if ok, and else a refusal, in words that do not quote the argument.
-func require(ok bool, refusal string) error {
-	if ok {
-		return nil
-	}
-	return Invalid("%s", refusal)
 }
 
 // clientOnly makes an option that has no meaning for a single call.
 func clientOnly(name string, o Option) Option {
 	return option(func(s *Settings) {
-		if s.perCall {
-			s.refuse(Invalid("%s configures a client and cannot be given to a call", name))
-		}
+		s.refuse(require(!s.perCall, "%s configures a client and cannot be given to a call", name))
 		o.apply(s)
 	})
 }
@@ -108,19 +96,12 @@ func ofTransport(name string, o Option) Option {
 	}))
 }
 
-// refuse keeps the first refusal, which is the one that the caller sees.
-func (s *Settings) refuse(err error) {
-	if s.err == nil {
-		s.err = err
-	}
-}
+// refuse keeps the first refusal, which is the one that the caller sees. Nil is none.
+func (s *Settings) refuse(err error) { s.err = cmp.Or(s.err, err) }
 
 // with returns the settings changed by opts, leaving s as it was. What two options say
 // together is looked at once all have been applied, whatever their order.
 func (s *Settings) with(opts []Option, perCall bool) (*Settings, error) {
-	if len(opts) == 0 {
-		return s, nil
-	}
 	changed := *s
 	changed.headers = slices.Clone(s.headers)
 	changed.perCall = perCall
@@ -131,10 +112,12 @@ func (s *Settings) with(opts []Option, perCall bool) (*Settings, error) {
 		o.apply(&changed)
 	}
 	for _, header := range changed.headers {
-		if name, _ := header(); name == "Authorization" && changed.credential != nil {
-			changed.refuse(Invalid("both a token source and an Authorization header are given"))
-		}
+		name, _ := header()
+		changed.refuse(require(name != "Authorization" || changed.credential == nil, "both a token source and an Authorization header are given"))
 	}
+	// An option about a transport that is not used would be a promise that nobody keeps:
+	// the client certificate that is not sent, or the proxy that is not asked.
+	changed.refuse(require(changed.HTTPClient == nil || changed.ownTransport == "", "%s and WithHTTPClient are both given", changed.ownTransport))
 	return &changed, changed.err
 }
 
@@ -149,12 +132,10 @@ func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
 }
 
 func WithTLSConfig(c *tls.Config) Option {
-	if c == nil {
-		return ofTransport("WithTLSConfig", checked(require(false, "the tls.Config is nil"), nil))
-	}
+	outdated := c != nil && c.MaxVersion != 0 && c.MaxVersion < tls.VersionTLS12
+	refusal := cmp.Or(require(c != nil, "the tls.Config is nil"), require(!outdated, "the tls.Config excludes TLS 1.2 and later"))
 	cloned := c.Clone() // here and not later: the caller may go on changing it
-	return ofTransport("WithTLSConfig", checked(require(cloned.MaxVersion == 0 || cloned.MaxVersion >= tls.VersionTLS12,
-		"the tls.Config excludes TLS 1.2 and later"), func(s *Settings) { s.tls = func() *tls.Config { return cloned } }))
+	return ofTransport("WithTLSConfig", checked(refusal, func(s *Settings) { s.tls = func() *tls.Config { return cloned } }))
 }
 
 // WithProxy takes nil for no proxy, which is why the setting is a pointer: without the
@@ -186,20 +167,16 @@ var reserved = map[string]bool{
 }
 
 func WithHeader(name, value string) Option {
-	canonical, err := textproto.CanonicalMIMEHeaderKey(name), error(nil)
-	switch {
-	case !isHeaderName(name):
-		err = Invalid("a header name is not usable")
-	case reserved[canonical]:
-		err = Invalid("header %s is set by the library", canonical)
-	case value == "":
+	canonical := textproto.CanonicalMIMEHeaderKey(name)
+	refusal := cmp.Or(
+		require(isHeaderName(name), "a header name is not usable"),
+		require(!reserved[canonical], "header %s is set by the library", canonical),
 		// It would be sent, and what an unset variable leaves would look like a credential
 		// that the service refuses.
-		err = Invalid("the value of header %s is empty", canonical)
-	case !isHeaderValue(value):
-		err = Invalid("the value of header %s holds characters that a header cannot carry", canonical)
-	}
-	return checked(err, func(s *Settings) { s.headers = append(s.headers, func() (string, string) { return canonical, value }) })
+		require(value != "", "the value of header %s is empty", canonical),
+		require(isHeaderValue(value), "the value of header %s holds characters that a header cannot carry", canonical),
+	)
+	return checked(refusal, func(s *Settings) { s.headers = append(s.headers, func() (string, string) { return canonical, value }) })
 }
 
 func WithUserAgent(product string) Option {
@@ -235,9 +212,7 @@ func WithLimiter(l Limiter) Option {
 }
 
 func WithAdaptiveRate(start, most rate.Limit) Option {
-	if start == 0 {
-		start = min(1, most)
-	}
+	start = cmp.Or(start, min(1, most))
 	return clientOnly("WithAdaptiveRate", checked(require(start > 0 && most >= start && most < rate.Inf,
 		"the adaptive rate must be 0 <= Start <= Max, and Max above 0 and finite"),
 		func(s *Settings) { s.limit(adaptive.New(start, most)) }))
@@ -249,9 +224,7 @@ func WithAdaptiveRate(start, most rate.Limit) Option {
 func (s *Settings) limit(l Limiter) {
 	_, was := s.Limiter.(*adaptive.Limiter)
 	_, is := l.(*adaptive.Limiter)
-	if !s.perCall && s.Limiter != nil && was != is {
-		s.refuse(Invalid("WithAdaptiveRate is given beside another limit"))
-	}
+	s.refuse(require(s.perCall || s.Limiter == nil || was == is, "WithAdaptiveRate is given beside another limit"))
 	s.Limiter = l
 }
 
@@ -297,17 +270,12 @@ func WithJitter(f func(ctx context.Context, below time.Duration) time.Duration) 
 
 // isHeaderName refuses what is no token by RFC 9110 (5.6.2).
 func isHeaderName(name string) bool {
-	const separators = "\"(),/:;<=>?@[\\]{}"
-	return name != "" && strings.IndexFunc(name, func(r rune) bool {
-		return r <= ' ' || r >= 0x7f || strings.ContainsRune(separators, r)
-	}) < 0
+	return name != "" && IsVisible(name) && !strings.ContainsAny(name, "\"(),/:;<=>?@[\\]{}")
 }
 
 // isHeaderValue refuses also what net/http would trim, and so change.
 func isHeaderValue(value string) bool {
-	return strings.Trim(value, " \t") == value && strings.IndexFunc(value, func(r rune) bool {
-		return r < ' ' && r != '\t' || r == 0x7f || r >= 0x80
-	}) < 0
+	return strings.Trim(value, " \t") == value && IsVisible(strings.NewReplacer(" ", "", "\t", "").Replace(value))
 }
 
 // CheckOptions refuses options that a call could not be made with, for one that

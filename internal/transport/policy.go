@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"compress/gzip"
 	"context"
@@ -10,65 +11,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"strings"
 	"syscall"
-)
-
-// A verdict is how one attempt ended. Every way in which an attempt can end is
-// one of these, and everything that follows from it stands in the policy below.
-type verdict uint8
-
-const (
-	success verdict = iota
-
-	// Ended by this side, before anything was sent.
-	limiterRefused
-	credentialFailed
-	callerEnded // the caller's context; may also end a request on the wire
-
-	// No response.
-	hostNotFound
-	hostLookupFailed
-	connectFailed
-	handshakeFailed
-	proxyRefused
-	proxyAuthRequired
-	connectionBroken
-	transportFailed // the caller's own transport, which reports no events
-	attemptTimedOut
-	garbledResponse
-
-	// A response that refuses the request, or says that it failed.
-	requestRefused
-	requestTooLarge
-	unauthorized
-	forbidden
-	notFound
-	conflict
-	requestTimeout
-	misdirected
-	tooEarly
-	rateLimited
-	serverFailed
-	serverUnavailable
-	notSupported
-	redirectAsGet      // 301 to 303, which turn a POST into a GET
-	redirectSameMethod // 307 and 308
-
-	// A response that cannot be used.
-	unexpectedStatus
-	htmlResponse
-	prematureResponse
-	errorObject
-	responseRefused // by the caller's check
-	encodedResponse
-	responseTooLarge
-	truncatedResponse
-	malformedResponse
-
-	verdicts // how many there are
 )
 
 // Outcome is what became of a write. It is exposed as refunds.Outcome.
@@ -85,23 +32,16 @@ const (
 
 // String is exposed as the method of refunds.Outcome.
 func (o Outcome) String() string {
-	names := [...]string{"unknown", "not sent", "rejected", "accepted"}
-	if o < 0 || int(o) >= len(names) {
-		o = OutcomeUnknown
-	}
-	return names[o]
+	names := map[Outcome]string{OutcomeNotSent: "not sent", OutcomeRejected: "rejected", OutcomeAccepted: "accepted"}
+	return cmp.Or(names[o], "unknown")
 }
 
-// unlimited retries are bounded by the settings, the retry budget and the
-// deadline alone.
-const unlimited = 127
-
-// A rule is what follows from a verdict.
-type rule struct {
-	// reads and writes are how often one call retries after this verdict. A write
-	// is retried only if its attempt was not sent or was rejected: the column says
-	// how often, never whether it is safe.
-	reads, writes uint8
+// A verdict is how one attempt ended, and what follows from that. Every way in
+// which an attempt can end is one of those below, and no other.
+type verdict struct {
+	// retries are how often one call retries after this verdict. For a write that is
+	// how often, and never whether it is safe: see invocation.mayRetry.
+	retries int
 	// outcome is what became of a write that got this response. Where there was no
 	// response the evidence can improve Unknown to NotSent: see attempt.outcome.
 	outcome   Outcome
@@ -109,7 +49,11 @@ type rule struct {
 	msg       string // for the error's text and the log
 }
 
-// policy is the retry table, and the only place that decides what an attempt
+// unlimited retries are bounded by the settings, the retry budget and the
+// deadline alone.
+const unlimited = math.MaxInt
+
+// The verdicts are the retry policy, and the only place that decides what an attempt
 // meant. An outage is worth waiting out (unlimited); a 500 may be a bug that
 // this very request triggers (2); a status that says what is wrong with the
 // request will say so again (0).
@@ -117,107 +61,81 @@ type rule struct {
 // Writes follow one principle: retry on proof, not on hope. 408, 500, 502, 503
 // and 504 come from proxies that gave up as often as from the service itself, and
 // do not tell whether the service has processed the request.
-var policy = [verdicts]rule{
-	success: {0, 0, OutcomeAccepted, nil, "success"},
+var (
+	success = &verdict{0, OutcomeAccepted, nil, "success"}
 
 	// Nothing was sent: a further attempt would be refused by the same limiter or source,
 	// and the caller is free to make the call again.
-	limiterRefused: {0, 0, OutcomeNotSent, ErrLocalLimit, "the local rate limiter gave no leave to send"},
+	limiterRefused = &verdict{0, OutcomeNotSent, ErrLocalLimit, "the local rate limiter gave no leave to send"}
 	// Before the attempt, or after it: where a token was refused, and the source has no
 	// other, the service has not processed the request.
-	credentialFailed: {0, 0, OutcomeRejected, ErrCredential, "no credential"},
-	callerEnded:      {0, 0, OutcomeUnknown, nil, "the caller's context ended"},
+	credentialFailed = &verdict{0, OutcomeRejected, ErrCredential, "no credential"}
+	callerEnded      = &verdict{0, OutcomeUnknown, nil, "the caller's context ended"}
 
 	// The evidence, and not this column, says whether the write was sent: a connection
 	// that could not be made is Unknown here, and NotSent by its evidence.
-	hostNotFound:     {0, 0, OutcomeUnknown, ErrNoResponse, "no response: the host name does not exist"},
-	hostLookupFailed: {unlimited, unlimited, OutcomeUnknown, ErrNoResponse, "no response: the host name could not be looked up"},
-	connectFailed:    {unlimited, unlimited, OutcomeUnknown, ErrNoResponse, "no response: no connection could be made"},
-	handshakeFailed:  {0, 0, OutcomeUnknown, ErrNoResponse, "no response: the TLS handshake failed"},
+	hostNotFound     = &verdict{0, OutcomeUnknown, ErrNoResponse, "no response: the host name does not exist"}
+	hostLookupFailed = &verdict{unlimited, OutcomeUnknown, ErrNoResponse, "no response: the host name could not be looked up"}
+	connectFailed    = &verdict{unlimited, OutcomeUnknown, ErrNoResponse, "no response: no connection could be made"}
+	handshakeFailed  = &verdict{0, OutcomeUnknown, ErrNoResponse, "no response: the TLS handshake failed"}
 	// A proxy refuses for its own reasons, which may pass, or by a rule, which does not.
-	proxyRefused:      {1, 1, OutcomeUnknown, ErrNoResponse, "no response: the proxy could not connect"},
-	proxyAuthRequired: {0, 0, OutcomeUnknown, ErrForbidden, "no response: the proxy wants a login"},
-	connectionBroken:  {unlimited, unlimited, OutcomeUnknown, ErrNoResponse, "no response: the connection broke"},
+	proxyRefused      = &verdict{1, OutcomeUnknown, ErrNoResponse, "no response: the proxy could not connect"}
+	proxyAuthRequired = &verdict{0, OutcomeUnknown, ErrForbidden, "no response: the proxy wants a login"}
+	connectionBroken  = &verdict{unlimited, OutcomeUnknown, ErrNoResponse, "no response: the connection broke"}
 	// Without events nothing is ever proven unsent.
-	transportFailed: {unlimited, 0, OutcomeUnknown, ErrNoResponse, "no response: the HTTP transport failed, its own error is the Cause"},
+	transportFailed = &verdict{unlimited, OutcomeUnknown, ErrNoResponse, "no response: the HTTP transport failed, its own error is the Cause"}
 	// An attempt takes its full timeout each time, so that few fit into a call.
-	attemptTimedOut: {2, 2, OutcomeUnknown, ErrTimeout, "no response within the attempt timeout"},
-	garbledResponse: {1, 0, OutcomeUnknown, ErrBadResponse, "the response is not HTTP, or its header is too large"},
+	attemptTimedOut = &verdict{2, OutcomeUnknown, ErrTimeout, "no response within the attempt timeout"}
+	garbledResponse = &verdict{1, OutcomeUnknown, ErrBadResponse, "the response is not HTTP, or its header is too large"}
 
 	// The service has looked at the request, and would say the same again.
-	requestRefused:  {0, 0, OutcomeRejected, ErrBadRequest, "refused"},
-	requestTooLarge: {0, 0, OutcomeRejected, ErrTooLarge, "refused as too large"},
+	requestRefused  = &verdict{0, OutcomeRejected, ErrBadRequest, "refused"}
+	requestTooLarge = &verdict{0, OutcomeRejected, ErrTooLarge, "refused as too large"}
 	// Retried only with another token, see invocation.refreshToken.
-	unauthorized: {1, 1, OutcomeRejected, ErrUnauthorized, "refused"},
-	forbidden:    {0, 0, OutcomeRejected, ErrForbidden, "refused"},
-	notFound:     {0, 0, OutcomeRejected, ErrNotFound, "refused"},
-	conflict:     {0, 0, OutcomeRejected, ErrConflict, "refused"},
+	unauthorized = &verdict{1, OutcomeRejected, ErrUnauthorized, "refused"}
+	forbidden    = &verdict{0, OutcomeRejected, ErrForbidden, "refused"}
+	notFound     = &verdict{0, OutcomeRejected, ErrNotFound, "refused"}
+	conflict     = &verdict{0, OutcomeRejected, ErrConflict, "refused"}
 	// A 408 may come from a proxy that had passed the request on.
-	requestTimeout: {2, 0, OutcomeUnknown, ErrTimeout, "failed"},
+	requestTimeout = &verdict{2, OutcomeUnknown, ErrTimeout, "failed"}
 	// 421 and 425 promise that the request was not processed (RFC 9110, 15.5.20;
 	// RFC 8470, 5.2), and so does a 429 by its meaning.
-	misdirected: {1, 1, OutcomeRejected, ErrBadRequest, "refused"},
-	tooEarly:    {1, 1, OutcomeRejected, ErrBadRequest, "refused"},
-	rateLimited: {unlimited, unlimited, OutcomeRejected, ErrRateLimited, "refused"},
+	notProcessed = &verdict{1, OutcomeRejected, ErrBadRequest, "refused"}
+	rateLimited  = &verdict{unlimited, OutcomeRejected, ErrRateLimited, "refused"}
 	// Of a 502, 503 and 504 a read is repeated as long as it is allowed to, and a write
 	// never, unless the caller has vouched for it.
-	serverFailed:      {2, 0, OutcomeUnknown, ErrServer, "failed"},
-	serverUnavailable: {unlimited, 0, OutcomeUnknown, ErrServer, "failed"},
+	serverFailed      = &verdict{2, OutcomeUnknown, ErrServer, "failed"}
+	serverUnavailable = &verdict{unlimited, OutcomeUnknown, ErrServer, "failed"}
 	// A 501 or 505 is about the method or the protocol, which the next attempt shares.
-	notSupported: {0, 0, OutcomeRejected, ErrServer, "refused"},
+	notSupported = &verdict{0, OutcomeRejected, ErrServer, "refused"}
 	// A 303 is how some services say "done, the result is over there".
-	redirectAsGet:      {0, 0, OutcomeUnknown, ErrRedirect, "a redirect, not followed"},
-	redirectSameMethod: {0, 0, OutcomeRejected, ErrRedirect, "a redirect, not followed"},
+	redirectAsGet      = &verdict{0, OutcomeUnknown, ErrRedirect, "a redirect, not followed"}
+	redirectSameMethod = &verdict{0, OutcomeRejected, ErrRedirect, "a redirect, not followed"}
 
 	// From here on the response is of no use, whatever its status.
-	unexpectedStatus: {0, 0, OutcomeUnknown, ErrBadResponse, "the status is no result"},
+	unexpectedStatus = &verdict{0, OutcomeUnknown, ErrBadResponse, "the status is no result"}
 	// A login or block page with status 200 comes from something in between.
-	htmlResponse: {0, 0, OutcomeUnknown, ErrBadResponse, "the response is an HTML page"},
+	htmlResponse = &verdict{0, OutcomeUnknown, ErrBadResponse, "the response is an HTML page"}
 	// Of writes alone. The response cannot be about a request that was not there yet.
-	prematureResponse: {0, 0, OutcomeUnknown, ErrBadResponse, "the response came before the request had been sent"},
+	prematureResponse = &verdict{0, OutcomeUnknown, ErrBadResponse, "the response came before the request had been sent"}
 	// Whatever the status says: a proxy, or a service, that answers errors with a 200.
-	errorObject: {0, 0, OutcomeUnknown, ErrBadResponse, "the response is an error object, in spite of its status"},
+	errorObject = &verdict{0, OutcomeUnknown, ErrBadResponse, "the response is an error object, in spite of its status"}
 	// Asking again would only be given the same receipt, or record a second refund.
-	responseRefused: {0, 0, OutcomeUnknown, ErrBadResponse, "the caller's check refused the response"},
+	responseRefused = &verdict{0, OutcomeUnknown, ErrBadResponse, "the caller's check refused the response"}
 	// From here on the status was a success, and a write is accepted by its status.
 	// What the settings do not accept, they will not accept next time.
-	encodedResponse:  {0, 0, OutcomeAccepted, ErrBadResponse, "the response has a content encoding that was not asked for"},
-	responseTooLarge: {0, 0, OutcomeAccepted, ErrResponseTooLarge, "the response exceeds the size limit"},
+	encodedResponse  = &verdict{0, OutcomeAccepted, ErrBadResponse, "the response has a content encoding that was not asked for"}
+	responseTooLarge = &verdict{0, OutcomeAccepted, ErrResponseTooLarge, "the response exceeds the size limit"}
 	// A cut-off body is a broken connection, and an unreadable one perhaps a broken proxy.
-	truncatedResponse: {unlimited, 0, OutcomeAccepted, ErrBadResponse, "the response was cut off"},
-	malformedResponse: {1, 0, OutcomeAccepted, ErrBadResponse, "the response is not the documented JSON"},
-}
+	truncatedResponse = &verdict{unlimited, OutcomeAccepted, ErrBadResponse, "the response was cut off"}
+	malformedResponse = &verdict{1, OutcomeAccepted, ErrBadResponse, "the response is not the documented JSON"}
+)
 
 // statusVerdict judges a response by its status alone. A status that has no line of its
 // own means what its class means (RFC 9110, 15).
-func statusVerdict(status int) verdict {
-	switch status {
-	case 301, 302, 303:
-		return redirectAsGet
-	case 307, 308:
-		return redirectSameMethod
-	case 401:
-		return unauthorized
-	case 403, 407:
-		return forbidden
-	case 404, 410:
-		return notFound
-	case 408:
-		return requestTimeout
-	case 409:
-		return conflict
-	case 413, 414, 431:
-		return requestTooLarge
-	case 421:
-		return misdirected
-	case 425:
-		return tooEarly
-	case 429:
-		return rateLimited
-	case 501, 505:
-		return notSupported
-	case 502, 503, 504:
-		return serverUnavailable
+func statusVerdict(status int) *verdict {
+	if v, listed := statusVerdicts[status]; listed {
+		return v
 	}
 	switch status / 100 {
 	case 2:
@@ -230,9 +148,24 @@ func statusVerdict(status int) verdict {
 	return unexpectedStatus
 }
 
+var statusVerdicts = map[int]*verdict{
+	301: redirectAsGet, 302: redirectAsGet, 303: redirectAsGet,
+	307: redirectSameMethod, 308: redirectSameMethod,
+	401: unauthorized,
+	403: forbidden, 407: forbidden,
+	404: notFound, 410: notFound,
+	408: requestTimeout,
+	409: conflict,
+	413: requestTooLarge, 414: requestTooLarge, 431: requestTooLarge,
+	421: notProcessed, 425: notProcessed,
+	429: rateLimited,
+	501: notSupported, 505: notSupported,
+	502: serverUnavailable, 503: serverUnavailable, 504: serverUnavailable,
+}
+
 // responseVerdict judges a response before its body is read. A stream is judged by its
 // header, too: its content is the caller's from the first byte on.
-func responseVerdict(call *Call, s *Settings, status int, h http.Header) verdict {
+func responseVerdict(call *Call, s *Settings, status int, h http.Header) *verdict {
 	streamed := call.Stream && (status == http.StatusOK || call.Partial && status == http.StatusPartialContent)
 	switch {
 	case call.Conditional && status == http.StatusNotModified:
@@ -250,32 +183,32 @@ func responseVerdict(call *Call, s *Settings, status int, h http.Header) verdict
 // bodyVerdict judges the body of a success, and the error of reading it. A write that
 // the service has accepted by its status stays accepted though its receipt broke off,
 // unless what there is of it begins as an error.
-func bodyVerdict(ctx context.Context, call *Call, h http.Header, body []byte, err error) verdict {
+func bodyVerdict(ctx context.Context, call *Call, h http.Header, body []byte, err error) *verdict {
 	switch {
 	case isHTML(h, body):
 		return htmlResponse
+	case err == nil && isEncoded(h):
+		return encodedResponse
+	case err == nil && isErrorObject(body):
+		return errorObject
+	case err == nil:
+		return success
 	case err == ErrResponseTooLarge:
 		return responseTooLarge
-	case err != nil && call.Write && mayBeErrorObject(body) && bytes.Contains(body, []byte(`"error"`)):
+	case call.Write && mayBeErrorObject(body) && bytes.Contains(body, []byte(`"error"`)):
 		return errorObject
-	case err != nil && call.Write:
+	case call.Write:
 		return truncatedResponse
-	case err != nil && isCorrupt(err):
+	case isCorrupt(err):
 		return malformedResponse
-	case err != nil && ctx.Err() != nil:
+	case ctx.Err() != nil:
 		return endedVerdict(ctx)
-	case err != nil:
-		return truncatedResponse
-	case isEncoded(h):
-		return encodedResponse
-	case isErrorObject(body):
-		return errorObject
 	}
-	return success
+	return truncatedResponse
 }
 
 // endedVerdict tells what ended the context of an attempt: its timeout, or the caller.
-func endedVerdict(ctx context.Context) verdict {
+func endedVerdict(ctx context.Context) *verdict {
 	if context.Cause(ctx) == ErrTimeout {
 		return attemptTimedOut
 	}
@@ -286,24 +219,21 @@ func endedVerdict(ctx context.Context) verdict {
 // read is retried and what the error says. It must never decide whether a write
 // is safe to retry: error types and texts do not tell what reached the wire, and
 // the evidence does.
-func failureVerdict(ctx context.Context, err error, e *Evidence, wrapped bool) verdict {
-	if ctx.Err() != nil {
-		return endedVerdict(ctx)
-	}
-	// The proxy first: what it refuses looks like a connection that could not be made.
-	if proxy, ok := errors.AsType[*proxyRefusal](err); ok {
-		if proxy.status == http.StatusProxyAuthRequired {
-			return proxyAuthRequired
-		}
-		return proxyRefused
-	}
-	if dns, ok := errors.AsType[*net.DNSError](err); ok {
-		if dns.IsNotFound {
-			return hostNotFound
-		}
-		return hostLookupFailed
-	}
+func failureVerdict(ctx context.Context, err error, e *Evidence, wrapped bool) *verdict {
+	proxy, refusedByProxy := errors.AsType[*proxyRefusal](err)
+	dns, unresolved := errors.AsType[*net.DNSError](err)
 	switch {
+	case ctx.Err() != nil:
+		return endedVerdict(ctx)
+	// The proxy first: what it refuses looks like a connection that could not be made.
+	case refusedByProxy && proxy.status == http.StatusProxyAuthRequired:
+		return proxyAuthRequired
+	case refusedByProxy:
+		return proxyRefused
+	case unresolved && dns.IsNotFound:
+		return hostNotFound
+	case unresolved:
+		return hostLookupFailed
 	case handshakeRefusal(err) != "":
 		return handshakeFailed
 	// A wrapper that fails although a response began has its own reasons, which only its
@@ -361,13 +291,10 @@ func isBroken(err error) bool {
 // outcome is what became of a write by this attempt alone. The evidence comes
 // before the policy, as bytes are proof and a verdict is an opinion.
 func (a *attempt) outcome() Outcome {
-	switch {
-	case !a.sent:
-		return OutcomeNotSent
-	case a.StatusCode == 0 && a.Evidence.unsent():
+	if !a.sent || a.StatusCode == 0 && a.Evidence.unsent() {
 		return OutcomeNotSent
 	}
-	return policy[a.verdict].outcome
+	return a.verdict.outcome
 }
 
 // isHTML recognises a page where data was due: a login, a block or an error
@@ -414,7 +341,7 @@ func mayBeErrorObject(begin []byte) bool {
 		return false
 	}
 	begin = bytes.TrimLeft(bytes.TrimPrefix(begin, []byte("{")), space)
-	return bytes.HasPrefix(begin, []byte(first)) || strings.HasPrefix(first, string(begin[:min(len(begin), len(first))]))
+	return bytes.HasPrefix(begin, []byte(first)) || strings.HasPrefix(first, string(begin))
 }
 
 // errorAmong returns the members of an object if the documented error is one.
@@ -435,13 +362,9 @@ func object(raw json.RawMessage) (members map[string]json.RawMessage) {
 }
 
 // text reads a string, and keeps a number or anything else as it was written.
-func text(raw json.RawMessage) string {
-	if len(raw) == 0 || string(raw) == "null" {
-		return ""
+func text(raw json.RawMessage) (s string) {
+	if json.Unmarshal(raw, &s) != nil { // it does not refuse null
+		return string(raw)
 	}
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
-	}
-	return string(raw)
+	return s
 }

@@ -16,7 +16,8 @@ type stream struct {
 	inv    *invocation
 	ctx    context.Context
 	cancel context.CancelCauseFunc // of ctx, which the request runs under
-	body   io.ReadCloser
+	body   io.Closer
+	reader io.Reader   // of the body
 	timer  *time.Timer // ends ctx with ErrTimeout
 	offset int64       // of the first byte in the content; it counts to the limit
 	read   int64
@@ -36,14 +37,14 @@ func (s *stream) Read(p []byte) (int, error) {
 		return 0, s.err
 	}
 	s.timer.Reset(s.inv.timeout)
-	n, err := s.body.Read(p)
+	n, err := s.reader.Read(p)
 	s.timer.Stop()
 	s.read += int64(n)
 	limit := s.inv.settings.MaxResponseBytes
 	switch {
 	case limit > 0 && s.offset+s.read > limit:
 		n = int(max(0, int64(n)-(s.offset+s.read-limit)))
-		s.end(NewError(policy[responseTooLarge].msg, ErrResponseTooLarge))
+		s.end(NewError(responseTooLarge.msg, ErrResponseTooLarge))
 	case err == io.EOF: // of a whole body, as net/http counts it; see Result.Framed
 		s.end(io.EOF)
 	case err != nil:
@@ -61,11 +62,8 @@ func (s *stream) peek(length int64) (errorObject []byte) {
 		return nil
 	}
 	var begin []byte
-	buffered := bufio.NewReaderSize(s.body, maxErrorBody+1)
-	s.body = struct {
-		io.Reader
-		io.Closer
-	}{buffered, s.body}
+	buffered := bufio.NewReaderSize(s.reader, maxErrorBody+1)
+	s.reader = buffered
 	for len(begin) <= maxErrorBody && mayBeErrorObject(begin) {
 		s.timer.Reset(s.inv.timeout)
 		_, err := buffered.Peek(len(begin) + 1)
@@ -94,7 +92,7 @@ func (s *stream) explain(err error) error {
 	case cause == os.ErrClosed:
 		return NewError("the response was closed", os.ErrClosed)
 	case s.ctx.Err() != nil:
-		return endedBy(s.ctx, s.ctx.Err(), err)
+		return endedBy(s.ctx, err)
 	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
 	}
@@ -103,7 +101,7 @@ func (s *stream) explain(err error) error {
 
 // CutOff is the error of a stream that ended before its content.
 func CutOff(cause error) error {
-	return newAttemptError(NewError(policy[truncatedResponse].msg, ErrBadResponse, cause), attemptFacts{verdict: truncatedResponse})
+	return newAttemptError(NewError(truncatedResponse.msg, ErrBadResponse, cause), attemptFacts{verdict: truncatedResponse})
 }
 
 // Close ends the request if it is still running, from any goroutine. Reading

@@ -56,8 +56,10 @@ func (t *throttle) remaining() time.Duration {
 // do something else, and one who waits in vain takes a place in the queue.
 func (t *throttle) wait(ctx context.Context, s *Settings) error {
 	for {
-		if err := t.waitCooldown(ctx, s); err != nil {
-			return err
+		if left := t.remaining(); left > 0 {
+			if err := waitCooldown(ctx, s, left); err != nil {
+				return err
+			}
 		}
 		if s.Limiter != nil {
 			if err := s.Limiter.Wait(ctx); err != nil {
@@ -71,14 +73,9 @@ func (t *throttle) wait(ctx context.Context, s *Settings) error {
 	}
 }
 
-var errCooldown = NewError("the service asked all calls to wait beyond this call's deadline",
-	ErrLocalLimit, context.DeadlineExceeded)
+var errCooldown = NewError("the service asked all calls to wait beyond this call's deadline", ErrLocalLimit, context.DeadlineExceeded)
 
-func (t *throttle) waitCooldown(ctx context.Context, s *Settings) error {
-	left := t.remaining()
-	if left == 0 {
-		return nil
-	}
+func waitCooldown(ctx context.Context, s *Settings, left time.Duration) error {
 	// Those who waited together must not all set off together: they spread over an eighth
 	// of the wait, or what the deadline leaves of it.
 	spread := left/8 + time.Millisecond
@@ -113,7 +110,7 @@ func limiterRefusal(ctx context.Context, l Limiter, err error) error {
 	if r, ok := l.(*rate.Limiter); ok && r.Burst() > 0 && !errors.Is(err, context.DeadlineExceeded) {
 		causes = append(causes, context.DeadlineExceeded)
 	}
-	return NewError(policy[limiterRefused].msg, causes...)
+	return NewError(limiterRefused.msg, causes...)
 }
 
 // adapt tells an adaptive limiter what became of a request. A failure of the service
@@ -156,21 +153,16 @@ const (
 	retryAfterCeiling = 365 * 24 * time.Hour
 )
 
-// retryAfter is the wait that a response asked for; 0: none. On a success it
-// does not concern this call.
+// retryAfter is the wait that a response asked for, in whole seconds or one of the
+// three HTTP date forms. Zero is "none": an absent, unreadable or past value, or that of
+// a success, which does not concern this call. go-retryablehttp reads the header as
+// well, but its 64-bit multiplication overflows into the past, it obeys a wait of years,
+// and it knows one date form.
 func (a *attempt) retryAfter() time.Duration {
-	if a.StatusCode < 300 {
+	value := strings.TrimSpace(a.Header.Get("Retry-After"))
+	if a.StatusCode < 300 || value == "" {
 		return 0
 	}
-	return parseRetryAfter(a.Header)
-}
-
-// parseRetryAfter reads whole seconds or one of the three HTTP date forms. Zero
-// is "none": an absent, unreadable or past value. go-retryablehttp reads the
-// header as well, but its 64-bit multiplication overflows into the past, it
-// obeys a wait of years, and it knows one date form.
-func parseRetryAfter(h http.Header) time.Duration {
-	value := strings.TrimSpace(h.Get("Retry-After"))
 	seconds, err := strconv.ParseUint(value, 10, 64)
 	if err == nil || errors.Is(err, strconv.ErrRange) { // and then it is the largest there is
 		return time.Duration(min(seconds, uint64(retryAfterCeiling/time.Second))) * time.Second
@@ -185,7 +177,10 @@ func parseRetryAfter(h http.Header) time.Duration {
 // backoff is full jitter: anything from zero to a bound that doubles with each
 // of the n retries before. The lower end is zero on purpose. Jitter around a
 // fixed wait keeps the callers of an outage in waves, and this does not.
-func (s *Settings) backoff(ctx context.Context, n int, limited bool) time.Duration {
+//
+// A wait that the service asked for lengthens it to somewhat beyond that, so that calls
+// which were refused together do not come back together.
+func (s *Settings) backoff(ctx context.Context, n int, limited bool, retryAfter time.Duration) (wait time.Duration) {
 	base, limit := s.WaitBase, s.WaitMax
 	if limited && base > 0 {
 		base = max(base, min(throttleBase, limit))
@@ -194,19 +189,13 @@ func (s *Settings) backoff(ctx context.Context, n int, limited bool) time.Durati
 	if grown := math.Ldexp(float64(base), n); grown < float64(limit) { // a shift would overflow
 		bound = time.Duration(grown)
 	}
-	if bound == 0 {
-		return 0
+	if bound > 0 {
+		wait = s.jitter(ctx, bound)
 	}
-	return s.jitter(ctx, bound)
-}
-
-// honorRetryAfter lengthens a wait to what the service asked for, and somewhat
-// beyond, so that calls which were refused together do not come back together.
-func (s *Settings) honorRetryAfter(ctx context.Context, wait, retryAfter time.Duration) time.Duration {
-	if retryAfter == 0 {
-		return wait
+	if retryAfter > 0 {
+		wait = max(wait, retryAfter+s.jitter(ctx, min(time.Second, retryAfter/10)+1))
 	}
-	return max(wait, retryAfter+s.jitter(ctx, min(time.Second, retryAfter/10)+1))
+	return wait
 }
 
 // jitter is the random part of every wait: at least 0, and less than below, which

@@ -246,7 +246,8 @@ func TestCancelDuringCooldown(t *testing.T) {
 }
 
 func retryAfter(value string) time.Duration {
-	return parseRetryAfter(http.Header{"Retry-After": {value}})
+	a := attempt{Result: Result{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {value}}}}
+	return a.retryAfter()
 }
 
 func TestRetryAfter(t *testing.T) {
@@ -273,7 +274,7 @@ func TestRetryAfter(t *testing.T) {
 			}
 		}
 	})
-	if got := parseRetryAfter(nil); got != 0 {
+	if got := (&attempt{Result: Result{StatusCode: http.StatusTooManyRequests}}).retryAfter(); got != 0 {
 		t.Errorf("without headers: %v", got)
 	}
 }
@@ -323,28 +324,36 @@ func TestBackoff(t *testing.T) {
 		{&Settings{WaitBase: 2 * time.Second, WaitMax: 9 * time.Second}, 0, true, 2 * time.Second},
 		{&Settings{WaitBase: 1 << 62, WaitMax: 1<<63 - 1}, 3, false, 1<<63 - 1},
 	} {
-		least, greatest := spread(func() time.Duration { return test.s.backoff(t.Context(), test.n, test.limited) })
+		least, greatest := spread(func() time.Duration { return test.s.backoff(t.Context(), test.n, test.limited, 0) })
 		// Of 2,000 draws the tenths at both ends are all but certain to be met.
 		if least < 0 || greatest > test.bound || least > test.bound/10 || greatest < test.bound/10*9 {
 			t.Errorf("retry %d, limited %t: %v to %v, want 0 to %v", test.n, test.limited, least, greatest, test.bound)
 		}
 	}
 	for _, s := range []*Settings{{}, {WaitMax: time.Second}} {
-		if _, greatest := spread(func() time.Duration { return s.backoff(t.Context(), 3, true) }); greatest != 0 {
+		if _, greatest := spread(func() time.Duration { return s.backoff(t.Context(), 3, true, 0) }); greatest != 0 {
 			t.Errorf("without a base: %v", greatest)
 		}
 	}
 }
 
-func TestHonorRetryAfter(t *testing.T) {
-	for _, test := range []struct{ wait, retryAfter, least, greatest time.Duration }{
-		{300, 0, 300, 300},
+// TestBackoffHonorsRetryAfter proves that a wait is never shorter than what the service
+// asked for, and not much longer.
+func TestBackoffHonorsRetryAfter(t *testing.T) {
+	for _, test := range []struct{ backoff, retryAfter, least, greatest time.Duration }{
+		{300, 0, 0, 299},
 		{0, 5 * time.Second, 5 * time.Second, 5500 * time.Millisecond},
 		{0, time.Minute, time.Minute, 61 * time.Second},
-		{10 * time.Second, 5 * time.Second, 10 * time.Second, 10 * time.Second},
+		{10 * time.Second, 5 * time.Second, 5 * time.Second, 10*time.Second - 1},
 	} {
-		least, greatest := spread(func() time.Duration { return new(Settings).honorRetryAfter(t.Context(), test.wait, test.retryAfter) })
-		if least < test.least || greatest > test.greatest {
+		draw := func(random func(below time.Duration) time.Duration) time.Duration {
+			s := &Settings{WaitBase: test.backoff, WaitMax: test.backoff}
+			s.random = func(_ context.Context, below time.Duration) time.Duration { return random(below) }
+			return s.backoff(t.Context(), 0, false, test.retryAfter)
+		}
+		least := draw(func(time.Duration) time.Duration { return 0 })
+		greatest := draw(func(below time.Duration) time.Duration { return below - 1 })
+		if least != test.least || greatest != test.greatest {
 			t.Errorf("%+v: %v to %v", test, least, greatest)
 		}
 	}

@@ -58,23 +58,19 @@ func IsVisible(s string) bool {
 // the source makes it, so that all clients and calls of that option share it.
 type credential struct {
 	source TokenSource
-	fixed  bool // there is no point in asking again after a 401
-	prompt bool // it is one of this package, and returns by the end of its context
 
-	asking               chan struct{} // holds a value while the source is being asked
+	asking               chan struct{} // holds a value while a source of the caller's is being asked
 	refused, replacement string        // the last token that was refused, and what came in its place; belong to who asks
 }
 
 // newCredential refuses what can be known to be unusable before a call.
 func newCredential(source TokenSource) (*credential, error) {
-	c := &credential{source: source, asking: make(chan struct{}, 1)}
-	missing := source == nil
+	c, missing := &credential{source: source, asking: make(chan struct{}, 1)}, source == nil
 	switch s := source.(type) {
 	case staticToken:
-		c.fixed, c.prompt = true, true
 		return c, checkToken(s())
 	case *cachedToken:
-		c.prompt, missing = true, s.fetch == nil
+		missing = s.fetch == nil
 	case tokenFunc:
 		missing = s == nil
 	}
@@ -110,7 +106,8 @@ func (c *credential) token(ctx context.Context, refused string) (string, error) 
 // asked more slowly, and its token endpoint is spared. Calls do not share a
 // reply, as a source may go by the context of each.
 func (c *credential) ask(ctx context.Context, refused string) (string, error) {
-	if c.prompt {
+	switch c.source.(type) {
+	case staticToken, *cachedToken: // of this package, and return by the end of ctx
 		return c.question(ctx, refused)
 	}
 	select {
@@ -202,14 +199,9 @@ type cachedToken struct {
 	inflight *fetching
 }
 
-type fetchedToken struct {
-	text    string
-	expires time.Time
-}
-
 // A fetching is one fetch, for all that wait for it. It ends when nobody does.
 type fetching struct {
-	*Future[fetchedToken]
+	*Future[string]
 	cancel   context.CancelFunc
 	waiting  int // a renewal has one that never leaves
 	canceled bool
@@ -222,34 +214,33 @@ const renewalTimeout = time.Minute
 // before a token expires, a call begins to fetch the next one and does not wait for
 // it: a slow token endpoint costs nobody anything while there is a valid token.
 func (c *cachedToken) Token(ctx context.Context) (string, error) {
-	for {
-		c.mu.Lock()
-		now := time.Now()
-		valid := c.token != nil && (c.expires.IsZero() || now.Before(c.expires))
-		if c.inflight == nil && (!valid || !c.expires.IsZero() && !now.Before(c.renew)) {
-			c.begin(ctx, valid)
-		}
-		if valid {
-			defer c.mu.Unlock()
-			return c.token(), nil
-		}
-		f := c.inflight
-		f.waiting++
-		c.mu.Unlock()
-		token, err := f.Wait(ctx)
-		c.mu.Lock()
-		if f.waiting--; f.waiting == 0 && ctx.Err() != nil {
-			f.canceled = true
-			f.cancel()
-		}
-		// A fetch that was ended for want of callers says nothing to one who joined it after
-		// that, and fetches for itself.
-		done := err == nil || ctx.Err() != nil || !f.canceled
-		c.mu.Unlock()
-		if done {
-			return token.text, err
-		}
+	c.mu.Lock()
+	now := time.Now()
+	valid := c.token != nil && (c.expires.IsZero() || now.Before(c.expires))
+	if c.inflight == nil && (!valid || !c.expires.IsZero() && !now.Before(c.renew)) {
+		c.begin(ctx, valid)
 	}
+	if valid {
+		defer c.mu.Unlock()
+		return c.token(), nil
+	}
+	f := c.inflight
+	f.waiting++
+	c.mu.Unlock()
+	token, err := f.Wait(ctx)
+	c.mu.Lock()
+	if f.waiting--; f.waiting == 0 && ctx.Err() != nil {
+		f.canceled = true
+		f.cancel()
+	}
+	abandoned := err != nil && f.canceled && ctx.Err() == nil
+	c.mu.Unlock()
+	// A fetch that was ended for want of callers says nothing to one who joined it after
+	// that, and fetches for itself.
+	if abandoned {
+		return c.Token(ctx)
+	}
+	return token, err
 }
 
 // begin fetches on a goroutine, so that who waits can leave. The fetch has the
@@ -262,19 +253,20 @@ func (c *cachedToken) begin(ctx context.Context, renewal bool) {
 		f.waiting = 1
 	}
 	c.inflight = f
-	f.Future = NewFuture(func() (token fetchedToken, err error) {
-		token.text, token.expires, err = c.fetch(ctx)
+	var expires time.Time
+	f.Future = NewFuture(func() (token string, err error) {
+		token, expires, err = c.fetch(ctx)
 		return token, err
-	}, func(token fetchedToken, err error) {
+	}, func(token string, err error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		now := time.Now()
-		switch left := token.expires.Sub(now); {
-		case err == nil && checkToken(token.text) == nil:
+		switch left := expires.Sub(now); {
+		case err == nil && checkToken(token) == nil:
 			// In the last tenth to fifth of its life: early enough for a slow endpoint, and late
 			// enough for a token that lives a minute. Jitter keeps the instances of a service
 			// apart, which began together.
-			c.token, c.expires, c.renew = hide(token.text), token.expires, now.Add(left-left/10-rand.N(max(left/10, 1)))
+			c.token, c.expires, c.renew = hide(token), expires, now.Add(left-left/10-rand.N(max(left/10, 1)))
 		case renewal:
 			c.renew = now.Add(c.expires.Sub(now) / 4) // and then again, in ever shorter steps
 		}

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -79,6 +80,25 @@ func TestConnTrace(t *testing.T) {
 		}
 		if got := w.evidence(); got != test.want {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
+		}
+	}
+}
+
+// TestWriteIsRepeatedOnProof proves that a write is repeated after what may be anything,
+// such as a response that is not HTTP, if no byte of it had left, and only then.
+func TestWriteIsRepeatedOnProof(t *testing.T) {
+	for written, requests := range []int{2, 1} {
+		s := serve(func(r *http.Request) (*http.Response, error) {
+			connection := &counter{}
+			trace := httptrace.ContextClientTrace(r.Context())
+			trace.GotConn(httptrace.GotConnInfo{Conn: connection})
+			connection.n += int64(written)
+			trace.GotFirstResponseByte()
+			return nil, errors.New("malformed")
+		}, status(200))
+		r := newClient(t, s, WithRetryWait(0, 0)).Do(t.Context(), write(), nil)
+		if s.requests() != requests || (r.Failure == nil) != (requests == 2) {
+			t.Errorf("%d bytes had left: %d requests, %v", written, s.requests(), r.err())
 		}
 	}
 }

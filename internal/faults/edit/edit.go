@@ -98,30 +98,13 @@ func Result(text string) Edit {
 	}}
 }
 
-// Element changes a field of a struct literal of a type, with names.
+// Element changes a field of a struct literal of a type, with or without names.
 func Element(typeName, field, text string) Edit {
 	return Edit{what: "element " + typeName + "." + field, text: text, find: func(p *Package, in ast.Node) (found []ast.Node) {
 		ast.Inspect(in, func(n ast.Node) bool {
 			if literal, ok := n.(*ast.CompositeLit); ok && literal.Type != nil && isMention(literal.Type, typeName) {
 				if at := p.fieldOf(literal, typeName, field); at != nil {
 					found = append(found, at)
-				}
-			}
-			return true
-		})
-		return found
-	}}
-}
-
-// Entry changes a field of one row of a table. The rows are structs of the type.
-func Entry(row, typeName, field, text string) Edit {
-	return Edit{what: "entry " + row + "." + field, text: text, find: func(p *Package, in ast.Node) (found []ast.Node) {
-		ast.Inspect(in, func(n ast.Node) bool {
-			if pair, ok := n.(*ast.KeyValueExpr); ok && isMention(pair.Key, row) {
-				if literal, ok := pair.Value.(*ast.CompositeLit); ok {
-					if at := p.fieldOf(literal, typeName, field); at != nil {
-						found = append(found, at)
-					}
 				}
 			}
 			return true
