@@ -5,11 +5,11 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/carddata/carddata-go/examples/internal/target"
 	"github.com/carddata/carddata-go/examples/outbox/input"
 	"github.com/carddata/carddata-go/examples/outbox/refundoutbox"
-	"github.com/carddata/carddata-go/examples/outbox/table"
 	"github.com/carddata/carddata-go/refunds"
 )
 
@@ -26,33 +26,25 @@ Only what follows a quote that is not closed cannot be read. A record that was t
 before, with the same content, is not taken again: run the same file as often as you
 like.
 
-Exit code: 0 all lines are taken, or were before; 1 failed; 2 usage, configuration or
-a CSV header that cannot be used; 3 done, but for refused lines; 130 interrupted: run
-it again.
+Exit code 3: done, but for refused lines.
 `
 
-// rowsPerTransaction is how many rows are committed together.
-const rowsPerTransaction = 500
-
-// An intake counts what became of the lines.
+// An intake takes the lines of a file, and counts what became of them.
 type intake struct {
-	p       *process
+	*process
 	db      *refundoutbox.Database
 	account string
 	change  bool
 
-	lines                          []int // of the records
-	records                        []*refunds.Refund
 	taken, updates, there, refused int
 }
 
 func (p *process) enqueue(ctx context.Context, args []string) error {
-	i := &intake{p: p}
-	flags, file := newFlags("enqueue")
-	in := flags.String("in", "", "the input `FILE`")
-	flags.StringVar(&i.account, "account", "", "the account's `ID`, in place of CARDDATA_ACCOUNT_ID")
-	flags.BoolVar(&i.change, "allow-changes", false, "take a record whose refund_id is there already with another amount or currency;\notherwise it is refused")
-	if err := p.parse(flags, enqueueUsage, args); err != nil {
+	i := &intake{process: p}
+	in := p.flags.String("in", "", "the input `FILE`")
+	p.flags.StringVar(&i.account, "account", "", "the account's `ID`, in place of CARDDATA_ACCOUNT_ID")
+	p.flags.BoolVar(&i.change, "allow-changes", false, "take a record whose refund_id is there already with another amount or currency;\notherwise it is refused")
+	if err := p.parse(enqueueUsage, args); err != nil {
 		return err
 	}
 	account, _ := p.env("CARDDATA_ACCOUNT_ID")
@@ -66,84 +58,73 @@ func (p *process) enqueue(ctx context.Context, args []string) error {
 	if err := refundoutbox.Acceptable(i.account, &refunds.Refund{RefundID: "any"}); err != nil {
 		return target.Usage("outbox: the account cannot be used: %v", err)
 	}
-	opened, err := os.Open(*in)
+	text, err := os.ReadFile(*in)
 	if err != nil {
 		return target.Usage("outbox: %v", err)
 	}
-	defer opened.Close()
-	rows, err := input.Read(opened, *in, input.Refunds)
+	lines, err := input.Refunds(text, *in)
 	if err != nil {
 		return err
 	}
-	if i.db, err = p.openChecked(ctx, *file, true); err != nil {
+	if i.db, err = p.open(ctx, true, false); err != nil {
 		return err
 	}
 	defer i.db.Close()
-	for row, err := range rows {
-		if err != nil {
+	var good []input.Line
+	for _, line := range lines {
+		if line.Err == nil {
+			line.Err = refundoutbox.Acceptable(i.account, line.Record)
+		}
+		if line.Err != nil {
+			i.refuse(line, line.Err.Error())
+			continue
+		}
+		good = append(good, line)
+	}
+	for batch := range slices.Chunk(good, 500) {
+		if err := i.take(ctx, batch); err != nil {
 			return err
 		}
-		if record, err := i.read(row); err != nil {
-			i.refuse(row.Line, err.Error())
-		} else {
-			i.lines, i.records = append(i.lines, row.Line), append(i.records, record)
-		}
-		if len(i.records) == rowsPerTransaction {
-			if err := i.commit(ctx); err != nil {
-				return err
-			}
-		}
 	}
-	if err := i.commit(ctx); err != nil {
-		return err
-	}
-	fmt.Fprintf(p.stdout, "enqueued %s, of them %s updates; %s were there before; %s lines refused\n",
-		table.Number(i.taken), table.Number(i.updates), table.Number(i.there), table.Number(i.refused))
+	fmt.Fprintf(p.stdout, "enqueued %d, of them %d updates; %d were there before; %d lines refused\n", i.taken, i.updates, i.there, i.refused)
 	if i.refused > 0 {
-		return errAttention
+		return exitAttention
 	}
 	return nil
 }
 
-func (i *intake) read(row input.Row) (record *refunds.Refund, err error) {
-	if err = row.Err; err == nil {
-		record, err = input.ParseRefund(row.JSON)
+// take enqueues lines in one transaction.
+func (i *intake) take(ctx context.Context, lines []input.Line) error {
+	var records []*refunds.Refund
+	for _, line := range lines {
+		records = append(records, line.Record)
 	}
-	if err == nil {
-		err = refundoutbox.Acceptable(i.account, record)
-	}
-	return record, err
-}
-
-// commit enqueues the records that were read, in one transaction.
-func (i *intake) commit(ctx context.Context) error {
 	var placements []refundoutbox.Placement
 	err := i.db.Transact(ctx, func(tx refundoutbox.Tx) (err error) {
-		placements, err = refundoutbox.Enqueue(ctx, tx, i.account, i.records, i.change)
+		placements, err = refundoutbox.Enqueue(ctx, tx, i.account, records, i.change)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	for n, p := range placements {
-		switch {
+		switch line := lines[n]; {
 		case p.Row != 0 && p.Earlier != 0:
 			i.updates++
 			i.taken++
-			fmt.Fprintf(i.p.stderr, "line %d: another record has the refund_id, with other content: this one is sent after it\n", i.lines[n])
+			fmt.Fprintf(i.stderr, "line %d: another record has the refund_id, with other content: this one is sent after it\n", line.Number)
 		case p.Row != 0:
 			i.taken++
 		case p.Changed:
-			i.refuse(i.lines[n], "another record has the refund_id, with another amount or currency (-allow-changes)")
+			i.refuse(line, "another record has the refund_id, with another amount or currency (-allow-changes)")
 		default:
 			i.there++
 		}
 	}
-	i.lines, i.records = nil, nil
 	return nil
 }
 
-func (i *intake) refuse(line int, reason string) {
+func (i *intake) refuse(line input.Line, reason string) {
 	i.refused++
-	fmt.Fprintln(i.p.stderr, target.Line(fmt.Sprintf("line %d: refused: %s", line, reason)))
+	fmt.Fprintln(i.stderr, target.Line(fmt.Sprintf("line %d: refused: %s", line.Number, reason)))
 }

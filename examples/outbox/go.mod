@@ -6,7 +6,7 @@ replace github.com/carddata/carddata-go => ../..
 
 require (
 	github.com/carddata/carddata-go v0.0.0
-	github.com/dustin/go-humanize v1.0.1
+	github.com/georgysavva/scany/v2 v2.1.4
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875
 	github.com/jackc/pgx/v5 v5.10.0
 	github.com/pressly/goose/v3 v3.28.0
@@ -20,6 +20,7 @@ require (
 )
 
 require (
+	github.com/dustin/go-humanize v1.0.1 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
 	github.com/hashicorp/go-retryablehttp v0.7.8 // indirect

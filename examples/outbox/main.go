@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -10,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/carddata/carddata-go/examples/internal/target"
 	"github.com/carddata/carddata-go/examples/outbox/demo"
@@ -39,19 +41,24 @@ be looked at; 130 interrupted. "go run" turns all but 0 into 1: build the progra
 first.
 `
 
-// errAttention ends a command that did all, when somebody has to look at something.
-var errAttention = errors.New("something is to be looked at")
+// An exit ends a command that has said what is to be said.
+type exit int
 
-const exitAttention = 3
+func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// exitAttention ends a command that did all, when somebody has to look at something.
+const exitAttention exit = 3
 
 func main() {
 	os.Exit(run(target.Signals(), os.Args[1:], os.Stdout, os.Stderr, os.LookupEnv))
 }
 
-// A process is what all commands talk to.
+// A process is a command that runs.
 type process struct {
 	stdout, stderr io.Writer
 	env            func(string) (string, bool)
+	flags          *flag.FlagSet
+	file           string // of -db
 }
 
 var commands = map[string]func(p *process, ctx context.Context, args []string) error{
@@ -76,81 +83,62 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 	if !known {
 		return target.Fail(ctx, stderr, target.Usage("outbox: no such command (-h helps)"))
 	}
-	err := command(&process{stdout, stderr, env}, ctx, args[1:])
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
-		return 0
-	case errors.Is(err, errAttention):
-		return exitAttention
-	case errors.Is(err, refundoutbox.ErrTables):
+	p := &process{stdout: stdout, stderr: stderr, env: env, flags: flag.NewFlagSet("outbox "+args[0], flag.ContinueOnError)}
+	p.flags.StringVar(&p.file, "db", "", "the SQLite `FILE` (default outbox.db)")
+	err := command(p, ctx, args[1:])
+	if code, ended := errors.AsType[exit](err); ended || err == nil {
+		return int(code)
+	}
+	if errors.Is(err, refundoutbox.ErrTables) {
 		err = target.Usage("%v", err)
 	}
 	return target.Fail(ctx, stderr, err)
 }
 
-// parse parses the flags of a command, which has no other arguments, and prints its
-// help if it is asked for.
-func (p *process) parse(flags *flag.FlagSet, usage string, args []string) error {
-	err := p.parseWithArguments(flags, usage, args)
-	if err == nil && flags.NArg() > 0 {
-		return target.Usage("%s takes no arguments besides flags (-h helps)", flags.Name())
+// parse parses the flags of a command, and prints its help if it is asked for.
+func (p *process) parse(usage string, args []string) error {
+	var flags strings.Builder
+	p.flags.SetOutput(&flags)
+	p.flags.PrintDefaults()
+	help := fmt.Sprintf("usage: %s %s%s", p.flags.Name(), usage, &flags)
+	if code, ok := target.Parse(p.flags, help, args, p.stdout, p.stderr); !ok {
+		return exit(code)
 	}
-	return err
-}
-
-func (p *process) parseWithArguments(flags *flag.FlagSet, usage string, args []string) error {
-	flags.SetOutput(io.Discard)
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintf(p.stdout, "usage: %s %s\n", flags.Name(), usage)
-		flags.SetOutput(p.stdout)
-		flags.PrintDefaults()
-		return err
-	case err != nil:
-		return target.Usage("%s: %v (-h helps)", flags.Name(), err)
+	if p.flags.NArg() > 0 && p.flags.Name() != "outbox resolve" { // which takes rows
+		return target.Usage("%s takes no arguments besides flags (-h helps)", p.flags.Name())
 	}
 	return nil
 }
 
-// newFlags begins the flags of a command with that of the database.
-func newFlags(command string) (flags *flag.FlagSet, file *string) {
-	flags = flag.NewFlagSet("outbox "+command, flag.ContinueOnError)
-	return flags, flags.String("db", "", "the SQLite `FILE` (default outbox.db)")
-}
-
-// open opens the database that -db or the environment names. A SQLite file that is
-// missing is created if create says so, with its tables.
-func (p *process) open(ctx context.Context, file string, create bool) (*refundoutbox.Database, error) {
+// open opens the database that -db or the environment names, and checks its tables or
+// migrates them. A SQLite file that is missing is created if create says so.
+func (p *process) open(ctx context.Context, create, migrate bool) (db *refundoutbox.Database, err error) {
 	url, set := p.env("DATABASE_URL")
 	switch {
 	case set && url == "":
 		return nil, target.Usage("outbox: DATABASE_URL is empty (for SQLite unset it)")
-	case set && file != "":
+	case set && p.file != "":
 		return nil, target.Usage("outbox: both -db and DATABASE_URL name a database")
 	case set:
-		return refundoutbox.OpenPostgres(ctx, url)
-	case file == "":
-		file = "outbox.db"
+		db, err = refundoutbox.OpenPostgres(ctx, url)
+	default:
+		file := cmp.Or(p.file, "outbox.db")
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			if !create {
+				return nil, target.Usage("outbox: there is no database %s (enqueue or migrate creates it)", target.Path(file))
+			}
+			migrate = true
+		}
+		db, err = refundoutbox.OpenSQLite(ctx, file)
 	}
-	_, err := os.Stat(file)
-	missing := errors.Is(err, fs.ErrNotExist)
-	if missing && !create {
-		return nil, target.Usage("outbox: there is no database %s (enqueue or migrate creates it)", target.Path(file))
-	}
-	db, err := refundoutbox.OpenSQLite(ctx, file)
-	if err == nil && missing {
-		err = db.Migrate(ctx)
-	}
-	return db, err
-}
-
-// openChecked is open for all that needs the tables.
-func (p *process) openChecked(ctx context.Context, file string, create bool) (*refundoutbox.Database, error) {
-	db, err := p.open(ctx, file, create)
 	if err != nil {
 		return nil, err
 	}
-	if err := db.Check(ctx); err != nil {
+	prepare := db.Check
+	if migrate {
+		prepare = db.Migrate
+	}
+	if err := prepare(ctx); err != nil {
 		db.Close()
 		return nil, err
 	}
@@ -165,23 +153,19 @@ workers of the new version. Programs that run it at the same time take turns.
 `
 
 func (p *process) migrate(ctx context.Context, args []string) error {
-	flags, file := newFlags("migrate")
-	if err := p.parse(flags, migrateUsage, args); err != nil {
+	if err := p.parse(migrateUsage, args); err != nil {
 		return err
 	}
-	db, err := p.open(ctx, *file, true)
-	if err != nil {
-		return err
+	db, err := p.open(ctx, true, true)
+	if err == nil {
+		db.Close()
 	}
-	defer db.Close()
-	return db.Migrate(ctx)
+	return err
 }
 
 func (p *process) demo(ctx context.Context, args []string) error {
-	flags := flag.NewFlagSet("outbox demo", flag.ContinueOnError)
-	dir := flags.String("dir", "", "where the database and the reports go, and stay: a `DIR`; otherwise they are in\na temporary directory, which is removed at the end")
-	if err := p.parse(flags, demo.Usage, args); err != nil {
+	if err := p.parse(demo.Usage, args); err != nil {
 		return err
 	}
-	return demo.Run(ctx, p.stdout, p.stderr, *dir)
+	return demo.Run(ctx, p.stdout, p.stderr, p.file)
 }

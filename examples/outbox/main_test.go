@@ -80,10 +80,10 @@ func (s *system) run(name string, args ...string) program.Result {
 }
 
 // must runs the program, and fails the test if its exit code is another.
-func (s *system) must(code int, name string, args ...string) program.Result {
+func (s *system) must(code exit, name string, args ...string) program.Result {
 	s.t.Helper()
 	got := s.run(name, args...)
-	if got.Code != code {
+	if got.Code != int(code) {
 		s.t.Fatalf("outbox %s: exit code %d, want %d\n%s%s", name, got.Code, code, got.Stdout, got.Stderr)
 	}
 	return got

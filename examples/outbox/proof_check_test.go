@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/carddata/carddata-go/examples/outbox/refundoutbox"
 	"github.com/carddata/carddata-go/refunds"
 )
 
@@ -17,26 +16,21 @@ func (p *proof) counts() map[string]int {
 	p.t.Helper()
 	counts := make(map[string]int)
 	for _, r := range p.rows() {
-		counts[r.state]++
+		counts[r.State]++
 	}
 	return counts
 }
 
 type refundRow struct {
-	id                               int64
-	refundID, content, state, reason string
-	resubmits                        int // decisions
+	ID                               int64
+	RefundID, Content, State, Reason string
+	Resubmits                        int // decisions
 }
 
 func (p *proof) rows() (rows []refundRow) {
 	p.t.Helper()
-	err := p.db.Query(p.t.Context(), func(scan refundoutbox.Scanner) error {
-		var r refundRow
-		err := scan(&r.id, &r.refundID, &r.content, &r.state, &r.reason, &r.resubmits)
-		rows = append(rows, r)
-		return err
-	}, `SELECT id, refund_id, content, state, reason, (SELECT COUNT(*) FROM outbox_decision WHERE refund = r.id AND what = 'resubmit')
-		FROM outbox_refund AS r ORDER BY id`)
+	err := p.db.Select(p.t.Context(), &rows, `SELECT id, refund_id, content, state, reason,
+		(SELECT COUNT(*) FROM outbox_decision WHERE refund = r.id AND what = 'resubmit') AS resubmits FROM outbox_refund AS r ORDER BY id`)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -61,29 +55,29 @@ func (p *proof) check() map[string]int {
 	stored := make(map[string]bool)
 	latest := make(map[string]int) // in the record, by refund_id
 	for _, r := range p.rows() {
-		counts[r.state]++
-		if r.state == unknown {
-			counts[r.reason]++
+		counts[r.State]++
+		if r.State == unknown {
+			counts[r.Reason]++
 		}
-		stored[r.content] = true
-		at := recorded[r.content]
+		stored[r.Content] = true
+		at := recorded[r.Content]
 		n := len(at)
-		delete(recorded, r.content)
+		delete(recorded, r.Content)
 		if n > 0 {
-			if before, ok := latest[r.refundID]; ok && at[0] < before {
-				p.t.Errorf("row %d overtook a record with the same refund_id", r.id)
+			if before, ok := latest[r.RefundID]; ok && at[0] < before {
+				p.t.Errorf("row %d overtook a record with the same refund_id", r.ID)
 			}
-			latest[r.refundID] = at[n-1]
+			latest[r.RefundID] = at[n-1]
 		}
 		switch {
-		case !p.committed[r.content]:
-			p.t.Errorf("row %d was rolled back", r.id)
-		case r.state == accepted && n == 0:
-			p.t.Errorf("row %d is lost: accepted here and not recorded there", r.id)
-		case (r.state == rejected || r.state == pending || r.state == sending) && n > r.resubmits:
-			p.t.Errorf("row %d is recorded %d times there, and %s here", r.id, n, r.state)
-		case n > 1+r.resubmits:
-			p.t.Errorf("row %d is recorded %d times, after %d decisions to resubmit", r.id, n, r.resubmits)
+		case !p.committed[r.Content]:
+			p.t.Errorf("row %d was rolled back", r.ID)
+		case r.State == accepted && n == 0:
+			p.t.Errorf("row %d is lost: accepted here and not recorded there", r.ID)
+		case (r.State == rejected || r.State == pending || r.State == sending) && n > r.Resubmits:
+			p.t.Errorf("row %d is recorded %d times there, and %s here", r.ID, n, r.State)
+		case n > 1+r.Resubmits:
+			p.t.Errorf("row %d is recorded %d times, after %d decisions to resubmit", r.ID, n, r.Resubmits)
 		}
 		counts["duplicates"] += max(0, n-1)
 	}
@@ -171,8 +165,8 @@ func (p *proof) updates() map[int64]bool {
 	found := make(map[int64]bool)
 	accepted := make(map[string]bool)
 	for _, r := range p.rows() {
-		found[r.id] = accepted[r.refundID]
-		accepted[r.refundID] = accepted[r.refundID] || r.state == "accepted"
+		found[r.ID] = accepted[r.RefundID]
+		accepted[r.RefundID] = accepted[r.RefundID] || r.State == "accepted"
 	}
 	return found
 }
@@ -183,8 +177,8 @@ func (p *proof) unsettled() (byReport, byPerson []refundRow) {
 	updates := p.updates()
 	for _, r := range p.rows() {
 		switch {
-		case r.state != unknown:
-		case updates[r.id]:
+		case r.State != unknown:
+		case updates[r.ID]:
 			byPerson = append(byPerson, r)
 		default:
 			byReport = append(byReport, r)
@@ -200,9 +194,9 @@ func (p *proof) look(rows []refundRow) {
 	p.age()
 	for _, r := range rows {
 		decision := "-not-recorded"
-		if len(recorded[r.content]) > 0 {
+		if len(recorded[r.Content]) > 0 {
 			decision = "-accepted"
 		}
-		p.run("resolve", decision, "-note", "looked up", strconv.FormatInt(r.id, 10))
+		p.run("resolve", decision, "-note", "looked up", strconv.FormatInt(r.ID, 10))
 	}
 }

@@ -2,16 +2,23 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/carddata/carddata-go/examples/internal/target"
+	"github.com/carddata/carddata-go/examples/outbox/input"
 	"github.com/carddata/carddata-go/examples/outbox/refundoutbox"
-	"github.com/carddata/carddata-go/examples/outbox/table"
 )
 
 const resolveUsage = `[flags] [ROW ...]
@@ -29,8 +36,7 @@ of the list that you looked at (-expect), and give one decision: -accepted,
 A refund is sent again no earlier than a minute after the last time: until then its
 request could still leave a worker that was frozen.
 
-Exit code: 0; 1 failed; 2 usage or configuration; 3 something is still to be looked
-at.
+Exit code 3: something is still to be looked at.
 `
 
 type resolveFlags struct {
@@ -45,18 +51,46 @@ type resolveFlags struct {
 }
 
 func (p *process) resolve(ctx context.Context, args []string) error {
-	var f resolveFlags
-	flags, file := newFlags("resolve")
+	f, err := p.resolveFlags(args)
+	if err != nil {
+		return err
+	}
+	db, err := p.open(ctx, false, false)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	differences := 0
+	switch {
+	case f.log:
+		return p.printDecisions(ctx, db, int(f.limit))
+	case f.exportTo != "":
+		return p.exportUnknown(ctx, db, f.exportTo)
+	case f.importFrom != "":
+		differences, err = p.importReport(ctx, db, f)
+	case f.seen:
+		var n int
+		n, err = refundoutbox.See(ctx, db, f.Rows, f.Decision)
+		fmt.Fprintf(p.stdout, "%d refunds: seen\n", n)
+	default:
+		err = p.decide(ctx, db, f)
+	}
+	if err != nil {
+		return err
+	}
+	s, err := refundoutbox.Summarize(ctx, db)
+	fmt.Fprintf(p.stdout, "%d unknown, %d absent\n", s.Unknown, s.Absent)
+	if err == nil && s.Unknown+s.Absent+s.LateResponses+differences > 0 {
+		return exitAttention
+	}
+	return err
+}
+
+// resolveFlags parses the flags, and checks which of them go together.
+func (p *process) resolveFlags(args []string) (*resolveFlags, error) {
+	f, flags := new(resolveFlags), p.flags
 	flags.StringVar(&f.exportTo, "export", "", "write the unknown and the absent refunds to a new `FILE`, .csv or .json")
 	flags.StringVar(&f.importFrom, "import", "", "compare the service's report, a `FILE` of account, refund_id, amount and currency:\n.csv, .tsv, .json or .jsonl")
-	moment := func(at *time.Time) func(string) error {
-		return func(text string) (err error) {
-			if *at, err = time.Parse(time.RFC3339, text); err != nil {
-				return errors.New("write a time as 2026-01-31T12:00:00Z")
-			}
-			return nil
-		}
-	}
 	flags.Func("complete-until", "the report has all that was recorded before this `TIME`, as in\n2026-01-31T12:00:00Z: what is not in it becomes absent", moment(&f.until))
 	flags.Func("complete-from", "the report has nothing that was recorded before this `TIME`", moment(&f.from))
 	decision := func(name string, what refundoutbox.Event, usage string) {
@@ -80,95 +114,84 @@ func (p *process) resolve(ctx context.Context, args []string) error {
 	flags.BoolVar(&f.seen, "seen", false, "note that somebody looked at the responses of the rows that came late")
 	flags.BoolVar(&f.log, "log", false, "list the decisions")
 	flags.UintVar(&f.limit, "limit", 100, "most lines of a list, `N`")
-	if err := p.parseWithArguments(flags, resolveUsage, args); err != nil {
-		return err
+	if err := p.parse(resolveUsage, args); err != nil {
+		return nil, err
 	}
-	if err := f.check(flags.Args()); err != nil {
-		return err
-	}
-	db, err := p.openChecked(ctx, *file, false)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	differences := 0
-	switch {
-	case f.log:
-		return p.printDecisions(ctx, db, int(f.limit))
-	case f.exportTo != "":
-		return p.exportUnknown(ctx, db, f.exportTo)
-	case f.importFrom != "":
-		differences, err = p.importReport(ctx, db, &f)
-	case f.seen:
-		var n int
-		n, err = refundoutbox.See(ctx, db, f.Rows, f.Decision)
-		fmt.Fprintf(p.stdout, "%s refunds: seen\n", table.Number(n))
-	default:
-		err = p.decide(ctx, db, &f)
-	}
-	if err != nil {
-		return err
-	}
-	s, err := refundoutbox.Summarize(ctx, db)
-	fmt.Fprintf(p.stdout, "%s unknown, %s absent\n", table.Number(s.Unknown), table.Number(s.Absent))
-	if err == nil && s.Unknown+s.Absent+s.LateResponses+differences > 0 {
-		return errAttention
-	}
-	return err
-}
-
-// check checks the flags, and which of them go together.
-func (f *resolveFlags) check(args []string) error {
-	for _, text := range args {
+	for _, text := range flags.Args() {
 		row, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return target.Usage("outbox: a row is a number, as listed, and flags stand before it (-h helps)")
+			return nil, target.Usage("outbox: a row is a number, as listed, and flags stand before it (-h helps)")
 		}
 		f.Rows = append(f.Rows, row)
 	}
 	importing, again := f.importFrom != "", f.What == refundoutbox.DecideResubmit
 	states := []refundoutbox.State{refundoutbox.Unknown, refundoutbox.Absent, refundoutbox.Rejected, refundoutbox.Pending}
+	wrong := ""
 	switch {
 	case !slices.Contains(states, f.State):
-		return target.Usage("outbox: -state is unknown, absent, rejected or pending")
+		wrong = "-state is unknown, absent, rejected or pending"
 	case f.decisions > 1:
-		return target.Usage("outbox: one decision at a time (-h helps)")
+		wrong = "one decision at a time"
 	case importing && f.What != "" && !again:
-		return target.Usage("outbox: with -import, the report decides (-h helps)")
+		wrong = "with -import, the report decides"
 	case importing && again && f.until.IsZero():
-		return target.Usage("outbox: with -import, -resubmit needs -complete-until (-h helps)")
+		wrong = "with -import, -resubmit needs -complete-until"
 	case !importing && !(f.until.IsZero() && f.from.IsZero()):
-		return target.Usage("outbox: -complete-until and -complete-from are about a report: -import (-h helps)")
+		wrong = "-complete-until and -complete-from are about a report: -import"
 	case f.Who == "" && (importing && f.expect != "" || f.What != "" || f.seen):
-		return target.Usage("outbox: who decides? (-by)")
+		wrong = "who decides? (-by)"
 	case f.seen && len(f.Rows) == 0:
-		return target.Usage("outbox: -seen is about rows, as -log lists them (-h helps)")
+		wrong = "-seen is about rows, as -log lists them"
 	case importing || f.seen || f.What == "":
-	case !refundoutbox.MayDecide(f.State, f.What):
-		return target.Usage("outbox: a refund that is %s cannot be %s (-h helps)", f.State, f.What)
+	case !refundoutbox.Possible(f.State, f.What):
+		wrong = fmt.Sprintf("a refund that is %s cannot be %s", f.State, f.What)
 	case len(f.Rows) == 0 && f.expect == "":
-		return target.Usage("outbox: which refunds? Give their rows, or the token of the list that you looked at: -expect (-h helps)")
+		wrong = "which refunds? Give their rows, or the token of the list that you looked at: -expect"
 	}
-	return nil
+	if wrong != "" {
+		return nil, target.Usage("outbox: %s (-h helps)", wrong)
+	}
+	return f, nil
+}
+
+func moment(at *time.Time) func(string) error {
+	return func(text string) (err error) {
+		if *at, err = time.Parse(time.RFC3339, text); err != nil {
+			return errors.New("write a time as 2026-01-31T12:00:00Z")
+		}
+		return nil
+	}
 }
 
 // decide lists the refunds that the flags choose, or records the decision.
 func (p *process) decide(ctx context.Context, db *refundoutbox.Database, f *resolveFlags) error {
 	chosen, err := refundoutbox.List(ctx, db, f.Filter)
 	switch token := refundoutbox.Token(chosen); {
-	case err != nil:
+	case err != nil || f.What == "" && len(chosen) == 0:
 		return err
-	case f.What != "" && f.expect != "" && len(chosen) > 0 && f.expect != token:
-		return errors.New("outbox: the list has changed since -expect, or was chosen by other flags: look at it again")
-	case f.What != "":
-		decided, err := refundoutbox.Decide(ctx, db, chosen, f.Decision)
-		fmt.Fprintf(p.stdout, "%s refunds: %s\n", table.Number(decided), f.What)
-		return err
-	case len(chosen) > 0:
-		err = printRefunds(p.stdout, string(f.State), chosen, int(f.limit))
+	case f.What == "":
+		err = p.printRefunds(string(f.State), chosen, int(f.limit))
 		fmt.Fprintf(p.stdout, "\nto decide about all of this list: -expect %s\n", token)
+	case f.expect != "" && len(chosen) > 0 && f.expect != token:
+		return errors.New("outbox: the list has changed since -expect, or was chosen by other flags: look at it again")
+	default:
+		var decided int
+		decided, err = refundoutbox.Decide(ctx, db, chosen, f.Decision)
+		fmt.Fprintf(p.stdout, "%d refunds: %s\n", decided, f.What)
 	}
 	return err
+}
+
+// printRefunds prints a table of refunds: nothing of a record but what identifies it.
+func (p *process) printRefunds(title string, refunds []refundoutbox.Listed, limit int) error {
+	rows := [][]any{{"row", "account", "refund_id", "amount", "attempt", "sent", "request_id", "reason"}}
+	for _, l := range refunds[:min(limit, len(refunds))] {
+		rows = append(rows, []any{l.Row, l.Account, l.RefundID, l.Money(), l.Attempt, l.SentAt, l.RequestID, l.Reason})
+	}
+	if more := len(refunds) - limit; more > 0 {
+		rows = append(rows, []any{fmt.Sprintf("and %d more (-limit)", more)})
+	}
+	return printTable(p.stdout, title, rows)
 }
 
 func (p *process) printDecisions(ctx context.Context, db *refundoutbox.Database, limit int) error {
@@ -178,7 +201,123 @@ func (p *process) printDecisions(ctx context.Context, db *refundoutbox.Database,
 	}
 	rows := [][]any{{"time", "who", "what", "row", "account", "refund_id", "attempt", "note"}}
 	for _, l := range decisions {
-		rows = append(rows, []any{l.At, l.Who, l.What, strconv.FormatInt(l.Row, 10), l.Account, l.RefundID, l.Attempt, strings.TrimSpace(l.Note)})
+		rows = append(rows, []any{l.DecidedAt, l.Who, l.What, l.Row, l.Account, l.RefundID, l.Attempt, strings.TrimSpace(l.Note)})
 	}
-	return table.Print(p.stdout, "", rows)
+	return printTable(p.stdout, "", rows)
+}
+
+// exportUnknown writes the unknown and absent refunds to a new file.
+func (p *process) exportUnknown(ctx context.Context, db *refundoutbox.Database, name string) error {
+	write, known := map[string]func(io.Writer, []refundoutbox.Listed) error{".csv": writeCSV, ".json": writeJSON}[filepath.Ext(name)]
+	if !known {
+		return target.Usage("outbox: the format of -export does not show in its name: .csv or .json")
+	}
+	unknown, err := refundoutbox.List(ctx, db, refundoutbox.Filter{State: refundoutbox.Unknown})
+	if err != nil {
+		return err
+	}
+	absent, err := refundoutbox.List(ctx, db, refundoutbox.Filter{State: refundoutbox.Absent})
+	if err != nil {
+		return err
+	}
+	all := append(append([]refundoutbox.Listed{}, unknown...), absent...) // [] in JSON, and not null
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return target.Usage("outbox: %v", err)
+	}
+	if err := errors.Join(write(file, all), file.Close()); err != nil {
+		return fmt.Errorf("outbox: export: %w", err)
+	}
+	fmt.Fprintf(p.stdout, "%d refunds exported\n", len(all))
+	return nil
+}
+
+func writeJSON(out io.Writer, all []refundoutbox.Listed) error {
+	e := json.NewEncoder(out)
+	e.SetIndent("", " ")
+	return e.Encode(all)
+}
+
+func writeCSV(out io.Writer, all []refundoutbox.Listed) error {
+	rows := [][]string{{"account", "refund_id", "amount", "currency", "sent_at", "request_id", "state", "evidence"}}
+	for _, l := range all {
+		amount := ""
+		if l.Amount != nil {
+			amount = strconv.FormatInt(*l.Amount, 10)
+		}
+		rows = append(rows, []string{l.Account, l.RefundID, amount, l.Currency, l.SentAt, l.RequestID, string(l.State), l.Reason})
+	}
+	return csv.NewWriter(out).WriteAll(rows)
+}
+
+// importReport compares the service's report with what is known here, and makes the
+// changes if they are those of the token. It returns how many differences there are.
+func (p *process) importReport(ctx context.Context, db *refundoutbox.Database, f *resolveFlags) (differences int, err error) {
+	text, err := os.ReadFile(f.importFrom)
+	if err != nil {
+		return 0, target.Usage("outbox: %v", err)
+	}
+	rows, err := input.Report(text, f.importFrom)
+	if err != nil {
+		return 0, err
+	}
+	sum := sha256.Sum256(text)
+	report := &refundoutbox.Report{ID: hex.EncodeToString(sum[:8]), Rows: rows, From: f.from, Until: f.until, Resubmit: f.What == refundoutbox.DecideResubmit}
+	plan, err := refundoutbox.Compare(ctx, db, report)
+	if err != nil {
+		return 0, err
+	}
+	if f.expect != "" && f.expect != plan.Token() {
+		return 0, errors.New("outbox: the refunds or the report have changed since the preview, or its flags were others: look at it again")
+	}
+	if err := p.preview(plan, report); err != nil {
+		return 0, err
+	}
+	switch {
+	case plan.Changes() == 0:
+		fmt.Fprintln(p.stdout, "\nnothing to change")
+	case f.expect == "":
+		fmt.Fprintf(p.stdout, "\nnothing is changed yet. To make these changes, run the same command with: -expect %s\n", plan.Token())
+	default:
+		if f.Note == "" {
+			f.Note = fmt.Sprintf("report %s, complete until %s", report.ID, f.until.Format(time.RFC3339))
+		}
+		var changed int
+		changed, err = plan.Apply(ctx, db, f.Decision)
+		fmt.Fprintf(p.stdout, "\n%d refunds changed\n", changed)
+	}
+	return len(plan.Differences), err
+}
+
+func (p *process) preview(plan *refundoutbox.Plan, report *refundoutbox.Report) error {
+	notCovered := "not sent in the time that the report covers"
+	if report.Until.IsZero() {
+		notCovered = "without -complete-until, nothing follows from what it does not have"
+	}
+	rows := [][]any{
+		{"rows in the report", len(report.Rows)},
+		{"accepted here already", plan.Agreed},
+		{"to become accepted", plan.Found, "the report has them"},
+		{"to become absent", plan.NotFound, "the report is complete and does not have them"},
+		{"to be sent again", plan.SendAgain, "absent, and this second complete report does not have them either"},
+		{"staying absent", plan.AbsentTwice, "the same; -resubmit sends them again"},
+		{"staying unknown", plan.NotCovered, notCovered},
+		{"differences", len(plan.Differences), "to ask the service's operator about"},
+	}
+	rows = slices.DeleteFunc(rows, func(row []any) bool { return row[1] == 0 })
+	if err := printTable(p.stdout, "", rows); err != nil {
+		return err
+	}
+	var differences [][]any
+	for _, d := range plan.Differences {
+		line, row := "not in the report", "no refund here"
+		if d.Line > 0 {
+			line = fmt.Sprintf("line %d", d.Line)
+		}
+		if d.Row > 0 {
+			row = fmt.Sprintf("row %d", d.Row)
+		}
+		differences = append(differences, []any{line, row, d.What})
+	}
+	return printTable(p.stdout, "differences", differences)
 }

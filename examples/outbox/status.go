@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
+	"text/tabwriter"
 	"time"
 
+	"github.com/carddata/carddata-go/examples/internal/target"
 	"github.com/carddata/carddata-go/examples/outbox/refundoutbox"
-	"github.com/carddata/carddata-go/examples/outbox/table"
 )
 
 const statusUsage = `[flags]
@@ -17,36 +19,34 @@ Tells how many refunds are in which state and why, what is to be looked at, whet
 a worker lives, and when one last sent something. "outbox resolve -state STATE" lists
 them one by one.
 
-Exit code: 0; 1 failed; 2 usage or configuration; 3 something is to be looked at:
-refunds are unknown or absent, or pending for longer than they should be or without
-a job, or a response came after a decision.
+Exit code 3: refunds are unknown or absent, or pending for longer than they should
+be or without a job, or a response came after a decision.
 `
 
 // toLookAt says what somebody has to look at.
 func toLookAt(s *refundoutbox.Summary, overdue time.Duration) (lines []string) {
-	add := func(n int, format string, args ...any) {
+	add := func(n int, text string) {
 		if n > 0 {
-			lines = append(lines, table.Number(n)+" "+fmt.Sprintf(format, args...))
+			lines = append(lines, fmt.Sprint(n, " ", text))
 		}
 	}
 	add(s.Unknown, "unknown: the service may have them, or not (outbox resolve)")
 	add(s.Absent, "absent: the service said that it does not have them (outbox resolve -state absent)")
-	if waited := time.Duration(s.OldestPending) * time.Second; waited > overdue {
-		add(s.Pending, "pending, the oldest for %v: is a worker running, and getting through?", waited)
+	if since(s.PendingSince) > overdue {
+		add(s.Pending, fmt.Sprintf("pending, the oldest for %v: is a worker running, and getting through?", since(s.PendingSince)))
 	}
-	add(s.Jobless, "pending without a job: a worker gives them jobs within a minute")
+	add(s.PendingWithoutJob, "pending without a job: a worker gives them jobs within a minute")
 	add(s.LateResponses, "late responses that came after a decision (outbox resolve -log, then -seen)")
 	return lines
 }
 
 func (p *process) status(ctx context.Context, args []string) error {
-	flags, file := newFlags("status")
-	overdue := flags.Duration("overdue", 30*time.Minute, "how long a refund may be pending")
-	asJSON := flags.Bool("json", false, "the counts as JSON, for monitoring")
-	if err := p.parse(flags, statusUsage, args); err != nil {
+	overdue := p.flags.Duration("overdue", 30*time.Minute, "how long a refund may be pending")
+	asJSON := p.flags.Bool("json", false, "the counts as JSON, for monitoring")
+	if err := p.parse(statusUsage, args); err != nil {
 		return err
 	}
-	db, err := p.openChecked(ctx, *file, false)
+	db, err := p.open(ctx, false, false)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (p *process) status(ctx context.Context, args []string) error {
 		err = p.tell(ctx, db, &s, attention)
 	}
 	if err == nil && len(attention) > 0 {
-		return errAttention
+		return exitAttention
 	}
 	return err
 }
@@ -71,9 +71,9 @@ func (p *process) status(ctx context.Context, args []string) error {
 func (p *process) tell(ctx context.Context, db *refundoutbox.Database, s *refundoutbox.Summary, attention []string) error {
 	waiting := ""
 	if s.Pending > 0 {
-		waiting = fmt.Sprintf("the oldest for %v; %s tried in vain", time.Duration(s.OldestPending)*time.Second, table.Number(s.Failing))
+		waiting = fmt.Sprintf("the oldest for %v; %d tried in vain", since(s.PendingSince), s.PendingFailed)
 	}
-	if err := table.Print(p.stdout, "", [][]any{
+	if err := printTable(p.stdout, "", [][]any{
 		{"enqueued", s.Enqueued}, {"accepted", s.Accepted}, {"rejected", s.Rejected}, {"unknown", s.Unknown},
 		{"absent", s.Absent}, {"pending", s.Pending, waiting}, {"sending", s.Sending}, {"decisions", s.Decisions, "outbox resolve -log"},
 	}); err != nil {
@@ -81,47 +81,64 @@ func (p *process) tell(ctx context.Context, db *refundoutbox.Database, s *refund
 	}
 	alive := "no worker lives"
 	if s.WorkerLives {
-		alive = "a worker lives, and said so " + ago(s.WorkerSeen)
+		alive = fmt.Sprintf("a worker lives, and said so %v ago", since(s.WorkerSeen))
 	}
 	if s.LastSent != "" {
-		alive += "; the last request was " + ago(s.LastSent)
+		alive += fmt.Sprintf("; the last request was %v ago", since(s.LastSent))
 	}
 	if s.PausedUntil != "" {
-		alive += fmt.Sprintf("; the queue is paused until %s, after %s", s.PausedUntil, table.Cell(s.PausedFor))
+		alive += fmt.Sprintf("; the queue is paused until %s, after %s", s.PausedUntil, cell(s.PausedFor))
 	}
 	fmt.Fprintln(p.stdout, alive)
 	for _, text := range attention {
 		fmt.Fprintln(p.stdout, "LOOK:", text)
 	}
-	for _, state := range []refundoutbox.State{refundoutbox.Rejected, refundoutbox.Unknown, refundoutbox.Absent, refundoutbox.Pending} {
-		reasons, err := refundoutbox.Reasons(ctx, db, state)
-		if err != nil {
-			return err
-		}
-		var rows [][]any
-		for _, r := range reasons {
-			rows = append(rows, []any{r.Text, r.Count})
-		}
-		if err := table.Print(p.stdout, string(state)+", by reason", rows); err != nil {
-			return err
-		}
+	reasons, err := refundoutbox.Reasons(ctx, db)
+	var rows [][]any
+	for _, r := range reasons {
+		rows = append(rows, []any{r.State, r.Reason, r.Count})
 	}
-	return nil
+	if err == nil {
+		err = printTable(p.stdout, "by reason", rows)
+	}
+	return err
 }
 
-func ago(text string) string {
-	t, _ := time.Parse(time.RFC3339, text)
-	return fmt.Sprint(time.Since(t).Truncate(time.Second), " ago")
+// since is the time since a time of the database, or 0 for none.
+func since(text string) time.Duration {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return 0
+	}
+	return time.Since(t).Truncate(time.Second)
 }
 
-// printRefunds prints a table of refunds: nothing of a record but what identifies it.
-func printRefunds(w io.Writer, title string, refunds []refundoutbox.Listed, limit int) error {
-	rows := [][]any{{"row", "account", "refund_id", "amount", "attempt", "sent", "request_id", "reason"}}
-	for _, l := range refunds[:min(limit, len(refunds))] {
-		rows = append(rows, []any{fmt.Sprint(l.Row), l.Account, l.RefundID, l.Money(), l.Attempt, l.SentAt, l.RequestID, l.Reason})
+// printTable prints rows of cells below a title, if there are any.
+func printTable(w io.Writer, title string, rows [][]any) error {
+	if len(rows) == 0 {
+		return nil
 	}
-	if more := len(refunds) - limit; more > 0 {
-		rows = append(rows, []any{fmt.Sprintf("and %s more (-limit)", table.Number(more))})
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	indent := ""
+	if title != "" {
+		fmt.Fprintf(out, "\n%s\n", title)
+		indent = "  "
 	}
-	return table.Print(w, title, rows)
+	for _, row := range rows {
+		cells := make([]string, len(row))
+		for i, value := range row {
+			cells[i] = cell(fmt.Sprint(value))
+		}
+		fmt.Fprintln(out, indent+strings.Join(cells, "\t"))
+	}
+	return out.Flush()
+}
+
+// cell makes text of others fit for a cell.
+func cell(text string) string {
+	const most = 80
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most]) + "…"
+	}
+	return target.Line(text)
 }

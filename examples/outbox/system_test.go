@@ -20,13 +20,7 @@ func (s *system) enqueue(records ...string) {
 // texts returns the only column of a result.
 func (s *system) texts(statement string, args ...any) (all []string) {
 	s.t.Helper()
-	err := s.db.Query(s.t.Context(), func(scan refundoutbox.Scanner) error {
-		var text string
-		err := scan(&text)
-		all = append(all, text)
-		return err
-	}, statement, args...)
-	if err != nil {
+	if err := s.db.Select(s.t.Context(), &all, statement, args...); err != nil {
 		s.t.Fatal(err)
 	}
 	return all

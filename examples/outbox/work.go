@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/carddata/carddata-go/examples/internal/target"
 	"github.com/carddata/carddata-go/examples/outbox/refundoutbox"
@@ -24,8 +23,6 @@ at once, which leaves those refunds unknown.
 
 CARDDATA_REFUND_URL names the service, and CARDDATA_REFUND_TOKEN a bearer
 credential, if it asks for one.
-
-Exit code: 0 ended as asked; 1 failed; 2 usage or configuration.
 `
 
 var settings = target.Settings{URL: "CARDDATA_REFUND_URL", Optional: []string{"CARDDATA_REFUND_TOKEN"}}
@@ -33,15 +30,16 @@ var settings = target.Settings{URL: "CARDDATA_REFUND_URL", Optional: []string{"C
 func (p *process) work(ctx context.Context, args []string) error {
 	// River's warnings are about jobs, whose state does not count.
 	c := refundoutbox.Config{Log: slog.New(slog.NewTextHandler(lineWriter{p.stderr}, &slog.HandlerOptions{Level: slog.LevelWarn}))}
-	flags, file := newFlags("work")
+	flags := p.flags
 	flags.IntVar(&c.Concurrency, "concurrency", 16, "requests in flight")
 	flags.Float64Var((*float64)(&c.Rate), "rate", 0, "most requests a second of this worker; 0: any")
 	flags.BoolVar(&c.Drain, "drain", false, "end when nothing is left that can be sent")
 	flags.BoolVar(&c.Resubmit, "resubmit-unknown", false, `send a refund without a clear response again, without asking. It is your word
 that the service takes records with one refund_id as one refund, which its
 documentation does not say. Each time is logged as a decision`)
-	flags.Func("lookup", "ask `URL`"+`/ACCOUNT/REFUND_ID about unknown refunds. The documented interface has no
-such endpoint: see lookup in work.go for what one has to say`, func(text string) error {
+	flags.Func("lookup", "ask `URL`"+`/ACCOUNT/REFUND_ID about unknown refunds, five minutes after their request. The
+documented interface has no such endpoint: see lookup in work.go for what one has to
+say`, func(text string) error {
 		base, err := url.Parse(text)
 		if err != nil || base.Host == "" {
 			return errors.New("this is no URL")
@@ -49,15 +47,12 @@ such endpoint: see lookup in work.go for what one has to say`, func(text string)
 		c.Resolver = &lookup{base}
 		return nil
 	})
-	flags.DurationVar(&c.ResolveAfter, "lookup-after", 5*time.Minute, "how long after the request, at least a minute")
-	if err := p.parse(flags, workUsage, args); err != nil {
+	if err := p.parse(workUsage, args); err != nil {
 		return err
 	}
 	switch _, set := p.env(settings.URL); {
 	case c.Concurrency < 1 || !(c.Rate >= 0):
 		return target.Usage("outbox: -concurrency must be at least 1, -rate not negative")
-	case c.ResolveAfter < time.Minute:
-		return target.Usage("outbox: -lookup-after must be at least a minute: until then the request can still leave")
 	case !set:
 		// A refund that a sandbox accepts would be lost.
 		return target.Usage("outbox: %s is missing (demo has a sandbox)", settings.URL)
@@ -74,7 +69,7 @@ such endpoint: see lookup in work.go for what one has to say`, func(text string)
 	if c.Client, err = refunds.NewClient(service.URL, options...); err != nil {
 		return err
 	}
-	db, err := p.openChecked(ctx, *file, false)
+	db, err := p.open(ctx, false, false)
 	if err != nil {
 		return err
 	}

@@ -84,6 +84,19 @@ func TestPostgresNotMigrated(t *testing.T) {
 	s.must(1, "status").CheckMasked(t, "canary")
 }
 
+// TestPostgresOneConnection: no command needs two connections of the pool at once.
+func TestPostgresOneConnection(t *testing.T) {
+	s := newUnmigrated(t)
+	s.vars["DATABASE_URL"] = strings.Replace(s.vars["DATABASE_URL"], "pool_max_conns=12", "pool_max_conns=1", 1)
+	s.must(0, "migrate")
+	s.enqueue(one, `{"refund_id":"rf_2"}`)
+	s.must(0, "work", "-drain")
+	s.must(0, "status")
+	if s.states() != "accepted accepted" {
+		t.Error(s.states())
+	}
+}
+
 // TestPostgresEnqueuedTogether: of two transactions that enqueue a refund_id with two
 // amounts, the second sees the first one's.
 func TestPostgresEnqueuedTogether(t *testing.T) {

@@ -104,7 +104,7 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (header http.Heade
 		return nil, limiterRefused, err
 	}
 	header = make(http.Header, 8)
-	header["User-Agent"] = []string{strings.TrimSpace(inv.settings.UserAgent + " " + library())}
+	header["User-Agent"] = []string{strings.TrimSpace(inv.settings.UserAgent + library())}
 	if inv.call.Headers != nil {
 		inv.call.Headers(header)
 	}
@@ -286,7 +286,8 @@ func readBounded(body io.ReadCloser, buffer *bytes.Buffer, limit, length int64) 
 	return buffer.Bytes(), err
 }
 
-// library names this module in its version as the program was built with it.
+// library names this module in its version as the program was built with it, after a
+// space, so that a call without a name of the caller's makes no new text.
 var library = sync.OnceValue(func() string {
 	version := "devel"
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -296,5 +297,5 @@ var library = sync.OnceValue(func() string {
 			}
 		}
 	}
-	return "carddata-go/" + version + " " + runtime.Version()
+	return " carddata-go/" + version + " " + runtime.Version()
 })

@@ -57,8 +57,9 @@ type Call struct {
 
 // JSONHeaders sets the headers of a call that sends and reads JSON.
 func JSONHeaders(h http.Header) {
-	h.Set("Content-Type", "application/json")
-	h.Set("Accept", "application/json")
+	const json = "application/json"
+	values := []string{json, json} // one allocation for both
+	h["Content-Type"], h["Accept"] = values[:1:1], values[1:]
 }
 
 // A Result is what became of a call. Failure is nil exactly when it succeeded;
@@ -144,7 +145,7 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) (res Result)
 	}
 	inv := &invocation{
 		client: c, call: call, settings: settings, origin: req.URL, began: time.Now(), timeout: cmp.Or(timeout, forever),
-		credit: earnedByCall, retried: map[*verdict]int{}, log: callLog{ctx, settings.Logger, c.service.Name, call},
+		credit: earnedByCall, log: callLog{ctx, settings.Logger, c.service.Name, call},
 	}
 	call.Drift.Listening = inv.log.enabled(slog.LevelWarn)
 	// A stream that broke is resumed by a call of its own, which has no attempt before
@@ -270,8 +271,10 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 		inv.ambiguous = a
 	}
 	inv.credit = cost // a retry that helps costs nothing
+	if inv.retries++; inv.retries == 1 {
+		inv.retried = map[*verdict]int{}
+	}
 	inv.retried[a.verdict]++
-	inv.retries++
 	inv.retryDue = true
 	inv.log.retry(inv.attempts, a, inv.wait)
 	return true, nil

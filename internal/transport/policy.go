@@ -341,7 +341,7 @@ func mayBeErrorObject(begin []byte) bool {
 		return false
 	}
 	begin = bytes.TrimLeft(bytes.TrimPrefix(begin, []byte("{")), space)
-	return bytes.HasPrefix(begin, []byte(first)) || strings.HasPrefix(first, string(begin))
+	return bytes.HasPrefix(begin, []byte(first)) || bytes.HasPrefix([]byte(first), begin)
 }
 
 // errorAmong returns the members of an object if the documented error is one.

@@ -3,14 +3,14 @@
 package input
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/csv"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -18,178 +18,139 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/carddata/carddata-go/examples/internal/target"
+	"github.com/carddata/carddata-go/examples/outbox/refundoutbox"
+	"github.com/carddata/carddata-go/refunds"
 )
 
-// A Row is a record of a file as a JSON object, or why there is none.
-type Row struct {
-	Line int // where it begins, from 1
-	JSON []byte
-	Err  error // quotes nothing of the line
+// A Line is a refund record of a file, or why there is none.
+type Line struct {
+	Number int // where the record begins, from 1; of an array, the record's number
+	Record *refunds.Refund
+	Err    error // quotes nothing of the line
 }
 
-// A Format says what the columns of a CSV file are. Its header names the members of
-// an object by their path, as in card.attributes.bin; empty cells are left out.
-type Format struct {
-	// Raw are the members that are no strings, whose cells are JSON.
-	Raw []string
-	// Check fails for an object with a member that there is not; nil: others are
-	// left out without a word.
-	Check func(object []byte) error
-	// Key is a member that the header has to have. Of the separators comma, semicolon
-	// and tab, that one is taken with which it does.
-	Key string
-}
-
-// maxLine bounds a line, so that a file that is none does not come into memory.
-const maxLine = 1 << 20
-
-const mark = "\ufeff" // a byte order mark
-
-// Read reads a file in the format that its name says: .csv or .tsv, .jsonl or
-// .ndjson with an object per line, or .json, which may be an array.
-func Read(r io.Reader, name string, format Format) (iter.Seq2[Row, error], error) {
-	in := bufio.NewReaderSize(r, maxLine)
-	begin, _ := in.Peek(len(mark))
-	switch {
-	case bytes.HasPrefix(begin, []byte("\xff\xfe")), bytes.HasPrefix(begin, []byte("\xfe\xff")):
-		return nil, target.Usage("outbox: the input is UTF-16, save it as UTF-8")
-	case string(begin) == mark:
-		in.Discard(len(mark))
+// Refunds reads a file of refund records in the format that its name says. It is
+// strict: a member in another case, or twice, could be money that is not what was
+// meant.
+func Refunds(text []byte, name string) (lines []Line, err error) {
+	rows, err := read(text, name)
+	for _, row := range rows {
+		record := new(refunds.Refund)
+		err := row.decode(record, json.RejectUnknownMembers(true))
+		if err == nil && strings.TrimSpace(record.RefundID) == "" {
+			err = errors.New("refund_id is missing")
+		}
+		lines = append(lines, Line{row.line, record, err})
 	}
-	switch filepath.Ext(name) {
+	return lines, err
+}
+
+// Report reads the service's report, whose rows may have more members. It fails if
+// there is no reading it to its end: what is behind that is not absent.
+func Report(text []byte, name string) (report []refundoutbox.ReportRow, err error) {
+	rows, err := read(text, name)
+	for _, row := range rows {
+		out := refundoutbox.ReportRow{Line: row.line}
+		switch out.Err = row.decode(&out); {
+		case errors.Is(out.Err, errStopped):
+			return nil, target.Usage("outbox: the report cannot be used: line %d: %v", row.line, out.Err)
+		case out.Err == nil && out.RefundID == "":
+			out.Err = errors.New("refund_id is missing")
+		case out.Err == nil && out.Account == "":
+			out.Err = errors.New("account is missing")
+		}
+		report = append(report, out)
+	}
+	return report, err
+}
+
+// A row is a record of a file as a JSON object, or why there is none.
+type row struct {
+	line int
+	json []byte
+	err  error
+}
+
+func read(text []byte, name string) ([]row, error) {
+	const mark = "\ufeff" // a byte order mark; files that were put together have more of them
+	switch text = bytes.TrimPrefix(text, []byte(mark)); filepath.Ext(name) {
 	case ".csv", ".tsv":
-		return readCSV(in, format)
+		return readCSV(text)
 	case ".jsonl", ".ndjson":
-		return readLines(in), nil
+		var rows []row
+		for i, line := range bytes.Split(text, []byte("\n")) {
+			if line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte(mark))); len(line) > 0 {
+				rows = append(rows, row{line: i + 1, json: line})
+			}
+		}
+		return rows, nil
 	case ".json":
-		return readValues(in)
+		var values []jsontext.Value
+		// What an object may hold is checked where it is decoded.
+		if err := json.Unmarshal(text, &values, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
+			return nil, target.Usage("outbox: the input is no JSON array, or is cut off")
+		}
+		var rows []row
+		for i, value := range values {
+			rows = append(rows, row{line: i + 1, json: value})
+		}
+		return rows, nil
 	}
 	return nil, target.Usage("outbox: the input's format does not show in its name: .csv, .tsv, .jsonl or .json")
 }
 
-// ErrStopped is in the error of a row behind which nothing can be read.
-var ErrStopped = errors.New("nothing is read from here on")
+// errStopped is the error of a row behind which nothing can be read.
+var errStopped = errors.New("the quotes do not match: nothing is read from here on")
 
-func stopped(line int, why string) Row {
-	return Row{Line: line, Err: fmt.Errorf("%s: %w", why, ErrStopped)}
-}
-
-func readLines(r io.Reader) iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
-		s := bufio.NewScanner(r)
-		s.Buffer(nil, maxLine)
-		line := 1
-		for ; s.Scan(); line++ {
-			// Files that were put together have a byte order mark in the middle, too.
-			text := bytes.TrimSpace(bytes.TrimPrefix(s.Bytes(), []byte(mark)))
-			if len(text) > 0 && !yield(Row{Line: line, JSON: bytes.Clone(text)}, nil) {
-				return
-			}
-		}
-		switch err := s.Err(); {
-		case errors.Is(err, bufio.ErrTooLong):
-			yield(stopped(line, "the line is longer than a record can be"), nil)
-		case err != nil:
-			yield(Row{}, err)
-		}
-	}
-}
-
-// readValues reads objects, or an array of them, however they are broken into lines.
-func readValues(r io.Reader) (iter.Seq2[Row, error], error) {
-	text, err := io.ReadAll(r)
-	return func(yield func(Row, error) bool) {
-		// What an object may hold is checked where it is decoded.
-		d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-		if d.PeekKind() == '[' {
-			d.ReadToken()
-		}
-		line, at := 1, 0
-		for {
-			if d.PeekKind() == ']' {
-				d.ReadToken()
-			}
-			value, err := d.ReadValue()
-			begin := int(d.InputOffset()) - len(value)
-			begin += len(text[begin:]) - len(bytes.TrimLeft(text[begin:], " \t\r\n,"))
-			line, at = line+bytes.Count(text[at:begin], []byte("\n")), begin
-			switch {
-			case err == io.EOF:
-				return
-			case err != nil:
-				yield(stopped(line, "this is no JSON"), nil)
-				return
-			case !yield(Row{Line: line, JSON: bytes.Clone(value)}, nil):
-				return
-			}
-		}
-	}, err
-}
-
-func readCSV(in *bufio.Reader, format Format) (iter.Seq2[Row, error], error) {
-	// The separator is the one with which the first line names the key.
-	first, _ := in.Peek(maxLine)
-	first, _, _ = bytes.Cut(first, []byte("\n"))
-	r := csv.NewReader(in)
-	for _, r.Comma = range ",;\t" {
-		names := strings.Split(strings.TrimSpace(strings.ReplaceAll(string(first), `"`, "")), string(r.Comma))
-		if slices.Contains(names, format.Key) {
-			break
-		}
-	}
+// readCSV reads a table, whose columns are separated by what its header has most of.
+// The header names the members of an object by their path, as in
+// card.attributes.bin.
+func readCSV(text []byte) (rows []row, err error) {
+	first, _, _ := bytes.Cut(text, []byte("\n"))
+	r := csv.NewReader(bytes.NewReader(text))
+	r.Comma = slices.MaxFunc([]rune(",;\t"), func(a, b rune) int {
+		return bytes.Count(first, []byte(string(a))) - bytes.Count(first, []byte(string(b)))
+	})
 	header, err := r.Read()
-	if err != nil || !slices.Contains(header, format.Key) {
-		return nil, target.Usage("outbox: the input does not begin with a CSV header that names %s", format.Key)
+	if err != nil || !slices.Contains(header, "refund_id") {
+		return nil, target.Usage("outbox: the input does not begin with a CSV header in UTF-8 that names refund_id")
 	}
 	for i, name := range header {
-		sample := "text"
-		if slices.Contains(format.Raw, name) {
-			sample = "null"
-		}
-		record, _ := object([]string{name}, []string{sample}, format.Raw)
-		if slices.Contains(header[:i], name) {
+		within := func(other string) bool { return strings.HasPrefix(other, name+".") }
+		if slices.Contains(header[:i], name) || slices.ContainsFunc(header, within) {
 			return nil, target.Usage("outbox: the header names a column twice: %s", name)
-		} else if format.Check == nil {
-			continue
-		} else if err := format.Check(record); err != nil {
-			return nil, target.Usage("outbox: the header: %v", err)
 		}
 	}
-	return func(yield func(Row, error) bool) {
-		for {
-			cells, err := r.Read()
-			wrong, _ := errors.AsType[*csv.ParseError](err)
-			var row Row
-			switch {
-			case err == io.EOF:
-				return
-			case wrong == nil && err != nil:
-				yield(Row{}, err)
-				return
-			case wrong == nil:
-				row.Line, _ = r.FieldPos(0)
-				row.JSON, row.Err = object(header, cells, format.Raw)
-			case wrong.StartLine != wrong.Line, strings.Contains(strings.Join(cells, ""), "\n"):
-				// A quote that is not closed takes what follows into its cell.
-				yield(stopped(wrong.StartLine, "the quotes do not match"), nil)
-				return
-			case errors.Is(err, csv.ErrFieldCount):
-				row = Row{Line: wrong.Line, Err: errors.New("the row has more or fewer fields than the header")}
-			default:
-				row = Row{Line: wrong.Line, Err: errors.New("the quotes in the line do not match")}
-			}
-			if !yield(row, nil) {
-				return
-			}
+	for {
+		cells, err := r.Read()
+		wrong, _ := errors.AsType[*csv.ParseError](err)
+		switch {
+		case err == io.EOF:
+			return rows, nil
+		case wrong == nil:
+			line, _ := r.FieldPos(0)
+			object, err := object(header, cells)
+			rows = append(rows, row{line, object, err})
+		case wrong.StartLine != wrong.Line, strings.Contains(strings.Join(cells, ""), "\n"):
+			// A quote that is not closed takes what follows into its cell.
+			return append(rows, row{line: wrong.StartLine, err: errStopped}), nil
+		case errors.Is(err, csv.ErrFieldCount):
+			rows = append(rows, row{line: wrong.Line, err: errors.New("the row has more or fewer fields than the header")})
+		default:
+			rows = append(rows, row{line: wrong.Line, err: errors.New("the quotes in the line do not match")})
 		}
-	}, nil
+	}
 }
 
+// raw are the members that are no strings: their cells hold JSON.
+var raw = []string{"amount", "additional_data.metadata"}
+
 // object makes an object of the cells that are not empty.
-func object(header, cells, raw []string) ([]byte, error) {
+func object(header, cells []string) ([]byte, error) {
 	root := make(map[string]any)
 	for i, path := range header {
-		if cells[i] == "" {
+		cell := cells[i]
+		if cell == "" {
 			continue
 		}
 		names, at := strings.Split(path, "."), root
@@ -201,12 +162,14 @@ func object(header, cells, raw []string) ([]byte, error) {
 			}
 			at = below
 		}
-		at[names[len(names)-1]] = cells[i]
-		if slices.Contains(raw, path) {
-			at[names[len(names)-1]] = jsontext.Value(cells[i])
-			if strings.TrimSpace(cells[i]) != cells[i] || !jsontext.Value(cells[i]).IsValid() {
-				return nil, fmt.Errorf("%s is no JSON", path)
-			}
+		name := names[len(names)-1]
+		switch {
+		case !slices.Contains(raw, path):
+			at[name] = cell
+		case strings.TrimSpace(cell) == cell && jsontext.Value(cell).IsValid():
+			at[name] = jsontext.Value(cell)
+		default:
+			return nil, fmt.Errorf("%s is no JSON", path)
 		}
 	}
 	text, err := json.Marshal(root)
@@ -215,3 +178,44 @@ func object(header, cells, raw []string) ([]byte, error) {
 	}
 	return text, nil
 }
+
+// exactNumbers keeps the numbers of metadata as they are written: a float64 would
+// round.
+var exactNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, value *any) error {
+	if d.PeekKind() != '0' {
+		return json.SkipFunc
+	}
+	text, err := d.ReadValue()
+	*value = stdjson.Number(text)
+	return err
+}))
+
+// decode quotes nothing but names in its errors.
+func (r row) decode(into any, options ...json.Options) error {
+	if r.err != nil {
+		return r.err
+	}
+	err := json.Unmarshal(r.json, into, append(options, exactNumbers)...)
+	wrong, _ := errors.AsType[*json.SemanticError](err)
+	syntax, _ := errors.AsType[*jsontext.SyntacticError](err)
+	switch {
+	case err == nil && jsontext.Value(r.json).Kind() == '{':
+		return nil
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return fmt.Errorf("%s appears twice", path(syntax.JSONPointer))
+	case errors.Is(err, json.ErrUnknownName):
+		return fmt.Errorf("a refund record has no such member: %s", path(wrong.JSONPointer))
+	case wrong == nil || wrong.GoType == nil || wrong.JSONPointer == "":
+		return errors.New("the line is not one JSON object in UTF-8")
+	}
+	name := path(wrong.JSONPointer)
+	switch wrong.GoType.Kind() {
+	case reflect.String:
+		return fmt.Errorf("%s must be a string", name)
+	case reflect.Int64, reflect.Pointer:
+		return fmt.Errorf("%s must be an integer of at most 64 bits, without fraction, exponent and quotes", name)
+	}
+	return fmt.Errorf("%s must be an object", name)
+}
+
+func path(p jsontext.Pointer) string { return strings.Join(slices.Collect(p.Tokens()), ".") }

@@ -14,27 +14,25 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver"
 	"github.com/riverqueue/river/rivermigrate"
-	"github.com/riverqueue/river/rivertype"
 )
 
 // A Session runs statements. Both databases number their parameters $1, $2, ….
 type Session interface {
 	// Exec returns how many rows were changed.
 	Exec(ctx context.Context, statement string, args ...any) (int64, error)
-	// Query calls row for each row of the result.
-	Query(ctx context.Context, row func(scan Scanner) error, statement string, args ...any) error
+	// Select reads the rows of a result into what slice points to: structs, with a field
+	// for each column, or the values of the only one.
+	Select(ctx context.Context, slice any, statement string, args ...any) error
 }
-
-// A Scanner copies the columns of a row, as sql.Rows.Scan does.
-type Scanner func(columns ...any) error
 
 // A Tx is a transaction, which takes a team's own rows, refunds and River's jobs
 // together. PostgresTx and SQLiteTx make one of the driver's.
-type Tx interface {
+type Tx struct {
 	Session
-	insertJobs(ctx context.Context, jobs []river.InsertManyParams) error
-	// lock keeps other transactions from enqueueing records with these names.
-	lock(ctx context.Context, names []string) error
+	insertJobs func(ctx context.Context, jobs []river.InsertManyParams) error
+	// lock keeps other transactions from enqueueing records with these names; nil: no
+	// other one writes at the same time.
+	lock func(ctx context.Context, names []string) error
 }
 
 // A Database holds the refunds and River's queue. As a Session, each statement is a
@@ -42,7 +40,7 @@ type Tx interface {
 type Database struct {
 	Session
 	schema     string // of River's tables; "": they are where the others are
-	insert     any    // River's client of transactions
+	client     any    // River's, which inserts jobs
 	newQueue   func(*river.Config) (queue, error)
 	tables     migrator
 	migrations *goose.Provider
@@ -54,6 +52,7 @@ type Database struct {
 // A migrator is River's, whatever its transactions are.
 type migrator interface {
 	Migrate(ctx context.Context, direction rivermigrate.Direction, opts *rivermigrate.MigrateOpts) (*rivermigrate.MigrateResult, error)
+	// Not Validate, which has other parameters in newer versions.
 	AllVersions() []rivermigrate.Migration
 	ExistingVersions(ctx context.Context) ([]rivermigrate.Migration, error)
 }
@@ -62,7 +61,6 @@ type migrator interface {
 type queue interface {
 	Start(ctx context.Context) error
 	Stop(ctx context.Context) error
-	QueueGet(ctx context.Context, name string) (*rivertype.Queue, error)
 	QueuePause(ctx context.Context, name string, opts *river.QueuePauseOpts) error
 	QueueResume(ctx context.Context, name string, opts *river.QueuePauseOpts) error
 }
@@ -90,12 +88,21 @@ func open[TTx any](d *Database, driver riverdriver.Driver[TTx], db *sql.DB, dial
 		d.migrations, err = goose.NewProvider(dialect, db, own, goose.WithTableName("outbox_migration"), goose.WithDisableGlobalRegistry(true))
 	}
 	if err == nil {
-		d.insert, err = river.NewClient(driver, &river.Config{Schema: d.schema, Logger: quiet})
+		d.client, err = river.NewClient(driver, &river.Config{Schema: d.schema, Logger: quiet})
 	}
 	if err == nil {
 		d.tables, err = rivermigrate.New(driver, &rivermigrate.Config{Schema: d.schema, Logger: quiet})
 	}
 	return err
+}
+
+// newTx makes a Tx of a driver's transaction.
+func newTx[TTx any](d *Database, session Session, tx TTx) Tx {
+	client := d.client.(*river.Client[TTx])
+	return Tx{Session: session, insertJobs: func(ctx context.Context, jobs []river.InsertManyParams) error {
+		_, err := client.InsertManyFastTx(ctx, tx, jobs)
+		return err
+	}}
 }
 
 // Close closes the connections.
@@ -124,9 +131,9 @@ func (d *Database) Migrate(ctx context.Context) error {
 // changes nothing.
 func (d *Database) Check(ctx context.Context) error {
 	sources := d.migrations.ListSources()
-	var found int64
-	err := d.Query(ctx, func(scan Scanner) error { return scan(&found) }, `SELECT COALESCE(MAX(version_id), 0) FROM outbox_migration`)
-	switch want := sources[len(sources)-1].Version; {
+	want := sources[len(sources)-1].Version
+	found, err := one[int64](ctx, d, `SELECT COALESCE(MAX(version_id), 0) FROM outbox_migration`)
+	switch {
 	case err != nil:
 		return fmt.Errorf("%w are missing, or of a version before migrations were numbered: run outbox migrate (%w)", ErrTables, err)
 	case found < want:
@@ -144,27 +151,20 @@ func (d *Database) Check(ctx context.Context) error {
 // Transact commits what f did, unless f returns an error.
 func (d *Database) Transact(ctx context.Context, f func(Tx) error) error { return d.transact(ctx, f) }
 
-// river is the full name of one of River's tables.
-func (d *Database) river(table string) string {
-	if d.schema == "" {
-		return table
+// all returns the rows of a result.
+func all[T any](ctx context.Context, db Session, statement string, args ...any) (rows []T, err error) {
+	err = db.Select(ctx, &rows, statement, args...)
+	return rows, err
+}
+
+// one returns the row of a result, or the zero value if it has none.
+func one[T any](ctx context.Context, db Session, statement string, args ...any) (row T, err error) {
+	rows, err := all[T](ctx, db, statement, args...)
+	if len(rows) > 0 {
+		row = rows[0]
 	}
-	return d.schema + "." + table
+	return row, err
 }
-
-// all returns the rows of a result, whose columns are copied to where columns points.
-func all[T any](ctx context.Context, db Session, columns func(*T) []any, statement string, args ...any) (found []T, err error) {
-	err = db.Query(ctx, func(scan Scanner) error {
-		var row T
-		err := scan(columns(&row)...)
-		found = append(found, row)
-		return err
-	}, statement, args...)
-	return found, err
-}
-
-// only is the columns of a result that has one.
-func only[T any](value *T) []any { return []any{value} }
 
 // Times are text in both databases: they sort, and are read without a tool.
 const timeLayout = "2006-01-02T15:04:05.000Z"

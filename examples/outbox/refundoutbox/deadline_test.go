@@ -45,7 +45,7 @@ func TestLateRequest(t *testing.T) {
 // TestOldMarker: the deadline is that of the marker.
 func TestOldMarker(t *testing.T) {
 	s := newSystem(t)
-	c := &claim{account: "acct", content: []byte(`{"refund_id":"a"}`), marked: time.Now().Add(-submitTimeout)}
+	c := &claim{Account: "acct", Content: []byte(`{"refund_id":"a"}`), marked: time.Now().Add(-submitTimeout)}
 	if o := s.w.send(t.Context(), c); o.event != eventUnsent || s.engine.RequestCount(sandbox.Refunds) != 0 {
 		t.Errorf("%+v", o)
 	}

@@ -76,8 +76,7 @@ func newSystem(t *testing.T) *system {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	w := &worker{Config: Config{Client: client, Log: log}, name: "w", db: db, limiter: rate.NewLimiter(rate.Inf, 1), stopping: t.Context()}
-	w.pause.db, w.pause.log = db, log
+	w := &worker{Config: Config{Client: client, Log: log}, name: "w", db: db, limiter: rate.NewLimiter(rate.Inf, 1), pause: pause{log: log}, stopping: t.Context()}
 	return &system{t, engine, db, w}
 }
 
@@ -148,7 +147,7 @@ func (s *system) log() string {
 
 func (s *system) column(statement string) string {
 	s.t.Helper()
-	found, err := all(s.t.Context(), s.db, only[string], statement)
+	found, err := all[string](s.t.Context(), s.db, statement)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -13,20 +13,21 @@ import (
 // A Listed refund is what is told of one: nothing of the record but its account,
 // refund_id, amount and currency.
 type Listed struct {
-	Row         int64  `json:"row"`
+	Row         int64  `json:"row" db:"id"`
 	State       State  `json:"state"`
 	Account     string `json:"account"`
 	RefundID    string `json:"refund_id"`
 	Amount      *int64 `json:"amount"`
 	Currency    string `json:"currency"`
-	Attempt     int    `json:"attempt"`
+	Attempt     int    `json:"attempt" db:"attempts"`
 	FirstSentAt string `json:"first_sent_at"`
 	SentAt      string `json:"sent_at"`
 	RequestID   string `json:"request_id"`
 	Reason      string `json:"evidence"`
+	AbsentUntil string `json:"-"` // the report that does not have it
+	Digest      string `json:"-"`
 
-	absentUntil string // the report that does not have it
-	digest      string
+	event Event // what is to happen to it
 }
 
 // Money writes the amount and the currency.
@@ -39,21 +40,15 @@ func (l *Listed) Money() string {
 
 // differs tells what differs, or "".
 func (l *Listed) differs(amount *int64, currency string) string {
-	switch other := (&Listed{Amount: amount, Currency: currency}).Money(); {
-	case (amount == nil) != (l.Amount == nil) || amount != nil && *amount != *l.Amount:
-		return fmt.Sprintf("the amount differs: %s there, %s here", other, l.Money())
-	case currency != l.Currency:
-		return fmt.Sprintf("the currency differs: %s there, %s here", other, l.Money())
+	there := (&Listed{Amount: amount, Currency: currency}).Money()
+	if there == l.Money() {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("amount or currency differs: %s there, %s here", there, l.Money())
 }
 
 func list(ctx context.Context, db Session, where string, args ...any) ([]Listed, error) {
-	columns := func(l *Listed) []any {
-		return []any{&l.Row, &l.State, &l.Account, &l.RefundID, &l.Amount, &l.Currency, &l.Attempt,
-			&l.FirstSentAt, &l.SentAt, &l.RequestID, &l.Reason, &l.absentUntil, &l.digest}
-	}
-	return all(ctx, db, columns, `SELECT id, state, account, refund_id, amount, currency, attempts,
+	return all[Listed](ctx, db, `SELECT id, state, account, refund_id, amount, currency, attempts,
 		first_sent_at, sent_at, request_id, reason, absent_until, digest FROM outbox_refund AS this WHERE `+where, args...)
 }
 
@@ -74,11 +69,14 @@ func List(ctx context.Context, db *Database, f Filter) ([]Listed, error) {
 	return slices.DeleteFunc(listed, func(l Listed) bool { return len(f.Rows) > 0 && !slices.Contains(f.Rows, l.Row) }), err
 }
 
-// Token names a list of refunds and their attempts, and changes when it does.
-func Token(chosen []Listed) string {
+// Token names a list of refunds as they are, and changes when one does.
+func Token(chosen []Listed) string { return token(chosen, "") }
+
+func token(chosen []Listed, report string) string {
 	h := sha256.New()
+	fmt.Fprintln(h, report)
 	for _, l := range chosen {
-		fmt.Fprintln(h, l.Row, l.Attempt, l.State)
+		fmt.Fprintln(h, l.Row, l.Attempt, l.State, l.event)
 	}
 	return fmt.Sprintf("%d-%s", len(chosen), hex.EncodeToString(h.Sum(nil)[:4]))
 }
@@ -89,57 +87,67 @@ var ErrTooEarly = errors.New("outbox: the request of one of them can still leave
 // Decide records a decision for refunds as they were listed: not about another
 // attempt, of which nobody has said anything. It returns for how many it did.
 func Decide(ctx context.Context, db *Database, chosen []Listed, said Decision) (decided int, err error) {
-	for _, l := range chosen {
+	chosen = slices.Clone(chosen)
+	for i, l := range chosen {
+		chosen[i].event = said.What
 		over := parseTime(l.SentAt).Add(submitTimeout)
 		if l.State == Unknown && said.What != DecideAccepted && time.Now().Before(over) {
 			return 0, fmt.Errorf("%w until %s: decide after that", ErrTooEarly, timeText(over))
 		}
 	}
-	for _, l := range chosen {
-		err := db.Transact(ctx, func(tx Tx) error {
-			done, err := decide(ctx, tx, l.Row, l.Attempt, l.State, said)
-			if done {
-				decided++
-			}
-			return err
-		})
-		if err != nil {
-			return decided, err
-		}
-	}
-	return decided, nil
+	return apply(ctx, db, chosen, said, "")
 }
 
-// MayDecide tells whether the state machine has a decision for a state.
-func MayDecide(from State, what Event) bool {
-	_, may := find(from, what)
-	return may
+// apply makes the transition of each event, if the refund is still as it was listed,
+// and returns how many it made. stamp is noted with what a report does not have.
+func apply(ctx context.Context, db *Database, chosen []Listed, said Decision, stamp string) (changed int, err error) {
+	for batch := range slices.Chunk(chosen, 100) {
+		made := 0
+		err := db.Transact(ctx, func(tx Tx) error {
+			for _, l := range batch {
+				said.What = l.event
+				done, err := settle(ctx, tx, l.Row, l.Attempt, l.State, l.event, nil, said)
+				if err == nil && done && l.event == eventNotFound {
+					_, err = tx.Exec(ctx, `UPDATE outbox_refund SET absent_until = $2 WHERE id = $1`, l.Row, stamp)
+				}
+				if err != nil {
+					return err
+				}
+				if done {
+					made++
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return changed, err
+		}
+		changed += made
+	}
+	return changed, nil
 }
 
 // A Logged decision is one with its refund.
 type Logged struct {
 	Decision
-	At, Account, RefundID string
-	Row                   int64
-	Attempt               int
+	DecidedAt, Account, RefundID string
+	Row                          int64 `db:"id"`
+	Attempt                      int
 }
 
 // Decisions returns the latest decisions, the latest first.
 func Decisions(ctx context.Context, db *Database, limit int) ([]Logged, error) {
-	columns := func(l *Logged) []any {
-		return []any{&l.At, &l.Who, &l.What, &l.Row, &l.Account, &l.RefundID, &l.Attempt, &l.Note}
-	}
-	return all(ctx, db, columns, `SELECT d.decided_at, d.who, d.what, r.id, r.account, r.refund_id, d.attempt, d.note
+	return all[Logged](ctx, db, `SELECT decided_at, who, what, r.id, account, refund_id, attempt, note
 		FROM outbox_decision AS d JOIN outbox_refund AS r ON r.id = d.refund ORDER BY d.id DESC LIMIT $1`, limit)
 }
 
 // lateResponses are those that came after a decision, and that nobody has seen.
-const lateResponses = ` FROM outbox_decision AS late WHERE what = $1 AND NOT EXISTS (
-	SELECT 1 FROM outbox_decision AS later WHERE later.refund = late.refund AND later.id > late.id AND later.what = $2)`
+const lateResponses = ` FROM outbox_decision AS late WHERE what = '` + string(afterDecision) + `' AND NOT EXISTS (
+	SELECT 1 FROM outbox_decision AS later WHERE later.refund = late.refund AND later.id > late.id AND later.what = '` + string(seen) + `')`
 
 // See notes that somebody looked at the late responses of some refunds.
 func See(ctx context.Context, db *Database, rows []int64, said Decision) (noted int, err error) {
-	waiting, err := all(ctx, db, only[int64], `SELECT DISTINCT refund`+lateResponses, afterDecision, seen)
+	waiting, err := all[int64](ctx, db, `SELECT DISTINCT refund`+lateResponses)
 	said.What = seen
 	for _, row := range waiting {
 		if err == nil && slices.Contains(rows, row) {
@@ -150,71 +158,55 @@ func See(ctx context.Context, db *Database, rows []int64, said Decision) (noted 
 	return noted, err
 }
 
-// A Summary is how many refunds are in which state.
+// A Summary is how many refunds are in which state, and what the workers do. Times
+// are "" for never.
 type Summary struct {
-	Enqueued int `json:"enqueued"`
-	Accepted int `json:"accepted"`
-	Rejected int `json:"rejected"`
-	Unknown  int `json:"unknown"`
-	Absent   int `json:"absent"`
-	Pending  int `json:"pending"`
-	Sending  int `json:"sending"`
-	// OldestPending is how long a refund has waited to be sent.
-	OldestPending int `json:"oldest_pending_seconds"`
-	// Failing are those of the pending that were tried before, and did not get through.
-	Failing       int    `json:"failing"`
-	Jobless       int    `json:"pending_without_job"` // a worker gives them jobs
-	Decisions     int    `json:"decisions"`
-	LateResponses int    `json:"late_responses"` // that came after a decision, and that nobody has seen
-	LastSent      string `json:"last_sent"`      // when a worker last marked a refund; "": never
-	PausedUntil   string `json:"paused_until"`   // ""; the queue is not paused
-	PausedFor     string `json:"paused_for"`     // the reason
-	WorkerSeen    string `json:"worker_seen"`    // when a worker last said that it lives; "": none did
-	WorkerLives   bool   `json:"worker_lives"`   // it said so within the last twenty seconds
+	Enqueued          int    `json:"enqueued"`
+	Accepted          int    `json:"accepted"`
+	Rejected          int    `json:"rejected"`
+	Unknown           int    `json:"unknown"`
+	Absent            int    `json:"absent"`
+	Pending           int    `json:"pending"`
+	Sending           int    `json:"sending"`
+	PendingSince      string `json:"pending_since"`       // when the oldest of the pending was enqueued
+	PendingFailed     int    `json:"pending_failed"`      // of the pending, those that were tried before
+	PendingWithoutJob int    `json:"pending_without_job"` // a worker gives them jobs
+	Decisions         int    `json:"decisions"`
+	LateResponses     int    `json:"late_responses"` // that came after a decision, and that nobody has seen
+	LastSent          string `json:"last_sent"`      // when a worker last marked a refund
+	PausedUntil       string `json:"paused_until"`   // "": the queue is not paused
+	PausedFor         string `json:"paused_for"`     // the reason
+	WorkerSeen        string `json:"worker_seen"`    // when a worker last said that it lives
+	WorkerLives       bool   `json:"worker_lives"`   // it said so within the last twenty seconds
 }
 
 // Summarize counts the refunds.
-func Summarize(ctx context.Context, db *Database) (s Summary, err error) {
-	counts, err := all(ctx, db, (*Reason).columns, `SELECT state, COUNT(*) FROM outbox_refund GROUP BY state`)
-	if err != nil {
-		return s, err
-	}
-	for _, c := range counts {
-		s.Enqueued += c.Count
-		*map[State]*int{Accepted: &s.Accepted, Rejected: &s.Rejected, Unknown: &s.Unknown, Absent: &s.Absent,
-			Pending: &s.Pending, Sending: &s.Sending}[State(c.Text)] = c.Count
-	}
-	var oldest string
-	err = db.Query(ctx, func(scan Scanner) error {
-		return scan(&oldest, &s.LastSent, &s.Failing, &s.Decisions, &s.LateResponses, &s.PausedUntil, &s.PausedFor, &s.WorkerSeen)
-	}, `SELECT COALESCE(MIN(CASE WHEN state = 'pending' THEN enqueued_at END), ''), COALESCE(MAX(sent_at), ''),
-			COUNT(CASE WHEN state = 'pending' AND attempts > 0 THEN 1 END),
-			(SELECT COUNT(*) FROM outbox_decision), (SELECT COUNT(DISTINCT refund)`+lateResponses+`),
-			COALESCE((SELECT until FROM outbox_pause), ''), COALESCE((SELECT reason FROM outbox_pause), ''),
-			COALESCE((SELECT MAX(seen_at) FROM outbox_worker), '')
-		FROM outbox_refund`, afterDecision, seen)
-	if err != nil {
-		return s, err
-	}
-	s.WorkerLives = s.WorkerSeen > alive()
-	if oldest != "" {
-		s.OldestPending = int(time.Since(parseTime(oldest)).Seconds())
-	}
-	err = db.Query(ctx, func(scan Scanner) error { return scan(&s.Jobless) },
-		`SELECT COUNT(*) FROM (`+db.orphans()+`) AS orphan`, submitArgs{}.Kind(), riverTime(time.Time{}))
-	return s, err
+func Summarize(ctx context.Context, db *Database) (Summary, error) {
+	return one[Summary](ctx, db, `SELECT COUNT(*) AS enqueued,
+		COUNT(*) FILTER (WHERE state = 'accepted') AS accepted, COUNT(*) FILTER (WHERE state = 'rejected') AS rejected,
+		COUNT(*) FILTER (WHERE state = 'unknown') AS unknown, COUNT(*) FILTER (WHERE state = 'absent') AS absent,
+		COUNT(*) FILTER (WHERE state = 'pending') AS pending, COUNT(*) FILTER (WHERE state = 'sending') AS sending,
+		COALESCE(MIN(enqueued_at) FILTER (WHERE state = 'pending'), '') AS pending_since,
+		COUNT(*) FILTER (WHERE state = 'pending' AND attempts > 0) AS pending_failed,
+		(SELECT COUNT(*) FROM (`+db.orphans(time.Time{})+`) AS orphan) AS pending_without_job,
+		(SELECT COUNT(*) FROM outbox_decision) AS decisions,
+		(SELECT COUNT(DISTINCT refund)`+lateResponses+`) AS late_responses,
+		COALESCE(MAX(sent_at), '') AS last_sent,
+		COALESCE((SELECT until FROM outbox_pause), '') AS paused_until,
+		COALESCE((SELECT reason FROM outbox_pause), '') AS paused_for,
+		COALESCE((SELECT MAX(seen_at) FROM outbox_worker), '') AS worker_seen,
+		EXISTS (`+living+`) AS worker_lives FROM outbox_refund`, alive())
 }
 
 // A Reason is why refunds have a state.
 type Reason struct {
-	Text  string
-	Count int
+	State  State
+	Reason string
+	Count  int
 }
 
-func (r *Reason) columns() []any { return []any{&r.Text, &r.Count} }
-
-// Reasons returns the reasons of a state, the most frequent first.
-func Reasons(ctx context.Context, db *Database, state State) ([]Reason, error) {
-	return all(ctx, db, (*Reason).columns, `SELECT reason, COUNT(*) FROM outbox_refund
-		WHERE state = $1 AND reason <> '' GROUP BY reason ORDER BY COUNT(*) DESC, reason LIMIT 20`, state)
+// Reasons returns the reasons of all states, the most frequent of each first.
+func Reasons(ctx context.Context, db *Database) ([]Reason, error) {
+	return all[Reason](ctx, db, `SELECT state, reason, COUNT(*) AS count FROM outbox_refund
+		WHERE reason <> '' AND state <> 'accepted' GROUP BY state, reason ORDER BY state DESC, COUNT(*) DESC, reason LIMIT 50`)
 }

@@ -3,6 +3,7 @@ package refundoutbox
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"log/slog"
 	"strings"
@@ -37,13 +38,13 @@ func TestPause(t *testing.T) {
 		for time.Since(began) < time.Hour {
 			p.wait()
 			through++
-			p.leave(t.Context(), &failed)
+			p.leave(&failed)
 		}
 		if through < 60 || through > 75 {
 			t.Errorf("%d refunds were sent", through)
 		}
 		p.wait()
-		p.leave(t.Context(), &outcome{event: eventAccepted})
+		p.leave(&outcome{event: eventAccepted})
 		at := time.Now()
 		for range 100 {
 			p.wait()
@@ -63,14 +64,14 @@ func TestPauseTries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := newPause()
 		for range pauseAfter {
-			p.leave(t.Context(), &failed)
+			p.leave(&failed)
 		}
 		time.Sleep(pauseFirst)
 		for range 2 {
 			if p.enter(time.Now()) > 0 || p.enter(time.Now()) == 0 {
 				t.Error("not exactly one may be sent")
 			}
-			p.leave(t.Context(), nil)
+			p.leave(nil)
 		}
 	})
 }
@@ -80,7 +81,7 @@ func TestPauseTries(t *testing.T) {
 func TestPauseObeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := newPause()
-		p.leave(t.Context(), &outcome{event: eventUnsent, trouble: "rate_limited", wait: 7 * time.Second})
+		p.leave(&outcome{event: eventUnsent, trouble: "rate_limited", wait: 7 * time.Second})
 		began := time.Now()
 		p.wait()
 		if waited := time.Since(began); waited != 7*time.Second {
@@ -93,7 +94,7 @@ func TestPauseObeys(t *testing.T) {
 func TestRefusalsDoNotPause(t *testing.T) {
 	p, _ := newPause()
 	for range 3 * pauseAfter {
-		p.leave(t.Context(), &outcome{event: eventRefused})
+		p.leave(&outcome{event: eventRefused})
 		if p.enter(time.Now()) > 0 {
 			t.Fatal("paused")
 		}
@@ -114,27 +115,29 @@ func TestPausedQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer q.Stop(context.Background())
+	queues := q.(*river.Client[*sql.Tx])
 	paused := func() bool {
 		t.Helper()
-		found, err := q.QueueGet(t.Context(), Queue)
+		found, err := queues.QueueGet(t.Context(), Queue)
 		if err != nil && !errors.Is(err, rivertype.ErrNotFound) {
 			t.Fatal(err)
 		}
 		return found != nil && found.PausedAt != nil
 	}
 	for {
-		if found, _ := q.QueueGet(t.Context(), Queue); found != nil {
+		if found, _ := queues.QueueGet(t.Context(), Queue); found != nil {
 			break
 		}
 	}
-	s.w.pause.queue = q
+	s.w.queue = q
 	for range pauseAfter {
-		s.w.pause.leave(t.Context(), &failed)
+		s.w.leave(t.Context(), &failed)
 	}
 	if sum, err := Summarize(t.Context(), s.db); !paused() || err != nil || sum.PausedUntil == "" || sum.PausedFor != failed.reason {
 		t.Errorf("paused: %v; %+v, %v", paused(), sum, err)
 	}
-	next := &pause{db: s.db, queue: q, log: s.w.Log}
+	next := s.recoverer()
+	next.queue = q
 	next.resume(t.Context())
 	if !paused() {
 		t.Error("resumed too early")

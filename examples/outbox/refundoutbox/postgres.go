@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/georgysavva/scany/v2/pgxscan"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
-	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 )
 
@@ -35,11 +35,17 @@ func OpenPostgres(ctx context.Context, url string) (*Database, error) {
 		return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error { return f(PostgresTx(d, tx)) })
 	}
 	d.inTurn = func(ctx context.Context, f func() error) error {
-		return d.Transact(ctx, func(tx Tx) error {
-			if err := tx.lock(ctx, []string{"outbox migrate"}); err != nil {
+		// On a connection of its own: the pool may have only one, and f needs that.
+		conn, err := pgx.ConnectConfig(ctx, config.ConnConfig)
+		if err != nil {
+			return err
+		}
+		defer conn.Close(ctx)
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			if err := lock(ctx, pgxSession{tx}, []string{"outbox migrate"}); err != nil {
 				return err
 			}
-			return f() // on other connections
+			return f()
 		})
 	}
 	if err = pool.Ping(ctx); err == nil {
@@ -52,25 +58,16 @@ func OpenPostgres(ctx context.Context, url string) (*Database, error) {
 	return d, nil
 }
 
-type pgxTx struct {
-	pgxSession
-	tx     pgx.Tx
-	insert *river.Client[pgx.Tx]
-}
-
 // PostgresTx makes a Tx of a team's own transaction on a database of OpenPostgres.
 func PostgresTx(d *Database, tx pgx.Tx) Tx {
-	return pgxTx{pgxSession{tx}, tx, d.insert.(*river.Client[pgx.Tx])}
-}
-
-func (t pgxTx) insertJobs(ctx context.Context, jobs []river.InsertManyParams) error {
-	_, err := t.insert.InsertManyFastTx(ctx, t.tx, jobs)
-	return err
+	t := newTx(d, pgxSession{tx}, tx)
+	t.lock = func(ctx context.Context, names []string) error { return lock(ctx, t, names) }
+	return t
 }
 
 // lock takes locks that end with the transaction, in one order, whoever takes them.
-func (t pgxTx) lock(ctx context.Context, names []string) error {
-	_, err := t.Exec(ctx, `SELECT pg_advisory_xact_lock(key) FROM (
+func lock(ctx context.Context, tx Session, names []string) error {
+	_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(key) FROM (
 		SELECT DISTINCT hashtextextended(name, 0) AS key FROM unnest($1::text[]) AS name ORDER BY key) AS keys`, names)
 	return err
 }
@@ -78,8 +75,8 @@ func (t pgxTx) lock(ctx context.Context, names []string) error {
 // A pgxSession runs statements on a pool or in a transaction.
 type pgxSession struct {
 	on interface {
+		pgxscan.Querier
 		Exec(context.Context, string, ...any) (pgconn.CommandTag, error)
-		Query(context.Context, string, ...any) (pgx.Rows, error)
 	}
 }
 
@@ -88,16 +85,6 @@ func (s pgxSession) Exec(ctx context.Context, statement string, args ...any) (in
 	return tag.RowsAffected(), err
 }
 
-func (s pgxSession) Query(ctx context.Context, row func(Scanner) error, statement string, args ...any) error {
-	rows, err := s.on.Query(ctx, statement, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := row(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+func (s pgxSession) Select(ctx context.Context, slice any, statement string, args ...any) error {
+	return pgxscan.Select(ctx, s.on, slice, statement, args...)
 }

@@ -2,6 +2,8 @@ package refundoutbox
 
 import (
 	"context"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -27,23 +29,23 @@ func (w *worker) live(ctx context.Context) (die func(), err error) {
 	if err := say(); err != nil {
 		return nil, err
 	}
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
+	dying := make(chan struct{})
+	var living sync.WaitGroup
+	living.Go(func() {
 		for every := time.Tick(aliveEvery); ; {
 			select {
+			case <-dying:
+				return
 			case <-every:
 				if err := say(); err != nil {
 					w.Log.Warn("the worker cannot say that it lives", "error", err)
 				}
-			case <-stop:
-				return
 			}
 		}
-	}()
+	})
 	return func() {
-		close(stop)
-		<-stopped
+		close(dying)
+		living.Wait()
 		// If it fails, others find out by themselves.
 		exec(`DELETE FROM outbox_worker WHERE name = $1 OR seen_at <= $2`, w.name, alive())
 	}, nil
@@ -77,8 +79,7 @@ func (w *worker) bury(ctx context.Context) error {
 		doubtable = doubtable.Add(-submitTimeout)
 	}
 	// In one order, as two workers that bury the same one would deadlock.
-	markers, err := all(ctx, w.db, func(c *claim) []any { return []any{&c.row, &c.attempt} }, `
-		SELECT id, attempts FROM outbox_refund WHERE state = 'sending' AND sent_at <= $2
+	markers, err := all[claim](ctx, w.db, `SELECT id, attempts FROM outbox_refund WHERE state = 'sending' AND sent_at <= $2
 		AND (sent_at <= $3 OR worker <> $4 AND worker NOT IN (`+living+`)) ORDER BY id`,
 		alive(), timeText(doubtable), timeText(time.Now().Add(-staleAfter)), w.name)
 	if err != nil || len(markers) == 0 {
@@ -100,26 +101,24 @@ const nothingBefore = `NOT EXISTS (
 	SELECT 1 FROM outbox_refund AS other WHERE other.account = this.account AND other.refund_id = this.refund_id
 	AND other.id <> this.id AND other.state IN ('unknown', 'absent'))`
 
-// orphans are the pending refunds that no job will send, and that nothing of their
-// refund_id stands before: after a decision, or because a backup was restored, or a
-// person deleted a job. A job that began before a time does not count: River leaves
-// the jobs of dead workers for long.
-func (d *Database) orphans() string {
+// orphans selects the pending refunds that no job will send, and that nothing of
+// their refund_id stands before: after a decision, or because a backup was restored,
+// or a person deleted a job. A job that began before a time does not count: River
+// leaves the jobs of dead workers for long.
+func (d *Database) orphans(before time.Time) string {
+	jobs := strings.TrimPrefix(d.schema+".river_job", ".")
+	// This is how River's tables have a time in SQLite, and PostgreSQL reads it, too.
+	began := before.UTC().Format("2006-01-02 15:04:05Z")
 	return `SELECT id FROM outbox_refund AS this WHERE state = 'pending' AND ` + nothingBefore + `
-		EXCEPT SELECT CAST(args->>'row' AS BIGINT) FROM ` + d.river("river_job") + `
-		WHERE kind = $1 AND finalized_at IS NULL AND (state <> 'running' OR attempted_at > $2)`
+		EXCEPT SELECT CAST(args->>'row' AS BIGINT) FROM ` + jobs + ` WHERE kind = '` + kind + `'
+		AND finalized_at IS NULL AND (state <> 'running' OR attempted_at > '` + began + `')`
 }
-
-// riverTime writes a time as River's tables have it in SQLite, and as PostgreSQL
-// reads it.
-func riverTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
 // adopt gives jobs to the refunds that have none.
 func (w *worker) adopt(ctx context.Context) error {
 	const most = 5000
 	for {
-		rows, err := all(ctx, w.db, only[int64], w.db.orphans()+` ORDER BY 1 LIMIT $3`,
-			submitArgs{}.Kind(), riverTime(time.Now().Add(-deadAfter)), most)
+		rows, err := all[int64](ctx, w.db, w.db.orphans(time.Now().Add(-deadAfter))+` ORDER BY 1 LIMIT $1`, most)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
@@ -129,4 +128,60 @@ func (w *worker) adopt(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// A Resolver asks the service whether it has a refund, where the service can be
+// asked. The documented interface has no endpoint for it.
+type Resolver interface {
+	// Resolve reports whether the service has a refund, and with which amount and
+	// currency. Not found has to mean that it never came: if the service's records
+	// show up late, return an error until they would have.
+	Resolve(ctx context.Context, account, refundID string) (found bool, amount int64, currency string, err error)
+}
+
+// resolveAfter is how old a request is when its outcome is asked for, and the time
+// between two questions about one refund.
+const resolveAfter = 5 * time.Minute
+
+// resolve asks about unknown refunds. The answer counts as a report of one row: what
+// is found becomes accepted, and what is not becomes absent.
+func (w *worker) resolve(ctx context.Context) error {
+	if w.Resolver == nil {
+		return nil
+	}
+	unknown, err := list(ctx, w.db, `state = 'unknown' AND sent_at <= $1 AND asked_at <= $1 ORDER BY asked_at, id LIMIT 100`,
+		timeText(time.Now().Add(-resolveAfter)))
+	if err != nil {
+		return err
+	}
+	for _, l := range unknown {
+		report := &Report{ID: "resolver", Until: time.Now()}
+		if _, err := w.db.Exec(ctx, `UPDATE outbox_refund SET asked_at = $2 WHERE id = $1`, l.Row, timeText(report.Until)); err != nil {
+			return err
+		}
+		asking, cancel := context.WithTimeout(ctx, 10*time.Second)
+		found, amount, currency, err := w.Resolver.Resolve(asking, l.Account, l.RefundID)
+		cancel()
+		if err != nil {
+			w.Log.Warn("the resolver failed, and is asked again later", "row", l.Row, "error", err)
+			continue
+		}
+		group, err := list(ctx, w.db, `account = $1 AND refund_id = $2 ORDER BY id`, l.Account, l.RefundID)
+		if err != nil {
+			return err
+		}
+		p := newPlan(report)
+		if found {
+			p.compare(group, []*ReportRow{{Amount: &amount, Currency: currency}})
+		} else {
+			p.missing(group)
+		}
+		for _, d := range p.Differences {
+			w.Log.Warn("the resolver cannot settle a refund", "row", d.Row, "reason", d.What)
+		}
+		if _, err := p.Apply(ctx, w.db, Decision{Who: "resolver"}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -98,7 +98,7 @@ func TestJobOfDeadWorker(t *testing.T) {
 	for ago, want := range map[time.Duration]string{deadAfter / 2: "1", 2 * deadAfter: "2"} {
 		s.set(`DELETE FROM river_job WHERE state = 'available' AND id > 1`)
 		s.set(`UPDATE river_job SET state = 'running', attempted_at = $1 WHERE id = 1`, time.Now().Add(-ago).UTC().Format("2006-01-02 15:04:05.999"))
-		if sum, err := Summarize(t.Context(), s.db); err != nil || sum.Jobless != 0 {
+		if sum, err := Summarize(t.Context(), s.db); err != nil || sum.PendingWithoutJob != 0 {
 			t.Errorf("%+v, %v", sum, err)
 		}
 		for range 2 {
@@ -141,7 +141,7 @@ func TestPendingWithoutJob(t *testing.T) {
 	s.enqueue(refund("a", 5), refund("b", 5), refund("b", 6), refund("c", 5))
 	s.attempt(2, sandbox.Fault{DropBefore: true})
 	s.set(`DELETE FROM river_job WHERE json_extract(args, '$.row') <> 4`)
-	if sum, err := Summarize(t.Context(), s.db); err != nil || sum.Jobless != 1 {
+	if sum, err := Summarize(t.Context(), s.db); err != nil || sum.PendingWithoutJob != 1 {
 		t.Errorf("%+v, %v", sum, err)
 	}
 	if err := s.recoverer().recover(t.Context()); err != nil {
@@ -150,7 +150,7 @@ func TestPendingWithoutJob(t *testing.T) {
 	if got := s.column(`SELECT CAST(args->>'row' AS TEXT) FROM river_job ORDER BY 1`); got != "1 4" {
 		t.Errorf("the jobs are of the rows %s", got)
 	}
-	if sum, err := Summarize(t.Context(), s.db); err != nil || sum.Jobless != 0 {
+	if sum, err := Summarize(t.Context(), s.db); err != nil || sum.PendingWithoutJob != 0 {
 		t.Errorf("%+v, %v", sum, err)
 	}
 }

@@ -3,8 +3,6 @@ package refundoutbox
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,12 +11,12 @@ import (
 
 // A ReportRow is what the service says that it has.
 type ReportRow struct {
-	Line     int // of the file
-	Account  string
-	RefundID string
-	Amount   *int64 // nil: unset
-	Currency string
-	Err      error // why the row cannot be used; of its members, only RefundID may be set
+	Line     int    `json:"-"` // of the file
+	Account  string `json:"account"`
+	RefundID string `json:"refund_id"`
+	Amount   *int64 `json:"amount"` // nil: unset
+	Currency string `json:"currency"`
+	Err      error  `json:"-"` // why the row cannot be used; of its members, only RefundID may be set
 }
 
 // A Report is a list of what the service has recorded.
@@ -38,12 +36,6 @@ type Difference struct {
 	What string
 }
 
-// A finding is a transition that a report calls for.
-type finding struct {
-	Listed
-	event Event
-}
-
 // A Plan is what a report says about the refunds here. Making it changes nothing.
 type Plan struct {
 	Differences []Difference
@@ -53,11 +45,14 @@ type Plan struct {
 	SendAgain   int // that are absent in a second complete report, and sent again
 	AbsentTwice int // that would be, with Resubmit
 	NotCovered  int // unknown, and not sent in the time that the report is complete for
-	Unclear     int // unknown, about which the report does not say enough: see the differences
 
-	findings []finding
-	report   *Report
-	told     map[*ReportRow]bool // rows that a refund was found for
+	report *Report
+	chosen []Listed            // for a transition each
+	told   map[*ReportRow]bool // rows that a refund was found for
+}
+
+func newPlan(report *Report) *Plan {
+	return &Plan{report: report, told: make(map[*ReportRow]bool)}
 }
 
 // Compare finds out what a report says about the refunds here.
@@ -68,14 +63,15 @@ func Compare(ctx context.Context, db Session, report *Report) (*Plan, error) {
 	case report.Until.After(time.Now()):
 		return nil, errors.New("outbox: a report cannot be complete until a time to come")
 	}
-	here, err := list(ctx, db, `TRUE ORDER BY account, refund_id, id`)
+	here, err := list(ctx, db, `TRUE ORDER BY id`)
 	if err != nil {
 		return nil, err
 	}
 	type key struct{ account, refundID string }
-	ours := make(map[key]bool)
+	ours := make(map[key][]Listed)
 	for _, l := range here {
-		ours[key{l.Account, l.RefundID}] = true
+		k := key{l.Account, l.RefundID}
+		ours[k] = append(ours[k], l)
 	}
 	theirs := make(map[string][]*ReportRow) // by refund_id
 	for i := range report.Rows {
@@ -83,19 +79,17 @@ func Compare(ctx context.Context, db Session, report *Report) (*Plan, error) {
 		theirs[row.RefundID] = append(theirs[row.RefundID], row)
 	}
 	p := newPlan(report)
-	for len(here) > 0 {
-		n := slices.IndexFunc(here, func(l Listed) bool { return l.Account != here[0].Account || l.RefundID != here[0].RefundID })
-		if n < 0 {
-			n = len(here)
+	for _, l := range here {
+		group := ours[key{l.Account, l.RefundID}]
+		if l.Row != group[0].Row { // once for each refund_id
+			continue
 		}
-		group := here[:n] // the records of a refund_id
-		here = here[n:]
 		var its, elsewhere []*ReportRow
-		for _, row := range theirs[group[0].RefundID] {
+		for _, row := range theirs[l.RefundID] {
 			switch {
-			case row.Err != nil || row.Account == group[0].Account:
+			case row.Err != nil || row.Account == l.Account:
 				its = append(its, row)
-			case !ours[key{row.Account, row.RefundID}]: // else it is about another refund of ours
+			case ours[key{row.Account, row.RefundID}] == nil: // else it is about another refund of ours
 				elsewhere = append(elsewhere, row)
 			}
 		}
@@ -104,19 +98,10 @@ func Compare(ctx context.Context, db Session, report *Report) (*Plan, error) {
 			p.compare(group, its)
 		case len(elsewhere) > 0:
 			for _, row := range elsewhere {
-				p.differ(row, group[0].Row, "the refund has another account here")
+				p.differ(row, l.Row, "the refund has another account here")
 			}
 		default:
 			p.missing(group)
-		}
-		if l, doubted := inDoubt(group); doubted && l.State == Unknown {
-			p.Unclear++ // unless it is one of those below
-		}
-	}
-	p.Unclear -= p.NotCovered
-	for _, f := range p.findings {
-		if f.State == Unknown {
-			p.Unclear--
 		}
 	}
 	for i := range report.Rows {
@@ -132,10 +117,6 @@ func Compare(ctx context.Context, db Session, report *Report) (*Plan, error) {
 	return p, nil
 }
 
-func newPlan(report *Report) *Plan {
-	return &Plan{report: report, told: make(map[*ReportRow]bool)}
-}
-
 func (p *Plan) differ(row *ReportRow, refund int64, what string) {
 	line := 0
 	if row != nil {
@@ -144,20 +125,20 @@ func (p *Plan) differ(row *ReportRow, refund int64, what string) {
 	p.Differences = append(p.Differences, Difference{line, refund, what})
 }
 
-func (p *Plan) find(l Listed, event Event) {
-	p.findings = append(p.findings, finding{l, event})
+func (p *Plan) choose(l Listed, event Event) {
+	l.event = event
+	p.chosen = append(p.chosen, l)
 }
 
 // inDoubt returns the first record of a refund_id that is not settled. Those behind it
 // were not sent. A pending one may have been sent before a backup was restored.
-func inDoubt(group []Listed) (Listed, bool) {
-	i := slices.IndexFunc(group, func(l Listed) bool {
-		return l.State == Unknown || l.State == Absent || l.State == Pending
-	})
-	if i < 0 {
-		return Listed{}, false
+func inDoubt(group []Listed) (l Listed, found bool) {
+	for _, l := range group {
+		if l.State == Unknown || l.State == Absent || l.State == Pending {
+			return l, true
+		}
 	}
-	return group[i], true
+	return l, false
 }
 
 // compare compares the records of a refund_id with the rows that the report has of
@@ -188,7 +169,7 @@ func (p *Plan) compare(group []Listed, rows []*ReportRow) {
 		}
 	case doubted && matches(l):
 		p.Found++
-		p.find(l, eventFound)
+		p.choose(l, eventFound)
 	case doubted:
 		p.differ(first, l.Row, l.differs(first.Amount, first.Currency))
 	case len(accepted) > 0:
@@ -219,11 +200,11 @@ func (p *Plan) missing(group []Listed) {
 		p.NotCovered++
 	case l.State == Unknown:
 		p.NotFound++
-		p.find(l, eventNotFound)
-	case !covered(l) || !isLater(p.stamp(), l.absentUntil): // the same report, or an older one
+		p.choose(l, eventNotFound)
+	case !covered(l) || !isLater(p.stamp(), l.AbsentUntil): // the same report, or an older one
 	case p.report.Resubmit:
 		p.SendAgain++
-		p.find(l, eventAbsentTwice)
+		p.choose(l, eventAbsentTwice)
 	default:
 		p.AbsentTwice++
 	}
@@ -240,43 +221,13 @@ func isLater(stamp, earlier string) bool {
 }
 
 // Changes tells how many refunds the plan changes.
-func (p *Plan) Changes() int { return len(p.findings) }
+func (p *Plan) Changes() int { return len(p.chosen) }
 
 // Token names the plan, and changes when it does.
-func (p *Plan) Token() string {
-	h := sha256.New()
-	fmt.Fprintln(h, p.stamp(), timeText(p.report.From))
-	for _, f := range p.findings {
-		fmt.Fprintln(h, f.Row, f.Attempt, f.State, f.event)
-	}
-	return fmt.Sprintf("%d-%s", len(p.findings), hex.EncodeToString(h.Sum(nil)[:4]))
-}
+func (p *Plan) Token() string { return token(p.chosen, p.stamp()+timeText(p.report.From)) }
 
 // Apply makes the plan's transitions, each if the refund is still as it was, and
 // returns how many it made.
 func (p *Plan) Apply(ctx context.Context, db *Database, said Decision) (changed int, err error) {
-	for batch := range slices.Chunk(p.findings, 100) {
-		made := 0
-		err := db.Transact(ctx, func(tx Tx) error {
-			for _, f := range batch {
-				said.What = f.event
-				done, err := decide(ctx, tx, f.Row, f.Attempt, f.State, said)
-				if err == nil && done && f.event == eventNotFound {
-					_, err = tx.Exec(ctx, `UPDATE outbox_refund SET absent_until = $2 WHERE id = $1`, f.Row, p.stamp())
-				}
-				if err != nil {
-					return err
-				}
-				if done {
-					made++
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return changed, err
-		}
-		changed += made
-	}
-	return changed, nil
+	return apply(ctx, db, p.chosen, said, p.stamp())
 }

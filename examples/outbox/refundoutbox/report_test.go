@@ -101,9 +101,9 @@ func TestReportDifferences(t *testing.T) {
 		want string // the differences
 		left string // the state of "a", with "b" in the report
 	}{
-		{"amount", []ReportRow{row(2, "acct", "a", 6, "EUR")}, "2 1 the amount differs: 6 EUR there, 5 EUR here", "unknown"},
-		{"no amount", []ReportRow{{Line: 2, Account: "acct", RefundID: "a", Currency: "EUR"}}, "2 1 the amount differs: unset EUR there, 5 EUR here", "unknown"},
-		{"currency", []ReportRow{row(2, "acct", "a", 5, "USD")}, "2 1 the currency differs: 5 USD there, 5 EUR here", "unknown"},
+		{"amount", []ReportRow{row(2, "acct", "a", 6, "EUR")}, "2 1 amount or currency differs: 6 EUR there, 5 EUR here", "unknown"},
+		{"no amount", []ReportRow{{Line: 2, Account: "acct", RefundID: "a", Currency: "EUR"}}, "2 1 amount or currency differs: unset EUR there, 5 EUR here", "unknown"},
+		{"currency", []ReportRow{row(2, "acct", "a", 5, "USD")}, "2 1 amount or currency differs: 5 USD there, 5 EUR here", "unknown"},
 		{"account", []ReportRow{row(2, "other", "a", 5, "EUR")}, "2 1 the refund has another account here", "unknown"},
 		{"unreadable", []ReportRow{{Line: 2, RefundID: "a", Err: fmt.Errorf("amount is no JSON")}}, "2 1 amount is no JSON", "unknown"},
 		{"unreadable altogether", []ReportRow{{Line: 2, Err: fmt.Errorf("the line is not UTF-8")}}, "2 0 the line is not UTF-8", "absent"},
@@ -141,7 +141,7 @@ func TestReportAgainstSettled(t *testing.T) {
 		told = append(told, fmt.Sprintf("%d %d %s", d.Line, d.Row, d.What))
 	}
 	want := []string{
-		"0 1 accepted here, and the report does not have it", "1 2 the amount differs: 6 EUR there, 5 EUR here",
+		"0 1 accepted here, and the report does not have it", "1 2 amount or currency differs: 6 EUR there, 5 EUR here",
 		"2 3 the service has it, and it is rejected here",
 	}
 	if strings.Join(told, "\n") != strings.Join(want, "\n") || p.Changes() != 1 || p.Agreed != 1 {

@@ -5,15 +5,14 @@ package refundoutbox
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
 	"time"
 
+	"github.com/georgysavva/scany/v2/sqlscan"
 	"github.com/pressly/goose/v3"
-	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riversqlite"
 	_ "modernc.org/sqlite"
 )
@@ -89,30 +88,14 @@ func openFile(name, parameters string) (*sql.DB, error) {
 	return db, err
 }
 
-type sqliteTx struct {
-	sqlSession
-	tx     *sql.Tx
-	insert *river.Client[*sql.Tx]
-}
-
 // SQLiteTx makes a Tx of a team's own transaction on a database of OpenSQLite.
-func SQLiteTx(d *Database, tx *sql.Tx) Tx {
-	return sqliteTx{sqlSession{tx}, tx, d.insert.(*river.Client[*sql.Tx])}
-}
-
-func (t sqliteTx) insertJobs(ctx context.Context, jobs []river.InsertManyParams) error {
-	_, err := t.insert.InsertManyFastTx(ctx, t.tx, jobs)
-	return err
-}
-
-// lock: the transaction is the only one that writes.
-func (t sqliteTx) lock(context.Context, []string) error { return nil }
+func SQLiteTx(d *Database, tx *sql.Tx) Tx { return newTx(d, sqlSession{tx}, tx) }
 
 // A sqlSession runs statements on a *sql.DB or a *sql.Tx.
 type sqlSession struct {
 	on interface {
+		sqlscan.Querier
 		ExecContext(context.Context, string, ...any) (sql.Result, error)
-		QueryContext(context.Context, string, ...any) (*sql.Rows, error)
 	}
 }
 
@@ -124,16 +107,6 @@ func (s sqlSession) Exec(ctx context.Context, statement string, args ...any) (in
 	return result.RowsAffected()
 }
 
-func (s sqlSession) Query(ctx context.Context, row func(Scanner) error, statement string, args ...any) error {
-	rows, err := s.on.QueryContext(ctx, statement, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := row(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return errors.Join(rows.Err(), rows.Close())
+func (s sqlSession) Select(ctx context.Context, slice any, statement string, args ...any) error {
+	return sqlscan.Select(ctx, s.on, slice, statement, args...)
 }

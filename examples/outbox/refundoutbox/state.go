@@ -94,21 +94,24 @@ var transitions = []transition{
 	{Pending, DecideClosed, Rejected, Rejected},
 }
 
-func find(from State, event Event) (transition, bool) {
+func find(from State, event Event) transition {
 	for _, t := range transitions {
 		if t.from == from && t.event == event {
-			return t, true
+			return t
 		}
 	}
-	return transition{}, false
+	return transition{}
 }
+
+// Possible tells whether the state machine has an event for a state.
+func Possible(from State, event Event) bool { return find(from, event).to != "" }
 
 // A claim is a refund that a worker has marked as sending.
 type claim struct {
-	row     int64
-	account string
-	content []byte
-	attempt int
+	Row     int64 `db:"id"`
+	Account string
+	Content []byte
+	Attempt int       `db:"attempts"`
 	marked  time.Time // a little before the marker was committed
 }
 
@@ -120,21 +123,19 @@ type claim struct {
 // passes one that is unknown or absent.
 func take(ctx context.Context, db Session, row int64, worker string) (*claim, error) {
 	now := time.Now()
-	t, _ := find(Pending, eventBegun)
-	claims, err := all(ctx, db, func(c *claim) []any { return []any{&c.account, &c.content, &c.attempt} }, `
+	t := find(Pending, eventBegun)
+	c, err := one[*claim](ctx, db, `
 		UPDATE outbox_refund SET state = $4, attempts = attempts + 1, worker = $2, sent_at = $3, changed_at = $3,
 			first_sent_at = CASE WHEN first_sent_at = '' THEN $3 ELSE first_sent_at END
 		WHERE id = $1 AND state = $5 AND NOT EXISTS (
 			SELECT 1 FROM outbox_refund AS other
 			WHERE other.account = outbox_refund.account AND other.refund_id = outbox_refund.refund_id AND other.id <> outbox_refund.id
 			AND (other.state IN ('sending', 'unknown', 'absent') OR other.state = 'pending' AND other.id < outbox_refund.id))
-		RETURNING account, content, attempts`, row, worker, timeText(now), t.to, t.from)
-	if err != nil || len(claims) == 0 {
-		return nil, err
+		RETURNING id, account, content, attempts`, row, worker, timeText(now), t.to, t.from)
+	if c != nil {
+		c.marked = now
 	}
-	c := claims[0]
-	c.row, c.marked = row, now
-	return &c, nil
+	return c, err
 }
 
 // inDoubtToo ends the reason of a refund that was sent again.
@@ -144,8 +145,8 @@ const inDoubtToo = "; an earlier attempt is in doubt"
 // the service said with it, if anything. It reports false if the refund has another
 // state or another attempt by then.
 func move(ctx context.Context, db Session, row int64, attempt int, from State, event Event, said *response) (bool, error) {
-	t, ok := find(from, event)
-	if !ok {
+	t := find(from, event)
+	if t.to == "" {
 		return false, fmt.Errorf("outbox: a refund that is %s cannot become %q", from, event)
 	}
 	set, args := "changed_at = $6", []any{row, attempt, t.from, t.to, t.inDoubt, timeText(time.Now())}
@@ -184,14 +185,14 @@ func note(ctx context.Context, db Session, row int64, attempt int, d Decision) e
 	return err
 }
 
-// decide makes the transition of a decision, logs it, and gives jobs to what can
-// go on after it. It reports false if the refund has another state by then.
-func decide(ctx context.Context, tx Tx, row int64, attempt int, from State, said Decision) (bool, error) {
-	done, err := move(ctx, tx, row, attempt, from, said.What, nil)
+// settle makes the transition of an event, logs on whose word, and gives jobs to what
+// can go on after it. It reports false if the refund has another state by then.
+func settle(ctx context.Context, tx Tx, row int64, attempt int, from State, event Event, said *response, word Decision) (bool, error) {
+	done, err := move(ctx, tx, row, attempt, from, event, said)
 	if err != nil || !done {
 		return false, err
 	}
-	if err := note(ctx, tx, row, attempt, said); err != nil {
+	if err := note(ctx, tx, row, attempt, word); err != nil {
 		return false, err
 	}
 	return true, wake(ctx, tx, row)
@@ -199,7 +200,7 @@ func decide(ctx context.Context, tx Tx, row int64, attempt int, from State, said
 
 // wake gives jobs to the pending records of a refund_id.
 func wake(ctx context.Context, tx Tx, row int64) error {
-	rows, err := all(ctx, tx, only[int64], `SELECT other.id FROM outbox_refund AS this
+	rows, err := all[int64](ctx, tx, `SELECT other.id FROM outbox_refund AS this
 		JOIN outbox_refund AS other ON other.account = this.account AND other.refund_id = this.refund_id
 		WHERE this.id = $1 AND other.state = 'pending' ORDER BY other.id`, row)
 	if err != nil {

@@ -189,7 +189,7 @@ func TestUnwritable(t *testing.T) {
 		s := newSystem(t)
 		s.unknowns("a", "b")
 		plan := s.compare(&Report{ID: "1", Until: time.Now(), Rows: []ReportRow{row(1, "acct", "a", 5, "EUR")}})
-		s.enqueue(refund("c", 5))
+		s.enqueue(refund("c", 5), refund("d", 5))
 		c, err := take(t.Context(), s.db, 3, "w")
 		if err != nil {
 			t.Fatal(err)
@@ -200,24 +200,26 @@ func TestUnwritable(t *testing.T) {
 			t.Errorf("%d, %v", n, err)
 		}
 		said := new(bytes.Buffer)
-		s.w.pause.log = slog.New(slog.NewTextHandler(said, nil))
+		s.w.Log = slog.New(slog.NewTextHandler(said, nil))
 		recorded := make(chan bool)
 		go func() {
 			s.w.record(t.Context(), c, outcome{event: eventAccepted, response: response{message: long}})
 			close(recorded)
 		}()
-		for s.w.pause.enter(time.Now()) == 0 {
-			s.w.pause.leave(t.Context(), nil)
+		for s.w.unrecorded.Load() == 0 {
 		}
-		s.check("unknown unknown sending")
+		s.w.Work(t.Context(), &river.Job[submitArgs]{Args: submitArgs{4}})
+		s.check("unknown unknown sending pending")
 		s.set(statements[1])
 		<-recorded
-		s.w.pause.wait()
 		if !strings.Contains(said.String(), name) || !strings.Contains(said.String(), "going on") {
 			t.Error(said)
 		}
 		s.apply(plan)
-		s.check("accepted absent accepted")
+		s.check("accepted absent accepted pending")
+		if n := s.engine.RequestCount(sandbox.Refunds); n != 0 {
+			t.Errorf("%d requests", n)
+		}
 	}
 }
 

@@ -3,9 +3,11 @@
 //
 //   - state.go is the state machine, store.go what a transaction that books a
 //     refund calls, worker.go what sends them.
-//   - outcome.go says what an error means, pause.go when to stop for a while,
-//     recover.go what dead workers leave behind.
-//   - resolver.go and report.go settle what nobody knows, list.go tells of it.
+//   - outcome.go says what an error means, and when to stop for a while; recover.go
+//     deals with what dead workers leave behind, and asks where the service can be
+//     asked.
+//   - list.go tells of refunds and takes decisions, report.go compares them with the
+//     service's report.
 //   - database.go is what both databases do, sqlite.go and postgres.go the rest: leave
 //     out the one that you do not have. The build tag nosqlite leaves SQLite out.
 package refundoutbox
@@ -41,8 +43,10 @@ type submitArgs struct {
 	Row int64 `json:"row"`
 }
 
+const kind = "outbox_submit_refund"
+
 // Kind names the jobs.
-func (submitArgs) Kind() string { return "outbox_submit_refund" }
+func (submitArgs) Kind() string { return kind }
 
 // InsertOpts keeps River from discarding a job: attempts are counted with the
 // refund.
@@ -86,8 +90,10 @@ func Enqueue(ctx context.Context, tx Tx, account string, records []*refunds.Refu
 		}
 		names[i] = account + "/" + record.RefundID
 	}
-	if err := tx.lock(ctx, names); err != nil {
-		return nil, err
+	if tx.lock != nil {
+		if err := tx.lock(ctx, names); err != nil {
+			return nil, err
+		}
 	}
 	placements := make([]Placement, len(records))
 	var added []int64
@@ -115,7 +121,7 @@ func place(ctx context.Context, tx Tx, account string, record *refunds.Refund, c
 		return p, err
 	}
 	for _, l := range earlier {
-		if l.digest == digest {
+		if l.Digest == digest {
 			return Placement{}, nil
 		}
 		if p.Earlier = l.Row; l.State != Rejected { // which a correction may differ from
@@ -126,14 +132,11 @@ func place(ctx context.Context, tx Tx, account string, record *refunds.Refund, c
 		return p, nil
 	}
 	// Another transaction may enqueue the same record now: the first one does.
-	added, err := all(ctx, tx, only[int64], `
+	p.Row, err = one[int64](ctx, tx, `
 		INSERT INTO outbox_refund (account, refund_id, digest, content, amount, currency, enqueued_at, changed_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
 		ON CONFLICT (account, refund_id, digest) DO NOTHING RETURNING id`,
 		account, record.RefundID, digest, string(content), record.Amount, record.Currency, timeText(time.Now()))
-	if len(added) > 0 {
-		p.Row = added[0]
-	}
 	return p, err
 }
 

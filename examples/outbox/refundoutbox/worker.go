@@ -2,14 +2,17 @@ package refundoutbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/http/httptrace"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -31,14 +34,13 @@ const (
 
 // Config says how a worker works.
 type Config struct {
-	Client       *refunds.Client
-	Concurrency  int           // requests in flight; 0: 16
-	Rate         rate.Limit    // most requests a second of this worker; 0: any
-	Drain        bool          // end when nothing is left that can be sent
-	Resubmit     bool          // the configuration's word: send again what has no clear response
-	Resolver     Resolver      // is asked about unknown refunds; nil: nobody is
-	ResolveAfter time.Duration // how long after their request, at least a minute; 0: five minutes
-	Log          *slog.Logger  // nil: slog.Default
+	Client      *refunds.Client
+	Concurrency int          // requests in flight; 0: 16
+	Rate        rate.Limit   // most requests a second of this worker; 0: any
+	Drain       bool         // end when nothing is left that can be sent
+	Resubmit    bool         // the configuration's word: send again what has no clear response
+	Resolver    Resolver     // is asked about unknown refunds; nil: nobody is
+	Log         *slog.Logger // nil: slog.Default
 }
 
 // A worker sends refunds, one for each of River's jobs.
@@ -48,28 +50,26 @@ type worker struct {
 	name     string
 	db       *Database
 	limiter  *rate.Limiter
+	queue    queue
 	pause    pause
 	inFlight sync.Map        // the rows that a job of this worker deals with
 	stopping context.Context // ends when no further refund is to be begun
+	// unrecorded counts the outcomes that are not written down yet: meanwhile no other
+	// refund is sent.
+	unrecorded atomic.Int32
 }
 
 // Run works refunds until ctx ends, and then until the requests on the wire have
 // their outcomes, which are written down.
 func Run(ctx context.Context, db *Database, config Config) error {
-	if config.Concurrency == 0 {
-		config.Concurrency = 16
-	}
-	if config.Rate == 0 {
-		config.Rate = rate.Inf
-	}
-	if config.Log == nil {
-		config.Log = slog.Default()
-	}
+	config.Concurrency = cmp.Or(config.Concurrency, 16)
+	config.Rate = cmp.Or(config.Rate, rate.Inf)
+	config.Log = cmp.Or(config.Log, slog.Default())
 	host, _ := os.Hostname()
 	// The name tells workers apart, also those before and after a restart. A burst
 	// of 1 never exceeds the rate, not even in the first second.
 	w := &worker{Config: config, name: fmt.Sprintf("%s-%08x", host, rand.Uint32()), db: db,
-		limiter: rate.NewLimiter(config.Rate, 1), stopping: ctx}
+		limiter: rate.NewLimiter(config.Rate, 1), pause: pause{log: config.Log}, stopping: ctx}
 	die, err := w.live(context.WithoutCancel(ctx)) // also while it stops
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func Run(ctx context.Context, db *Database, config Config) error {
 	defer die()
 	workers := river.NewWorkers()
 	river.AddWorker(workers, w)
-	q, err := db.newQueue(&river.Config{
+	w.queue, err = db.newQueue(&river.Config{
 		ID:      w.name,
 		Logger:  config.Log,
 		Queues:  map[string]river.QueueConfig{Queue: {MaxWorkers: config.Concurrency}},
@@ -98,9 +98,8 @@ func Run(ctx context.Context, db *Database, config Config) error {
 	if err != nil {
 		return err
 	}
-	w.pause.db, w.pause.queue, w.pause.log = db, q, config.Log
 	// Ending with ctx would cut off the requests on the wire.
-	if err := q.Start(context.WithoutCancel(ctx)); err != nil {
+	if err := w.queue.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	err = w.watch(ctx)
@@ -109,7 +108,7 @@ func Run(ctx context.Context, db *Database, config Config) error {
 	}
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Minute)
 	defer cancel()
-	return errors.Join(err, q.Stop(stopping))
+	return errors.Join(err, w.queue.Stop(stopping))
 }
 
 // watch looks after dead workers and the pause, and returns when the work is to
@@ -122,7 +121,7 @@ func (w *worker) watch(ctx context.Context) error {
 			return nil
 		case <-look:
 		}
-		w.pause.resume(ctx)
+		w.resume(ctx)
 		if began := time.Now(); began.After(next) {
 			if err := w.recover(ctx); err != nil && ctx.Err() == nil {
 				w.Log.Warn("recovery failed, and is tried again", "error", err)
@@ -133,9 +132,8 @@ func (w *worker) watch(ctx context.Context) error {
 		if !w.Drain {
 			continue
 		}
-		var left bool // what is being sent, or can be
-		err := w.db.Query(ctx, func(scan Scanner) error { return scan(&left) }, `SELECT EXISTS (SELECT 1 FROM outbox_refund AS this
-			WHERE state = 'sending' OR state = 'pending' AND `+nothingBefore+`)`)
+		left, err := one[bool](ctx, w.db, `SELECT EXISTS (SELECT 1 FROM outbox_refund AS this
+			WHERE state = 'sending' OR state = 'pending' AND `+nothingBefore+`)`) // is being sent, or can be
 		if err != nil || !left {
 			return err
 		}
@@ -160,52 +158,53 @@ func (w *worker) Work(ctx context.Context, job *river.Job[submitArgs]) error {
 }
 
 func (w *worker) attempt(ctx context.Context, row int64) error {
+	if w.unrecorded.Load() > 0 {
+		return river.JobSnooze(time.Second)
+	}
 	if wait := w.pause.enter(time.Now()); wait > 0 || w.stopping.Err() != nil {
 		return river.JobSnooze(wait)
 	}
 	c, err := take(ctx, w.db, row, w.name)
 	if err != nil || c == nil {
-		w.pause.leave(ctx, nil)
+		w.pause.leave(nil)
 		if err != nil {
 			return err // of the database: River tries again
 		}
 		return w.pass(ctx, row)
 	}
 	o := w.send(ctx, c)
-	w.pause.leave(ctx, &o)
+	w.leave(ctx, &o)
 	w.record(ctx, c, o)
 	switch {
 	case o.event == eventRefused:
 		return river.JobCancel(errors.New(o.reason))
 	case o.event == eventUnsent, o.event == eventDoubted && w.Resubmit:
-		return river.JobSnooze(max(backoff(c.attempt), o.wait))
+		return river.JobSnooze(max(backoff(c.Attempt), o.wait))
 	}
 	return nil
 }
 
 // pass deals with a refund that cannot be claimed.
 func (w *worker) pass(ctx context.Context, row int64) error {
-	var (
-		state   State
-		attempt int
-		worker  string // that marked it
-		first   bool   // nothing of the refund_id that waits for a decision stands before it
-	)
-	err := w.db.Query(ctx, func(scan Scanner) error { return scan(&state, &attempt, &worker, &first) },
-		`SELECT state, attempts, worker, `+nothingBefore+` FROM outbox_refund AS this WHERE id = $1`, row)
+	r, err := one[struct {
+		State    State
+		Attempts int
+		Worker   string // that marked it
+		First    bool   // nothing of the refund_id that waits for a decision stands before it
+	}](ctx, w.db, `SELECT state, attempts, worker, `+nothingBefore+` AS first FROM outbox_refund AS this WHERE id = $1`, row)
 	switch {
 	case err != nil:
 		return err
-	case state == Sending && worker == w.name:
+	case r.State == Sending && r.Worker == w.name:
 		// No other job of this worker has it: the marker was committed, and the database's
 		// acknowledgement got lost. Nothing was sent.
-		if _, err := move(ctx, w.db, row, attempt, Sending, eventUnsent, nil); err != nil {
+		if _, err := move(ctx, w.db, row, r.Attempts, Sending, eventUnsent, nil); err != nil {
 			return err
 		}
 		return river.JobSnooze(0)
-	case state == Sending:
+	case r.State == Sending:
 		return river.JobSnooze(5 * time.Second)
-	case state == Pending && first: // after another record of the refund_id
+	case r.State == Pending && r.First: // after another record of the refund_id
 		return river.JobSnooze(time.Second)
 	}
 	return nil // it is settled, or gets another job after a decision
@@ -215,14 +214,38 @@ func (w *worker) pass(ctx context.Context, row int64) error {
 // stands for one request.
 func (w *worker) send(ctx context.Context, c *claim) outcome {
 	record := new(refunds.Refund)
-	decoder := json.NewDecoder(bytes.NewReader(c.content))
+	decoder := json.NewDecoder(bytes.NewReader(c.Content))
 	decoder.UseNumber() // for the numbers in metadata
 	if decoder.Decode(record) != nil {
 		return outcome{event: eventRefused, response: response{reason: "the content is gone"}}
 	}
 	ctx, cancel := withDeadline(ctx, c.marked.Add(submitTimeout))
 	defer cancel()
-	return judge(w.Client.Submit(ctx, c.account, record, refunds.WithMaxRetries(0)))
+	return judge(w.Client.Submit(ctx, c.Account, record, refunds.WithMaxRetries(0)))
+}
+
+// withDeadline ends a request at the deadline, and keeps one that is late from
+// leaving. A process can be frozen between the commit of its marker and the first byte
+// of the request, for so long that others take it for dead, and somebody decides. So
+// the last step before the network looks at the deadline once more: a timer may not
+// have fired yet, and none does while the machine is suspended. It closes the
+// connection of a request that is late, to which nothing was written then; the
+// library counts the bytes of a connection, and reports the refund as not sent.
+func withDeadline(ctx context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(info httptrace.GotConnInfo) {
+			if now := time.Now(); late(deadline, now, now.Round(0)) {
+				info.Conn.Close()
+			}
+		},
+	})
+	return context.WithDeadline(ctx, deadline)
+}
+
+// late goes by both clocks: the monotonic one stands still while the machine is
+// suspended, and the wall clock can be set back.
+func late(deadline, monotonic, wall time.Time) bool {
+	return !monotonic.Before(deadline) || !wall.Before(deadline)
 }
 
 // record writes down what became of the refund, and does not give up before the
@@ -233,18 +256,21 @@ func (w *worker) record(ctx context.Context, c *claim, o outcome) {
 	if err == nil {
 		return
 	}
-	w.pause.hold(1, err)
+	w.Log.Warn("pausing: an outcome cannot be written down, and is tried again", "error", err)
+	w.unrecorded.Add(1)
 	for ; err != nil; err = w.recordOnce(ctx, c, o) {
 		time.Sleep(time.Second)
 	}
-	w.pause.hold(-1, nil)
+	if w.unrecorded.Add(-1) == 0 {
+		w.Log.Warn("going on: the outcomes are written down")
+	}
 }
 
 func (w *worker) recordOnce(ctx context.Context, c *claim, o outcome) error {
 	ctx, cancel := context.WithTimeout(ctx, submitTimeout)
 	defer cancel()
 	if o.event != eventDoubted || !w.Resubmit {
-		if done, err := move(ctx, w.db, c.row, c.attempt, Sending, o.event, &o.response); done || err != nil {
+		if done, err := move(ctx, w.db, c.Row, c.Attempt, Sending, o.event, &o.response); done || err != nil {
 			return err
 		}
 	}
@@ -263,27 +289,20 @@ func (w *worker) recordOnce(ctx context.Context, c *claim, o outcome) error {
 func (w *worker) recordLate(ctx context.Context, tx Tx, c *claim, o outcome) error {
 	late := Decision{w.name, lateResponse, string(o.event) + " " + o.reason}
 	for _, from := range []State{Unknown, Absent, Pending} {
-		if _, possible := find(from, o.event); !possible {
+		if !Possible(from, o.event) {
 			continue
 		}
-		done, err := move(ctx, tx, c.row, c.attempt, from, o.event, &o.response)
-		if err != nil {
+		if done, err := settle(ctx, tx, c.Row, c.Attempt, from, o.event, &o.response, late); done || err != nil {
 			return err
 		}
-		if done {
-			if err := note(ctx, tx, c.row, c.attempt, late); err != nil {
-				return err
-			}
-			return wake(ctx, tx, c.row)
-		}
 	}
-	decided, err := all(ctx, tx, only[Event], `SELECT what FROM outbox_decision WHERE refund = $1 AND attempt = $2
-		AND what NOT IN ($3, $4) ORDER BY id`, c.row, c.attempt, lateResponse, afterDecision)
+	decided, err := all[Event](ctx, tx, `SELECT what FROM outbox_decision WHERE refund = $1 AND attempt = $2
+		AND what NOT IN ($3, $4) ORDER BY id`, c.Row, c.Attempt, lateResponse, afterDecision)
 	if err != nil || len(decided) == 0 || o.event == eventUnsent || o.event == eventAccepted && decided[len(decided)-1] == DecideAccepted {
 		return err
 	}
 	late.What = afterDecision
-	return note(ctx, tx, c.row, c.attempt, late)
+	return note(ctx, tx, c.Row, c.Attempt, late)
 }
 
 // workerEnded is the doubt about the marker of a dead worker.
@@ -292,14 +311,14 @@ var workerEnded = outcome{event: eventDoubted, response: response{reason: "the w
 // doubt makes the outcome of an attempt unknown. If the configuration says so, the
 // refund is sent again; that decision is committed before it is acted upon.
 func (w *worker) doubt(ctx context.Context, tx Tx, c *claim, o outcome) error {
-	done, err := move(ctx, tx, c.row, c.attempt, Sending, o.event, &o.response)
+	done, err := move(ctx, tx, c.Row, c.Attempt, Sending, o.event, &o.response)
 	if err != nil || !done || !w.Resubmit {
 		return err
 	}
-	if _, err := move(ctx, tx, c.row, c.attempt, Unknown, DecideResubmit, nil); err != nil {
+	if _, err := move(ctx, tx, c.Row, c.Attempt, Unknown, DecideResubmit, nil); err != nil {
 		return err
 	}
-	return note(ctx, tx, c.row, c.attempt, Decision{"configuration", DecideResubmit, "-resubmit-unknown after " + o.reason})
+	return note(ctx, tx, c.Row, c.Attempt, Decision{"configuration", DecideResubmit, "-resubmit-unknown after " + o.reason})
 }
 
 // backoff is the time until the next attempt.
