@@ -207,6 +207,9 @@ func TestCooldownOfAMinute(t *testing.T) {
 		check(t, c.get(t.Context()).err(), ErrRateLimited)
 		soon, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
+		if c.Throttled(t.Context(), "read") != nil || c.Throttled(soon, "read").RetryAfter != time.Minute {
+			t.Error("only a deadline within the pause ends a call by it")
+		}
 		if r := c.get(soon); !errors.Is(r.err(), ErrLocalLimit) || r.Failure.RetryAfter != time.Minute {
 			t.Errorf("%v, after %v", r.err(), r.Failure.RetryAfter)
 		}

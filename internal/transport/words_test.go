@@ -142,7 +142,7 @@ func TestBaseURLWithTheEndpoint(t *testing.T) {
 		{"/v1/{account_id}/refunds", "https://service.test/v1/%7Baccount_id%7D/refunds/", true},
 		{"/v1/{account_id}/refunds", "https://service.test/refunds", false},
 	} {
-		_, err := parseBase(test.base, test.route, false)
+		_, err := New(Service{Name: "test", Route: test.route}, test.base, nil)
 		if refused := errors.Is(err, ErrInvalidArgument); refused != test.refused || refused && !strings.Contains(err.Error(), "leave "+test.route+" off") {
 			t.Errorf("%s: %v", test.base, err)
 		}
