@@ -477,14 +477,20 @@ func TestItemPrintsNoMoreThanItsRefund(t *testing.T) {
 func TestUnusableRecordWithOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := refundstest.NewServer(t)
-		item := refunds.Item{AccountID: "acct", Refund: &refunds.Refund{Currency: "\xff"}, Options: []refunds.Option{refunds.WithHeader("X-Record", "1")}}
-		for s, err := range fake.Client().SubmitAll(t.Context(), slices.Values([]refunds.Item{item}), refunds.BulkOptions{Concurrency: 10_000}) {
-			if s.Index != 0 || s.Outcome != refunds.OutcomeNotSent || !errors.Is(err, refunds.ErrInvalidArgument) {
+		own, n := []refunds.Option{refunds.WithHeader("X-Record", "1")}, 0
+		items := []refunds.Item{
+			{AccountID: "acct", Refund: &refunds.Refund{RefundID: "rf_0", Currency: "\xff"}, Options: own},
+			{AccountID: "..", Refund: &refunds.Refund{RefundID: "rf_1"}, Options: own},
+		}
+		for s, err := range fake.Client().SubmitAll(t.Context(), slices.Values(items), refunds.BulkOptions{Concurrency: 10_000}) {
+			item := items[n]
+			n++
+			if s.Index != n-1 || s.RefundID != item.Refund.RefundID || s.AccountID != item.AccountID || s.Outcome != refunds.OutcomeNotSent || !errors.Is(err, refunds.ErrInvalidArgument) {
 				t.Errorf("%v, %v", s, err)
 			}
 		}
-		if n := len(fake.Recorded()); n != 0 {
-			t.Errorf("%d recorded", n)
+		if sent := len(fake.Recorded()); sent != 0 || n != len(items) {
+			t.Errorf("%d results, %d recorded", n, sent)
 		}
 	})
 }
