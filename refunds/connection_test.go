@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jarcoal/httpmock"
+
 	"github.com/carddata/carddata-go/internal/testkit"
 	"github.com/carddata/carddata-go/refunds"
 )
@@ -107,7 +109,11 @@ func TestErrorObjectIsNoAcceptance(t *testing.T) {
 	if _, receipt, err := submit(t, record(), testkit.Broken(200, `{"error":{"code":"upst`, io.ErrUnexpectedEOF)); receipt != nil || !errors.Is(err, refunds.ErrOutcomeUnknown) {
 		t.Errorf("one that is cut off: %v, %v", receipt, err)
 	}
-	if _, receipt, err := submit(t, record(), testkit.Answer(200, `{"refund_id":"r","error":{"code":"x"}}`)); receipt == nil {
-		t.Errorf("a receipt of unknown form with a member named error: %v", err)
+	for _, responder := range []httpmock.Responder{
+		testkit.Answer(200, `{"refund_id":"r","error":{"code":"x"}}`), testkit.Broken(200, `{"refund_id":"r","error":{"code`, io.ErrUnexpectedEOF),
+	} {
+		if _, receipt, err := submit(t, record(), responder); receipt == nil {
+			t.Errorf("a receipt of unknown form with a member named error: %v", err)
+		}
 	}
 }
