@@ -205,7 +205,6 @@ func (j *judge) measureEach(ctx context.Context, b *built) error {
 			defer mu.Unlock()
 			if err = cmp.Or(err, failed); failed == nil {
 				b.tests = append(b.tests, m)
-				b.whole.name, b.whole.takes = strings.Trim(b.whole.name+"|"+m.name, "|"), b.whole.takes+m.takes
 			} else if ctx.Err() == nil {
 				fmt.Println("left out:", failed)
 			}
@@ -252,7 +251,7 @@ func (j *judge) judge(ctx context.Context, m mutant) (end, error) {
 		if err != nil {
 			return untried, err
 		}
-		for _, tests := range b.parts(m, i == 0 && !j.own) {
+		for _, tests := range b.parts(m, i == 0) {
 			if e := j.with(ctx, b, m, tests); e != survived {
 				return e, nil
 			}
@@ -265,8 +264,7 @@ func (j *judge) judge(ctx context.Context, m mutant) (end, error) {
 // elsewhere is for how long the tests of another package try a mutant, the quickest first.
 const elsewhere = 4 * time.Second
 
-// parts are the tests that reach a mutant: the quick ones first. Where a mutant survives
-// those of its own package, all are tried, as a goroutine may reach it one time only.
+// parts are the tests that reach a mutant: the quick ones first.
 func (b *built) parts(m mutant, own bool) (parts []measured) {
 	if b.tests == nil {
 		if b.whole.reaches[m.id] {
@@ -291,9 +289,6 @@ func (b *built) parts(m mutant, own bool) (parts []measured) {
 		if part.name != "" {
 			parts = append(parts, part)
 		}
-	}
-	if own && len(parts) > 0 {
-		parts = append(parts, b.whole)
 	}
 	return parts
 }
