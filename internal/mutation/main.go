@@ -21,15 +21,16 @@
 //	go run ./internal/mutation -own …               with the tests of its own package alone
 //	go run ./internal/mutation -for 3m …            no longer than that: a sample
 //
-// A mutant is tried by those tests of its package that reach it, with -short, and then
-// by some seconds of those of other packages, and fault schedules. One that times out and, with
-// twice the time, times out again is killed: it hangs. It fails if a mutant survives
-// that survivors.txt does not name with its reason, or, of whole packages, if fewer
-// than 95 of 100 are killed, apart from the equivalent ones.
+// A mutant is tried by those tests of its package that reach it, with -short, then by
+// some seconds of those of other packages, and by fault schedules. One that times out
+// and, with twice the time, times out again is killed: it hangs. It fails if a mutant
+// survives that survivors.txt does not name with its reason, or, of whole packages, if
+// fewer than 95 of 100 are killed, apart from the equivalent ones.
 //
 // With -changed it tells of every survivor that is not named, and fails if there are
-// more than two and more than a tenth, as it may have time for a few only. What cannot be tried in time, or on this machine, is told and no failure; so is a
-// clone without the commit.
+// more than two and more than a tenth, as there may be time for a few only. What cannot
+// be tried in time, or on this machine, is told and no failure; so is a clone without
+// the commit.
 //
 // All mutants of a package are built into one program, and each run says which of them
 // is in force. A generic tester, gremlins v0.6.0, builds the tests once for each, has
