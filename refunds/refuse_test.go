@@ -98,6 +98,9 @@ func TestCallThatCannotTravelIsNotSent(t *testing.T) {
 	notSent(t, "nil option", mock, receipt, err)
 	receipt, err = new(refunds.Client).Submit(t.Context(), "acct-1", record())
 	notSent(t, "zero client", mock, receipt, err)
+	if o, _ := outcome(t, receipt, err); o.RefundID != "rf-canary" {
+		t.Errorf("%q was not sent", o.RefundID)
+	}
 	receipt, err = (*refunds.Client)(nil).Submit(t.Context(), "acct-1", record())
 	notSent(t, "nil client", mock, receipt, err)
 }
