@@ -57,8 +57,7 @@ type Call struct {
 
 // JSONHeaders sets the headers of a call that sends and reads JSON.
 func JSONHeaders(h http.Header) {
-	const json = "application/json"
-	values := []string{json, json} // one allocation for both
+	values := []string{"application/json", "application/json"} // one allocation for both
 	h["Content-Type"], h["Accept"] = values[:1:1], values[1:]
 }
 
