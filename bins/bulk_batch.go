@@ -97,13 +97,10 @@ func (b *bulkRun) due() *[]*batch {
 	return nil
 }
 
-func takeFirst(from *[]*batch) *batch {
-	first := (*from)[0]
+// send sends the first batch of a queue.
+func (b *bulkRun) send(from *[]*batch) {
+	next := (*from)[0]
 	*from = slices.Delete(*from, 0, 1)
-	return first
-}
-
-func (b *bulkRun) send(next *batch) {
 	if !next.failed {
 		b.progress.Distinct += len(next.lookups)
 	}

@@ -267,7 +267,7 @@ func (b *bulkRun) advance() bool {
 		case len(b.batches) == 0 && b.isBatch(b.unsent):
 			b.fillBatches()
 		case due != nil && b.inFlight < b.breaker.Limit(b.o.Concurrency):
-			b.send(takeFirst(due))
+			b.send(due)
 		case due != nil || b.isBatch(b.unchecked) || b.isFull() || b.ended && len(b.waiting) > 0:
 			b.wait(due != nil)
 		default:

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"strings"
 	"sync/atomic"
 	"time"
-	"unicode"
 
 	"github.com/carddata/carddata-go/internal/mask"
 	"github.com/carddata/carddata-go/internal/transport"
@@ -126,25 +124,8 @@ func remoteValue(r *Result) []byte {
 	}
 	rest, _ := json.Marshal(kept)
 	// In the service's own JSON, an escaped digit would not be seen.
-	if err != nil || holdsCardNumber(string(rest)) || bytes.Contains(card.NetworkFees, []byte(`\u`)) {
+	if err != nil || mask.HoldsCardNumber(string(rest)) || bytes.Contains(card.NetworkFees, []byte(`\u`)) {
 		return nil
 	}
 	return value
-}
-
-// holdsCardNumber tells whether a text holds what may be a full card number: 13 to 19
-// digits in a row that pass Luhn's test.
-func holdsCardNumber(text string) bool {
-	const shortest, longest = 13, 19
-	for _, run := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsDigit(r) }) {
-		digits := []rune(run)
-		for end := range len(digits) + 1 {
-			for n := shortest; n <= min(longest, end); n++ {
-				if mask.CheckDigit(string(digits[end-n : end])) {
-					return true
-				}
-			}
-		}
-	}
-	return false
 }

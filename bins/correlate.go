@@ -109,12 +109,18 @@ func (c *correlation) compare(elsewhere func(id string) bool) {
 			if ranged && id.ranged && (id.last < low || high < id.first) {
 				continue // it contradicts
 			}
-			e := compareNames(id.text, bin)
+			e := contradicts
 			switch {
-			case e == contradicts && numeric && !id.numeric:
-				e = silent // a token's card has a BIN, too
-			case e == begins && ranged && id.ranged && low <= id.first && id.last <= high:
+			case bin == "":
+				e = silent
+			case strings.HasPrefix(id.text, bin) && ranged && id.ranged && low <= id.first && id.last <= high:
 				e = holds
+			case strings.HasPrefix(id.text, bin):
+				e = begins
+			case strings.HasPrefix(bin, id.text):
+				e = extends
+			case numeric && !id.numeric:
+				e = silent // a token's card has a BIN, too
 			}
 			if foreign && e < holds {
 				e = contradicts
@@ -137,18 +143,6 @@ func newComparedID(id string) comparedID {
 	c := comparedID{text: id, numeric: isDigits(id)}
 	c.first, c.last, c.ranged = span(id)
 	return c
-}
-
-func compareNames(id, bin string) evidence {
-	switch {
-	case bin == "":
-		return silent
-	case strings.HasPrefix(id, bin):
-		return begins
-	case strings.HasPrefix(bin, id):
-		return extends
-	}
-	return contradicts
 }
 
 // byElimination matches identifiers with items that name a beginning of no other

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/carddata/carddata-go/internal/mask"
@@ -150,13 +149,7 @@ func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 // mayBeCardNumber tells whether an identifier holds as many digits as a card
 // number has, in whatever notation and script.
 func mayBeCardNumber(id string) bool {
-	digits := 0
-	for _, r := range id {
-		if unicode.IsDigit(r) {
-			digits++
-		}
-	}
-	return digits >= cardNumberDigits
+	return utf8.RuneCountInString(mask.Digits(id)) >= cardNumberDigits
 }
 
 // cardNumberDigits is the least that a card number has.
@@ -168,13 +161,7 @@ func truncatePAN(card string, prefix int) string {
 	if prefix == 0 || !mayBeCardNumber(card) {
 		return card
 	}
-	digits := make([]rune, 0, len(card))
-	for _, r := range card {
-		if unicode.IsDigit(r) {
-			digits = append(digits, r)
-		}
-	}
-	return string(digits[:prefix])
+	return string([]rune(mask.Digits(card))[:prefix])
 }
 
 // checkPrefix refuses lengths that would let card numbers through.

@@ -59,16 +59,17 @@ var (
 func Text(s string) string {
 	return run().ReplaceAllStringFunc(s, func(found string) string {
 		if cardNumber().MatchString(found) {
-			return cardNumber().ReplaceAllStringFunc(found, func(number string) string { return Identifier(digitsOf(number)) })
+			return cardNumber().ReplaceAllStringFunc(found, func(number string) string { return Identifier(Digits(number)) })
 		}
 		if areCard(strings.FieldsFunc(found, func(r rune) bool { return !unicode.IsDigit(r) })) {
-			return Identifier(digitsOf(found))
+			return Identifier(Digits(found))
 		}
 		return found
 	})
 }
 
-func digitsOf(s string) string {
+// Digits returns the digits of a text, of any script.
+func Digits(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsDigit(r) {
 			return r
@@ -105,20 +106,39 @@ var grouping = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 func MayHoldCardNumber(code string) bool {
 	isUUID := len(code) == 36 && code[8] == '-' && code[13] == '-' && code[18] == '-' && code[23] == '-' &&
 		strings.Count(code, "-") == 4 && strings.Trim(code, "0123456789abcdefABCDEF-") == ""
-	for digits := range strings.FieldsFuncSeq(separators.Replace(code), func(r rune) bool { return r < '0' || r > '9' }) {
-		if len(digits) >= panMin && !isUUID {
+	for digits := range strings.FieldsFuncSeq(Compact(code), func(r rune) bool { return r < '0' || r > '9' }) {
+		if len(digits) >= panMin && !isUUID || holdsChecked([]rune(digits), panMin) {
 			return true
 		}
-		for from := range digits {
-			for to := from + panMin; to <= len(digits); to++ {
-				if CheckDigit(digits[from:to]) {
-					return true
-				}
+	}
+	return false
+}
+
+// HoldsCardNumber reports whether a text holds what may be a full card number: 13 to 19
+// digits in a row of which the check digit is right.
+func HoldsCardNumber(text string) bool {
+	for digits := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsDigit(r) }) {
+		if holdsChecked([]rune(digits), panMin+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// holdsChecked reports whether so many digits in a row, or more, have a right check digit.
+func holdsChecked(digits []rune, least int) bool {
+	for from := range digits {
+		for to := from + least; to <= min(len(digits), from+panMax); to++ {
+			if CheckDigit(string(digits[from:to])) {
+				return true
 			}
 		}
 	}
 	return false
 }
+
+// Compact leaves the separators out of a code.
+func Compact(code string) string { return separators.Replace(code) }
 
 var separators = strings.NewReplacer(" ", "", "-", "", "_", "", ".", "", ":", "", "/", "")
 

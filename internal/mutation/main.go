@@ -14,12 +14,12 @@
 // What nobody can notice is left alone: locks, capacities, timers that nobody waits
 // for, and references dropped for the garbage collector.
 //
-//	go run ./internal/mutation                      all of it
-//	go run ./internal/mutation refunds              one package
-//	go run ./internal/mutation -changed HEAD^       what differs from a commit
-//	go run ./internal/mutation -only bulkRun.send   those whose name this matches
-//	go run ./internal/mutation -own …               with the tests of its own package alone
-//	go run ./internal/mutation -for 3m …            no longer than that: a sample
+//	go -C internal/mutation run .                      all of it
+//	go -C internal/mutation run . refunds              one package
+//	go -C internal/mutation run . -changed HEAD^       what differs from a commit
+//	go -C internal/mutation run . -only bulkRun.send   those whose name this matches
+//	go -C internal/mutation run . -own …               with the tests of its own package alone
+//	go -C internal/mutation run . -for 3m …            no longer than that: a sample
 //
 // A mutant is tried by those tests of its package that reach it, with -short, then by
 // some seconds of those of other packages, and by fault schedules. One that times out
@@ -105,7 +105,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	t := &tester{root: filepath.Dir(strings.TrimSpace(string(module))), workers: *workers, only: names, known: survivors(), lenient: *changed != "", verbose: *verbose, own: *own}
+	t := &tester{root: filepath.Join(filepath.Dir(strings.TrimSpace(string(module))), "..", ".."), workers: *workers, only: names, known: survivors(), lenient: *changed != "", verbose: *verbose, own: *own}
 	if *changed != "" {
 		if t.touched, err = changedLines(ctx, t.root, *changed); err != nil {
 			fmt.Printf("nothing tried: there is no commit %s here to compare with, as in a shallow clone\n", *changed)

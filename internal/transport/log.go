@@ -158,9 +158,7 @@ func (inv *invocation) isEcho(a *attempt, s string) bool {
 }
 
 // foldEcho leaves out what a service may change in what it repeats.
-func foldEcho(s string) string { return strings.ToLower(separators.Replace(s)) }
-
-var separators = strings.NewReplacer(" ", "", "-", "", "_", "", ".", "", ":", "", "/", "")
+func foldEcho(s string) string { return strings.ToLower(mask.Compact(s)) }
 
 // requestID takes the first of the headers in common use; the service documents
 // none. It is the one thing by which its support can find a request, as no id of the
