@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -163,16 +164,16 @@ func TestSubmitAllYieldsTheUnsentInOrder(t *testing.T) {
 func TestSubmitAllPassesALatePanicOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{latency: func(id string) time.Duration { return time.Duration(len(id)) * time.Second }}
-		checked := 0
+		var checked atomic.Int32
 		client := s.client(t, refunds.WithReceiptCheck(func(*refunds.Receipt) error {
-			if checked++; checked == 2 {
+			if checked.Add(1) == 2 {
 				panic("on purpose")
 			}
 			return nil
 		}))
 		defer func() {
 			if panicked := recover(); panicked != "on purpose" {
-				t.Errorf("%v, of %d receipts", panicked, checked)
+				t.Errorf("%v, of %d receipts", panicked, checked.Load())
 			}
 		}()
 		for range client.SubmitAll(t.Context(), refunds.Items("acct", named("a", "bb")), refunds.BulkOptions{}) {
