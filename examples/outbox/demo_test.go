@@ -39,7 +39,7 @@ func TestDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	numbers := regexp.MustCompile(`[0-9][0-9,]* *`)
+	numbers := regexp.MustCompile(` *[0-9][0-9,]* *`) // which are aligned
 	shape := func(text string) string { return numbers.ReplaceAllString(text, "# ") }
 	_, summary, _ := strings.Cut(got.Stdout, "what became of them\n")
 	summary, _, _ = strings.Cut(summary, "\n\n")
