@@ -15,6 +15,8 @@ import (
 // another. Wait for it, or choose another path.
 var ErrBusy = transport.NewCondition("busy", "path is busy", true)
 
+var errUnderWay = transport.NewError("another download to the same path is under way", ErrBusy)
+
 // A partial is the private file in which the content gathers, beside the path
 // that it is to have, and its metadata. Opening it takes an exclusive lock.
 //
@@ -96,7 +98,7 @@ func (p *partial) open() error {
 		unlockFile(file)
 		file.Close()
 	}
-	return transport.NewError("another download to the same path is under way", ErrBusy)
+	return errUnderWay
 }
 
 // openOwn opens the partial file if it is this user's own, or makes it. Anything

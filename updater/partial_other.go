@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"sync"
-
-	"github.com/carddata/carddata-go/internal/transport"
 )
 
 const renamesOpenFiles = false
@@ -28,7 +26,7 @@ func lockFile(file *os.File) error {
 	defer locked.Unlock()
 	for _, other := range locked.files {
 		if os.SameFile(info, other) {
-			return transport.NewError("another download to the same path is under way", ErrBusy)
+			return errUnderWay
 		}
 	}
 	locked.files[file] = info

@@ -9,8 +9,6 @@ import (
 	"os"
 	"strings"
 	"syscall"
-
-	"github.com/carddata/carddata-go/internal/transport"
 )
 
 const renamesOpenFiles = true
@@ -24,7 +22,7 @@ func lockFile(file *os.File) error {
 			return nil
 		case syscall.EINTR:
 		case syscall.EWOULDBLOCK:
-			return transport.NewError("another download to the same path is under way", ErrBusy)
+			return errUnderWay
 		default:
 			return fileError("the partial file cannot be locked", err)
 		}
