@@ -10,12 +10,17 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 )
 
-// A fuzzTarget is a function of a package.
-type fuzzTarget struct{ pkg, name string }
+// A fuzzPackage has targets.
+type fuzzPackage struct {
+	path, dir string
+	targets   []string
+}
 
 // runFuzzTargets runs each target a number of times. A time would not do: at its
 // end Go 1.26 can fail a target that found nothing (go.dev/issue/75804).
@@ -25,46 +30,70 @@ func runFuzzTargets(ctx context.Context, out io.Writer, args []string) error {
 	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
 		return errUsage
 	}
-	targets, err := fuzzTargets(ctx)
+	packages, err := fuzzPackages(ctx)
 	if err != nil {
 		return err
 	}
-	for _, t := range targets {
-		fmt.Fprintln(out, t.pkg, t.name)
-		if err := pass(ctx, out, "go", "test", "-vet=off", "-run", "^$", "-fuzz", "^"+t.name+"$", fmt.Sprintf("-fuzztime=%dx", *runs), t.pkg); err != nil {
+	for _, pkg := range packages {
+		if err := pkg.run(ctx, out, *runs); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(out, "%d fuzz targets\n", len(targets))
 	return nil
 }
 
-// fuzzTargets finds the targets of the module in this directory.
-func fuzzTargets(ctx context.Context) ([]fuzzTarget, error) {
+// run builds the package once for all its targets.
+func (p fuzzPackage) run(ctx context.Context, out io.Writer, runs int) error {
+	tmp, err := os.MkdirTemp("", "fuzz")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	program := filepath.Join(tmp, "fuzz.test")
+	if err := pass(ctx, out, "go", "test", "-c", "-vet=off", "-fuzz", ".", "-o", program, p.path); err != nil {
+		return err
+	}
+	for _, name := range p.targets {
+		fmt.Fprintln(out, p.path, name)
+		// What is new is shortened by default for up to a minute, which tells nothing here.
+		cmd := exec.CommandContext(ctx, program, "-test.run=^$", "-test.fuzz=^"+name+"$", fmt.Sprintf("-test.fuzztime=%dx", runs),
+			"-test.fuzzminimizetime=20x", "-test.fuzzcachedir="+tmp)
+		cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, out, os.Stderr
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("%s %s: %w", p.path, name, err)
+		}
+	}
+	return nil
+}
+
+// fuzzPackages finds the targets of the module in this directory.
+func fuzzPackages(ctx context.Context) ([]fuzzPackage, error) {
 	listing, err := output(ctx, "go", "list", "-json=Dir,ImportPath,TestGoFiles,XTestGoFiles", "./...")
 	if err != nil {
 		return nil, err
 	}
-	var targets []fuzzTarget
+	var found []fuzzPackage
 	for d := json.NewDecoder(strings.NewReader(string(listing))); ; {
-		var pkg struct {
+		var listed struct {
 			Dir, ImportPath           string
 			TestGoFiles, XTestGoFiles []string
 		}
-		switch err := d.Decode(&pkg); {
+		switch err := d.Decode(&listed); {
 		case errors.Is(err, io.EOF):
-			return targets, nil
+			return found, nil
 		case err != nil:
 			return nil, err
 		}
-		for _, file := range append(pkg.TestGoFiles, pkg.XTestGoFiles...) {
-			names, err := fuzzFunctions(filepath.Join(pkg.Dir, file), nil)
+		pkg := fuzzPackage{path: listed.ImportPath, dir: listed.Dir}
+		for _, file := range append(listed.TestGoFiles, listed.XTestGoFiles...) {
+			names, err := fuzzFunctions(filepath.Join(pkg.dir, file), nil)
 			if err != nil {
 				return nil, err
 			}
-			for _, name := range names {
-				targets = append(targets, fuzzTarget{pkg.ImportPath, name})
-			}
+			pkg.targets = append(pkg.targets, names...)
+		}
+		if len(pkg.targets) > 0 {
+			found = append(found, pkg)
 		}
 	}
 }
