@@ -17,6 +17,7 @@ func TestReadAfterClose(t *testing.T) {
 	chunked := head(200, `ETag: "v1"`, "Transfer-Encoding: chunked")
 	for name, response := range map[string]string{
 		"whole":                    ok(whole),
+		"to its end":               head(200, "Content-Length: 10") + half,
 		"in the middle":            ok(half + hold),
 		"broken":                   ok(half),
 		"broken with the last one": chunked + "a\r\n" + half + "\r\nzzzz\r\n",
@@ -28,6 +29,11 @@ func TestReadAfterClose(t *testing.T) {
 		}
 		if n, err := io.ReadFull(download, make([]byte, 10)); err != nil {
 			t.Errorf("%s: %d bytes, %v", name, n, err)
+		}
+		if name == "to its end" {
+			if n, err := download.Read(make([]byte, 10)); n != 0 || err != io.EOF {
+				t.Errorf("%s: %d bytes, %v", name, n, err)
+			}
 		}
 		download.Close()
 		for range 2 {

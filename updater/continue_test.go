@@ -2,11 +2,13 @@ package updater_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/carddata/carddata-go/updater"
@@ -33,6 +35,15 @@ func TestContinue(t *testing.T) {
 	const size, left = 1_000_000, 600_000
 	content := sample(size)
 	other := bytes.ToUpper(content[:size-5])
+	note := func(edit func(noted string) string) func(*testing.T, *updatertest.Server, string) {
+		return func(t *testing.T, _ *updatertest.Server, path string) {
+			noted, err := os.ReadFile(partialOf(path) + ".json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			os.WriteFile(partialOf(path)+".json", []byte(edit(string(noted))), 0o600)
+		}
+	}
 	for _, test := range []struct {
 		name      string
 		change    func(t *testing.T, fake *updatertest.Server, path string)
@@ -60,18 +71,25 @@ func TestContinue(t *testing.T) {
 		{name: "no metadata", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			os.Remove(partialOf(path) + ".json")
 		}},
-		{name: "metadata of garbage", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
-			os.WriteFile(partialOf(path)+".json", []byte("{"), 0o600)
-		}},
+		{name: "metadata of garbage", want: content, requests: 1, change: note(func(string) string { return "{" })},
 		{name: "huge metadata", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			os.Truncate(partialOf(path)+".json", 1<<30)
 		}},
-		{name: "another run of the machine", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
-			noted, err := os.ReadFile(partialOf(path) + ".json")
-			if err != nil {
-				t.Fatal(err)
-			}
-			os.WriteFile(partialOf(path)+".json", bytes.Replace(noted, []byte(`"boot":"`), []byte(`"boot":"x`), 1), 0o600)
+		{name: "another run of the machine", want: content, requests: 1, change: note(func(noted string) string {
+			return strings.Replace(noted, `"boot":"`, `"boot":"x`, 1)
+		})},
+		{name: "metadata of no content", want: content, requests: 1, change: note(func(noted string) string {
+			return strings.Replace(noted, `"length":1000000`, `"length":0`, 1)
+		})},
+		{name: "unfinished metadata", want: content, continued: 99_999, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
+			os.Rename(partialOf(path)+".json", partialOf(path)+".json.new")
+			interrupt(t, fake, path, 100_000, updater.FileOptions{})
+		}},
+		{name: "one byte", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
+			os.Truncate(partialOf(path), 1)
+			fake.ScriptFunc(func(r updatertest.Request) updatertest.Fault {
+				return updatertest.Fault{Refuse: r.Header.Get("Range") != ""}
+			})
 		}},
 		{name: "longer than the content", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			os.Truncate(partialOf(path), size+1)
@@ -138,6 +156,12 @@ func TestNothingToContinueBy(t *testing.T) {
 	path := target(t)
 	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000), ETag: new("")})
 	interrupt(t, fake, path, 500, updater.FileOptions{})
+	// What ended the download is told, also if its context ends just then.
+	ctx, cancel := context.WithCancel(t.Context())
+	fake.Script(updatertest.Fault{Truncate: 500})
+	if _, err := fake.Client().DownloadFile(ctx, "7", path, updater.FileOptions{Progress: func(updater.FileProgress) { cancel() }}); !errors.Is(err, updater.ErrNotResumable) {
+		t.Error(err)
+	}
 	if names := beside(t, path); !slices.Equal(names, []string{"result.csv"}) {
 		t.Errorf("left: %q", names)
 	}

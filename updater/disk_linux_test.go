@@ -1,7 +1,7 @@
 package updater_test
 
 import (
-	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,9 +18,6 @@ import (
 )
 
 func (job child) prepare() error {
-	if job.Umask != 0 {
-		syscall.Umask(job.Umask)
-	}
 	if job.Limit {
 		limit := syscall.Rlimit{Cur: 1 << 20, Max: 1 << 20}
 		return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit)
@@ -62,31 +59,52 @@ func TestFileSizeLimit(t *testing.T) {
 	holds(t, path, sample(3<<20))
 }
 
+// TestEndsWhileHashing: a call that ends returns without hashing what an earlier one
+// has left, however much that is, and a hash that was not completed is an error.
+func TestEndsWhileHashing(t *testing.T) {
+	const size = 1 << 40
+	for name, test := range map[string]struct {
+		fault updatertest.Fault
+		is    error
+	}{"cut off": {updatertest.Fault{Truncate: 1}, updater.ErrBadResponse}, "canceled": {updatertest.Fault{}, context.Canceled}} {
+		path := target(t)
+		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(size), ETag: new(`"v1"`)})
+		interrupt(t, fake, path, 100, updater.FileOptions{})
+		if err := os.Truncate(partialOf(path), size-1); err != nil {
+			t.Skip("no sparse files here:", err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		fake.Script(test.fault)
+		_, err := fake.Client(updater.WithMaxRetries(0)).DownloadFile(ctx, "7", path, updater.FileOptions{Progress: func(updater.FileProgress) {
+			if name == "canceled" {
+				cancel()
+			}
+		}})
+		if !errors.Is(err, test.is) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestUmask: the mode is what is promised, whatever the process takes away.
 func TestUmask(t *testing.T) {
 	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
 	for _, umask := range []int{0o277, 0o777} {
-		job := child{URL: fake.URL(), Path: target(t), Umask: umask, Ask: true}
-		cmd := job.command(t)
-		in, errIn := cmd.StdinPipe()
-		out, errOut := cmd.StdoutPipe()
-		if err := errors.Join(errIn, errOut, cmd.Start()); err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(out)
-		lines.Scan()
-		for _, name := range []string{partialOf(job.Path), partialOf(job.Path) + ".json"} {
-			if info, err := os.Lstat(name); err != nil || info.Mode() != 0o600 {
-				t.Errorf("umask %o: %v, %v", umask, info, err)
+		path := target(t)
+		before := syscall.Umask(umask)
+		_, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{Progress: func(updater.FileProgress) {
+			for _, name := range []string{partialOf(path), partialOf(path) + ".json"} {
+				if info, err := os.Lstat(name); err != nil || info.Mode() != 0o600 {
+					t.Errorf("umask %o: %v, %v", umask, info, err)
+				}
 			}
-		}
-		in.Close()
-		for lines.Scan() {
-		}
-		if err := cmd.Wait(); err != nil {
+		}})
+		syscall.Umask(before)
+		if err != nil {
 			t.Error(err)
 		}
-		holds(t, job.Path, sample(1000))
+		holds(t, path, sample(1000))
 	}
 }
 
@@ -206,6 +224,7 @@ func TestPlanted(t *testing.T) {
 		"link in place of the path":            func(t *testing.T, victim, path string) { os.Remove(path); symlink(t, victim, path) },
 		"second name in place of the part":     func(t *testing.T, victim, path string) { os.Link(victim, partialOf(path)) },
 		"pipe in place of the part":            func(t *testing.T, victim, path string) { syscall.Mkfifo(partialOf(path), 0o600) },
+		"pipe in place of the record":          func(t *testing.T, victim, path string) { syscall.Mkfifo(recordOf(path), 0o600) },
 		"pipe in place of the metadata":        func(t *testing.T, victim, path string) { syscall.Mkfifo(partialOf(path)+".json", 0o600) },
 		"empty directory in place of the part": func(t *testing.T, victim, path string) { os.Mkdir(partialOf(path), 0o700) },
 		"part that nobody can read":            func(t *testing.T, victim, path string) { os.WriteFile(partialOf(path), []byte(victim), 0) },
@@ -226,14 +245,14 @@ func TestPlanted(t *testing.T) {
 			plant(t, other, path)
 			held, _ := os.OpenFile(partialOf(path), os.O_RDWR|syscall.O_NONBLOCK, 0) // by whoever planted it
 			fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
-			if _, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil {
+			if _, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{IfChanged: true}); err != nil {
 				t.Fatal(err)
 			}
 			holds(t, path, content)
 			if got, _ := os.ReadFile(other); string(got) != victim {
 				t.Errorf("the victim holds %q", got)
 			}
-			if names := beside(t, path); !slices.Equal(names, []string{"result.csv", "victim"}) {
+			if names := beside(t, path); !slices.Equal(names, []string{".result.csv.json", "result.csv", "victim"}) {
 				t.Errorf("in the directory: %q", names)
 			}
 			if held != nil {

@@ -115,6 +115,14 @@ func TestReadErrors(t *testing.T) {
 	if !errors.Is(e, updater.ErrBadResponse) || !errors.Is(e, io.ErrUnexpectedEOF) || errors.Is(e, io.EOF) {
 		t.Errorf("cut off: %v", e)
 	}
+	_, e = readError(t, t.Context(), newMock(withID(func(req *http.Request) (*http.Response, error) {
+		resp, err := testkit.Answer(200, "canary")(req)
+		resp.ContentLength = 0
+		return resp, err
+	})))
+	if !errors.Is(e, updater.ErrBadResponse) || !strings.Contains(e.Error(), "longer than announced") {
+		t.Errorf("more than nothing: %v", e)
+	}
 	content, e = readError(t, t.Context(), newMock(withID(testkit.Answer(200, "0123456789"))), updater.WithMaxResponseBytes(4))
 	if content != "0123" || !errors.Is(e, updater.ErrResponseTooLarge) {
 		t.Errorf("above the cap: %q, %v", content, e)
@@ -207,7 +215,7 @@ func TestUnusualContent(t *testing.T) {
 			}
 		}
 
-		fake.Script(updatertest.Fault{Status: 404, Header: unusual.Header})
+		fake.Script(updatertest.Fault{Status: 404, Body: "<p", Header: unusual.Header})
 		if _, err := fake.Client().Download(t.Context(), "7"); err == nil || strings.Contains(err.Error(), "accepts it") {
 			t.Errorf("a 404 with %s: %v", test.value, err)
 		}

@@ -62,6 +62,28 @@ func TestCallbackEnds(t *testing.T) {
 	}
 }
 
+// A watched context shows who waits for its end: each does so in a goroutine.
+type watched struct {
+	context.Context
+	done chan struct{}
+}
+
+func (w watched) Done() <-chan struct{} { return w.done }
+
+// TestLetsGoOfItsContext: a call that has ended leaves nothing with its context, which
+// may outlast it by far.
+func TestLetsGoOfItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
+		ctx := watched{t.Context(), make(chan struct{})}
+		_, errFile := fake.Client().DownloadFile(ctx, "7", target(t), updater.FileOptions{})
+		_, errNone := fake.Client().Download(ctx, "none")
+		if errFile != nil || !errors.Is(errNone, updater.ErrNotFound) {
+			t.Errorf("%v, %v", errFile, errNone)
+		}
+	})
+}
+
 // TestEndedByAnotherCall: a context that another call's error ends, as errgroup does
 // it, does not make that error the download's own, and what was fetched is kept.
 func TestEndedByAnotherCall(t *testing.T) {

@@ -64,11 +64,11 @@ func TestErrorBodies(t *testing.T) {
 }
 
 // The body of an error is the service's word on it whatever the status and the
-// content type.
+// content type; an id of the caller's that it repeats is not.
 // What becomes of every other status is proved by internal/conformance/matrix.
 func TestConditionOfAStatus(t *testing.T) {
-	_, d, err := download(t, testkit.Answer(404, `{"error":{"code":"c","message":"m"}}`, "Content-Type", "text/plain"))
-	if e := failure(t, d, err); !errors.Is(e, updater.ErrNotFound) || e.StatusCode != 404 || e.Code != "c" || e.Message() != "m" {
+	_, d, err := download(t, testkit.Answer(404, `{"error":{"code":"c","message":"m"}}`, "Content-Type", "text/plain", "X-Request-Id", "job-1"))
+	if e := failure(t, d, err); !errors.Is(e, updater.ErrNotFound) || e.StatusCode != 404 || e.RequestID != "" || e.Code != "c" || e.Message() != "m" {
 		t.Errorf("%v, %q, %q", e, e.Code, e.Message())
 	}
 }

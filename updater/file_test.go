@@ -29,6 +29,13 @@ func target(t *testing.T) string {
 	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		for _, name := range openFiles() {
+			if strings.HasPrefix(name, filepath.Dir(path)) {
+				t.Errorf("left open: %s", name)
+			}
+		}
+	})
 	return path
 }
 

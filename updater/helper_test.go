@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/http"
 	"testing"
 
 	"github.com/carddata/carddata-go/internal/testkit"
@@ -52,6 +53,10 @@ func failure(t testing.TB, d *updater.Download, err error) *updater.Error {
 type limiterFunc func(context.Context) error
 
 func (f limiterFunc) Wait(ctx context.Context) error { return f(ctx) }
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 type writerFunc func([]byte) (int, error)
 

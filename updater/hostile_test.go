@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,6 +27,8 @@ import (
 // response ends in hold.
 type wire struct {
 	base string
+	open atomic.Int32 // bodies of responses
+	bare bool         // they are not counted: net/http's own error does not come through a wrapper
 
 	mu       sync.Mutex
 	requests []*http.Request
@@ -40,13 +43,16 @@ func newWire(t *testing.T, responses ...string) *wire {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{base: "http://" + l.Addr().String()}
+	w := &wire{base: "http://" + l.Addr().String(), bare: strings.Contains(responses[len(responses)-1], "X-Bomb")}
 	var running sync.WaitGroup
 	ended := make(chan struct{})
 	t.Cleanup(func() {
 		l.Close()
 		close(ended)
 		running.Wait()
+		if n := w.open.Load(); n != 0 {
+			t.Errorf("%d responses are left open", n)
+		}
 	})
 	running.Go(func() {
 		for {
@@ -80,8 +86,33 @@ func (w *wire) seen() int {
 	return len(w.requests)
 }
 
+// A body counts as open until it is closed.
+type body struct {
+	io.ReadCloser
+	close func()
+}
+
+func (b body) Close() error {
+	b.close()
+	return b.ReadCloser.Close()
+}
+
+func (w *wire) wrap(base http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		resp, err := base.RoundTrip(r)
+		if err == nil {
+			w.open.Add(1)
+			resp.Body = body{resp.Body, sync.OnceFunc(func() { w.open.Add(-1) })}
+		}
+		return resp, err
+	})
+}
+
 func (w *wire) client(t *testing.T, opts ...updater.Option) *updater.Client {
 	t.Helper()
+	if !w.bare {
+		opts = append(opts, updater.WithTransport(w.wrap))
+	}
 	client, err := updater.NewClient(w.base, "merchant-1", updater.StaticToken("token-1"), append([]updater.Option{updater.WithRetryWait(0, 0)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
@@ -151,10 +182,13 @@ func TestHostileService(t *testing.T) {
 		{"another total", []string{ok(half), part("bytes 10-19/21", rest), ok(whole)}, half, updater.ErrChanged, 2, true},
 		{"200 instead of 206", []string{ok(half), head(200, `ETag: "v2"`, "Content-Length: 20") + whole, ok(whole)}, half, updater.ErrChanged, 2, true},
 		{"200 of the same ETag", []string{ok(half), ok(whole)}, half, updater.ErrNotResumable, 2, true},
-		{"416", []string{ok(half), head(416, "Content-Range: bytes */5", "Content-Length: 0"), ok(whole)}, half, updater.ErrChanged, 2, true},
+		{"200 of the same ETag, and no content", []string{ok(half), head(200, `ETag: "v1"`, "Content-Length: 0"), ok(whole)}, half, updater.ErrChanged, 2, true},
+		{"416", []string{ok(half), head(416, "Retry-After: 60", "Content-Range: bytes */5", "Content-Length: 0"), ok(whole)}, half, updater.ErrChanged, 2, true},
+		{"416, and a long wait", []string{ok(half), head(416, "Retry-After: 61", "Content-Range: bytes */5", "Content-Length: 0"), ok(whole)}, half, updater.ErrChanged, 2, false},
 		{"200 of the same ETag for ever", []string{ok(half), ok(half)}, half, updater.ErrNotResumable, 2, false},
 		{"changed for ever", []string{ok(half), head(200, `ETag: "v2"`, "Content-Length: 20") + half, ok(half), head(200, `ETag: "v2"`, "Content-Length: 20") + half}, half, updater.ErrChanged, 2, false},
 
+		{"a part that was not asked for", []string{part("bytes 0-19/20", whole), ok(whole)}, "", updater.ErrBadResponse, 1, false},
 		{"the beginning again", []string{ok(half), part("bytes 0-19/20", whole)}, half, updater.ErrBadResponse, 2, false},
 		{"a later part", []string{ok(half), part("bytes 11-19/20", rest[1:])}, half, updater.ErrBadResponse, 2, false},
 		{"a part before", []string{ok(half), part("bytes 9-19/20", "9"+rest)}, half, updater.ErrBadResponse, 2, false},
@@ -231,6 +265,17 @@ func TestStalledWire(t *testing.T) {
 	if got, err := io.ReadAll(download); string(got) != whole || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
+
+	// Of a content whose end is not marked, the service's word is the proof.
+	w = newWire(t, head(200, `ETag: "v1"`)+half+hold, head(416, "Content-Range: bytes */10", "Content-Length: 0"))
+	total := int64(0)
+	file, err := w.client(t, updater.WithAttemptTimeout(20*time.Millisecond)).DownloadFile(t.Context(), "7", target(t), updater.FileOptions{
+		AcceptUnverified: true, Progress: func(p updater.FileProgress) { total = p.Total },
+	})
+	if err != nil || file.Size != 10 || !file.Verified || total != 10 {
+		t.Errorf("%+v of %d bytes, %v", show(file), total, err)
+	}
+
 	w = newWire(t, ok(hold), head(206, `ETag: "v1"`, "Content-Range: bytes 0-19/20", "Content-Length: 20")+hold)
 	download, err = w.client(t, updater.WithAttemptTimeout(20*time.Millisecond), updater.WithResumeTimeout(1)).Download(t.Context(), "7")
 	if err != nil {

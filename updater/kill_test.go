@@ -27,7 +27,6 @@ type child struct {
 	Limit     bool // let no file grow beyond 1 MiB
 	Disk      bool // mount a small one above the path's directory
 	Mount     bool // mount the path upon itself
-	Umask     int
 }
 
 const childVariable = "CARDDATA_DOWNLOAD"

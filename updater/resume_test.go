@@ -47,7 +47,7 @@ func TestResume(t *testing.T) {
 	content := sample(100_000)
 	tag := `"v1"`
 	recent := time.Now().Add(-time.Hour).UTC()
-	cut := updatertest.Fault{Truncate: 30_000}
+	cut, aMinute := updatertest.Fault{Truncate: 30_000}, updatertest.Fault{Status: 503, RetryAfter: time.Minute}
 	type fault = updatertest.Fault
 	for _, test := range []struct {
 		name   string
@@ -64,6 +64,7 @@ func TestResume(t *testing.T) {
 		{"chunks", updatertest.JobContent{}, []fault{{Chunked: true, Truncate: 500}, {Chunked: true, Truncate: 500}}, []string{"", "bytes=500- " + tag, "bytes=1000- " + tag}},
 		{"stalled", updatertest.JobContent{}, []fault{{BodyDelay: time.Hour, DelayAfter: 10}}, []string{"", "bytes=10- " + tag}},
 		{"answered with an error", updatertest.JobContent{}, []fault{cut, {Status: 503}, {DropAfter: true}, {Refuse: true}}, []string{"", "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag}},
+		{"a call in vain, whose wait is obeyed", updatertest.JobContent{}, []fault{cut, aMinute, aMinute, aMinute, aMinute}, []string{"", "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag}},
 		{"by date", updatertest.JobContent{ETag: new(""), LastModified: recent}, []fault{cut}, []string{"", "bytes=30000- " + recent.Format(http.TimeFormat)}},
 		{"by date, under a weak tag", updatertest.JobContent{ETag: new(`W/"v1"`), LastModified: recent}, []fault{cut}, []string{"", "bytes=30000- " + recent.Format(http.TimeFormat)}},
 		{"by tag, under a date too", updatertest.JobContent{LastModified: recent}, []fault{cut}, []string{"", "bytes=30000- " + tag}},
@@ -124,6 +125,7 @@ func TestNoResume(t *testing.T) {
 		{"no repetitions wanted", updatertest.JobContent{}, []updatertest.Fault{cut}, []updater.Option{updater.WithMaxRetries(0)}, io.ErrUnexpectedEOF, "retries are turned off", 1},
 		{"gone", updatertest.JobContent{}, []updatertest.Fault{cut, {Status: 404}}, nil, updater.ErrNotFound, "status 404", 2},
 		{"not supported", updatertest.JobContent{}, []updatertest.Fault{cut, {Status: 501}}, nil, updater.ErrServer, "status 501", 2},
+		{"no such version", updatertest.JobContent{}, []updatertest.Fault{cut, {Status: 505}}, nil, updater.ErrServer, "status 505", 2},
 		{"a longer wait than is obeyed", updatertest.JobContent{}, []updatertest.Fault{cut, {Status: 503, RetryAfter: time.Hour}}, nil, updater.ErrServer, "retry after 1h", 2},
 		{"above the cap", updatertest.JobContent{}, []updatertest.Fault{cut}, []updater.Option{updater.WithMaxResponseBytes(300)}, io.ErrUnexpectedEOF, "", 2},
 	} {
@@ -203,11 +205,17 @@ func TestResumeTimeout(t *testing.T) {
 		{"4 minutes of 429", outage(minutes(4), fault{Status: 429}), nil, nil, minutes(4), minutes(4.5)},
 		{"4 minutes of silence", outage(minutes(4), fault{BodyDelay: time.Hour, DelayAfter: -1}), nil, nil, minutes(4), minutes(4.7)},
 		{"an hour of 503", outage(time.Hour, fault{Status: 503}), nil, updater.ErrServer, minutes(5), minutes(5.5)},
-		{"an hour without a connection, at once again", outage(time.Hour, fault{Refuse: true}), []updater.Option{updater.WithRetryWait(0, 0)}, updater.ErrNoResponse, minutes(5), minutes(5.5)},
+		{"an hour without a connection, at once again", outage(time.Hour, fault{Refuse: true}), []updater.Option{updater.WithRetryWait(0, 0)}, updater.ErrNoResponse, minutes(5), minutes(5)},
 		{"no byte each time", always(fault{Truncate: -1}), nil, updater.ErrBadResponse, minutes(5), minutes(5.5)},
 		{"a hundred bytes each time", always(fault{Truncate: 100}), nil, updater.ErrBadResponse, minutes(5), minutes(5.5)},
-		{"70,000 bytes each time", always(fault{Truncate: 70_000}), nil, nil, 0, minutes(1)},
-		{"4 minutes of 503 after each 70,000 bytes", turns(minutes(4), fault{Truncate: 70_000}, fault{Status: 503}), nil, nil, minutes(16), minutes(20)},
+		{"five times no byte, at once again", func(_ time.Duration, n int) fault {
+			if n < 5 {
+				return fault{Truncate: -1}
+			}
+			return fault{}
+		}, []updater.Option{updater.WithRetryWait(0, 0)}, nil, 0, 0},
+		{"64 KiB each time", always(fault{Truncate: 64 << 10}), nil, nil, 0, minutes(1)},
+		{"4 minutes of 503 after each 64 KiB", turns(minutes(4), fault{Truncate: 64 << 10}, fault{Status: 503}), nil, nil, minutes(16), minutes(20)},
 		{"a shorter timeout", always(fault{Truncate: -1}), []updater.Option{updater.WithResumeTimeout(10 * time.Second)}, updater.ErrBadResponse, 10 * time.Second, 20 * time.Second},
 		{"no timeout", outage(time.Hour, fault{Status: 503}), []updater.Option{updater.WithResumeTimeout(0)}, nil, time.Hour, time.Hour + minutes(1)},
 	} {
@@ -227,7 +235,7 @@ func TestResumeTimeout(t *testing.T) {
 				if took := time.Since(began); took < test.from || took > test.to {
 					t.Errorf("took %v, want %v to %v", took, test.from, test.to)
 				}
-				if failed, ok := err.(*updater.Error); ok && failed.StatusCode == 200 && !strings.Contains(err.Error(), "no progress for") {
+				if failed, ok := err.(*updater.Error); ok && failed.StatusCode == 206 && !strings.Contains(err.Error(), "no progress for") {
 					t.Errorf("no reason: %v", err)
 				}
 				if limit := 5 + int(time.Since(began)/time.Second)*4; requests > max(limit, 30) {
@@ -296,22 +304,26 @@ func TestResumeIsACall(t *testing.T) {
 	})
 }
 
-// TestEndedBeforeAResume: the caller's context ends the wait before a resume.
+// TestEndedBeforeAResume: the caller's context ends the wait before a resume, and the
+// one before the sixth in a row.
 func TestEndedBeforeAResume(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, updatertest.Fault{Truncate: 10})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
-		download, err := fake.Client(updater.WithRetryWait(time.Hour, time.Hour)).Download(ctx, "7")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer download.Close()
-		got, err := io.ReadAll(download)
-		if len(got) != 10 || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, updater.ErrBadResponse) || len(fake.Requests()) != 1 {
-			t.Errorf("%d bytes, %v, %d requests", len(got), err, len(fake.Requests()))
-		}
-	})
+	for wait, requests := range map[time.Duration]int{time.Hour: 1, 0: 6} {
+		synctest.Test(t, func(t *testing.T) {
+			fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
+			fake.ScriptFunc(func(updatertest.Request) updatertest.Fault { return updatertest.Fault{Truncate: 10} })
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			download, err := fake.Client(updater.WithRetryWait(wait, wait)).Download(ctx, "7")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer download.Close()
+			got, err := io.ReadAll(download)
+			if len(got) != 10*requests || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, updater.ErrBadResponse) || len(fake.Requests()) != requests {
+				t.Errorf("%d bytes, %v, %d requests", len(got), err, len(fake.Requests()))
+			}
+		})
+	}
 }
 
 // TestWriteTo: content is written in full pieces, and errors of the writer are
@@ -380,6 +392,7 @@ func TestRetryableDownload(t *testing.T) {
 		{"an outage", append([]updatertest.Fault{cut}, slices.Repeat([]updatertest.Fault{{Status: 503}}, 1000)...), nil, 0, "server_error", true},
 		{"gone", []updatertest.Fault{cut, {Status: 404}}, nil, 0, "not_found", false},
 		{"another part", []updatertest.Fault{cut, {Range: "bytes=5-"}}, nil, 0, "bad_response", false},
+		{"a part of no bytes", []updatertest.Fault{cut, {Status: 206, NoBody: true, Header: http.Header{"Content-Range": {"bytes 300-999/1000"}, "Etag": {`"v1"`}}}}, nil, 0, "bad_response", false},
 		{"too large", nil, []updater.Option{updater.WithMaxResponseBytes(300)}, 0, "response_too_large", false},
 		{"another digest", []updatertest.Fault{{Header: header(digestField([]byte("x"), "sha-256"), "")}}, nil, 0, "digest_mismatch", true},
 	} {
