@@ -49,11 +49,19 @@ func TestDownloadContentAndMetadata(t *testing.T) {
 }
 
 func TestDownloadOfUnannouncedLength(t *testing.T) {
-	_, d, err := download(t, testkit.Answer(200, "content"))
+	_, d, err := download(t, func(req *http.Request) (*http.Response, error) {
+		resp, err := testkit.Answer(200, "content")(req)
+		resp.Body = body{resp.Body, func() error { return io.ErrClosedPipe }}
+		return resp, err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close()
+	defer func() {
+		if err := d.Close(); err != io.ErrClosedPipe {
+			t.Errorf("closed: %v", err)
+		}
+	}()
 	if d.Length != -1 || d.ContentType != "" || d.ETag != "" || d.LastModified != "" || d.RequestID != "" {
 		t.Errorf("%d bytes, %q, %q, %q, %q", d.Length, d.ContentType, d.ETag, d.LastModified, d.RequestID)
 	}

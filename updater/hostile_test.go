@@ -86,23 +86,22 @@ func (w *wire) seen() int {
 	return len(w.requests)
 }
 
-// A body counts as open until it is closed.
 type body struct {
-	io.ReadCloser
-	close func()
+	io.Reader
+	close func() error
 }
 
-func (b body) Close() error {
-	b.close()
-	return b.ReadCloser.Close()
-}
+func (b body) Close() error { return b.close() }
 
+// wrap has each response count as open until it is closed.
 func (w *wire) wrap(base http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		resp, err := base.RoundTrip(r)
 		if err == nil {
 			w.open.Add(1)
-			resp.Body = body{resp.Body, sync.OnceFunc(func() { w.open.Add(-1) })}
+			closed := sync.OnceFunc(func() { w.open.Add(-1) })
+			inner := resp.Body
+			resp.Body = body{inner, func() error { closed(); return inner.Close() }}
 		}
 		return resp, err
 	})
