@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/carddata/carddata-go/updater"
@@ -23,10 +22,7 @@ func TestReadAfterClose(t *testing.T) {
 		"broken with the last one": chunked + "a\r\n" + half + "\r\nzzzz\r\n",
 	} {
 		w := newWire(t, response, part("bytes 10-19/20", rest))
-		download, err := w.client(t).Download(t.Context(), "7")
-		if err != nil {
-			t.Fatal(err)
-		}
+		download := open(t, t.Context(), w.client(t))
 		if n, err := io.ReadFull(download, make([]byte, 10)); err != nil {
 			t.Errorf("%s: %d bytes, %v", name, n, err)
 		}
@@ -59,20 +55,15 @@ func TestCloseEndsARead(t *testing.T) {
 		"for the response to a resume":   {[]updatertest.Fault{cut, {HeaderDelay: 20 * time.Second}}, 0, 2},
 		"for the content after a resume": {[]updatertest.Fault{cut, {BodyDelay: 20 * time.Second, DelayAfter: -1}}, 0, 2},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, test.faults...)
-				download, err := fake.Client(updater.WithRetryWait(test.wait, test.wait)).Download(t.Context(), "7")
-				if err != nil {
-					t.Fatal(err)
-				}
-				time.AfterFunc(time.Millisecond, func() { download.Close() })
-				began := time.Now()
-				got, err := io.ReadAll(download)
-				if len(got) != 10 || !errors.Is(err, os.ErrClosed) || time.Since(began) != time.Millisecond || len(fake.Requests()) != test.requests {
-					t.Errorf("%d bytes and %v after %v and %d requests", len(got), err, time.Since(began), len(fake.Requests()))
-				}
-			})
+		bubble(t, name, func(t *testing.T) {
+			fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, test.faults...)
+			download := open(t, t.Context(), fake.Client(updater.WithRetryWait(test.wait, test.wait)))
+			time.AfterFunc(time.Millisecond, func() { download.Close() })
+			began := time.Now()
+			got, err := io.ReadAll(download)
+			if len(got) != 10 || !errors.Is(err, os.ErrClosed) || time.Since(began) != time.Millisecond || len(fake.Requests()) != test.requests {
+				t.Errorf("%d bytes and %v after %v and %d requests", len(got), err, time.Since(began), len(fake.Requests()))
+			}
 		})
 	}
 }

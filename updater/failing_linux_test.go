@@ -66,6 +66,7 @@ func TestFailingSystem(t *testing.T) {
 		{"no sync of what was cut off", 500, "call", unnote, syscall.SYS_FSYNC, syscall.EIO, "the partial file cannot be prepared: input/output error", false, ""},
 		{"no sync of what was continued", 500, "call", nil, syscall.SYS_FSYNC, syscall.EIO, "the file cannot be completed: input/output error", false, ""},
 		{"no sync", 0, "call", nil, syscall.SYS_FSYNC, syscall.EIO, "the file cannot be completed: input/output error", false, ""},
+		{"no space", 500, "call", nil, syscall.SYS_PWRITE64, syscall.ENOSPC, "the file cannot be written: no space left on device", false, kept},
 		{"no file for the metadata", 0, "request", nil, syscall.SYS_OPENAT, syscall.EMFILE, "the partial file cannot be prepared: too many open files", false, ""},
 
 		{"no look at the content", 0, "check", nil, syscall.SYS_FSTAT, syscall.EIO, "the file cannot be completed: input/output error", false, kept},

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"testing"
+	"testing/synctest"
 
 	"github.com/carddata/carddata-go/internal/testkit"
 	"github.com/carddata/carddata-go/updater"
@@ -38,6 +39,22 @@ func download(t testing.TB, responses ...httpmock.Responder) (*testkit.Mock, *up
 	mock := newMock(responses...)
 	d, err := newClient(t, mock).Download(t.Context(), "job-1")
 	return mock, d, err
+}
+
+// open is a download of job 7, which the end of the test closes.
+func open(t *testing.T, ctx context.Context, client *updater.Client) *updater.Download {
+	t.Helper()
+	d, err := client.Download(ctx, "7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// bubble runs a subtest in virtual time.
+func bubble(t *testing.T, name string, test func(*testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
 // failure is the error of a download, which must be an *Error.

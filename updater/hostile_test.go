@@ -2,7 +2,6 @@ package updater_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -256,11 +255,7 @@ func TestHostileService(t *testing.T) {
 func TestStalledWire(t *testing.T) {
 	w := newWire(t, ok(half+hold), part("bytes 10-19/20", rest))
 	client := w.client(t, updater.WithAttemptTimeout(20*time.Millisecond))
-	download, err := client.Download(t.Context(), "7")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer download.Close()
+	download := open(t, t.Context(), client)
 	if got, err := io.ReadAll(download); string(got) != whole || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -276,11 +271,7 @@ func TestStalledWire(t *testing.T) {
 	}
 
 	w = newWire(t, ok(hold), head(206, `ETag: "v1"`, "Content-Range: bytes 0-19/20", "Content-Length: 20")+hold)
-	download, err = w.client(t, updater.WithAttemptTimeout(20*time.Millisecond), updater.WithResumeTimeout(1)).Download(t.Context(), "7")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer download.Close()
+	download = open(t, t.Context(), w.client(t, updater.WithAttemptTimeout(20*time.Millisecond), updater.WithResumeTimeout(1)))
 	if got, err := io.ReadAll(download); len(got) > 0 || !errors.Is(err, updater.ErrTimeout) {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -302,9 +293,7 @@ func TestTrickle(t *testing.T) {
 		if err != nil || file.ResumedBytes < 250 || file.ResumedBytes > 301 {
 			t.Errorf("%+v, %v", file, err)
 		}
-		if got, _ := os.ReadFile(path); !bytes.Equal(got, sample(1000)) {
-			t.Errorf("the file holds %d other bytes", len(got))
-		}
+		holds(t, path, sample(1000))
 	})
 }
 
@@ -318,13 +307,9 @@ func TestOverrunPart(t *testing.T) {
 	if _, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{}); !errors.Is(err, updater.ErrBadResponse) {
 		t.Error(err)
 	}
-	if names := beside(t, path); len(names) > 0 {
-		t.Errorf("left: %q", names)
-	}
+	lists(t, path)
 	if file, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil || w.requests[2].Header.Get("Range") != "" {
 		t.Errorf("%v, %v", file, err)
 	}
-	if got, _ := os.ReadFile(path); string(got) != whole {
-		t.Errorf("the file holds %q", got)
-	}
+	holds(t, path, []byte(whole))
 }
