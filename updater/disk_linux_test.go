@@ -199,8 +199,8 @@ func TestPlanted(t *testing.T) {
 		"part that nobody can read":            func(t *testing.T, victim, path string) { os.WriteFile(partialOf(path), []byte(victim), 0) },
 		"part that others can read":            func(t *testing.T, victim, path string) { os.WriteFile(partialOf(path), []byte(victim), 0o644) },
 		"part of somebody else": func(t *testing.T, victim, path string) {
-			os.WriteFile(partialOf(path), []byte(victim), 0o600)
 			if os.Geteuid() == 0 {
+				os.WriteFile(partialOf(path), []byte(victim), 0o600)
 				os.Chown(partialOf(path), 65534, 65534)
 			}
 		},
