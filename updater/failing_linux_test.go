@@ -62,7 +62,6 @@ func TestFailingSystem(t *testing.T) {
 		{"no lock", 0, "call", nil, syscall.SYS_FLOCK, syscall.ENOLCK, "the partial file cannot be locked: no locks available", false, ".result.csv.part"},
 		{"no mode", 0, "call", nil, syscall.SYS_FCHMOD, syscall.EPERM, "the partial file cannot be made: operation not permitted", false, ".result.csv.part"},
 		{"a mode that does not stay", 0, "call", func(string) error { syscall.Umask(0o277); return nil }, syscall.SYS_FCHMOD, 0, "the file system keeps no file private", false, ""},
-		{"no look at the part", 500, "call", nil, syscall.SYS_FSTAT, syscall.EIO, "another download to the same path is under way", false, kept},
 		{"no sync of what was cut off", 500, "call", unnote, syscall.SYS_FSYNC, syscall.EIO, "the partial file cannot be prepared: input/output error", false, ""},
 		{"no sync of what was continued", 500, "call", nil, syscall.SYS_FSYNC, syscall.EIO, "the file cannot be completed: input/output error", false, ""},
 		{"no sync", 0, "call", nil, syscall.SYS_FSYNC, syscall.EIO, "the file cannot be completed: input/output error", false, ""},
