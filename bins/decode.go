@@ -39,23 +39,26 @@ func decode(body []byte, keepRaw bool, cards int, report *drift.Report) (*Lookup
 // A schema is the fields of an object, in the order of the struct's.
 type schema struct {
 	id    int
+	place string   // tells it from the others
 	names []string // with quotes and colon: "bin":
 }
 
 var (
-	responseSchema       = schemaOf[LookupResponse](0)
-	resultSchema         = schemaOf[Result](1)
-	dataSchema           = schemaOf[Data](2)
-	cardSchema           = schemaOf[Card](3)
-	numberSchema         = schemaOf[Number](4)
-	brandSchema          = schemaOf[AdditionalCardBrand](5)
-	productSchema        = schemaOf[Product](6)
-	bankSchema           = schemaOf[Bank](7)
-	countrySchema        = schemaOf[Country](8)
-	authenticationSchema = schemaOf[Authentication](9)
-	costSchema           = schemaOf[Cost](10)
-	interchangeSchema    = schemaOf[Interchange](11)
-	capSchema            = schemaOf[InterchangeCap](12)
+	responseSchema       = schemaOf[LookupResponse](0, "response")
+	resultSchema         = schemaOf[Result](1, "result")
+	dataSchema           = schemaOf[Data](2, "data")
+	cardSchema           = schemaOf[Card](3, "card")
+	numberSchema         = schemaOf[Number](4, "number")
+	brandSchema          = schemaOf[AdditionalCardBrand](5, "brand")
+	productSchema        = schemaOf[Product](6, "product")
+	bankSchema           = schemaOf[Bank](7, "bank")
+	countrySchema        = schemaOf[Country](8, "country")
+	authenticationSchema = schemaOf[Authentication](9, "authentication")
+	costSchema           = schemaOf[Cost](10, "cost")
+	interchangeSchema    = schemaOf[Interchange](11, "interchange")
+	domesticSchema       = schemaOf[InterchangeCap](12, "domestic")
+	interSchema          = schemaOf[InterchangeCap](12, "inter")
+	intraSchema          = schemaOf[InterchangeCap](12, "intra")
 )
 
 const schemas, maxFields = 13, 63
@@ -65,8 +68,8 @@ type order [schemas][maxFields + 1]uint8
 
 var documented order
 
-func schemaOf[T any](id int) *schema {
-	s := &schema{id: id}
+func schemaOf[T any](id int, place string) *schema {
+	s := &schema{id: id, place: place}
 	for field := range reflect.TypeFor[T]().Fields() {
 		if name := field.Tag.Get("json"); name != "-" && field.IsExported() {
 			documented[id][len(s.names)] = uint8(len(s.names))
@@ -158,7 +161,13 @@ func (s *scanner) value(target any) {
 	case *Interchange:
 		s.object(interchangeSchema, &v.Regulated, &v.RegulatedName, &v.Notes, &v.Domestic, &v.Inter, &v.Intra)
 	case *InterchangeCap:
-		s.object(capSchema, &v.CapRegionShortname, &v.CapAdvaloremAmount, &v.CapTypeName, &v.CapFixedAmount,
+		schema := intraSchema
+		if caps := &s.item.card.Cost.Interchange; v == &caps.Domestic {
+			schema = domesticSchema
+		} else if v == &caps.Inter {
+			schema = interSchema
+		}
+		s.object(schema, &v.CapRegionShortname, &v.CapAdvaloremAmount, &v.CapTypeName, &v.CapFixedAmount,
 			&v.CapTypeQualifierCurrency, &v.CapTypeQualifierText, &v.CapTypeQualifierLower, &v.CapTypeQualifierUpper)
 	default:
 		s.giveUp()
@@ -255,6 +264,6 @@ func (s *scanner) field(o *schema, expected int) int {
 			s.giveUp() // encoding/json takes the one for the other
 		}
 	}
-	s.report.Odd(o.names[0], name)
+	s.report.Odd(o.place, name)
 	return -1
 }

@@ -20,38 +20,44 @@ type Finding struct{ Kind, Place string }
 
 // A Report collects what one response showed. Nil collects nothing.
 type Report struct {
-	Listening bool // the findings will be logged
-	odd       bool
+	Listening bool   // the findings will be logged
+	odd       []fact // that the decoder met, if they are new
+	compared  bool   // all that is odd is found
 	found     []Finding
 }
 
 // Odd is for a decoder that meets a member which the contract does not have, or not
-// so. If that is new, Compare takes a closer look; else it costs one look into a map.
-func (r *Report) Odd(object string, member []byte) {
-	if r != nil && r.Listening && isNew("", object, harmless(member)) {
-		r.odd = true
+// so, in an object of that place. If that is new, Compare takes a closer look; else it
+// costs one look into a map. It is new until a comparison was told: a response that
+// cannot be read has none.
+func (r *Report) Odd(place string, member []byte) {
+	if r == nil || !r.Listening || !isNew("", place, harmless(member)) {
+		return
+	}
+	if odd := (fact{"", place, string(harmless(member))}); !slices.Contains(r.odd, odd) && len(r.odd) < maxMet {
+		r.odd = append(r.odd, odd)
 	}
 }
 
 // Compare looks for what of a response is not in typ, which has all that the contract
 // has, if the decoder met anything odd or had to fall back to the slow one.
 func (r *Report) Compare(body []byte, typ reflect.Type, fellBack bool) {
-	if r == nil || !r.Listening || !r.odd && !fellBack || !json.Valid(body) {
+	if r == nil || !r.Listening || r.odd == nil && !fellBack || !json.Valid(body) {
 		return
 	}
 	if fellBack {
 		r.add("fallback decoder", "response body")
 	}
 	r.compare(bytes.TrimSpace(body), typ, "")
+	r.compared = true
 }
 
 // CompareError does so with the body of a failure and the documented error object. A
 // body without one is a gateway's, whose contract is another.
 func (r *Report) CompareError(body []byte) {
 	var members map[string]json.RawMessage
-	if json.Unmarshal(body, &members) == nil && members["error"] != nil {
-		r.odd = true
-		r.Compare(body, reflect.TypeFor[errorBody](), false)
+	if r.Listening && json.Unmarshal(body, &members) == nil && members["error"] != nil {
+		r.compare(bytes.TrimSpace(body), reflect.TypeFor[errorBody](), "")
 	}
 }
 
@@ -72,11 +78,16 @@ func (r *Report) News(route string, h http.Header) (news []Finding) {
 		}
 	}
 	for _, f := range r.found {
-		if isNew(f.Kind, route, []byte(f.Place)) {
+		if remember(fact{f.Kind, route, f.Place}) {
 			news = append(news, f)
 		}
 	}
-	r.odd, r.found = false, nil
+	for _, odd := range r.odd {
+		if r.compared {
+			remember(odd)
+		}
+	}
+	r.odd, r.compared, r.found = nil, false, nil
 	return news
 }
 
@@ -137,11 +148,14 @@ func documented(typ reflect.Type) reflect.Type {
 	return typ
 }
 
+// A fact is a kind, where it was met, and the name.
+type fact [3]string
+
 // memory is what this process has met. It is bounded, as the names are the service's.
 var memory = struct {
 	sync.Mutex
-	met map[[3]string]bool
-}{met: map[[3]string]bool{}}
+	met map[fact]bool
+}{met: map[fact]bool{}}
 
 const maxMet = 512
 
@@ -152,13 +166,21 @@ func Forget() {
 	clear(memory.met)
 }
 
+// isNew tells whether a fact could be remembered.
 func isNew(kind, place string, name []byte) bool {
 	memory.Lock()
 	defer memory.Unlock()
-	if memory.met[[3]string{kind, place, string(name)}] || len(memory.met) >= maxMet {
+	return !memory.met[fact{kind, place, string(name)}] && len(memory.met) < maxMet
+}
+
+// remember tells whether f is new to the memory, and has room there.
+func remember(f fact) bool {
+	memory.Lock()
+	defer memory.Unlock()
+	if memory.met[f] || len(memory.met) >= maxMet {
 		return false
 	}
-	memory.met[[3]string{kind, place, string(name)}] = true
+	memory.met[f] = true
 	return true
 }
 

@@ -127,6 +127,8 @@ func TestChanges(t *testing.T) {
 	}{
 		{"bins", `"bank": {`, `"bank": {"swift_code": "CANARY", `, nil, []string{`"unknown member" place=cards.data.card.bank.swift_code`}},
 		{"bins", `"domestic": {`, `"domestic": {"cap_limit": 1, `, nil, []string{`"unknown member" place=cards.data.card.cost.interchange.domestic.cap_limit`}},
+		{"bins", `"inter": {`, `"inter": {"cap_limit": 1, `, nil, []string{`"unknown member" place=cards.data.card.cost.interchange.inter.cap_limit`}},
+		{"bins", `"intra": {`, `"intra": {"cap_limit": 1, `, nil, []string{`"unknown member" place=cards.data.card.cost.interchange.intra.cap_limit`}},
 		{"bins", `"cards": [`, `"page": {"CANARY": 1}, "cards": [`, nil, []string{`"unknown member" place=page`}},
 		{"bins", `"bin": `, `"4111111111111111": "CANARY", "bin": `, nil, []string{`"unknown member" place=cards.*`}},
 		{"bins", `"bin_length": 8`, `"bin_length": "8"`, nil, []string{`"another type" place=cards.data.card.bin_length`}},
@@ -163,6 +165,25 @@ func TestChanges(t *testing.T) {
 				t.Errorf("%s → %s: told again: %q", change.old, change.new, events)
 			}
 		}
+	}
+}
+
+// TestToldWhenItCanBeRead proves that a response which cannot be read does not use up
+// what a later one shows.
+func TestToldWhenItCanBeRead(t *testing.T) {
+	s := newService(t)
+	const changed = `{"cards":[{"bin":"45717360","data":{"card":{"new_member":"CANARY","networkfees":1}}}]}`
+	for _, broken := range []string{changed + "}", changed[:len(changed)-2], strings.Replace(changed, "45717360", "\\x", 1)} {
+		s.body = broken
+		if events := s.ask(t, "bins"); events != nil {
+			t.Errorf("told %q of %s", events, broken)
+		}
+	}
+	s.body = changed
+	events := s.ask(t, "bins")
+	slices.Sort(events)
+	if want := []string{`"another type" place=cards.data.card.networkfees`, `"unknown member" place=cards.data.card.new_member`}; !slices.Equal(events, want) {
+		t.Errorf("told %q, want %q", events, want)
 	}
 }
 
