@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carddata/carddata-go/internal/mask"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
@@ -112,19 +113,15 @@ func (e *sender) digest(data []byte) string {
 
 // harmless returns a name or a code that can be shown, and "*" for any other.
 func (e *sender) harmless(s string) string {
-	if s == "" {
-		return ""
-	}
-	t := e.plan.Target
-	for _, own := range []string{t.APIKey, t.AccessToken, t.MerchantID, t.Account, t.Job, t.Pending} {
-		if own != "" && (s == own || len(own) >= 8 && strings.Contains(s, own)) {
-			return "*"
+	if _, known := e.shown[s]; !known {
+		t, echo := e.plan.Target, func(own string) bool { return mask.Holds(s, own) }
+		own := append(e.plan.RefundIDs(), t.APIKey, t.AccessToken, t.MerchantID, t.Account, t.Job, t.Pending)
+		e.shown[s] = s
+		if slices.ContainsFunc(own, echo) || s != "" && transport.Loggable(strings.NewReplacer("/", "-", "+", "-").Replace(s)) == "" {
+			e.shown[s] = "*"
 		}
 	}
-	if transport.Loggable(strings.NewReplacer("/", "-", "+", "-").Replace(s)) == "" {
-		return "*"
-	}
-	return s
+	return e.shown[s]
 }
 
 // observeError looks for a code, and for which of the known forms the body has.

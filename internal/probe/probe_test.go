@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	crand "crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -475,39 +476,62 @@ func checkIdentifiers(t *testing.T, body []byte) {
 }
 
 // TestKeepsNoValues proves that nothing of what the service wrote, and none of the
-// caller's credentials and ids, reaches the ledger or a report.
+// caller's credentials and ids in any form, reaches the ledger or a report.
 func TestKeepsNoValues(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		canaries := []string{target.APIKey, target.AccessToken, target.MerchantID, target.Account, "4111111111111111", "CANARY", "First Example Bank"}
-		echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", "application/json; charset=CANARY")
-			w.Header().Set("X-Request-Id", "CANARY")
-			w.Header().Set("CANARY", "CANARY")
-			if strings.Contains(r.URL.Path, "/jobs/") {
-				w.WriteHeader(http.StatusNotFound)
-				fmt.Fprintf(w, `{"error":{"code":%q,"message":"CANARY","details":{"4111111111111111":%q}}}`, target.AccessToken, target.MerchantID)
-				return
+	for name, form := range map[string]func(string) string{
+		"same": func(s string) string { return s }, "upper": strings.ToUpper, "no separators": func(s string) string { return strings.ReplaceAll(s, "-", "") },
+		"in a code": func(s string) string { return "x_" + s + "_missing" }, "encoded": func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte("user:" + s)) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				own := form(target.APIKey)
+				switch part := strings.Split(r.URL.Path, "/"); {
+				case strings.Contains(r.URL.Path, missingJob):
+					own = form(target.MerchantID)
+				case strings.Contains(r.URL.Path, "/jobs/"):
+					own = form(part[4])
+				case strings.Contains(r.URL.Path, "/refunds"):
+					own = form(part[2])
+				}
+				w.Header().Set("Content-Type", "application/vnd."+own+"+json; charset=CANARY")
+				w.Header().Set("X-Request-Id", "CANARY")
+				w.Header().Set("X-Quota-"+own, "CANARY")
+				w.Header().Set("CANARY", "CANARY")
+				if strings.Contains(r.URL.Path, "/jobs/") {
+					w.WriteHeader(http.StatusNotFound)
+					fmt.Fprintf(w, `{"error":{"code":%q,"message":"CANARY","details":{"4111111111111111":%q}}}`, own, form(target.AccessToken))
+					return
+				}
+				fmt.Fprintf(w, `{"cards":[{"bin":"CANARY","data":{"card":{"4111111111111111":null,%q:null,"bank":{"name":"First Example Bank"}}}}],`+
+					`"4111 1111 1111 1111":"CANARY",%q:"CANARY"}`, own, own)
+			})
+			path := filepath.Join(t.TempDir(), "ledger")
+			points, stopped := ask(t, path, serve(t, echo, time.Minute))
+			printed, err := json.Marshal(points)
+			if err != nil {
+				t.Fatal(err)
 			}
-			fmt.Fprintf(w, `{"cards":[{"bin":"CANARY","data":{"card":{"4111111111111111":null,%q:null,"bank":{"name":"First Example Bank"}}}}],`+
-				`"4111 1111 1111 1111":"CANARY",%q:%q}`, target.APIKey, target.Account, "CANARY")
+			page := bytes.NewBuffer(append(printed, stopped...))
+			NewPlan(target, 1).Print(page, ModeWrite)
+			ledger, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := strings.ToLower(page.String() + string(ledger))
+			canaries := []string{"4111111111111111", "CANARY", "First Example Bank"}
+			for _, own := range []string{target.APIKey, target.AccessToken, target.MerchantID, target.Account, target.Job, target.Pending} {
+				switch {
+				case len(own) > 2:
+					canaries = append(canaries, own, form(own))
+				case name != "encoded": // two digits are anywhere
+					canaries = append(canaries, "Quota-"+form(own), "vnd."+form(own), `"`+form(own)+`"`, " "+form(own)+`"`)
+				}
+			}
+			for _, canary := range canaries {
+				if strings.Contains(text, strings.ToLower(canary)) {
+					t.Errorf("%s: %s came out", name, canary)
+				}
+			}
 		})
-		path := filepath.Join(t.TempDir(), "ledger")
-		points, stopped := ask(t, path, serve(t, echo, time.Minute))
-		printed, err := json.Marshal(points)
-		if err != nil {
-			t.Fatal(err)
-		}
-		page := bytes.NewBuffer(append(printed, stopped...))
-		NewPlan(target, 1).Print(page, ModeWrite)
-		ledger, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := page.String() + string(ledger)
-		for _, canary := range canaries {
-			if strings.Contains(text, canary) {
-				t.Errorf("%s came out", canary)
-			}
-		}
-	})
+	}
 }

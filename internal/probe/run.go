@@ -41,7 +41,8 @@ type sender struct {
 	client  *http.Client
 	stop    context.Context // ends the watches
 	watches sync.WaitGroup
-	failed  int // 5xx
+	failed  int               // 5xx
+	shown   map[string]string // names that were met
 }
 
 // Run sends what of the plan has not been sent yet, and returns why it stopped
@@ -56,7 +57,7 @@ func Run(ctx context.Context, plan *Plan, ledger *Ledger, config Config) (stoppe
 	if config.Dial == nil {
 		config.Dial = (&net.Dialer{Timeout: 10 * time.Second}).DialContext
 	}
-	e := &sender{plan: plan, ledger: ledger, config: config}
+	e := &sender{plan: plan, ledger: ledger, config: config, shown: map[string]string{}}
 	e.client = &http.Client{
 		Timeout:       requestTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -138,27 +138,17 @@ func (inv *invocation) loggable(a *attempt, s string) string {
 }
 
 // isEcho tells whether the service repeats in s a credential or an id of the caller's.
-// What is compared is folded: a service that repeats a card number may group it anew,
-// and one that repeats a token may print it in capitals.
 func (inv *invocation) isEcho(a *attempt, s string) bool {
-	said := foldEcho(s)
-	repeats := func(own string, least int) bool {
-		folded := foldEcho(own)
-		// Of a short value only the whole is one: "1" is part of nearly any id.
-		return folded != "" && (said == folded || len(own) >= least && strings.Contains(said, folded))
-	}
+	said := mask.Fold(s)
 	for name, values := range a.request {
 		for _, value := range values {
-			if !harmless[name] && repeats(strings.TrimPrefix(value, "Bearer "), 8) {
+			if !harmless[name] && mask.Repeats(said, strings.TrimPrefix(value, "Bearer "), 8) {
 				return true
 			}
 		}
 	}
-	return inv.call.Identifiers != nil && slices.ContainsFunc(inv.call.Identifiers(), func(id string) bool { return repeats(id, 6) })
+	return inv.call.Identifiers != nil && slices.ContainsFunc(inv.call.Identifiers(), func(id string) bool { return mask.Repeats(said, id, 6) })
 }
-
-// foldEcho leaves out what a service may change in what it repeats.
-func foldEcho(s string) string { return strings.ToLower(mask.Compact(s)) }
 
 // requestID takes the first of the headers in common use; the service documents
 // none. It is the one thing by which its support can find a request, as no id of the
