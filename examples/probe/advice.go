@@ -62,8 +62,9 @@ func held(p probe.Point) string {
 	return "did not hold"
 }
 
-// options is a Go file with the options that the answers recommend.
-func options(points []probe.Point) string {
+// options is a Go file with the options that the answers recommend, and the statuses
+// with which refunds were accepted.
+func options(points []probe.Point, accepted []int) string {
 	answers := map[string][]string{}
 	for _, p := range points {
 		if p.State == probe.Observed {
@@ -83,15 +84,19 @@ func options(points []probe.Point) string {
 	}
 	line("bins.WithAdaptiveRate(bins.AdaptiveRate{Start: 1, Max: 50}),\n}\n}\n")
 	line("// RefundsOptions are for refunds.NewClient.\nfunc RefundsOptions() []refunds.Option {\nreturn []refunds.Option{")
-	if words := answers["refund.response"]; len(words) > 0 {
-		line("// An accepted refund has status %s: any other 2xx is an unknown outcome.", words[0])
-		line("refunds.WithReceiptCheck(func(r *refunds.Receipt) error {\nif r.StatusCode != %s {\nreturn errUnexpected\n}\nreturn nil\n}),", words[0])
+	if len(accepted) > 0 {
+		line("// Refunds were accepted with status %s: any other 2xx is an unknown outcome.", strings.Trim(fmt.Sprint(accepted), "[]"))
+		var others []string
+		for _, status := range accepted {
+			others = append(others, fmt.Sprintf("r.StatusCode != %d", status))
+		}
+		line("refunds.WithReceiptCheck(func(r *refunds.Receipt) error {\nif %s {\nreturn errUnexpected\n}\nreturn nil\n}),", strings.Join(others, " && "))
 	}
 	if words := answers["refund.credential"]; len(words) > 0 && strings.HasPrefix(words[0], "refused") {
 		line("// The service wants a credential: refunds.WithTokenSource(source).")
 	}
 	line("}\n}\n")
-	if len(answers["refund.response"]) > 0 {
+	if len(accepted) > 0 {
 		line("type unexpected struct{}\n\nfunc (unexpected) Error() string { return \"not the status of an acceptance\" }\n\nvar errUnexpected unexpected\n")
 	}
 	line("// UpdaterOptions are for updater.NewClient.\nfunc UpdaterOptions() []updater.Option {\nreturn nil\n}\n")
@@ -99,11 +104,19 @@ func options(points []probe.Point) string {
 	line("func NotReady(e *updater.Error) bool {")
 	if words := answers["download.pending"]; len(words) > 0 {
 		status, code, _ := strings.Cut(words[0], " ")
+		missing := strings.Join(answers["download.missing"], "")
+		missingStatus, missingCode, _ := strings.Cut(missing, " ")
 		condition := "e.StatusCode == " + status
 		if code != "" {
 			condition += fmt.Sprintf(" && e.Code == %q", code)
-		} else if missing := answers["download.missing"]; len(missing) > 0 && missing[0] == words[0] {
-			line("// A job that does not exist looks the same.")
+		}
+		switch {
+		case missing == "":
+			line("// The response for a job that does not exist was not observed, and may be the same.")
+		case missing == words[0]:
+			line("// A job that does not exist looks the same: a mistyped id is waited for until the deadline.")
+		case code == "" && missingStatus == status:
+			condition += fmt.Sprintf(" && e.Code != %q", missingCode)
 		}
 		line("return %s", condition)
 	} else {

@@ -4,13 +4,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"html"
+	"io"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/carddata/carddata-go/internal/probe"
 	"github.com/carddata/carddata-go/internal/sandbox"
@@ -159,6 +164,62 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// TestOptionsFollowTheEvidence proves that the options take for an acceptance each
+// status that the service gave one, and tell of a job that looks like another.
+func TestOptionsFollowTheEvidence(t *testing.T) {
+	pending, missing := `{"error":{"code":"job_not_found"}}`, `{"error":{"code":"job_not_found"}}`
+	seen := map[string]bool{}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch {
+		case strings.Contains(r.URL.Path, "/refunds") && seen[string(body)]:
+			w.WriteHeader(http.StatusOK)
+		case strings.Contains(r.URL.Path, "/refunds"):
+			seen[string(body)] = true
+			w.WriteHeader(http.StatusCreated)
+		case strings.Contains(r.URL.Path, "/jobs/43/"):
+			w.WriteHeader(http.StatusNotFound)
+			io.WriteString(w, pending)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+			io.WriteString(w, missing)
+		}
+	}))
+	server.Config.IdleTimeout = time.Millisecond
+	server.Start()
+	t.Cleanup(server.Close)
+	const same = "a mistyped id is waited for until the deadline"
+	for _, tc := range []struct {
+		pending, missing string
+		says, not        string
+	}{
+		{pending, missing, same, "e.Code !="},
+		{"", "", same, "e.Code"},
+		{"", missing, `return e.StatusCode == 404 && e.Code != "job_not_found"`, same},
+		{`{"code":"job_not_ready"}`, missing, `return e.StatusCode == 404 && e.Code == "job_not_ready"`, same},
+	} {
+		pending, missing = tc.pending, tc.missing
+		s := &service{env: map[string]string{
+			"CARDDATA_REFUND_URL": server.URL, "CARDDATA_UPDATER_URL": server.URL, "CARDDATA_ACCESS_TOKEN": "token-1", "CARDDATA_MERCHANT_ID": "merchant-1",
+		}, dir: t.TempDir()}
+		clear(seen)
+		args := []string{"-write", "account-1", "-pending", "43", "-html", filepath.Join(s.dir, "html")}
+		_, printed, _ := s.probe(t, args...)
+		hash := regexp.MustCompile(`plan hash ([0-9a-f]+)`).FindStringSubmatch(printed)
+		if code, _, stderr := s.probe(t, append(args, "-confirm", "account-1", "-plan-hash", hash[1])...); code != exitDone {
+			t.Fatalf("exit %d: %s", code, stderr)
+		}
+		text, _ := os.ReadFile(filepath.Join(s.dir, "html"))
+		page := html.UnescapeString(string(text))
+		if !strings.Contains(page, "if r.StatusCode != 201 && r.StatusCode != 200 {") {
+			t.Error("a duplicate that was recorded would be an unknown outcome")
+		}
+		if !strings.Contains(page, tc.says) || strings.Contains(page, tc.not) {
+			t.Errorf("%s, %s: the options do not say %q, or say %q", pending, missing, tc.says, tc.not)
+		}
+	}
+}
+
 // TestOptionsCompile builds the recommended options of many services.
 func TestOptionsCompile(t *testing.T) {
 	root, err := filepath.Abs("../..")
@@ -183,7 +244,7 @@ func TestOptionsCompile(t *testing.T) {
 			}
 		}
 		file := filepath.Join(dir, fmt.Sprintf("%d.go", n))
-		if err := os.WriteFile(file, []byte(options(points)), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(options(points, [][]int{nil, {204}, {201, 200}}[random.IntN(3)])), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		replace[filepath.Join(root, "examples", "probe", "recommended", fmt.Sprint(n), "options.go")] = file
