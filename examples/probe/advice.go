@@ -62,6 +62,17 @@ func held(p probe.Point) string {
 	return "did not hold"
 }
 
+// accepted are the statuses of a refund that was accepted, and of its duplicate if that
+// was too.
+func accepted(ledger *probe.Ledger) (statuses []int) {
+	for _, entry := range []string{"refund-full", "refund-duplicate"} {
+		if fact := ledger.Seen()[entry]; fact != nil && !fact.Cut && fact.Status/100 == 2 {
+			statuses = append(statuses, fact.Status)
+		}
+	}
+	return slices.Compact(statuses)
+}
+
 // options is a Go file with the options that the answers recommend, and the statuses
 // with which refunds were accepted.
 func options(points []probe.Point, accepted []int) string {

@@ -129,7 +129,7 @@ func (s *settings) probe(ctx context.Context, rest []string, env func(string) (s
 		Service: hosts(target), Date: time.Now().UTC().Format(time.DateOnly), Mode: mode.String(),
 		Stopped: stopped, Points: probe.Points(plan, ledger), Offered: probe.Connections(ledger),
 	}
-	r.Options, r.Letter = options(r.Points, probe.Accepted(ledger)), letter(plan, r.Points)
+	r.Options, r.Letter = options(r.Points, accepted(ledger)), letter(plan, r.Points)
 	r.print(stdout)
 	if err := s.files(r); err != nil {
 		return exitFailed, err

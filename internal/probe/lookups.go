@@ -76,11 +76,17 @@ func (f facts) several() []*Fact {
 	})
 }
 
+// orderPoint leaves out cards with items apart: any of these may be the one too many.
 func orderPoint(seen facts) Point {
-	t := tally{}
+	t, several := tally{}, false
 	for _, fact := range seen.several() {
-		owners := seen.owners(fact)
-		owners = slices.DeleteFunc(owners, func(i int) bool { return i < 0 })
+		items := map[int]int{}
+		owners := slices.Compact(seen.owners(fact))
+		for _, i := range owners {
+			items[i]++
+			several = several || i >= 0 && items[i] > 1
+		}
+		owners = slices.DeleteFunc(owners, func(i int) bool { return i < 0 || items[i] > 1 })
 		switch {
 		case len(owners) < 2: // too few to tell
 		case slices.IsSorted(owners):
@@ -89,7 +95,9 @@ func orderPoint(seen facts) Point {
 			t["changed"]++
 		}
 	}
-	return t.point("kept", "changed")
+	p := t.point("kept", "changed")
+	p.Bound += map[bool]string{true: "; cards that had several items are left out"}[several]
+	return p
 }
 
 func itemsPoint(seen facts) Point {

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/csv"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -152,13 +153,15 @@ func (e *sender) observeError(f *Fact, body []byte) {
 }
 
 func (e *sender) observeItems(f *Fact, compare bool, body []byte) {
-	var response struct{ Cards []map[string]json.RawMessage }
-	if json.Unmarshal(body, &response) != nil {
-		f.Errors = []string{"other"}
+	var response struct{ Cards, Error json.RawMessage }
+	var cards []map[string]json.RawMessage
+	if json.Unmarshal(body, &response) != nil || json.Unmarshal(response.Cards, &cards) != nil ||
+		len(cards) == 0 && bytes.HasPrefix(response.Error, []byte("{")) { // a failure, whatever its status
+		e.observeError(f, body)
 		return
 	}
 	f.Items = []ItemFact{}
-	for _, members := range response.Cards {
+	for _, members := range cards {
 		var item ItemFact
 		failure := string(members["error"])
 		item.Error = failure != "" && failure != "null" && failure != `""`
@@ -294,9 +297,11 @@ func contentKind(mediaType string, body []byte) string {
 	case strings.Contains(mediaType, "csv"):
 		return "csv"
 	}
-	for _, delimiter := range []string{",", ";", "\t", "|"} {
-		columns := strings.Count(lines[0], delimiter)
-		if columns > 0 && len(lines) > 1 && strings.Count(lines[1], delimiter) >= columns {
+	for _, delimiter := range ",;\t|" {
+		table := csv.NewReader(strings.NewReader(text))
+		table.Comma, table.LazyQuotes, table.FieldsPerRecord = delimiter, true, -1
+		header, _ := table.Read()
+		if row, err := table.Read(); err == nil && len(header) > 1 && len(row) >= len(header) {
 			return "csv"
 		}
 	}

@@ -155,12 +155,8 @@ func (p *Plan) refusedLookups() {
 	for _, card := range unknownCards {
 		p.lookup(Entry{ID: "unknown-" + card, cards: always(card)}, card+", which no issuer has", "lookup.unknown", "lookup.error")
 	}
-	var many []string
-	for len(many) < 51 {
-		many = append(many, knownCards[len(many)%len(knownCards)])
-	}
 	p.lookup(Entry{ID: "none", cards: always([]string{}...)}, "no cards", "lookup.bounds", "lookup.error")
-	p.lookup(Entry{ID: "many", cards: always(many...)}, "51 cards, of the first 11", "lookup.bounds", "lookup.error")
+	p.lookup(Entry{ID: "many", needs: 1, cards: func(known []string) []string { return slices.Repeat(known, 51)[:51] }}, "51 cards, of those that it knew", "lookup.bounds", "lookup.error")
 	p.lookup(Entry{ID: "longest", cards: always(longest)}, longest+", which no issuer has", "lookup.echo", "lookup.error")
 }
 

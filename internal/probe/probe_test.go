@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net"
@@ -264,6 +265,49 @@ func TestOddServices(t *testing.T) {
 			"lookup.error":     {State: Observed, Answer: []string{"other"}},
 			"download.missing": {State: Observed, Answer: []string{"404"}}, "download.pending": {State: Observed, Answer: []string{"409"}},
 		}},
+		"knows few cards, and looks them up before it counts them": {serve: func(_ int, h http.Handler, w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			if bytes.Contains(body, []byte("620000")) || bytes.Contains(body, []byte("510510")) {
+				w.WriteHeader(http.StatusNotFound)
+				io.WriteString(w, `{"error":{"code":"unknown_bin","message":"a card is not known"}}`)
+				return
+			}
+			h.ServeHTTP(w, r)
+		}},
+		"says 200 with an error object": {serve: func(_ int, h http.Handler, w http.ResponseWriter, r *http.Request) {
+			recorder := pass(h, w, r)
+			if recorder.Code == http.StatusNotFound && strings.Contains(r.URL.Path, "/bins/") {
+				recorder.Code = http.StatusOK
+			}
+			w.WriteHeader(recorder.Code)
+			w.Write(recorder.Body.Bytes())
+		}, open: 1},
+		"says 200 with no cards and an error object": {serve: func(_ int, h http.Handler, w http.ResponseWriter, r *http.Request) {
+			recorder := pass(h, w, r)
+			if recorder.Code == http.StatusNotFound && strings.Contains(r.URL.Path, "/bins/") {
+				w.Header().Del("Content-Length")
+				io.WriteString(w, `{"cards":[],"error":{"code":"unknown_bin"}}`)
+				return
+			}
+			w.WriteHeader(recorder.Code)
+			w.Write(recorder.Body.Bytes())
+		}, open: 1},
+		"repeats the first item at the end": {serve: repeats(pass, func(cards []json.RawMessage) []json.RawMessage { return append(cards, cards[0]) }),
+			other: map[string]Point{"lookup.items": {State: Observed, Answer: []string{"more"}}}},
+		"repeats the last item at the beginning": {serve: repeats(pass, func(cards []json.RawMessage) []json.RawMessage { return slices.Insert(cards, 0, cards[len(cards)-1]) }),
+			other: map[string]Point{"lookup.items": {State: Observed, Answer: []string{"more"}}}},
+		"repeats every item": {serve: repeats(pass, func(cards []json.RawMessage) []json.RawMessage {
+			var twice []json.RawMessage
+			for _, card := range cards {
+				twice = append(twice, card, card)
+			}
+			return twice
+		}), open: 1, other: map[string]Point{"lookup.items": {State: Observed, Answer: []string{"more"}}}},
+		"repeats an item, and changes the order": {serve: repeats(pass, func(cards []json.RawMessage) []json.RawMessage {
+			slices.Reverse(cards)
+			return append(cards, cards[0])
+		}), other: map[string]Point{"lookup.items": {State: Observed, Answer: []string{"more"}}, "lookup.order": {State: Observed, Answer: []string{"changed"}}}},
 		"changes the order at times": {serve: func(n int, h http.Handler, w http.ResponseWriter, r *http.Request) {
 			recorder := pass(h, w, r)
 			var body struct {
@@ -340,6 +384,46 @@ func TestOddServices(t *testing.T) {
 				t.Errorf("%s: %d points are open (%s)", name, open, stopped)
 			}
 		})
+	}
+}
+
+// repeats changes the items of responses with several.
+func repeats(pass func(http.Handler, http.ResponseWriter, *http.Request) *httptest.ResponseRecorder, change func([]json.RawMessage) []json.RawMessage) func(int, http.Handler, http.ResponseWriter, *http.Request) {
+	return func(_ int, h http.Handler, w http.ResponseWriter, r *http.Request) {
+		recorder := pass(h, w, r)
+		var body struct {
+			Cards []json.RawMessage `json:"cards"`
+		}
+		text := recorder.Body.Bytes()
+		if json.Unmarshal(text, &body) == nil && len(body.Cards) > 1 {
+			body.Cards = change(body.Cards)
+			text, _ = json.Marshal(body)
+			w.Header().Del("Content-Length")
+		}
+		w.WriteHeader(recorder.Code)
+		w.Write(text)
+	}
+}
+
+// TestContentKind proves that content is told by what it is, where its media type is
+// no help.
+func TestContentKind(t *testing.T) {
+	for body, want := range map[string]string{
+		"job;\"net, in cents\"\n1;2\n":                "csv",
+		"\"Amount, net\",Currency\n12,USD\n":          "csv",
+		"\"Amount, net\",Currency\r\n\"1,2\",USD\r\n": "csv",
+		"\"Amount\nnet\",Currency\n12,USD\n":          "csv",
+		"a|b\n5\" tube|2\n":                           "csv",
+		"a\tb\n1\t2\n":                                "csv",
+		"{\"a\":1}\n{\"a\":2}\n":                      "ndjson",
+		"[{\"a\":1}]\n":                               "json",
+		"Dear customer, the file\nis gone.\n":         "other",
+		"<a,b>\n<c,d>\n":                              "other",
+		"\n":                                          "",
+	} {
+		if got := contentKind("text/plain", []byte(body)); got != want {
+			t.Errorf("%q is %q, want %q", body, got, want)
+		}
 	}
 }
 

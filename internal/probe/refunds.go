@@ -75,17 +75,6 @@ func responsePoint(seen facts) Point {
 	return answer(1, words[:slices.Index(words, "")]...) // what a response lacks ends the list
 }
 
-// Accepted are the statuses of a refund that was accepted, and of its duplicate if that
-// was too.
-func Accepted(ledger *Ledger) (statuses []int) {
-	for _, id := range []string{"refund-full", "refund-duplicate"} {
-		if fact := ledger.Seen()[id]; fact.said() && fact.Status/100 == 2 {
-			statuses = append(statuses, fact.Status)
-		}
-	}
-	return slices.Compact(statuses)
-}
-
 func credentialPoint(seen facts) Point {
 	t := tally{}
 	for id, fact := range seen {

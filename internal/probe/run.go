@@ -48,12 +48,7 @@ type sender struct {
 // Run sends what of the plan has not been sent yet, and returns why it stopped
 // early, or "". An error is this side's: the ledger, or the context.
 func Run(ctx context.Context, plan *Plan, ledger *Ledger, config Config) (stopped string, err error) {
-	if config.Rate <= 0 {
-		config.Rate = 1
-	}
-	if config.TLS == nil {
-		config.TLS = &tls.Config{}
-	}
+	config.Rate, config.TLS = cmp.Or(config.Rate, 1), cmp.Or(config.TLS, &tls.Config{})
 	if config.Dial == nil {
 		config.Dial = (&net.Dialer{Timeout: 10 * time.Second}).DialContext
 	}
