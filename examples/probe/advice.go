@@ -96,7 +96,7 @@ func options(points []probe.Point, accepted []int) string {
 	line("bins.WithAdaptiveRate(bins.AdaptiveRate{Start: 1, Max: 50}),\n}\n}\n")
 	line("// RefundsOptions are for refunds.NewClient.\nfunc RefundsOptions() []refunds.Option {\nreturn []refunds.Option{")
 	if len(accepted) > 0 {
-		line("// Refunds were accepted with status %s: any other 2xx is an unknown outcome.", strings.Trim(fmt.Sprint(accepted), "[]"))
+		line("// Refunds were accepted with status %s: any other 2xx is an unknown outcome.", strings.ReplaceAll(strings.Trim(fmt.Sprint(accepted), "[]"), " ", " and "))
 		var others []string
 		for _, status := range accepted {
 			others = append(others, fmt.Sprintf("r.StatusCode != %d", status))

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +137,14 @@ func TestFiles(t *testing.T) {
 	}
 	if code, _, stderr := s.probe(t, "-read", "-job", "42", "-pending", "43", "-compare", file("profile")); code != exitDone {
 		t.Errorf("compared with itself: exit %d: %s", code, stderr)
+	}
+	unsorted, err := parseProfile(text)
+	slices.Reverse(unsorted.Points["lookup.nulls"])
+	if err != nil || len(unsorted.Points["lookup.nulls"]) < 2 || os.WriteFile(file("unsorted"), unsorted.marshal(), 0o600) != nil {
+		t.Errorf("no nulls to change the order of, %v", err)
+	}
+	if code, printed, _ := s.probe(t, "-read", "-job", "42", "-pending", "43", "-compare", file("unsorted")); code != exitDone {
+		t.Errorf("compared with its profile in another order: exit %d: %s", code, printed)
 	}
 	other := start(t, map[string][]string{"service.idle": {"closed after 1 s"}, "lookup.order": {"kept"}})
 	if code, printed, _ := other.probe(t, "-read", "-compare", file("profile")); code != exitDrifted || !strings.Contains(printed, "lookup.order: kept; in the profile: changed") {

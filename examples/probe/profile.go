@@ -43,11 +43,12 @@ func parseProfile(data []byte) (p profile, err error) {
 }
 
 // differences says where the service is not as before. Points that were not
-// observed both times are no difference.
+// observed both times are no difference, nor is the order of what one lists.
 func (p profile) differences(points []probe.Point) (list []string) {
 	for _, point := range points {
 		before, known := p.Points[point.ID]
-		if known && (point.State == probe.Observed || point.State == probe.Contradicted) && !slices.Equal(before, point.Answer) {
+		same := slices.Equal(slices.Sorted(slices.Values(before)), slices.Sorted(slices.Values(point.Answer)))
+		if known && (point.State == probe.Observed || point.State == probe.Contradicted) && !same {
 			list = append(list, fmt.Sprintf("%s: %s; in the profile: %s", point.ID, strings.Join(point.Answer, ", "), strings.Join(before, ", ")))
 		}
 	}

@@ -111,7 +111,7 @@ func variant(random *rand.Rand) *sandbox.Profile {
 	if random.IntN(3) == 0 {
 		p.Points["lookup.enhanced"] = []string{"no difference"}
 	} else {
-		p.Points["lookup.enhanced"] = append(or(some("issuer_currency", "multi_account_access_indicator", "product"), "bank.url"), pick("default like true", "like false", "like neither"))
+		p.Points["lookup.enhanced"] = append(or(some("additional_card_brands.ecom_enabled", "cost.interchange.inter.cap_fixed_amount", "issuer_currency", "multi_account_access_indicator", "prepaid", "product", "shared_bin"), "bank.url"), pick("default like true", "like false", "like neither"))
 	}
 	if random.IntN(3) == 0 {
 		p.Points["download.resume"] = []string{"no ranges", pick("strong validator", "date", "no validator")}

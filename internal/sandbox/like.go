@@ -135,18 +135,19 @@ func (h *habits) item(from lookupItem, enhanced *bool) (item []byte, status int)
 }
 
 // setNulls makes members null. Where an object is to be null, and members of it are too,
-// half of the cards have the one and half the other.
+// or differ when enhanced, half of the cards have the one and half the other.
 func (h *habits) setNulls(item map[string]any, card string) {
 	if h.nulls == nil {
 		return
 	}
 	dropNulls(item)
+	even := strings.TrimRight(card, "13579") == card
 	for _, name := range h.nulls {
 		within := func(other string) bool { return strings.HasPrefix(other, name+".") }
-		if strings.TrimRight(card, "13579") == card && slices.ContainsFunc(h.nulls, within) {
+		if differs := slices.ContainsFunc(h.enhanced, within); differs && !even || !differs && even && slices.ContainsFunc(h.nulls, within) {
 			continue
 		}
-		change(item, memberPath(name), func(parent map[string]any, member string) { parent[member] = nil })
+		change(item, memberPath(name), false, func(parent map[string]any, member string) { parent[member] = nil })
 	}
 }
 
@@ -173,12 +174,19 @@ func (h *habits) enhance(item map[string]any, enhanced *bool) {
 	}
 	for _, name := range h.enhanced {
 		path := memberPath(name)
-		change(item, path, func(parent map[string]any, member string) {
+		change(item, path, h.nulls == nil, func(parent map[string]any, member string) {
+			whole := parent[member]
+			if whole == nil {
+				whole = sample(path, "Y", true, 1)
+			}
 			switch {
-			case like == "true" && parent[member] == nil:
-				parent[member] = sample(path, "Y", true, 1)
+			case like == "true":
+				parent[member] = whole
 			case like == "neither":
 				parent[member] = sample(path, "X", false, 2)
+				if fmt.Sprint(parent[member]) == fmt.Sprint(whole) {
+					parent[member] = sample(path, "Z", true, 3)
+				}
 			case like == "false" && !slices.Contains(h.nulls, name):
 				delete(parent, member)
 			}
@@ -197,25 +205,25 @@ func memberPath(name string) []string {
 }
 
 // change calls f for a member in each object that may have it. Objects on the way
-// that are missing are made; those that are null stay so.
-func change(v any, path []string, f func(parent map[string]any, member string)) {
+// that are missing are made, and so are those that are null if fill is set.
+func change(v any, path []string, fill bool, f func(parent map[string]any, member string)) {
 	switch v := v.(type) {
 	case []any:
 		for _, element := range v {
-			change(element, path, f)
+			change(element, path, fill, f)
 		}
 	case map[string]any:
 		if len(path) == 1 {
 			f(v, path[0])
 			return
 		}
-		if _, has := v[path[0]]; !has {
+		if value, has := v[path[0]]; !has || fill && value == nil {
 			v[path[0]] = make(map[string]any)
 			if path[0] == "additional_card_brands" {
 				v[path[0]] = []any{v[path[0]]}
 			}
 		}
-		change(v[path[0]], path[1:], f)
+		change(v[path[0]], path[1:], fill, f)
 	}
 }
 
