@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -178,6 +179,98 @@ func TestWrapperThatRetries(t *testing.T) {
 		if r := clientOf(t, server.URL, around(hedge)).Do(t.Context(), write(), nil); served.Load() != 1 || r.Outcome != OutcomeUnknown {
 			t.Errorf("hedged: sent %d times, %v", served.Load(), r.Outcome)
 		}
+	}
+}
+
+// TestWrapperThatLeaves proves that nothing is claimed of a write that the wrapper does
+// not wait for, and that it cannot send it later.
+func TestWrapperThatLeaves(t *testing.T) {
+	var served atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served.Add(1) }))
+	defer server.Close()
+	begun, gone, late := make(chan bool), make(chan bool), make(chan error)
+	for name, test := range map[string]struct {
+		wrapper func(base http.RoundTripper, r *http.Request) (*http.Response, error)
+		want    Outcome
+	}{
+		"while it connects": {func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+			trace := &httptrace.ClientTrace{GetConn: func(string) { begun <- true; <-gone }}
+			go base.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+			<-begun
+			return nil, io.ErrUnexpectedEOF
+		}, OutcomeUnknown},
+		"and sends it then": {func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+			go func() {
+				<-gone
+				_, err := base.RoundTrip(r)
+				late <- err
+			}()
+			return nil, io.ErrUnexpectedEOF
+		}, OutcomeNotSent},
+		"and sends it then, with another context": {func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+			go func() {
+				<-gone
+				_, err := base.RoundTrip(r.WithContext(context.WithoutCancel(context.Background())))
+				late <- err
+			}()
+			return nil, io.ErrUnexpectedEOF
+		}, OutcomeNotSent},
+	} {
+		r := clientOf(t, server.URL, around(test.wrapper), WithMaxRetries(0)).Do(t.Context(), write(), nil)
+		if gone <- true; r.Outcome != test.want {
+			t.Errorf("%s: %v, %+v", name, r.Outcome, r.Evidence)
+		}
+		if test.want != OutcomeNotSent {
+			continue
+		}
+		if err := <-late; err == nil || served.Load() > 0 {
+			t.Errorf("%s: %v, sent %d times", name, err, served.Load())
+		}
+	}
+}
+
+// TestWrapperThatRebuilds proves that a write that is made anew, so that nobody can tell
+// which it is, is not sent.
+func TestWrapperThatRebuilds(t *testing.T) {
+	var served atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served.Add(1) }))
+	defer server.Close()
+	for _, query := range []string{"", "?signature=1"} {
+		rebuild := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+			again, err := http.NewRequest(r.Method, r.URL.String()+query, r.Body)
+			if err != nil {
+				return nil, err
+			}
+			return base.RoundTrip(again)
+		}
+		r := clientOf(t, server.URL, around(rebuild), WithMaxRetries(0)).Do(t.Context(), write(), nil)
+		if check(t, r.err(), errRebuilt); r.Outcome != OutcomeNotSent || served.Load() > 0 {
+			t.Errorf("%v, sent %d times", r.Outcome, served.Load())
+		}
+		call := write()
+		call.Write = false
+		if r := clientOf(t, server.URL, around(rebuild)).Do(t.Context(), call, nil); r.Failure != nil {
+			t.Error(r.err())
+		}
+		served.Store(0)
+	}
+	sign := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		r.URL.RawQuery = "signature=1"
+		return base.RoundTrip(r)
+	}
+	if r := clientOf(t, server.URL, around(sign)).Do(t.Context(), write(), nil); r.Failure != nil || r.Evidence.BytesWritten < 50 {
+		t.Errorf("signed: %v, %+v", r.err(), r.Evidence)
+	}
+	compress := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader("x")), 1
+		return base.RoundTrip(r)
+	}
+	call := write()
+	call.Body = bytes.Repeat([]byte("{}"), 1000)
+	if r := clientOf(t, server.URL, around(compress)).Do(t.Context(), call, nil); r.Failure != nil {
+		t.Errorf("compressed: %v", r.err())
 	}
 }
 
