@@ -47,7 +47,7 @@ func TestPostgresMigrate(t *testing.T) {
 // testMigrate brings the tables of each earlier version up to date, and goes on with
 // what is in them.
 func testMigrate(t *testing.T, open func(*testing.T) *system, identity, jobs string, dialect goose.Dialect) {
-	for version, schema := range map[string]string{"first": "first", "second": "second", "numbered 2": "second"} {
+	for version, schema := range map[string]string{"first": "first", "second": "second", "numbered 2": "second", "numbered 3": "second"} {
 		t.Run(version, func(t *testing.T) {
 			s := open(t)
 			tables, err := os.ReadFile(filepath.Join("testdata", "schema_"+schema+".sql"))
@@ -58,10 +58,10 @@ func testMigrate(t *testing.T, open func(*testing.T) *system, identity, jobs str
 			// Of River's tables, no more is needed than where the jobs were.
 			s.older()
 			s.set(olderData)
-			if version == "numbered 2" {
-				numbered, err := goose.NewProvider(dialect, s.sqlDB(), os.DirFS("refundoutbox/migrations/"+string(dialect)), goose.WithTableName("outbox_migration"))
+			if last, numbered := strings.CutPrefix(version, "numbered "); numbered {
+				provider, err := goose.NewProvider(dialect, s.sqlDB(), os.DirFS("refundoutbox/migrations/"+string(dialect)), goose.WithTableName("outbox_migration"))
 				if err == nil {
-					_, err = numbered.UpTo(t.Context(), 2)
+					_, err = provider.UpTo(t.Context(), int64(last[0]-'0'))
 				}
 				if err != nil {
 					t.Fatal(err)

@@ -81,7 +81,7 @@ func (p *process) tell(ctx context.Context, db *refundoutbox.Database, s *refund
 	}
 	alive := "no worker lives"
 	if s.WorkerLives {
-		alive = fmt.Sprintf("a worker lives, and said so %v ago", since(s.WorkerSeen))
+		alive = "a worker lives"
 	}
 	if s.LastSent != "" {
 		alive += fmt.Sprintf("; the last request was %v ago", since(s.LastSent))

@@ -171,6 +171,9 @@ func (d *demonstration) work(ctx context.Context) error {
 		}
 		fmt.Fprintf(d.stderr, "killed the worker after %d requests\n", d.engine.RequestCount(sandbox.Refunds))
 	}
+	if err := d.age(ctx); err != nil {
+		return err
+	}
 	return d.outbox(ctx, "work", "-drain")
 }
 
@@ -221,7 +224,7 @@ func (d *demonstration) settle(ctx context.Context) error {
 }
 
 // age sets the time of the requests back: nothing is concluded about those of the last
-// minute, and the demo does not wait.
+// two minutes, and the demo does not wait.
 func (d *demonstration) age(ctx context.Context) error {
 	_, err := d.db.Exec(ctx, `UPDATE outbox_refund SET first_sent_at = $1, sent_at = $1 WHERE sent_at <> ''`,
 		time.Now().Add(-time.Hour).UTC().Format("2006-01-02T15:04:05.000Z"))

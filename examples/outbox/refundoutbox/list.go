@@ -176,11 +176,11 @@ type Summary struct {
 	LastSent          string `json:"last_sent"`      // when a worker last marked a refund
 	PausedUntil       string `json:"paused_until"`   // "": the queue is not paused
 	PausedFor         string `json:"paused_for"`     // the reason
-	WorkerSeen        string `json:"worker_seen"`    // when a worker last said that it lives
-	WorkerLives       bool   `json:"worker_lives"`   // it said so within the last twenty seconds
+	WorkerLives       bool   `json:"worker_lives"`   // or did a quarter of a minute ago
 }
 
-// Summarize counts the refunds.
+// Summarize counts the refunds. One of the workers that live is the leader that River
+// elects.
 func Summarize(ctx context.Context, db *Database) (Summary, error) {
 	return one[Summary](ctx, db, `SELECT COUNT(*) AS enqueued,
 		COUNT(*) FILTER (WHERE state = 'accepted') AS accepted, COUNT(*) FILTER (WHERE state = 'rejected') AS rejected,
@@ -194,8 +194,7 @@ func Summarize(ctx context.Context, db *Database) (Summary, error) {
 		COALESCE(MAX(sent_at), '') AS last_sent,
 		COALESCE((SELECT until FROM outbox_pause), '') AS paused_until,
 		COALESCE((SELECT reason FROM outbox_pause), '') AS paused_for,
-		COALESCE((SELECT MAX(seen_at) FROM outbox_worker), '') AS worker_seen,
-		EXISTS (`+living+`) AS worker_lives FROM outbox_refund`, alive())
+		EXISTS (SELECT 1 FROM `+db.river("leader")+` WHERE expires_at > `+riverTime(time.Now())+`) AS worker_lives FROM outbox_refund`)
 }
 
 // A Reason is why refunds have a state.

@@ -25,9 +25,9 @@ const (
 	// submitTimeout is the age of a marker at which its request is over, or will
 	// never leave.
 	submitTimeout = time.Minute
-	// staleAfter is the age of a marker that is doubted, though its worker may live.
-	// If that one still tries to write the outcome down, it comes late.
-	staleAfter = 3 * time.Minute
+	// staleAfter is the age of a marker that is doubted: its request is over, and there
+	// was time to write its outcome down. A worker that still does so comes late.
+	staleAfter = 2 * submitTimeout
 	// recoverEvery is how often a worker looks for what others left behind.
 	recoverEvery = 5 * time.Second
 )
@@ -70,13 +70,9 @@ func Run(ctx context.Context, db *Database, config Config) error {
 	// of 1 never exceeds the rate, not even in the first second.
 	w := &worker{Config: config, name: fmt.Sprintf("%s-%08x", host, rand.Uint32()), db: db,
 		limiter: rate.NewLimiter(config.Rate, 1), pause: pause{log: config.Log}, stopping: ctx}
-	die, err := w.live(context.WithoutCancel(ctx)) // also while it stops
-	if err != nil {
-		return err
-	}
-	defer die()
 	workers := river.NewWorkers()
 	river.AddWorker(workers, w)
+	var err error
 	w.queue, err = db.newQueue(&river.Config{
 		ID:      w.name,
 		Logger:  config.Log,
