@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/csv"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/carddata/carddata-go/examples/internal/target"
 	"github.com/carddata/carddata-go/examples/outbox/input"
@@ -44,7 +46,6 @@ type resolveFlags struct {
 	refundoutbox.Decision
 	expect               string
 	log, seen            bool
-	limit                uint
 	decisions            int
 	exportTo, importFrom string
 	from, until          time.Time
@@ -63,15 +64,11 @@ func (p *process) resolve(ctx context.Context, args []string) error {
 	differences := 0
 	switch {
 	case f.log:
-		return p.printDecisions(ctx, db, int(f.limit))
+		return p.printDecisions(ctx, db)
 	case f.exportTo != "":
 		return p.exportUnknown(ctx, db, f.exportTo)
 	case f.importFrom != "":
 		differences, err = p.importReport(ctx, db, f)
-	case f.seen:
-		var n int
-		n, err = refundoutbox.See(ctx, db, f.Rows, f.Decision)
-		fmt.Fprintf(p.stdout, "%d refunds: seen\n", n)
 	default:
 		err = p.decide(ctx, db, f)
 	}
@@ -104,8 +101,6 @@ func (p *process) resolveFlags(args []string) (*resolveFlags, error) {
 	decision("resubmit", refundoutbox.DecideResubmit, "nobody knows: send it again, and the service may have it twice. With -import: send\nagain what a second complete report does not have either")
 	decision("close", refundoutbox.DecideClosed, "the service does not have it, and is not to get it: it becomes rejected")
 	flags.StringVar((*string)(&f.State), "state", string(refundoutbox.Unknown), "the refunds of this `STATE`: unknown, absent, rejected or pending. Rejected ones that\na later record corrected are left out")
-	flags.StringVar(&f.RefundID, "refund", "", "only those with the refund_id `ID`")
-	flags.StringVar(&f.Account, "account", "", "only those of the account `ID`")
 	flags.StringVar(&f.Reason, "reason", "", "only those with the reason `TEXT`, as listed")
 	flags.StringVar(&f.expect, "expect", "", "the `TOKEN` at the end of the list or the preview")
 	user, _ := p.env("USER")
@@ -113,7 +108,6 @@ func (p *process) resolveFlags(args []string) (*resolveFlags, error) {
 	flags.StringVar(&f.Note, "note", "", "why, or on whose word: a `TEXT` for the log")
 	flags.BoolVar(&f.seen, "seen", false, "note that somebody looked at the responses of the rows that came late")
 	flags.BoolVar(&f.log, "log", false, "list the decisions")
-	flags.UintVar(&f.limit, "limit", 100, "most lines of a list, `N`")
 	if err := p.parse(resolveUsage, args); err != nil {
 		return nil, err
 	}
@@ -165,12 +159,17 @@ func moment(at *time.Time) func(string) error {
 
 // decide lists the refunds that the flags choose, or records the decision.
 func (p *process) decide(ctx context.Context, db *refundoutbox.Database, f *resolveFlags) error {
+	if f.seen {
+		n, err := refundoutbox.See(ctx, db, f.Rows, f.Decision)
+		fmt.Fprintf(p.stdout, "%d refunds: seen\n", n)
+		return err
+	}
 	chosen, err := refundoutbox.List(ctx, db, f.Filter)
 	switch token := refundoutbox.Token(chosen); {
 	case err != nil || f.What == "" && len(chosen) == 0:
 		return err
 	case f.What == "":
-		err = p.printRefunds(string(f.State), chosen, int(f.limit))
+		err = p.printRefunds(string(f.State), chosen)
 		fmt.Fprintf(p.stdout, "\nto decide about all of this list: -expect %s\n", token)
 	case f.expect != "" && len(chosen) > 0 && f.expect != token:
 		return errors.New("outbox: the list has changed since -expect, or was chosen by other flags: look at it again")
@@ -183,19 +182,16 @@ func (p *process) decide(ctx context.Context, db *refundoutbox.Database, f *reso
 }
 
 // printRefunds prints a table of refunds: nothing of a record but what identifies it.
-func (p *process) printRefunds(title string, refunds []refundoutbox.Listed, limit int) error {
+func (p *process) printRefunds(title string, refunds []refundoutbox.Listed) error {
 	rows := [][]any{{"row", "account", "refund_id", "amount", "attempt", "sent", "request_id", "reason"}}
-	for _, l := range refunds[:min(limit, len(refunds))] {
+	for _, l := range refunds {
 		rows = append(rows, []any{l.Row, l.Account, l.RefundID, l.Money(), l.Attempt, l.SentAt, l.RequestID, l.Reason})
-	}
-	if more := len(refunds) - limit; more > 0 {
-		rows = append(rows, []any{fmt.Sprintf("and %d more (-limit)", more)})
 	}
 	return printTable(p.stdout, title, rows)
 }
 
-func (p *process) printDecisions(ctx context.Context, db *refundoutbox.Database, limit int) error {
-	decisions, err := refundoutbox.Decisions(ctx, db, limit)
+func (p *process) printDecisions(ctx context.Context, db *refundoutbox.Database) error {
+	decisions, err := refundoutbox.Decisions(ctx, db)
 	if err != nil {
 		return err
 	}
@@ -212,15 +208,10 @@ func (p *process) exportUnknown(ctx context.Context, db *refundoutbox.Database, 
 	if !known {
 		return target.Usage("outbox: the format of -export does not show in its name: .csv or .json")
 	}
-	unknown, err := refundoutbox.List(ctx, db, refundoutbox.Filter{State: refundoutbox.Unknown})
+	all, err := refundoutbox.List(ctx, db, refundoutbox.Filter{})
 	if err != nil {
 		return err
 	}
-	absent, err := refundoutbox.List(ctx, db, refundoutbox.Filter{State: refundoutbox.Absent})
-	if err != nil {
-		return err
-	}
-	all := append(append([]refundoutbox.Listed{}, unknown...), absent...) // [] in JSON, and not null
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return target.Usage("outbox: %v", err)
@@ -233,9 +224,7 @@ func (p *process) exportUnknown(ctx context.Context, db *refundoutbox.Database, 
 }
 
 func writeJSON(out io.Writer, all []refundoutbox.Listed) error {
-	e := json.NewEncoder(out)
-	e.SetIndent("", " ")
-	return e.Encode(all)
+	return json.MarshalWrite(out, all, jsontext.Multiline(true))
 }
 
 func writeCSV(out io.Writer, all []refundoutbox.Listed) error {
@@ -310,14 +299,14 @@ func (p *process) preview(plan *refundoutbox.Plan, report *refundoutbox.Report) 
 	}
 	var differences [][]any
 	for _, d := range plan.Differences {
-		line, row := "not in the report", "no refund here"
-		if d.Line > 0 {
-			line = fmt.Sprintf("line %d", d.Line)
-		}
-		if d.Row > 0 {
-			row = fmt.Sprintf("row %d", d.Row)
-		}
-		differences = append(differences, []any{line, row, d.What})
+		differences = append(differences, []any{numbered("line", int64(d.Line), "not in the report"), numbered("row", d.Row, "no refund here"), d.What})
 	}
 	return printTable(p.stdout, "differences", differences)
+}
+
+func numbered(name string, n int64, none string) string {
+	if n == 0 {
+		return none
+	}
+	return fmt.Sprint(name, " ", n)
 }

@@ -84,10 +84,10 @@ func TestDecisions(t *testing.T) {
 	if got := s.must(exitAttention, "resolve", "-accepted", "2"); !strings.HasPrefix(got.Stdout, "0 refunds: accepted") {
 		t.Errorf("a refund that is not unknown: %+v", got)
 	}
-	if got := s.must(exitAttention, "resolve", "-accepted", "-refund", "b", "-expect", "1-00000000"); !strings.HasPrefix(got.Stdout, "0 refunds: accepted") {
-		t.Errorf("a refund_id that is not unknown: %+v", got)
+	if got := s.must(exitAttention, "resolve", "-accepted", "-reason", "another", "-expect", "1-00000000"); !strings.HasPrefix(got.Stdout, "0 refunds: accepted") {
+		t.Errorf("none with the reason: %+v", got)
 	}
-	s.must(0, "resolve", "-accepted", "-refund", "a", "-expect", s.token(refundoutbox.Filter{State: refundoutbox.Unknown}), "-note", "note\nof 4111111111111111")
+	s.must(0, "resolve", "-accepted", "-expect", s.token(refundoutbox.Filter{State: refundoutbox.Unknown}), "-note", "note\nof 4111111111111111")
 	s.must(0, "resolve", "-resubmit", "1")
 	if s.states() != "accepted pending" {
 		t.Error(s.states())

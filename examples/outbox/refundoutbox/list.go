@@ -52,20 +52,20 @@ func list(ctx context.Context, db Session, where string, args ...any) ([]Listed,
 		first_sent_at, sent_at, request_id, reason, absent_until, digest FROM outbox_refund AS this WHERE `+where, args...)
 }
 
-// A Filter chooses refunds of a state.
+// A Filter chooses refunds.
 type Filter struct {
-	State                     State
-	Account, RefundID, Reason string  // if not empty, only those with it
-	Rows                      []int64 // if there are any, only these
+	State  State   // empty: the unknown and the absent ones
+	Reason string  // if not empty, only those with it
+	Rows   []int64 // if there are any, only these
 }
 
 // List returns the refunds that a filter chooses, the latest first. Of the rejected
 // ones, it leaves out what a later record of the refund_id corrected.
 func List(ctx context.Context, db *Database, f Filter) ([]Listed, error) {
-	listed, err := list(ctx, db, `state = $1 AND $2 IN ('', account) AND $3 IN ('', refund_id) AND $4 IN ('', reason)
+	listed, err := list(ctx, db, `(state = $1 OR $1 = '' AND state IN ('unknown', 'absent')) AND $2 IN ('', reason)
 		AND NOT EXISTS (SELECT 1 FROM outbox_refund AS later WHERE this.state = 'rejected' AND later.state <> 'rejected'
 			AND later.account = this.account AND later.refund_id = this.refund_id AND later.id > this.id)
-		ORDER BY id DESC`, f.State, f.Account, f.RefundID, f.Reason)
+		ORDER BY state DESC, id DESC`, f.State, f.Reason)
 	return slices.DeleteFunc(listed, func(l Listed) bool { return len(f.Rows) > 0 && !slices.Contains(f.Rows, l.Row) }), err
 }
 
@@ -135,10 +135,10 @@ type Logged struct {
 	Attempt                      int
 }
 
-// Decisions returns the latest decisions, the latest first.
-func Decisions(ctx context.Context, db *Database, limit int) ([]Logged, error) {
+// Decisions returns the decisions, the latest first.
+func Decisions(ctx context.Context, db *Database) ([]Logged, error) {
 	return all[Logged](ctx, db, `SELECT decided_at, who, what, r.id, account, refund_id, attempt, note
-		FROM outbox_decision AS d JOIN outbox_refund AS r ON r.id = d.refund ORDER BY d.id DESC LIMIT $1`, limit)
+		FROM outbox_decision AS d JOIN outbox_refund AS r ON r.id = d.refund ORDER BY d.id DESC`)
 }
 
 // lateResponses are those that came after a decision, and that nobody has seen.
