@@ -2,6 +2,7 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -55,10 +56,11 @@ func main() {
 
 // A process is a command that runs.
 type process struct {
-	stdout, stderr io.Writer
-	env            func(string) (string, bool)
-	flags          *flag.FlagSet
-	file           string // of -db
+	stdout *bufio.Writer // keeps its first error
+	stderr io.Writer
+	env    func(string) (string, bool)
+	flags  *flag.FlagSet
+	file   string // of -db
 }
 
 var commands = map[string]func(p *process, ctx context.Context, args []string) error{
@@ -83,9 +85,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 	if !known {
 		return target.Fail(ctx, stderr, target.Usage("outbox: no such command (-h helps)"))
 	}
-	p := &process{stdout: stdout, stderr: stderr, env: env, flags: flag.NewFlagSet("outbox "+args[0], flag.ContinueOnError)}
+	p := &process{stdout: bufio.NewWriter(stdout), stderr: stderr, env: env, flags: flag.NewFlagSet("outbox "+args[0], flag.ContinueOnError)}
 	p.flags.StringVar(&p.file, "db", "", "the SQLite `FILE` (default outbox.db)")
 	err := command(p, ctx, args[1:])
+	if failed := p.stdout.Flush(); failed != nil {
+		err = failed
+	}
 	if code, ended := errors.AsType[exit](err); ended || err == nil {
 		return int(code)
 	}

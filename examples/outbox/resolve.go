@@ -169,7 +169,7 @@ func (p *process) decide(ctx context.Context, db *refundoutbox.Database, f *reso
 	case err != nil || f.What == "" && len(chosen) == 0:
 		return err
 	case f.What == "":
-		err = p.printRefunds(string(f.State), chosen)
+		p.printRefunds(string(f.State), chosen)
 		fmt.Fprintf(p.stdout, "\nto decide about all of this list: -expect %s\n", token)
 	case f.expect != "" && len(chosen) > 0 && f.expect != token:
 		return errors.New("outbox: the list has changed since -expect, or was chosen by other flags: look at it again")
@@ -182,24 +182,22 @@ func (p *process) decide(ctx context.Context, db *refundoutbox.Database, f *reso
 }
 
 // printRefunds prints a table of refunds: nothing of a record but what identifies it.
-func (p *process) printRefunds(title string, refunds []refundoutbox.Listed) error {
+func (p *process) printRefunds(title string, refunds []refundoutbox.Listed) {
 	rows := [][]any{{"row", "account", "refund_id", "amount", "attempt", "sent", "request_id", "reason"}}
 	for _, l := range refunds {
 		rows = append(rows, []any{l.Row, l.Account, l.RefundID, l.Money(), l.Attempt, l.SentAt, l.RequestID, l.Reason})
 	}
-	return printTable(p.stdout, title, rows)
+	printTable(p.stdout, title, rows)
 }
 
 func (p *process) printDecisions(ctx context.Context, db *refundoutbox.Database) error {
 	decisions, err := refundoutbox.Decisions(ctx, db)
-	if err != nil {
-		return err
-	}
 	rows := [][]any{{"time", "who", "what", "row", "account", "refund_id", "attempt", "note"}}
 	for _, l := range decisions {
 		rows = append(rows, []any{l.DecidedAt, l.Who, l.What, l.Row, l.Account, l.RefundID, l.Attempt, strings.TrimSpace(l.Note)})
 	}
-	return printTable(p.stdout, "", rows)
+	printTable(p.stdout, "", rows)
+	return err
 }
 
 // exportUnknown writes the unknown and absent refunds to a new file.
@@ -259,9 +257,7 @@ func (p *process) importReport(ctx context.Context, db *refundoutbox.Database, f
 	if f.expect != "" && f.expect != plan.Token() {
 		return 0, errors.New("outbox: the refunds or the report have changed since the preview, or its flags were others: look at it again")
 	}
-	if err := p.preview(plan, report); err != nil {
-		return 0, err
-	}
+	p.preview(plan, report)
 	switch {
 	case plan.Changes() == 0:
 		fmt.Fprintln(p.stdout, "\nnothing to change")
@@ -278,7 +274,7 @@ func (p *process) importReport(ctx context.Context, db *refundoutbox.Database, f
 	return len(plan.Differences), err
 }
 
-func (p *process) preview(plan *refundoutbox.Plan, report *refundoutbox.Report) error {
+func (p *process) preview(plan *refundoutbox.Plan, report *refundoutbox.Report) {
 	notCovered := "not sent in the time that the report covers"
 	if report.Until.IsZero() {
 		notCovered = "without -complete-until, nothing follows from what it does not have"
@@ -294,14 +290,12 @@ func (p *process) preview(plan *refundoutbox.Plan, report *refundoutbox.Report) 
 		{"differences", len(plan.Differences), "to ask the service's operator about"},
 	}
 	rows = slices.DeleteFunc(rows, func(row []any) bool { return row[1] == 0 })
-	if err := printTable(p.stdout, "", rows); err != nil {
-		return err
-	}
+	printTable(p.stdout, "", rows)
 	var differences [][]any
 	for _, d := range plan.Differences {
 		differences = append(differences, []any{numbered("line", int64(d.Line), "not in the report"), numbered("row", d.Row, "no refund here"), d.What})
 	}
-	return printTable(p.stdout, "differences", differences)
+	printTable(p.stdout, "differences", differences)
 }
 
 func numbered(name string, n int64, none string) string {

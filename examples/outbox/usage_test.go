@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -69,6 +70,23 @@ func TestUsage(t *testing.T) {
 	for _, args := range [][]string{{"-h"}, {"help"}, {"work", "-h"}, {"enqueue", "-h"}, {"resolve", "-h"}, {"status", "-h"}, {"demo", "-h"}, {"migrate", "-h"}} {
 		if got := program.Run(t, program.Command(t, nil, binary, args...)); got.Code != 0 || !strings.HasPrefix(got.Stdout, "usage: outbox") || got.Stderr != "" {
 			t.Errorf("%v: %+v", args, got)
+		}
+	}
+}
+
+// TestUnwritableOutput: what cannot be told is no success.
+func TestUnwritableOutput(t *testing.T) {
+	s := newSystem(t)
+	full, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	full.Close()
+	write.Close()
+	for _, args := range [][]string{{"status"}, {"status", "-json"}, {"resolve", "-log"}} {
+		var stderr strings.Builder
+		if code := run(t.Context(), append(args, s.at...), write, &stderr, s.vars.Lookup); code != 1 || stderr.Len() == 0 {
+			t.Errorf("%v: exit code %d, said %q", args, code, &stderr)
 		}
 	}
 }
