@@ -45,7 +45,7 @@ type resolveFlags struct {
 	refundoutbox.Filter
 	refundoutbox.Decision
 	expect               string
-	log, seen            bool
+	log                  bool
 	decisions            int
 	exportTo, importFrom string
 	from, until          time.Time
@@ -88,8 +88,14 @@ func (p *process) resolveFlags(args []string) (*resolveFlags, error) {
 	f, flags := new(resolveFlags), p.flags
 	flags.StringVar(&f.exportTo, "export", "", "write the unknown and the absent refunds to a new `FILE`, .csv or .json")
 	flags.StringVar(&f.importFrom, "import", "", "compare the service's report, a `FILE` of account, refund_id, amount and currency:\n.csv, .tsv, .json or .jsonl")
-	flags.Func("complete-until", "the report has all that was recorded before this `TIME`, as in\n2026-01-31T12:00:00Z: what is not in it becomes absent", moment(&f.until))
-	flags.Func("complete-from", "the report has nothing that was recorded before this `TIME`", moment(&f.from))
+	moment := func(name string, at *time.Time, usage string) {
+		flags.Func(name, usage, func(text string) (err error) {
+			*at, err = time.Parse(time.RFC3339, text)
+			return err
+		})
+	}
+	moment("complete-until", &f.until, "the report has all that was recorded before this `TIME`, as in\n2026-01-31T12:00:00Z: what is not in it becomes absent")
+	moment("complete-from", &f.from, "the report has nothing that was recorded before this `TIME`")
 	decision := func(name string, what refundoutbox.Event, usage string) {
 		flags.BoolFunc(name, usage, func(string) error {
 			f.What, f.decisions = what, f.decisions+1
@@ -100,13 +106,13 @@ func (p *process) resolveFlags(args []string) (*resolveFlags, error) {
 	decision("not-recorded", refundoutbox.DecideNotRecorded, "the service does not have it: send it again")
 	decision("resubmit", refundoutbox.DecideResubmit, "nobody knows: send it again, and the service may have it twice. With -import: send\nagain what a second complete report does not have either")
 	decision("close", refundoutbox.DecideClosed, "the service does not have it, and is not to get it: it becomes rejected")
+	decision("seen", refundoutbox.Seen, "no decision: somebody looked at the responses of the rows that came late")
 	flags.StringVar((*string)(&f.State), "state", string(refundoutbox.Unknown), "the refunds of this `STATE`: unknown, absent, rejected or pending. Rejected ones that\na later record corrected are left out")
 	flags.StringVar(&f.Reason, "reason", "", "only those with the reason `TEXT`, as listed")
 	flags.StringVar(&f.expect, "expect", "", "the `TOKEN` at the end of the list or the preview")
 	user, _ := p.env("USER")
 	flags.StringVar(&f.Who, "by", user, "the `NAME` of who decides")
 	flags.StringVar(&f.Note, "note", "", "why, or on whose word: a `TEXT` for the log")
-	flags.BoolVar(&f.seen, "seen", false, "note that somebody looked at the responses of the rows that came late")
 	flags.BoolVar(&f.log, "log", false, "list the decisions")
 	if err := p.parse(resolveUsage, args); err != nil {
 		return nil, err
@@ -132,11 +138,11 @@ func (p *process) resolveFlags(args []string) (*resolveFlags, error) {
 		wrong = "with -import, -resubmit needs -complete-until"
 	case !importing && !(f.until.IsZero() && f.from.IsZero()):
 		wrong = "-complete-until and -complete-from are about a report: -import"
-	case f.Who == "" && (importing && f.expect != "" || f.What != "" || f.seen):
+	case f.Who == "" && (importing && f.expect != "" || f.What != ""):
 		wrong = "who decides? (-by)"
-	case f.seen && len(f.Rows) == 0:
+	case f.What == refundoutbox.Seen && len(f.Rows) == 0:
 		wrong = "-seen is about rows, as -log lists them"
-	case importing || f.seen || f.What == "":
+	case importing || f.What == refundoutbox.Seen || f.What == "":
 	case !refundoutbox.Possible(f.State, f.What):
 		wrong = fmt.Sprintf("a refund that is %s cannot be %s", f.State, f.What)
 	case len(f.Rows) == 0 && f.expect == "":
@@ -148,18 +154,9 @@ func (p *process) resolveFlags(args []string) (*resolveFlags, error) {
 	return f, nil
 }
 
-func moment(at *time.Time) func(string) error {
-	return func(text string) (err error) {
-		if *at, err = time.Parse(time.RFC3339, text); err != nil {
-			return errors.New("write a time as 2026-01-31T12:00:00Z")
-		}
-		return nil
-	}
-}
-
 // decide lists the refunds that the flags choose, or records the decision.
 func (p *process) decide(ctx context.Context, db *refundoutbox.Database, f *resolveFlags) error {
-	if f.seen {
+	if f.What == refundoutbox.Seen {
 		n, err := refundoutbox.See(ctx, db, f.Rows, f.Decision)
 		fmt.Fprintf(p.stdout, "%d refunds: seen\n", n)
 		return err
@@ -257,7 +254,7 @@ func (p *process) importReport(ctx context.Context, db *refundoutbox.Database, f
 	if f.expect != "" && f.expect != plan.Token() {
 		return 0, errors.New("outbox: the refunds or the report have changed since the preview, or its flags were others: look at it again")
 	}
-	p.preview(plan, report)
+	p.preview(plan, len(rows))
 	switch {
 	case plan.Changes() == 0:
 		fmt.Fprintln(p.stdout, "\nnothing to change")
@@ -274,23 +271,18 @@ func (p *process) importReport(ctx context.Context, db *refundoutbox.Database, f
 	return len(plan.Differences), err
 }
 
-func (p *process) preview(plan *refundoutbox.Plan, report *refundoutbox.Report) {
-	notCovered := "not sent in the time that the report covers"
-	if report.Until.IsZero() {
-		notCovered = "without -complete-until, nothing follows from what it does not have"
-	}
-	rows := [][]any{
-		{"rows in the report", len(report.Rows)},
+func (p *process) preview(plan *refundoutbox.Plan, rows int) {
+	table := [][]any{
+		{"rows in the report", rows},
 		{"accepted here already", plan.Agreed},
 		{"to become accepted", plan.Found, "the report has them"},
 		{"to become absent", plan.NotFound, "the report is complete and does not have them"},
 		{"to be sent again", plan.SendAgain, "absent, and this second complete report does not have them either"},
 		{"staying absent", plan.AbsentTwice, "the same; -resubmit sends them again"},
-		{"staying unknown", plan.NotCovered, notCovered},
+		{"staying unknown", plan.NotCovered, "not sent in the time that the report is complete for (-complete-until)"},
 		{"differences", len(plan.Differences), "to ask the service's operator about"},
 	}
-	rows = slices.DeleteFunc(rows, func(row []any) bool { return row[1] == 0 })
-	printTable(p.stdout, "", rows)
+	printTable(p.stdout, "", slices.DeleteFunc(table, func(row []any) bool { return row[1] == 0 }))
 	var differences [][]any
 	for _, d := range plan.Differences {
 		differences = append(differences, []any{numbered("line", int64(d.Line), "not in the report"), numbered("row", d.Row, "no refund here"), d.What})

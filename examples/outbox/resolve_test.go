@@ -102,3 +102,21 @@ func TestSuperseded(t *testing.T) {
 		t.Error(s.states())
 	}
 }
+
+// TestSeen: a response that came after a decision is looked at until somebody says that
+// he has.
+func TestSeen(t *testing.T) {
+	s := newSystem(t)
+	s.doubtful(one)
+	s.must(0, "resolve", "-close", "1")
+	s.must(0, "status")
+	s.set(`INSERT INTO outbox_decision (refund, attempt, decided_at, who, what, note) VALUES (1, 1, '', 'w', 'late response, after a decision', '2xx')`)
+	if got := s.must(exitAttention, "status"); !strings.Contains(got.Stdout, "LOOK: 1 late responses") {
+		t.Errorf("%+v", got)
+	}
+	s.must(exitAttention, "resolve", "-seen", "2")
+	if got := s.must(0, "resolve", "-seen", "1"); !strings.HasPrefix(got.Stdout, "1 refunds: seen") || s.states() != rejected {
+		t.Errorf("%s: %+v", s.states(), got)
+	}
+	s.must(0, "status")
+}

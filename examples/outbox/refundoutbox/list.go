@@ -143,12 +143,12 @@ func Decisions(ctx context.Context, db *Database) ([]Logged, error) {
 
 // lateResponses are those that came after a decision, and that nobody has seen.
 const lateResponses = ` FROM outbox_decision AS late WHERE what = '` + string(afterDecision) + `' AND NOT EXISTS (
-	SELECT 1 FROM outbox_decision AS later WHERE later.refund = late.refund AND later.id > late.id AND later.what = '` + string(seen) + `')`
+	SELECT 1 FROM outbox_decision AS later WHERE later.refund = late.refund AND later.id > late.id AND later.what = '` + string(Seen) + `')`
 
 // See notes that somebody looked at the late responses of some refunds.
 func See(ctx context.Context, db *Database, rows []int64, said Decision) (noted int, err error) {
 	waiting, err := all[int64](ctx, db, `SELECT DISTINCT refund`+lateResponses)
-	said.What = seen
+	said.What = Seen
 	for _, row := range waiting {
 		if err == nil && slices.Contains(rows, row) {
 			noted++

@@ -176,7 +176,7 @@ type Decision struct {
 const (
 	lateResponse  Event = "late response"                   // the state was unknown, absent or pending
 	afterDecision Event = "late response, after a decision" // for a person to look at
-	seen          Event = "seen"                            // a person did
+	Seen          Event = "seen"                            // a person did
 )
 
 func note(ctx context.Context, db Session, row int64, attempt int, d Decision) error {
