@@ -79,7 +79,7 @@ func (p *process) tell(ctx context.Context, db *refundoutbox.Database, s *refund
 	}
 	printTable(p.stdout, "", [][]any{
 		{"enqueued", s.Enqueued}, {"accepted", s.Accepted}, {"rejected", s.Rejected}, {"unknown", s.Unknown},
-		{"absent", s.Absent}, {"pending", s.Pending, waiting}, {"sending", s.Sending}, {"decisions", s.Decisions, "outbox resolve -log"},
+		{"absent", s.Absent}, {"pending", s.Pending, waiting}, {"sending", s.Sending},
 	})
 	alive := "no worker lives"
 	if s.WorkerLives {

@@ -44,9 +44,10 @@ type Database struct {
 	newQueue   func(*river.Config) (queue, error)
 	tables     migrator
 	migrations *goose.Provider
-	transact   func(ctx context.Context, f func(Tx) error) error
 	inTurn     func(ctx context.Context, f func() error) error // one program at a time
-	close      func()
+
+	Transact func(ctx context.Context, f func(Tx) error) error // commits what f did, unless f returns an error
+	Close    func()
 }
 
 // A migrator is River's, whatever its transactions are.
@@ -105,9 +106,6 @@ func newTx[TTx any](d *Database, session Session, tx TTx) Tx {
 	}}
 }
 
-// Close closes the connections.
-func (d *Database) Close() { d.close() }
-
 // Migrate creates the tables, or brings them up to date: River's, and then this
 // program's.
 func (d *Database) Migrate(ctx context.Context) error {
@@ -136,10 +134,8 @@ func (d *Database) Check(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w are missing, or of a version before migrations were numbered: run outbox migrate (%w)", ErrTables, err)
-	case found < want:
-		return fmt.Errorf("%w have version %d, and this program needs %d: run outbox migrate", ErrTables, found, want)
-	case found > want:
-		return fmt.Errorf("%w have version %d, and this program knows %d: run a newer one", ErrTables, found, want)
+	case found != want:
+		return fmt.Errorf("%w have version %d, and this program needs %d: run outbox migrate, or a newer program", ErrTables, found, want)
 	}
 	made, err := d.tables.ExistingVersions(ctx)
 	if err == nil && len(made) < len(d.tables.AllVersions()) {
@@ -147,9 +143,6 @@ func (d *Database) Check(ctx context.Context) error {
 	}
 	return err
 }
-
-// Transact commits what f did, unless f returns an error.
-func (d *Database) Transact(ctx context.Context, f func(Tx) error) error { return d.transact(ctx, f) }
 
 // all returns the rows of a result.
 func all[T any](ctx context.Context, db Session, statement string, args ...any) (rows []T, err error) {

@@ -70,11 +70,9 @@ func List(ctx context.Context, db *Database, f Filter) ([]Listed, error) {
 }
 
 // Token names a list of refunds as they are, and changes when one does.
-func Token(chosen []Listed) string { return token(chosen, "") }
-
-func token(chosen []Listed, report string) string {
+func Token(chosen []Listed, of ...any) string {
 	h := sha256.New()
-	fmt.Fprintln(h, report)
+	fmt.Fprintln(h, of...)
 	for _, l := range chosen {
 		fmt.Fprintln(h, l.Row, l.Attempt, l.State, l.event)
 	}
@@ -87,44 +85,15 @@ var ErrTooEarly = errors.New("outbox: the request of one of them can still leave
 // Decide records a decision for refunds as they were listed: not about another
 // attempt, of which nobody has said anything. It returns for how many it did.
 func Decide(ctx context.Context, db *Database, chosen []Listed, said Decision) (decided int, err error) {
-	chosen = slices.Clone(chosen)
-	for i, l := range chosen {
-		chosen[i].event = said.What
+	p := &Plan{}
+	for _, l := range chosen {
 		over := parseTime(l.SentAt).Add(submitTimeout)
 		if l.State == Unknown && said.What != DecideAccepted && time.Now().Before(over) {
 			return 0, fmt.Errorf("%w until %s: decide after that", ErrTooEarly, timeText(over))
 		}
+		p.choose(l, said.What)
 	}
-	return apply(ctx, db, chosen, said, "")
-}
-
-// apply makes the transition of each event, if the refund is still as it was listed,
-// and returns how many it made. stamp is noted with what a report does not have.
-func apply(ctx context.Context, db *Database, chosen []Listed, said Decision, stamp string) (changed int, err error) {
-	for batch := range slices.Chunk(chosen, 100) {
-		made := 0
-		err := db.Transact(ctx, func(tx Tx) error {
-			for _, l := range batch {
-				said.What = l.event
-				done, err := settle(ctx, tx, l.Row, l.Attempt, l.State, l.event, nil, said)
-				if err == nil && done && l.event == eventNotFound {
-					_, err = tx.Exec(ctx, `UPDATE outbox_refund SET absent_until = $2 WHERE id = $1`, l.Row, stamp)
-				}
-				if err != nil {
-					return err
-				}
-				if done {
-					made++
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return changed, err
-		}
-		changed += made
-	}
-	return changed, nil
+	return p.Apply(ctx, db, said)
 }
 
 // A Logged decision is one with its refund.
@@ -171,12 +140,11 @@ type Summary struct {
 	PendingSince      string `json:"pending_since"`       // when the oldest of the pending was enqueued
 	PendingFailed     int    `json:"pending_failed"`      // of the pending, those that were tried before
 	PendingWithoutJob int    `json:"pending_without_job"` // a worker gives them jobs
-	Decisions         int    `json:"decisions"`
-	LateResponses     int    `json:"late_responses"` // that came after a decision, and that nobody has seen
-	LastSent          string `json:"last_sent"`      // when a worker last marked a refund
-	PausedUntil       string `json:"paused_until"`   // "": the queue is not paused
-	PausedFor         string `json:"paused_for"`     // the reason
-	WorkerLives       bool   `json:"worker_lives"`   // or did a quarter of a minute ago
+	LateResponses     int    `json:"late_responses"`      // that came after a decision, and that nobody has seen
+	LastSent          string `json:"last_sent"`           // when a worker last marked a refund
+	PausedUntil       string `json:"paused_until"`        // "": the queue is not paused
+	PausedFor         string `json:"paused_for"`          // the reason
+	WorkerLives       bool   `json:"worker_lives"`        // or did a quarter of a minute ago
 }
 
 // Summarize counts the refunds. One of the workers that live is the leader that River
@@ -189,7 +157,6 @@ func Summarize(ctx context.Context, db *Database) (Summary, error) {
 		COALESCE(MIN(enqueued_at) FILTER (WHERE state = 'pending'), '') AS pending_since,
 		COUNT(*) FILTER (WHERE state = 'pending' AND attempts > 0) AS pending_failed,
 		(SELECT COUNT(*) FROM (`+db.orphans(time.Time{})+`) AS orphan) AS pending_without_job,
-		(SELECT COUNT(*) FROM outbox_decision) AS decisions,
 		(SELECT COUNT(DISTINCT refund)`+lateResponses+`) AS late_responses,
 		COALESCE(MAX(sent_at), '') AS last_sent,
 		COALESCE((SELECT until FROM outbox_pause), '') AS paused_until,

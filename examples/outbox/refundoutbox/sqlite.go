@@ -40,7 +40,7 @@ func OpenSQLite(ctx context.Context, file string) (*Database, error) {
 	// River's services run side by side, and SQLite takes one writer at a time: its
 	// driver asks for a single connection.
 	db.SetMaxOpenConns(1)
-	d := &Database{Session: sqlSession{db}, close: func() { db.Close() }}
+	d := &Database{Session: sqlSession{db}, Close: func() { db.Close() }}
 	// River's migration would fail beside another, and so would the switch to WAL.
 	d.inTurn = func(ctx context.Context, f func() error) error {
 		turn := flock.New(file+".migrate", flock.SetPermissions(0o600)) // ends with the process
@@ -50,7 +50,7 @@ func OpenSQLite(ctx context.Context, file string) (*Database, error) {
 		defer turn.Unlock()
 		return f()
 	}
-	d.transact = func(ctx context.Context, f func(Tx) error) error {
+	d.Transact = func(ctx context.Context, f func(Tx) error) error {
 		began := time.Now()
 		tx, err := db.BeginTx(ctx, nil)
 		if err != nil {
