@@ -13,21 +13,11 @@ import (
 	"github.com/carddata/carddata-go/refunds"
 )
 
-const enqueueUsage = `-in FILE [flags]
+const enqueueUsage = `Takes the refund records of a file: .jsonl, .json, or .csv and .tsv with a header of the
+members' paths. A bad line is refused, with its number and the reason, and the others
+are taken. A record is taken once: run the same file as often as you like.
 
-Takes the refund records of a file: of .jsonl, one JSON object per line; of .json,
-an array of them; of .csv or .tsv, with a header of the members' paths, such as
-additional_data.order_id, where an empty cell is left out and
-additional_data.metadata is a JSON object. Columns may be separated by a comma, a
-semicolon or a tab.
-
-A bad line is refused, with its number and the reason, and the others are taken.
-Only what follows a quote that is not closed cannot be read. A record that was taken
-before, with the same content, is not taken again: run the same file as often as you
-like.
-
-Exit code 3: done, but for refused lines.
-`
+Exit code 3: lines were refused.`
 
 func (p *process) enqueue(ctx context.Context, args []string) error {
 	in := p.flags.String("in", "", "the input `FILE`")

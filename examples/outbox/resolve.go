@@ -23,23 +23,12 @@ import (
 	"github.com/carddata/carddata-go/examples/outbox/refundoutbox"
 )
 
-const resolveUsage = `[flags] [ROW ...]
+const resolveUsage = `Lists the refunds whose outcome is unknown, or settles them: by the service's report
+(-export, and then -import), or by a decision about the ROWs that stand behind the flags,
+or about the whole list. What a report would change, and a list, end with a token, by which
+you confirm it: -expect.
 
-Lists the refunds whose outcome is unknown, or settles them. Ask the service's
-operator what became of them first: -export writes the file to ask with.
-
-By the operator's report: -import shows what the report would change, and with the
-token at the end of that preview (-expect) changes it.
-
-One by one: choose refunds by their rows, or by other flags and the token at the end
-of the list that you looked at (-expect), and give one decision: -accepted,
--not-recorded, -resubmit or -close. The token is refused when the list has changed.
-
-A refund is sent again no earlier than a minute after the last time: until then its
-request could still leave a worker that was frozen.
-
-Exit code 3: something is still to be looked at.
-`
+Exit code 3: something is still to be looked at.`
 
 type resolveFlags struct {
 	refundoutbox.Filter

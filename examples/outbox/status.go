@@ -13,15 +13,10 @@ import (
 	"github.com/carddata/carddata-go/examples/outbox/refundoutbox"
 )
 
-const statusUsage = `[flags]
+const statusUsage = `Tells how many refunds are in which state and why, what is to be looked at, whether a
+worker lives, and when one last sent something.
 
-Tells how many refunds are in which state and why, what is to be looked at, whether
-a worker lives, and when one last sent something. "outbox resolve -state STATE" lists
-them one by one.
-
-Exit code 3: refunds are unknown or absent, or pending for longer than they should
-be or without a job, or a response came after a decision.
-`
+Exit code 3: something is to be looked at.`
 
 func (p *process) status(ctx context.Context, args []string) error {
 	overdue := p.flags.Duration("overdue", 30*time.Minute, "how long a refund may be pending")

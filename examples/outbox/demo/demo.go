@@ -26,16 +26,12 @@ import (
 )
 
 // Usage is the help text.
-const Usage = `[-db FILE]
+const Usage = `Works made-up refunds in a new SQLite file against a sandbox with faults, kills its
+worker three times, and settles what is unknown by two reports of the sandbox, and the
+rest by a lookup, which the service does not have. At the end it compares what it knows
+with what the sandbox recorded. Without -db, the file is removed. DATABASE_URL is not used.
 
-Enqueues made-up refunds in a new SQLite file, and works them against a sandbox with
-faults, while its worker is killed three times. Then it settles what is unknown by two
-reports of the sandbox, and the rest by a lookup, which the service does not have. At
-the end it compares what it knows with what the sandbox recorded. Without -db, the file
-is removed at the end. DATABASE_URL is not used.
-
-Exit code 1: a refund was lost, made up or doubled, or the demo failed.
-`
+Exit code 1: a refund was lost, made up or doubled, or the demo failed.`
 
 const (
 	enqueued = 2_000
