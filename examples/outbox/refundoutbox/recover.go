@@ -2,6 +2,8 @@ package refundoutbox
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 	"time"
 )
@@ -13,13 +15,7 @@ const orphanedAfter = 20 * time.Second
 // recover makes the markers of dead workers unknown, gives jobs to the refunds that
 // have none, and asks the resolver.
 func (w *worker) recover(ctx context.Context) error {
-	if err := w.bury(ctx); err != nil {
-		return err
-	}
-	if err := w.adopt(ctx); err != nil {
-		return err
-	}
-	return w.resolve(ctx)
+	return errors.Join(w.bury(ctx), w.adopt(ctx), w.resolve(ctx))
 }
 
 // bury makes the markers unknown that no worker has dealt with, most likely because it
@@ -67,18 +63,14 @@ func riverTime(t time.Time) string { return t.UTC().Format("'2006-01-02 15:04:05
 
 // adopt gives jobs to the refunds that have none.
 func (w *worker) adopt(ctx context.Context) error {
-	const most = 5000
-	for {
-		rows, err := all[int64](ctx, w.db, w.db.orphans(time.Now().Add(-orphanedAfter))+` ORDER BY 1 LIMIT $1`, most)
-		if err != nil || len(rows) == 0 {
-			return err
-		}
+	rows, err := all[int64](ctx, w.db, w.db.orphans(time.Now().Add(-orphanedAfter))+` ORDER BY 1`)
+	if len(rows) > 0 {
 		w.Log.Warn("pending refunds had no job, and get one", "refunds", len(rows))
-		err = w.db.Transact(ctx, func(tx Tx) error { return insertJobs(ctx, tx, rows) })
-		if err != nil || len(rows) < most {
-			return err
-		}
 	}
+	for batch := range slices.Chunk(rows, 5000) {
+		err = errors.Join(err, w.db.Transact(ctx, func(tx Tx) error { return insertJobs(ctx, tx, batch) }))
+	}
+	return err
 }
 
 // A Resolver asks the service whether it has a refund, where the service can be
