@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/csv"
@@ -188,8 +189,8 @@ func (p *process) printDecisions(ctx context.Context, db *refundoutbox.Database)
 
 // exportUnknown writes the unknown and absent refunds to a new file.
 func (p *process) exportUnknown(ctx context.Context, db *refundoutbox.Database, name string) error {
-	write, known := map[string]func(io.Writer, []refundoutbox.Listed) error{".csv": writeCSV, ".json": writeJSON}[filepath.Ext(name)]
-	if !known {
+	format := filepath.Ext(name)
+	if format != ".csv" && format != ".json" {
 		return target.Usage("outbox: the format of -export does not show in its name: .csv or .json")
 	}
 	all, err := refundoutbox.List(ctx, db, refundoutbox.Filter{})
@@ -200,15 +201,16 @@ func (p *process) exportUnknown(ctx context.Context, db *refundoutbox.Database, 
 	if err != nil {
 		return target.Usage("outbox: %v", err)
 	}
-	if err := errors.Join(write(file, all), file.Close()); err != nil {
+	if format == ".csv" {
+		err = writeCSV(file, all)
+	} else {
+		err = json.MarshalWrite(file, all, jsontext.Multiline(true))
+	}
+	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("outbox: export: %w", err)
 	}
 	fmt.Fprintf(p.stdout, "%d refunds exported\n", len(all))
 	return nil
-}
-
-func writeJSON(out io.Writer, all []refundoutbox.Listed) error {
-	return json.MarshalWrite(out, all, jsontext.Multiline(true))
 }
 
 func writeCSV(out io.Writer, all []refundoutbox.Listed) error {
@@ -250,9 +252,7 @@ func (p *process) importReport(ctx context.Context, db *refundoutbox.Database, f
 	case f.expect == "":
 		fmt.Fprintf(p.stdout, "\nnothing is changed yet. To make these changes, run the same command with: -expect %s\n", plan.Token())
 	default:
-		if f.Note == "" {
-			f.Note = fmt.Sprintf("report %s, complete until %s", report.ID, f.until.Format(time.RFC3339))
-		}
+		f.Note = cmp.Or(f.Note, fmt.Sprintf("report %s, complete until %s", report.ID, f.until.Format(time.RFC3339)))
 		var changed int
 		changed, err = plan.Apply(ctx, db, f.Decision)
 		fmt.Fprintf(p.stdout, "\n%d refunds changed\n", changed)

@@ -197,11 +197,9 @@ func (w *worker) send(ctx context.Context, c *claim) outcome {
 
 // withDeadline ends a request at the deadline, and keeps one that is late from
 // leaving. A process can be frozen between the commit of its marker and the first byte
-// of the request, for so long that others take it for dead, and somebody decides. So
-// the last step before the network looks at the deadline once more: a timer may not
-// have fired yet, and none does while the machine is suspended. It closes the
-// connection of a request that is late, to which nothing was written then; the
-// library counts the bytes of a connection, and reports the refund as not sent.
+// of the request, and its timers with it. So the last step before the network looks at
+// the deadline once more, and closes the connection of a request that is late: the
+// library knows that nothing was written to it, and reports the refund as not sent.
 func withDeadline(ctx context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
