@@ -118,6 +118,7 @@ func (d *demonstration) enqueue(ctx context.Context) error {
 	return err
 }
 
+// fault is what befalls some of the requests.
 func fault(sandbox.Request) sandbox.Fault {
 	switch n := rand.IntN(1000); {
 	case n < 50:
@@ -126,12 +127,8 @@ func fault(sandbox.Request) sandbox.Fault {
 		return sandbox.Fault{DropAfter: true}
 	case n < 120:
 		return sandbox.Fault{Status: 503, Process: n < 110}
-	case n < 140:
-		return sandbox.Fault{Status: 422, Body: `{"error":{"code":"amount_too_high","message":"refused","details":{}}}`}
 	case n < 150:
-		return sandbox.Fault{Status: 400, Body: `{"error":{"code":"transaction_not_found","message":"refused","details":{}}}`}
-	case n < 151:
-		return sandbox.Fault{Status: 429, RetryAfter: time.Second}
+		return sandbox.Fault{Status: 422, Body: `{"error":{"code":"amount_too_high","message":"refused","details":{}}}`}
 	}
 	return sandbox.Fault{}
 }
