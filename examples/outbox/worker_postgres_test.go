@@ -171,6 +171,10 @@ func TestPostgresCrashes(t *testing.T) {
 		cmd.Process.Signal(syscall.SIGTERM)
 		wait()
 	}
+	program.WaitFor(t, func() bool { // markers whose commit was not acknowledged
+		_, err := s.db.Exec(t.Context(), `UPDATE outbox_refund SET sent_at = '2026-01-01T00:00:00.000Z' WHERE state = 'sending'`)
+		return err == nil
+	})
 	program.WaitFor(t, func() bool { return s.run("work", "-drain").Code == 0 })
 	times := make(map[string]int)
 	for _, r := range s.engine.Refunds() {
