@@ -41,7 +41,7 @@ func (p *process) enqueue(ctx context.Context, args []string) error {
 	if err != nil {
 		return target.Usage("outbox: %v", err)
 	}
-	lines, err := input.Refunds(text, *in)
+	lines, err := input.Refunds(text, *in, *account)
 	if err != nil {
 		return err
 	}
@@ -57,9 +57,6 @@ func (p *process) enqueue(ctx context.Context, args []string) error {
 	}
 	var good []input.Line
 	for _, line := range lines {
-		if line.Err == nil {
-			line.Err = refundoutbox.Acceptable(*account, line.Record)
-		}
 		if line.Err != nil {
 			refuse(line, line.Err.Error())
 			continue
