@@ -103,6 +103,20 @@ func testMigrate(t *testing.T, open func(*testing.T) *system, identity, jobs str
 	}
 }
 
+// TestOlderRiver: the tables of an older River are not worked with, and not changed by
+// looking at them.
+func TestOlderRiver(t *testing.T) {
+	s := newSystem(t)
+	const versions = `SELECT CAST(MAX(version) AS TEXT) FROM river_migration`
+	newest := s.texts(versions)[0]
+	s.set(`DELETE FROM river_migration WHERE version = CAST($1 AS INTEGER)`, newest)
+	for range 2 {
+		if got := s.must(2, "work"); !strings.Contains(got.Stderr, "the tables of River are not up to date: run outbox migrate") || s.texts(versions)[0] == newest {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
 // sqlDB opens the database once more, for goose.
 func (s *system) sqlDB() *sql.DB {
 	s.t.Helper()

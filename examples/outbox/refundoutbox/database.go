@@ -42,20 +42,12 @@ type Database struct {
 	schema     string // of River's tables; "": they are where the others are
 	client     any    // River's, which inserts jobs
 	newQueue   func(*river.Config) (queue, error)
-	tables     migrator
+	tables     func(context.Context, rivermigrate.Direction, *rivermigrate.MigrateOpts) (*rivermigrate.MigrateResult, error) // River's
 	migrations *goose.Provider
 	inTurn     func(ctx context.Context, f func() error) error // one program at a time
 
 	Transact func(ctx context.Context, f func(Tx) error) error // commits what f did, unless f returns an error
 	Close    func()
-}
-
-// A migrator is River's, whatever its transactions are.
-type migrator interface {
-	Migrate(ctx context.Context, direction rivermigrate.Direction, opts *rivermigrate.MigrateOpts) (*rivermigrate.MigrateResult, error)
-	// Not Validate, which has other parameters in newer versions.
-	AllVersions() []rivermigrate.Migration
-	ExistingVersions(ctx context.Context) ([]rivermigrate.Migration, error)
 }
 
 // A queue is River's client of a worker, whatever its transactions are.
@@ -91,8 +83,12 @@ func open[TTx any](d *Database, driver riverdriver.Driver[TTx], db *sql.DB, dial
 	if err == nil {
 		d.client, err = river.NewClient(driver, &river.Config{Schema: d.schema, Logger: quiet})
 	}
+	if err != nil {
+		return err
+	}
+	tables, err := rivermigrate.New(driver, &rivermigrate.Config{Schema: d.schema, Logger: quiet})
 	if err == nil {
-		d.tables, err = rivermigrate.New(driver, &rivermigrate.Config{Schema: d.schema, Logger: quiet})
+		d.tables = tables.Migrate
 	}
 	return err
 }
@@ -115,7 +111,7 @@ func (d *Database) Migrate(ctx context.Context) error {
 				return err
 			}
 		}
-		if _, err := d.tables.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
+		if _, err := d.tables(ctx, rivermigrate.DirectionUp, nil); err != nil {
 			return fmt.Errorf("outbox: migrate the tables of River: %w", err)
 		}
 		if _, err := d.migrations.Up(ctx); err != nil {
@@ -137,8 +133,8 @@ func (d *Database) Check(ctx context.Context) error {
 	case found != want:
 		return fmt.Errorf("%w have version %d, and this program needs %d: run outbox migrate, or a newer program", ErrTables, found, want)
 	}
-	made, err := d.tables.ExistingVersions(ctx)
-	if err == nil && len(made) < len(d.tables.AllVersions()) {
+	missing, err := d.tables(ctx, rivermigrate.DirectionUp, &rivermigrate.MigrateOpts{DryRun: true})
+	if err == nil && len(missing.Versions) > 0 {
 		err = fmt.Errorf("%w of River are not up to date: run outbox migrate", ErrTables)
 	}
 	return err
