@@ -273,7 +273,7 @@ func traced(transport http.RoundTripper) network {
 type wrapped struct {
 	transport *http.Transport
 	top       http.RoundTripper // the caller's, around this one
-	attempts  sync.Map          // in flight, by the Cancel channel of their requests
+	attempts  sync.Map          // until their contexts end, by the Cancel channel of their requests
 	strangers atomic.Int64      // requests that belong to no attempt, as far as can be told
 }
 
@@ -293,23 +293,18 @@ var (
 // and now and then replace; Cancel is deprecated and therefore nobody's to use,
 // copied by Clone and WithContext, and ends the request on the wire when the
 // context that was replaced does.
-func (w *wrapped) send(req *http.Request, a *attempt) (resp *http.Response, err error) {
+func (w *wrapped) send(req *http.Request, a *attempt) (*http.Response, error) {
 	a.trace.seen.Traced = true // a wrapper that never comes down here has sent nothing
-	ctx, cancel := context.WithCancel(context.WithValue(req.Context(), attemptKey{}, a))
+	ctx := context.WithValue(req.Context(), attemptKey{}, a)
 	out := req.WithContext(ctx)
 	//lint:ignore SA1019 as said above
 	out.Cancel = ctx.Done()
 	a.out = out
 	w.attempts.Store(ctx.Done(), a)
+	context.AfterFunc(ctx, func() { w.attempts.Delete(ctx.Done()) })
 	// A request that arrives below while this one is above may be a part of this one.
 	strangers := w.strangers.Load()
-	defer func() {
-		a.trace.leave(w.strangers.Load() != strangers)
-		if err != nil {
-			cancel()
-		}
-		w.attempts.Delete(ctx.Done())
-	}()
+	defer func() { a.trace.leave(w.strangers.Load() != strangers) }()
 	return w.top.RoundTrip(out)
 }
 

@@ -11,6 +11,7 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"io"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
@@ -38,6 +39,10 @@ func clientOf(t *testing.T, base string, opts ...Option) *Client {
 	}
 	return c
 }
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // refusing is the address of a port that nobody listens on.
 func refusing(t *testing.T) string {
@@ -188,43 +193,38 @@ func TestWrapperThatLeaves(t *testing.T) {
 	var served atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served.Add(1) }))
 	defer server.Close()
-	begun, gone, late := make(chan bool), make(chan bool), make(chan error)
-	for name, test := range map[string]struct {
-		wrapper func(base http.RoundTripper, r *http.Request) (*http.Response, error)
-		want    Outcome
-	}{
-		"while it connects": {func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
-			trace := &httptrace.ClientTrace{GetConn: func(string) { begun <- true; <-gone }}
-			go base.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
-			<-begun
-			return nil, io.ErrUnexpectedEOF
-		}, OutcomeUnknown},
-		"and sends it then": {func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
-			go func() {
-				<-gone
-				_, err := base.RoundTrip(r)
-				late <- err
-			}()
-			return nil, io.ErrUnexpectedEOF
-		}, OutcomeNotSent},
-		"and sends it then, with another context": {func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
-			go func() {
-				<-gone
-				_, err := base.RoundTrip(r.WithContext(context.WithoutCancel(context.Background())))
-				late <- err
-			}()
-			return nil, io.ErrUnexpectedEOF
-		}, OutcomeNotSent},
-	} {
-		r := clientOf(t, server.URL, around(test.wrapper), WithMaxRetries(0)).Do(t.Context(), write(), nil)
-		if gone <- true; r.Outcome != test.want {
-			t.Errorf("%s: %v, %+v", name, r.Outcome, r.Evidence)
+	begun, gone, done := make(chan bool), make(chan bool), make(chan bool)
+	leave := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+		trace := &httptrace.ClientTrace{GetConn: func(string) { begun <- true; <-gone }}
+		go func() {
+			defer close(done)
+			base.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+		}()
+		<-begun
+		return nil, io.ErrUnexpectedEOF
+	}
+	r := clientOf(t, server.URL, around(leave), WithMaxRetries(0)).Do(t.Context(), write(), nil)
+	close(gone)
+	if <-done; r.Outcome != OutcomeUnknown {
+		t.Errorf("while it connects: %v, %+v", r.Outcome, r.Evidence)
+	}
+	served.Store(0)
+	for name, rebuild := range wrappers {
+		var late func() error
+		say := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+			late = func() error { _, err := rebuild(base, r); return err }
+			return reply(501, "made up"), nil
 		}
-		if test.want != OutcomeNotSent {
-			continue
-		}
-		if err := <-late; err == nil || served.Load() > 0 {
-			t.Errorf("%s: %v, sent %d times", name, err, served.Load())
+		var during error
+		log := slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) {
+			if during == nil {
+				during = late()
+			}
+			return len(p), nil
+		}), &slog.HandlerOptions{Level: slog.LevelDebug}))
+		clientOf(t, server.URL, around(say), WithLogger(log)).Do(t.Context(), write(), nil)
+		if after := late(); served.Load() > 0 || during == nil || after == nil {
+			t.Errorf("%s: sent %d times, %v, %v", name, served.Load(), during, after)
 		}
 	}
 }
