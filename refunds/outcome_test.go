@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/carddata/carddata-go/internal/testkit"
 	"github.com/carddata/carddata-go/refunds"
+
+	"github.com/jarcoal/httpmock"
 )
 
 // The outcome that the documentation of the package promises for each status.
@@ -120,6 +123,47 @@ func TestOutcomeErrorMatchesExactlyOne(t *testing.T) {
 	for _, made := range []refunds.Outcome{refunds.OutcomeAccepted, -1, 99} {
 		if err := (&refunds.OutcomeError{Outcome: made}); !errors.Is(err, refunds.ErrOutcomeUnknown) || errors.Is(err, refunds.ErrNotSent) || errors.Is(err, refunds.ErrRejected) {
 			t.Errorf("outcome %d", made)
+		}
+	}
+}
+
+type limiterFunc func(context.Context) error
+
+func (f limiterFunc) Wait(ctx context.Context) error { return f(ctx) }
+
+// TestOutcomeOfAnotherSubmission: wherever the error of another submission comes in, by
+// errgroup or from the caller's own code, its outcome is not taken for this one's.
+func TestOutcomeOfAnotherSubmission(t *testing.T) {
+	for _, other := range []refunds.Outcome{refunds.OutcomeNotSent, refunds.OutcomeRejected, refunds.OutcomeUnknown} {
+		var failed error = &refunds.OutcomeError{Outcome: other, RefundID: "rf-other", Err: &refunds.Error{Operation: "submit", StatusCode: 400}}
+		canceled, cancel := context.WithCancelCause(t.Context())
+		cancel(failed)
+		check := refunds.WithReceiptCheck(func(*refunds.Receipt) error { return failed })
+		limiter := refunds.WithLimiter(limiterFunc(func(context.Context) error { return failed }))
+		source := refunds.WithTokenSource(refunds.TokenFunc(func(context.Context) (string, error) { return "", failed }))
+		for name, test := range map[string]struct {
+			ctx    context.Context
+			answer httpmock.Responder
+			opt    refunds.Option
+		}{
+			"context":  {canceled, testkit.Answer(201, ""), nil},
+			"check":    {t.Context(), testkit.Answer(201, ""), check},
+			"limiter":  {t.Context(), testkit.Answer(201, ""), limiter},
+			"source":   {t.Context(), testkit.Answer(201, ""), source},
+			"response": {t.Context(), httpmock.NewErrorResponder(failed), nil},
+		} {
+			client := newClient(t, newMock(test.answer), slices.DeleteFunc([]refunds.Option{test.opt}, func(o refunds.Option) bool { return o == nil })...)
+			_, err := client.Submit(test.ctx, "acct-1", record())
+			if o, _ := outcome(t, nil, err); o.RefundID != "rf-canary" || !errors.Is(err, refunds.ErrBadRequest) || name == "check" && o.Err.(*refunds.Error).Cause() != failed {
+				t.Errorf("%s: %v", name, err)
+			}
+			for one, err := range client.SubmitAll(test.ctx, refunds.Items("acct-1", slices.Values([]*refunds.Refund{record()})), refunds.BulkOptions{}) {
+				if one.Index >= 0 {
+					outcome(t, nil, err)
+				} else if _, ok := errors.AsType[*refunds.OutcomeError](err); ok || errors.Is(err, refunds.ErrNotSent) || errors.Is(err, refunds.ErrRejected) || errors.Is(err, refunds.ErrOutcomeUnknown) {
+					t.Errorf("%s: %v has an outcome", name, err)
+				}
+			}
 		}
 	}
 }
