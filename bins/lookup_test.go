@@ -104,17 +104,6 @@ func TestLookupRefusesWhatCannotBeSent(t *testing.T) {
 	}
 }
 
-func TestNewClientNeedsACredential(t *testing.T) {
-	for name, token := range map[string]bins.TokenSource{
-		"nil": nil, "empty": bins.StaticToken(""), "nil function": bins.TokenFunc(nil), "unprintable": bins.StaticToken("key\x00"),
-	} {
-		client, err := bins.NewClient(testkit.Base, token)
-		if client != nil || !errors.Is(err, bins.ErrInvalidArgument) || !strings.HasPrefix(err.Error(), "bins: new client: ") {
-			t.Errorf("%s: %v, %v", name, client, err)
-		}
-	}
-}
-
 // Requests and answers are logged as counts: never as cards.
 func TestRequestAndAnswerPrintNoCardNumber(t *testing.T) {
 	const number = "4111111111111111"
