@@ -35,16 +35,9 @@ func TestEveryRetryCarriesTheBody(t *testing.T) {
 	}
 }
 
-func TestNoContext(t *testing.T) {
-	var none context.Context
-	r := newClient(t, serve(status(200))).get(none)
-	if !errors.Is(r.err(), ErrInvalidArgument) || r.Outcome != OutcomeNotSent {
-		t.Errorf("%v, %v", r.Outcome, r.err())
-	}
-	r = newClient(t, serve(status(200))).Do(t.Context(), &Call{Method: "BAD METHOD", Path: "/"}, nil)
-	if !errors.Is(r.err(), ErrInvalidArgument) {
-		t.Error(r.err())
-	}
+func TestRequestThatCannotBeBuilt(t *testing.T) {
+	r := newClient(t, serve(status(200))).Do(t.Context(), &Call{Method: "BAD METHOD", Path: "/"}, nil)
+	check(t, r.err(), ErrInvalidArgument)
 }
 
 // TestWire proves that the call's context ends what has not begun, and the wire's
