@@ -108,6 +108,50 @@ func TestCorrelateGivesNoCardAnother(t *testing.T) {
 	}
 }
 
+// TestInOrder: responses in order are read in a shorter way, which matches what the
+// evidence would.
+func TestInOrder(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	inOrder := 0
+	for range 20_000 {
+		all := randomBatch(rnd)
+		for _, group := range apart(all) {
+			var sent []string
+			var items []Result
+			for _, l := range group {
+				sent = append(sent, l.sent)
+				card := &Card{}
+				if size := rnd.IntN(20); size < 12 { // digits that its range has in common
+					like := group[rnd.IntN(len(group))].sent
+					if rnd.IntN(8) > 0 {
+						like = l.sent
+					}
+					common := like[:min(len(like), max(4, size))]
+					card.BINMin, card.BINMax = common+strings.Repeat("0", 16-len(common)), common+strings.Repeat("9", 16-len(common))
+				} else if size == 19 {
+					card.PANOrToken = NewIdentifier(l.sent)
+				}
+				items = append(items, Result{BIN: l.sent[:min(len(l.sent), 5+rnd.IntN(8))], Data: &Data{Card: card}})
+			}
+			if i := rnd.IntN(8 * len(items)); i < len(items) {
+				items[0], items[i] = items[i], items[0]
+			}
+			elsewhere := (&batch{elsewhere: slices.DeleteFunc(slices.Clone(all), func(l *lookup) bool { return slices.Contains(group, l) })}).isElsewhere
+			slow := correlation{sent: sent, items: items, found: slices.Repeat([]int{-1}, len(sent)), taken: make([]bool, len(items))}
+			if slow.inOrder(elsewhere) && len(sent) > 1 {
+				inOrder++
+			}
+			slow.found = slices.Repeat([]int{-1}, len(sent))
+			if slow.byEvidence(elsewhere); !slices.Equal(correlate(sent, items, elsewhere), slow.found) {
+				t.Fatalf("%q with %v: %v, in order %v", sent, items, slow.found, correlate(sent, items, elsewhere))
+			}
+		}
+	}
+	if inOrder < 2000 {
+		t.Errorf("%d responses were in order", inOrder)
+	}
+}
+
 func randomBatch(rnd *rand.Rand) (batch []*lookup) {
 	ids := map[string]bool{}
 	for range 1 + rnd.IntN(12) {
