@@ -3,6 +3,7 @@ package refunds_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -51,6 +52,17 @@ func TestErrorRepeatsNoIDOfTheRecord(t *testing.T) {
 	if _, e := outcome(t, nil, err); e.Code != "amount_too_high" {
 		t.Errorf("code %q", e.Code)
 	}
+}
+
+func TestOutcomeWithoutAResponse(t *testing.T) {
+	broken := errors.New("broken pipe of rf-canary")
+	// A transport that reports no events leaves it open whether a byte left.
+	mock, receipt, err := submit(t, record(), func(*http.Request) (*http.Response, error) { return nil, broken })
+	o, e := outcome(t, receipt, err)
+	if o.Outcome != refunds.OutcomeUnknown || !errors.Is(err, refunds.ErrNoResponse) || !errors.Is(e.Cause(), broken) || len(mock.Requests()) != 1 {
+		t.Errorf("%v after %d requests", err, len(mock.Requests()))
+	}
+	testkit.NoLeak(t, err, "rf-canary")
 }
 
 func TestOutcomeErrorMatchesExactlyOne(t *testing.T) {

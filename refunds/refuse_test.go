@@ -69,6 +69,11 @@ func TestRecordThatCannotTravelIsNotSent(t *testing.T) {
 		receipt, err := newClient(t, mock).Submit(t.Context(), "acct-1", r)
 		notSent(t, name, mock, receipt, err)
 	}
+	receipt, err := (*refunds.Client)(nil).Submit(t.Context(), "acct-1", record())
+	notSent(t, "no client", newMock(), receipt, err)
+	if o, _ := outcome(t, receipt, err); o.RefundID != "rf-canary" {
+		t.Errorf("%q was not sent", o.RefundID)
+	}
 }
 
 // linked hides from encoding/json that it contains itself.

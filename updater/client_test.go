@@ -107,6 +107,16 @@ func TestClientWithoutMerchant(t *testing.T) {
 	}
 }
 
+// What else a zero value comes to is proved by internal/conformance/matrix.
+func TestNoClient(t *testing.T) {
+	for _, client := range []*updater.Client{nil, {}} {
+		d, err := client.Download(t.Context(), "job-1")
+		if e := failure(t, d, err); !errors.Is(e, updater.ErrInvalidArgument) {
+			t.Error(e)
+		}
+	}
+}
+
 // TestHeader: what the service says beside the content can be read, and is printed by
 // nothing.
 func TestHeader(t *testing.T) {
