@@ -47,11 +47,19 @@ func TestDownloadContentAndMetadata(t *testing.T) {
 }
 
 func TestDownloadOfUnannouncedLength(t *testing.T) {
-	_, d, err := download(t, testkit.Answer(200, "content"))
+	_, d, err := download(t, func(req *http.Request) (*http.Response, error) {
+		resp, err := testkit.Answer(200, "content")(req)
+		resp.Body = body{resp.Body, func() error { return io.ErrClosedPipe }}
+		return resp, err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close()
+	defer func() {
+		if err := d.Close(); err != io.ErrClosedPipe {
+			t.Errorf("closed: %v", err)
+		}
+	}()
 	if d.Length != -1 || d.ContentType != "" || d.ETag != "" || d.LastModified != "" || d.RequestID != "" {
 		t.Errorf("%d bytes, %q, %q, %q, %q", d.Length, d.ContentType, d.ETag, d.LastModified, d.RequestID)
 	}
@@ -64,27 +72,40 @@ func TestDownloadOfUnannouncedLength(t *testing.T) {
 // proved by internal/transport and internal/conformance/matrix.
 func TestReadErrors(t *testing.T) {
 	reset := errors.New("reset at canary")
-	broken := testkit.Broken(200, "4111111111111111", reset)
-	mock, d, err := download(t, func(req *http.Request) (*http.Response, error) {
-		resp, err := broken(req)
-		resp.Header.Set("X-Request-Id", "req-7")
+	longer := func(req *http.Request) (*http.Response, error) {
+		resp, err := testkit.Answer(200, "canary")(req)
+		resp.ContentLength = 0
 		return resp, err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	defer d.Close()
-	content, err := io.ReadAll(d)
-	e, ok := err.(*updater.Error)
-	if !ok || string(content) != "4111111111111111" || !errors.Is(e, updater.ErrBadResponse) || !errors.Is(e, reset) || errors.Is(e, updater.ErrTimeout) {
-		t.Fatalf("%q, and a %T: %v", content, err, err)
-	}
-	if e.Operation != "download" || e.StatusCode != 200 || e.RequestID != "req-7" || e.Attempts != 1 || len(mock.Requests()) != 1 {
-		t.Errorf("%v: operation %q, status %d, request id %q, %d attempts", e, e.Operation, e.StatusCode, e.RequestID, e.Attempts)
-	}
-	testkit.NoLeak(t, e, "canary", "4111111111111111")
-	if n, err := d.Read(make([]byte, 1)); n != 0 || err == nil || err == io.EOF {
-		t.Errorf("after the error: %d, %v", n, err)
+	for says, test := range map[string]struct {
+		response func(*http.Request) (*http.Response, error)
+		content  string
+		is       error
+	}{
+		"cut off":               {testkit.Broken(200, "4111111111111111", reset), "4111111111111111", reset},
+		"longer than announced": {longer, "", updater.ErrBadResponse},
+	} {
+		mock, d, err := download(t, func(req *http.Request) (*http.Response, error) {
+			resp, err := test.response(req)
+			resp.Header.Set("X-Request-Id", "req-7")
+			return resp, err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		content, err := io.ReadAll(d)
+		e, ok := err.(*updater.Error)
+		if !ok || string(content) != test.content || !errors.Is(e, updater.ErrBadResponse) || !errors.Is(e, test.is) || errors.Is(e, updater.ErrTimeout) || !strings.Contains(e.Error(), says) {
+			t.Fatalf("%s: %q, and a %T: %v", says, content, err, err)
+		}
+		if e.Operation != "download" || e.StatusCode != 200 || e.RequestID != "req-7" || e.Attempts != 1 || len(mock.Requests()) != 1 {
+			t.Errorf("%v: operation %q, status %d, request id %q, %d attempts", e, e.Operation, e.StatusCode, e.RequestID, e.Attempts)
+		}
+		testkit.NoLeak(t, e, "canary", "4111111111111111")
+		if n, err := d.Read(make([]byte, 1)); n != 0 || err == nil || err == io.EOF {
+			t.Errorf("after the error: %d, %v", n, err)
+		}
 	}
 }
 
@@ -110,22 +131,20 @@ func TestUnusualContent(t *testing.T) {
 		_, err := fake.Client().Download(t.Context(), "7")
 		_, errFile := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{})
 		for _, err := range []error{err, errFile} {
-			if !errors.Is(err, updater.ErrBadResponse) || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "Secret") {
+			if failed, ok := err.(*updater.Error); !ok || failed.StatusCode != 200 || !errors.Is(err, updater.ErrBadResponse) || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("%s: %v", test.value, err)
 			}
+			testkit.NoLeak(t, err, "Secret", string(content[:20]))
 		}
 
-		fake.Script(updatertest.Fault{Status: 404, Header: unusual.Header})
+		fake.Script(updatertest.Fault{Status: 404, Body: "<p", Header: unusual.Header})
 		if _, err := fake.Client().Download(t.Context(), "7"); err == nil || strings.Contains(err.Error(), "accepts it") {
 			t.Errorf("a 404 with %s: %v", test.value, err)
 		}
 
 		fake.Script(cut, unusual, cut, unusual)
 		client := fake.Client(test.accept, updater.WithRetryWait(0, 0))
-		download, err := client.Download(t.Context(), "7")
-		if err != nil {
-			t.Fatal(err)
-		}
+		download := open(t, t.Context(), client)
 		got, err := io.ReadAll(download)
 		if err != nil || !bytes.Equal(got, content) || download.Resumes != 1 {
 			t.Errorf("%s: %d bytes, %v", test.value, len(got), err)

@@ -10,9 +10,9 @@ import (
 	"github.com/carddata/carddata-go/updater"
 )
 
-// The body of an error is the service's word on it whatever the content type. How other
-// bodies are read is proved by internal/transport, and what becomes of other statuses by
-// internal/conformance/matrix.
+// The body of an error is the service's word on it whatever the content type; an id of
+// the caller's that it repeats is not told. How other bodies are read is proved by
+// internal/transport, and what becomes of other statuses by internal/conformance/matrix.
 func TestErrorOfAStatus(t *testing.T) {
 	const body = `{"error":{"code":"job_gone","message":"about canary","details":{"state":"canary"}}}`
 	mock, d, err := download(t, testkit.Answer(404, body, "Content-Type", "text/plain", "X-Request-Id", "req-7"))
@@ -27,6 +27,10 @@ func TestErrorOfAStatus(t *testing.T) {
 		t.Errorf("the text is %q", e)
 	}
 	testkit.NoLeakUnderAnyVerb(t, err, "canary")
+	_, d, err = download(t, testkit.Answer(404, "", "X-Request-Id", "job-1"))
+	if e := failure(t, d, err); e.RequestID != "" {
+		t.Errorf("request id %q", e.RequestID)
+	}
 }
 
 func TestErrorAsJSON(t *testing.T) {
