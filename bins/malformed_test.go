@@ -3,7 +3,6 @@ package bins_test
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -87,29 +86,6 @@ func causes(err error, visit func(error)) {
 	case interface{ Unwrap() []error }:
 		for _, cause := range e.Unwrap() {
 			causes(cause, visit)
-		}
-	}
-}
-
-func TestAnswerCutOffByTheConnection(t *testing.T) {
-	broken := errors.New("reset while reading canary")
-	for name, cause := range map[string]error{"reset": broken, "end": io.ErrUnexpectedEOF} {
-		mock := testkit.NewMock("POST", testkit.Base+path, testkit.Broken(200, `{"cards":[{"bin":"4111111111111111"`, cause))
-		resp, err := newClient(t, mock).Lookup(t.Context(), request())
-		e := failure(t, resp, err)
-		if !errors.Is(e, bins.ErrBadResponse) || !errors.Is(e, cause) || e.StatusCode != 200 {
-			t.Errorf("%s: %v", name, e)
-		}
-		testkit.NoLeakUnderAnyVerb(t, e, canaries...)
-	}
-}
-
-func TestResponseCap(t *testing.T) {
-	const body = `{"cards":[{"bin":"411111"}]}`
-	for limit, fits := range map[int64]bool{0: true, int64(len(body)): true, int64(len(body)) - 1: false, 1: false} {
-		resp, err := newClient(t, newAnswer(200, body)).Lookup(t.Context(), request(), bins.WithMaxResponseBytes(limit))
-		if fits && (err != nil || resp.Cards[0].BIN != "411111") || !fits && !errors.Is(err, bins.ErrResponseTooLarge) {
-			t.Errorf("a cap of %d bytes: %v", limit, err)
 		}
 	}
 }

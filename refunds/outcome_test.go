@@ -1,15 +1,12 @@
 package refunds_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/carddata/carddata-go/internal/testkit"
 	"github.com/carddata/carddata-go/refunds"
@@ -69,39 +66,6 @@ func TestOutcomeWithoutAResponse(t *testing.T) {
 		t.Errorf("%v after %d requests", err, len(mock.Requests()))
 	}
 	testkit.NoLeak(t, err, "rf-canary")
-}
-
-func TestOutcomeOfAnAbandonedRequest(t *testing.T) {
-	for name, test := range map[string]struct {
-		ctx    func(context.Context) (context.Context, context.CancelFunc)
-		cause  error
-		waited time.Duration
-	}{
-		"attempt timeout": {context.WithCancel, refunds.ErrTimeout, 35 * time.Second},
-		"deadline": {func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, time.Second)
-		},
-			context.DeadlineExceeded, time.Second},
-		"cancel": {func(ctx context.Context) (context.Context, context.CancelFunc) {
-			ctx, cancel := context.WithCancel(ctx)
-			time.AfterFunc(2*time.Second, cancel)
-			return ctx, cancel
-		}, context.Canceled, 2 * time.Second},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := test.ctx(t.Context())
-			defer cancel()
-			mock, began := newMock(testkit.Silent), time.Now()
-			receipt, err := newClient(t, mock).Submit(ctx, "acct-1", record())
-			o, _ := outcome(t, receipt, err)
-			if o.Outcome != refunds.OutcomeUnknown || !errors.Is(err, test.cause) || time.Since(began) != test.waited || len(mock.Requests()) != 1 {
-				t.Errorf("%s: %v after %s and %d requests", name, err, time.Since(began), len(mock.Requests()))
-			}
-			if !o.Evidence.Began.Equal(began) || !o.Evidence.Ended.Equal(time.Now()) {
-				t.Errorf("%s: evidence from %s to %s", name, o.Evidence.Began, o.Evidence.Ended)
-			}
-		})
-	}
 }
 
 func TestOutcomeErrorMatchesExactlyOne(t *testing.T) {

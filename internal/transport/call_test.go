@@ -35,16 +35,9 @@ func TestEveryRetryCarriesTheBody(t *testing.T) {
 	}
 }
 
-func TestNoContext(t *testing.T) {
-	var none context.Context
-	r := newClient(t, serve(status(200))).get(none)
-	if !errors.Is(r.err(), ErrInvalidArgument) || r.Outcome != OutcomeNotSent {
-		t.Errorf("%v, %v", r.Outcome, r.err())
-	}
-	r = newClient(t, serve(status(200))).Do(t.Context(), &Call{Method: "BAD METHOD", Path: "/"}, nil)
-	if !errors.Is(r.err(), ErrInvalidArgument) {
-		t.Error(r.err())
-	}
+func TestRequestThatCannotBeBuilt(t *testing.T) {
+	r := newClient(t, serve(status(200))).Do(t.Context(), &Call{Method: "BAD METHOD", Path: "/"}, nil)
+	check(t, r.err(), ErrInvalidArgument)
 }
 
 // TestWire proves that the call's context ends what has not begun, and the wire's
@@ -126,31 +119,38 @@ func TestNothingBeginsAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestPatientCallIsBounded proves that a call which may queue for ever ends where
-// nothing else ends its attempts.
-func TestQueueingCallIsBounded(t *testing.T) {
+// TestCallTimeout proves that a call ends although its caller set no bound, that the
+// caller's own bound is left as it is, and that a call which may queue for ever ends
+// where nothing else ends its attempts.
+func TestCallTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		service := kind()
 		service.CallTimeout = 25 * time.Second
 		for _, test := range []struct {
+			queues                  bool
 			attempt, deadline, took time.Duration
-		}{{0, 0, 25 * time.Second}, {40 * time.Second, 0, 40 * time.Second}, {0, 50 * time.Second, 50 * time.Second}} {
-			ctx := t.Context()
+		}{
+			{false, 10 * time.Second, 0, 25 * time.Second}, {false, 10 * time.Second, 28 * time.Second, 28 * time.Second},
+			{true, 0, 0, 25 * time.Second}, {true, 40 * time.Second, 0, 40 * time.Second}, {true, 0, 50 * time.Second, 50 * time.Second},
+		} {
+			ctx, call := t.Context(), read() // which is repeated
 			if test.deadline > 0 {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeout(ctx, test.deadline)
 				defer cancel()
 			}
+			if test.queues {
+				call = write()
+				call.QueueBeyondTimeout = true
+			}
 			network := serve(stall)
-			c, err := New(service, "https://service.test", []Option{WithHTTPClient(client(network)), WithAttemptTimeout(test.attempt)})
+			c, err := New(service, "https://service.test", []Option{WithHTTPClient(client(network)), WithRetryWait(0, 0), WithAttemptTimeout(test.attempt)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			call := write()
-			call.QueueBeyondTimeout = true
-			c.Do(ctx, call, nil)
-			if took := time.Since(network.began); took != test.took {
-				t.Errorf("%+v: took %v", test, took)
+			r := c.Do(ctx, call, nil)
+			if took := time.Since(network.began); took != test.took || !test.queues && !errors.Is(r.err(), context.DeadlineExceeded) {
+				t.Errorf("%+v: took %v, %v", test, took, r.err())
 			}
 		}
 	})
@@ -198,21 +198,6 @@ func TestCancelDuringBackoff(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// TestContextThatEndsWithTheResponse proves that a call which was to be repeated
-// and cannot be says so, and that any other keeps its response alone.
-func TestContextThatEndsWithTheResponse(t *testing.T) {
-	for code, canceled := range map[int]bool{503: true, 400: false} {
-		ctx, cancel := context.WithCancel(t.Context())
-		network := serve(status(code))
-		c := newClient(t, network, WithHeader("X-A", "b"))
-		c.network = traced(roundTripper(network.RoundTrip).andThen(cancel))
-		r := c.get(ctx)
-		if errors.Is(r.err(), context.Canceled) != canceled || r.Failure.StatusCode != code {
-			t.Errorf("%d: %v", code, r.err())
-		}
 	}
 }
 
@@ -292,31 +277,6 @@ func TestAttemptTimeout(t *testing.T) {
 		check(t, r.err(), context.DeadlineExceeded)
 		if took := time.Since(network.began); took != time.Hour || r.Attempts != 1 {
 			t.Errorf("%d attempts in %v", r.Attempts, took)
-		}
-	})
-}
-
-// TestCallTimeout proves that a call ends although its caller set no bound, and
-// that the caller's own bound is left as it is.
-func TestCallTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		service := kind()
-		service.CallTimeout = 25 * time.Second
-		network := serve(stall)
-		c, err := New(service, "https://service.test", []Option{WithHTTPClient(client(network)), WithRetryWait(0, 0)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		check(t, c.get(t.Context()).err(), context.DeadlineExceeded)
-		if took := time.Since(network.began); took != 25*time.Second {
-			t.Errorf("took %v", took)
-		}
-		began := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), 28*time.Second)
-		defer cancel()
-		c.get(ctx)
-		if took := time.Since(began); took != 28*time.Second {
-			t.Errorf("took %v", took)
 		}
 	})
 }

@@ -169,30 +169,6 @@ func TestCodesLikeThePathArePrinted(t *testing.T) {
 	}
 }
 
-// TestFailureHidesWhatTheServiceWrote proves it for the verbs for which fmt calls no
-// method, and for a Failure inside others.
-func TestFailureHidesWhatTheServiceWrote(t *testing.T) {
-	const canary = "canary-4929420573595709"
-	network := roundTripper(func(*http.Request) (*http.Response, error) {
-		return reply(400, `{"code":"`+canary+`","message":"`+canary+`","details":{"a":"`+canary+`"}}`, "X-Other", canary, "X-Request-Id", canary), nil
-	})
-	f := newClient(t, network).get(t.Context()).Failure
-	if r := f.Response(); r.Message != canary || r.Header.Get("X-Other") != canary {
-		t.Errorf("%+v", r)
-	}
-	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%w", "%p", "%d", "%!"} {
-		for _, v := range []any{f, *f, struct{ f Failure }{*f}, []Failure{*f}, f.Err, struct{ err error }{f.Err}} {
-			if text := fmt.Sprintf(verb, v); strings.Contains(text, "canary") || strings.Contains(text, "4929420573595709") || strings.Contains(text, "99 97 110") {
-				t.Errorf("%s: %s", verb, text)
-			}
-		}
-	}
-	encoded, err := json.Marshal(f)
-	if err != nil || bytes.Contains(encoded, []byte("canary")) {
-		t.Errorf("%s, %v", encoded, err)
-	}
-}
-
 // TestMalformed proves that what a body said does not get into an error.
 func TestMalformed(t *testing.T) {
 	var into struct{ Number uint8 }

@@ -129,14 +129,6 @@ func attempts(t *testing.T, r Result, want int) {
 
 func client(network http.RoundTripper) *http.Client { return &http.Client{Transport: network} }
 
-// andThen does something once a response is there.
-func (f roundTripper) andThen(do func()) roundTripper {
-	return func(r *http.Request) (*http.Response, error) {
-		defer do()
-		return f(r)
-	}
-}
-
 // A body gives a part and then blocks, until the request's context ends.
 type body struct {
 	io.Reader

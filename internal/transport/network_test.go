@@ -495,38 +495,11 @@ func TestRefusedTransports(t *testing.T) {
 	c := newClient(t, serve(status(200)))
 	for name, o := range map[string]Option{
 		"WithTransport": WithTransport(pass), "WithTLSConfig": WithTLSConfig(&tls.Config{}), "WithProxy": WithProxy(nil), "WithConnectionReuse": WithConnectionReuse(1),
+		"WithHTTPClient": WithHTTPClient(http.DefaultClient), "WithRateLimit": WithRateLimit(1, 1), "WithInsecureHTTP": WithInsecureHTTP(),
 	} {
 		r := c.get(t.Context(), o)
 		if check(t, r.err(), ErrInvalidArgument); !strings.Contains(Describe("", r.Failure), name) {
 			t.Error(Describe("", r.Failure))
-		}
-	}
-}
-
-// TestConnectionReuse proves that a service's connections serve one request each,
-// unless the caller wants otherwise.
-func TestConnectionReuse(t *testing.T) {
-	connections := map[string]bool{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		connections[r.RemoteAddr] = true
-	}))
-	defer server.Close()
-	service := kind()
-	service.Defaults.ConnectionReuse = 0
-	for want, opts := range map[int][]Option{5: nil, 1: {WithConnectionReuse(time.Minute)}} {
-		clear(connections)
-		c, err := New(service, server.URL, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range 5 {
-			if r := c.Do(t.Context(), write(), nil); r.Failure != nil {
-				t.Fatal(r.err())
-			}
-		}
-		if len(connections) != want {
-			t.Errorf("%d connections, want %d", len(connections), want)
 		}
 	}
 }

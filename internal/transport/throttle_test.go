@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,22 +20,6 @@ import (
 type limiterFunc func(context.Context) error
 
 func (f limiterFunc) Wait(ctx context.Context) error { return f(ctx) }
-
-// TestLimiterIsAskedForEachAttempt proves that repetitions do not pass it by.
-func TestLimiterIsAskedForEachAttempt(t *testing.T) {
-	var asked atomic.Int64
-	network := serve(status(503))
-	c := newClient(t, network, WithRetryWait(0, 0), WithLimiter(limiterFunc(func(context.Context) error {
-		if asked.Add(1) != int64(network.requests())+1 {
-			t.Error("the limiter was not asked right before the request")
-		}
-		return nil
-	})))
-	attempts(t, c.get(t.Context()), 4)
-	if asked.Load() != 4 {
-		t.Errorf("asked %d times", asked.Load())
-	}
-}
 
 func TestRateLimitSpacesAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -143,22 +126,6 @@ func TestRefusedRetryKeepsTheResponse(t *testing.T) {
 			t.Errorf("a cancellation is no refusal: %v", r.err())
 		}
 		attempts(t, r, 1)
-	})
-}
-
-// TestCancelInTheLimiter proves that who gives up in the queue was not refused.
-func TestCancelInTheLimiter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
-		network := serve(status(200))
-		empty := rate.NewLimiter(1e-9, 1)
-		empty.Allow()
-		r := newClient(t, network, WithLimiter(empty)).get(ctx)
-		check(t, r.err(), context.Canceled)
-		if took := time.Since(network.began); errors.Is(r.err(), ErrLocalLimit) || took != time.Second {
-			t.Errorf("%v after %v", r.err(), took)
-		}
 	})
 }
 
@@ -501,13 +468,6 @@ func TestBudgetOfTimeouts(t *testing.T) {
 			t.Errorf("%d repetitions, want 500 tokens at 10 each", n)
 		}
 	})
-}
-
-// TestBudgetIsAClients proves that one service's outage costs no other's.
-func TestBudgetIsAClients(t *testing.T) {
-	one, other := newClient(t, serve(status(503)), WithRetryWait(0, 0)), newClient(t, serve(status(503)), WithRetryWait(0, 0))
-	spend(t, one)
-	attempts(t, other.get(t.Context()), 4)
 }
 
 // TestBudgetSparesRenewals proves that a token expires without harm in an outage.
