@@ -1,6 +1,7 @@
 package refunds_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
