@@ -125,11 +125,6 @@ func TestNullAndAbsentAreEmpty(t *testing.T) {
 }
 
 func TestNullIsSafeToRead(t *testing.T) {
-	for _, body := range []string{`{"cards":null}`, `{}`, ` {"more":1}`} {
-		if resp := decoded(t, body); resp.Cards != nil {
-			t.Errorf("%s: %v", body, resp)
-		}
-	}
 	if resp := decoded(t, `{"cards":[]}`); resp.Cards == nil || len(resp.Cards) != 0 {
 		t.Errorf("no items read as %#v", resp.Cards)
 	}
@@ -138,11 +133,6 @@ func TestNullIsSafeToRead(t *testing.T) {
 		if got, err := resp.Cards[0].Card(); got != nil || err == nil {
 			t.Errorf("%s: %v, %v", item, got, err)
 		}
-	}
-	c := card(t, `{"cards":[{"data":{"card":{"number":null,"cost":null,"prepaid":null}}}]}`)
-	length, stated := c.Number.Length.Get()
-	if stated || length != 0 || c.Prepaid.Or(true) != true || c.Cost.Interchange.Intra.CapTypeName != "" || !c.PANOrToken.IsZero() {
-		t.Errorf("%+v", c)
 	}
 }
 
