@@ -138,6 +138,14 @@ func TestScannerLeavesWhatItIsUnsureOf(t *testing.T) {
 	}
 }
 
+// TestItemIsInFewPieces: an item and all its strings take few allocations.
+func TestItemIsInFewPieces(t *testing.T) {
+	body := syntheticAnswer()
+	if n := testing.AllocsPerRun(10, func() { scan(body, false) }); n > 10*MaxCards {
+		t.Errorf("%v allocations for %d cards", n, MaxCards)
+	}
+}
+
 func TestKeptItemDoesNotKeepTheAnswer(t *testing.T) {
 	body := bytes.Replace(syntheticAnswer(), []byte("["), []byte(`[{"error":"`+strings.Repeat("long", 1000)+`"},`), 1)
 	answer := weak.Make(&body[0])

@@ -54,7 +54,7 @@ func TestOptionalAsJSON(t *testing.T) {
 	testOptionalJSON(t, "-9223372036854775808", bins.Stated[int64](math.MinInt64), "-9223372036854775808")
 	testOptionalJSON(t, `"9223372036854775807"`, bins.Stated[int64](math.MaxInt64), "9223372036854775807")
 	testOptionalJSON(t, `"016"`, bins.Stated[int64](16), "16")
-	testOptionalJSON(t, `"\u0031"`, bins.Stated[int64](1), "1")
+	testOptionalJSON(t, `"-\u0031"`, bins.Stated[int64](-1), "-1")
 	testOptionalJSON(t, "null", bins.Optional[int64]{}, "null")
 	testOptionalJSON(t, `""`, bins.Optional[int64]{}, "null")
 }

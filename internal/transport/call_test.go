@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ func TestEveryRetryCarriesTheBody(t *testing.T) {
 func TestNoContext(t *testing.T) {
 	var none context.Context
 	r := newClient(t, serve(status(200))).get(none)
-	if !errors.Is(r.err(), ErrInvalidArgument) || r.Outcome != OutcomeNotSent {
+	if !errors.Is(r.err(), ErrInvalidArgument) || r.Outcome != OutcomeNotSent || r.Failure.Outcome() != OutcomeNotSent {
 		t.Errorf("%v, %v", r.Outcome, r.err())
 	}
 	r = newClient(t, serve(status(200))).Do(t.Context(), &Call{Method: "BAD METHOD", Path: "/"}, nil)
@@ -56,7 +57,7 @@ func TestWire(t *testing.T) {
 			case <-time.After(5 * time.Second):
 				return reply(code, "{}"), nil
 			case <-r.Context().Done():
-				return nil, context.Cause(r.Context())
+				return nil, errors.Join(context.Cause(r.Context()), net.ErrClosed)
 			}
 		}
 	}
@@ -73,7 +74,7 @@ func TestWire(t *testing.T) {
 		{"response after the end", slow(200), time.Second, 0, 5 * time.Second, 1, OutcomeAccepted, nil},
 		{"refused after the end", slow(429), time.Second, 0, 5 * time.Second, 1, OutcomeRejected, []error{ErrRateLimited, context.Canceled}},
 		{"rejected after the end", slow(400), time.Second, 0, 5 * time.Second, 1, OutcomeRejected, []error{ErrBadRequest}},
-		{"cut after the end", slow(200), time.Second, 3 * time.Second, 3 * time.Second, 1, OutcomeUnknown, []error{context.Canceled}},
+		{"cut after the end", slow(200), time.Second, 3 * time.Second, 3 * time.Second, 1, OutcomeUnknown, []error{context.Canceled, net.ErrClosed}},
 		{"timed out after the end", stall, time.Second, 0, 10 * time.Second, 1, OutcomeUnknown, []error{ErrTimeout}},
 		{"refused, then ended", slow(429), 6 * time.Second, 0, 10 * time.Second, 2, OutcomeRejected, []error{ErrRateLimited, context.Canceled}},
 	} {
@@ -164,20 +165,19 @@ func TestCancelDuringBackoff(t *testing.T) {
 		name  string
 		begin func(context.Context) (context.Context, func())
 		is    []error
-		words string
 	}{
 		{"canceled", func(ctx context.Context) (context.Context, func()) {
 			ctx, cancel := context.WithCancel(ctx)
 			return ctx, cancel
-		}, []error{context.Canceled}, "canceled by the caller"},
+		}, []error{context.Canceled}},
 		{"canceled with a cause", func(ctx context.Context) (context.Context, func()) {
 			ctx, cancel := context.WithCancelCause(ctx)
 			return ctx, func() { cancel(cause) }
-		}, []error{context.Canceled, cause}, "canceled by the caller"},
+		}, []error{context.Canceled, cause}},
 		{"canceled below a deadline", func(ctx context.Context) (context.Context, func()) {
 			ctx, cancel := context.WithTimeout(ctx, time.Hour)
 			return ctx, cancel
-		}, []error{context.Canceled}, "canceled by the caller"},
+		}, []error{context.Canceled}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestCancelDuringBackoff(t *testing.T) {
 				if r.Failure.StatusCode != 503 || r.Failure.RequestID != "req-1" || r.Failure.RetryAfter != 30*time.Second {
 					t.Errorf("the last response is lost: %+v", r.Failure)
 				}
-				if text := Describe("test", r.Failure); !strings.Contains(text, test.words) || !strings.Contains(text, "503") {
+				if text := Describe("test", r.Failure); !strings.Contains(text, "canceled by the caller (status 503") {
 					t.Error(text)
 				}
 			})
@@ -249,6 +249,12 @@ func TestResponseAfterTheDeadline(t *testing.T) {
 			return reply(503, ""), nil
 		}
 		check(t, newClient(t, serve(late)).get(ctx).err(), context.DeadlineExceeded, ErrServer)
+		stopped := func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, context.Canceled }
+		bounded, stop := context.WithTimeout(t.Context(), 2*time.Second)
+		defer stop()
+		if err := newClient(t, serve(stopped)).get(bounded).err(); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+			t.Errorf("nobody canceled: %v", err)
+		}
 	})
 }
 
@@ -329,6 +335,15 @@ func TestSlowErrorBody(t *testing.T) {
 		check(t, r.err(), ErrBadRequest)
 		if took := time.Since(network.began); took != errorBodyTimeout || r.Failure.StatusCode != 400 {
 			t.Errorf("%+v after %v", r.Failure, took)
+		}
+		// A 304 has none.
+		network, unchanged := serve(stalledBody(304, "x")), streaming()
+		for _, unchanged.Stream = range []bool{true, false} {
+			unchanged.Conditional = true
+			r = newClient(t, network).Do(t.Context(), unchanged, nil)
+			if took := time.Since(network.began); r.Failure != nil || r.Stream != nil || len(r.Body) != 0 || took != 0 {
+				t.Errorf("stream %v: %q, %v after %v", unchanged.Stream, r.Body, r.err(), took)
+			}
 		}
 	})
 }

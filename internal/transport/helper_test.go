@@ -140,11 +140,12 @@ func (f roundTripper) andThen(do func()) roundTripper {
 // A body gives a part and then blocks, until the request's context ends.
 type body struct {
 	io.Reader
-	ctx    context.Context
-	closed bool
+	ctx          context.Context
+	closed, late bool // read after it was closed
 }
 
 func (b *body) Read(p []byte) (int, error) {
+	b.late = b.late || b.closed
 	if n, err := b.Reader.Read(p); err == nil {
 		return n, nil
 	}

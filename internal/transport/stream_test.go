@@ -36,7 +36,7 @@ func (p *paced) Read(b []byte) (int, error) {
 		p.pauses = p.pauses[1:]
 		return copy(b, "part"), nil
 	case <-p.ctx.Done():
-		return 0, context.Cause(p.ctx)
+		return 0, errors.Join(context.Cause(p.ctx), net.ErrClosed)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestContextEndsStream(t *testing.T) {
 		began := time.Now()
 		s, _ := open(t, ctx, []time.Duration{time.Second, time.Hour})
 		got, err := io.ReadAll(s)
-		check(t, err, context.Canceled, cause)
+		check(t, err, context.Canceled, cause, net.ErrClosed)
 		if string(got) != "part" || time.Since(began) != 3*time.Second || errors.Is(err, ErrTimeout) {
 			t.Errorf("%q, %v after %v", got, err, time.Since(began))
 		}
@@ -158,17 +158,21 @@ func TestStreamClose(t *testing.T) {
 func TestStreamEndsByEOFAlone(t *testing.T) {
 	c := newClient(t, roundTripper(func(*http.Request) (*http.Response, error) {
 		resp := reply(200, "")
-		resp.Body = io.NopCloser(iotest.ErrReader(fmt.Errorf("tunnel: %w", io.EOF)))
+		resp.Body = unclosable{iotest.ErrReader(fmt.Errorf("tunnel: %w", io.EOF))}
 		return resp, nil
 	}))
 	s := c.Do(t.Context(), streaming(), nil).Stream
-	defer s.Close()
 	_, err := s.Read(make([]byte, 1))
 	check(t, err, ErrBadResponse, io.ErrUnexpectedEOF)
 	if errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
+	check(t, s.Close(), io.ErrClosedPipe)
 }
+
+type unclosable struct{ io.Reader }
+
+func (unclosable) Close() error { return io.ErrClosedPipe }
 
 func TestStreamCap(t *testing.T) {
 	for limit, want := range map[int64]string{1: "p", 4: "part", 6: "partpa", 7: "partpar", 8: "partpart", 9: "partpart", 0: "partpart"} {

@@ -50,7 +50,7 @@ func TestFailingSource(t *testing.T) {
 	r := c.Do(t.Context(), write(), nil)
 	check(t, r.err(), ErrCredential, cause)
 	attempts(t, r, 0)
-	if text := Describe("test", r.Failure); strings.Contains(text, "secret") {
+	if text := Describe("test", r.Failure); strings.Contains(text, "secret") || !strings.Contains(text, "the token source failed") {
 		t.Error(text)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/http/httptrace"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,6 +101,22 @@ func TestWriteIsRepeatedOnProof(t *testing.T) {
 		if s.requests() != requests || (r.Failure == nil) != (requests == 2) {
 			t.Errorf("%d bytes had left: %d requests, %v", written, s.requests(), r.err())
 		}
+	}
+}
+
+// TestBrokenIsNotGarbled proves that a connection which ends within a response is told
+// from a response that is not HTTP.
+func TestBrokenIsNotGarbled(t *testing.T) {
+	for failed, want := range map[error]error{
+		io.EOF: ErrNoResponse, &net.OpError{Op: "read", Err: syscall.ETIMEDOUT}: ErrNoResponse, errors.New("malformed"): ErrBadResponse,
+	} {
+		s := serve(func(r *http.Request) (*http.Response, error) {
+			trace := httptrace.ContextClientTrace(r.Context())
+			trace.GotConn(httptrace.GotConnInfo{Conn: &counter{}})
+			trace.GotFirstResponseByte()
+			return nil, failed
+		})
+		check(t, newClient(t, s, WithMaxRetries(0)).get(t.Context()).err(), want, failed)
 	}
 }
 
@@ -247,7 +264,7 @@ func TestCountedConnection(t *testing.T) {
 		if left > 0 {
 			want, outcome = 1, OutcomeUnknown
 		}
-		if dials != want || r.Outcome != outcome || r.Evidence.BytesWritten != int64(left) {
+		if check(t, r.err(), io.ErrClosedPipe); dials != want || r.Outcome != outcome || r.Evidence.BytesWritten != int64(left) {
 			t.Errorf("%d bytes leave: %d dials, %v, %+v", left, dials, r.Outcome, r.Evidence)
 		}
 	}
