@@ -249,12 +249,6 @@ func TestResponseAfterTheDeadline(t *testing.T) {
 			return reply(503, ""), nil
 		}
 		check(t, newClient(t, serve(late)).get(ctx).err(), context.DeadlineExceeded, ErrServer)
-		stopped := func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, context.Canceled }
-		bounded, stop := context.WithTimeout(t.Context(), 2*time.Second)
-		defer stop()
-		if err := newClient(t, serve(stopped)).get(bounded).err(); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-			t.Errorf("nobody canceled: %v", err)
-		}
 	})
 }
 
@@ -284,26 +278,15 @@ func TestAttemptTimeout(t *testing.T) {
 
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		r = newClient(t, serve(stall)).get(ctx)
+		r = newClient(t, roundTripper(func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, context.Canceled })).get(ctx)
 		check(t, r.err(), context.DeadlineExceeded)
-		if errors.Is(r.err(), ErrTimeout) {
-			t.Errorf("no attempt timed out: %v", r.err())
-		}
-
-		// Without a bound of the attempt, the caller's deadline is the only one.
-		ctx, cancel = context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		network = serve(stall)
-		r = newClient(t, network, WithAttemptTimeout(0)).get(ctx)
-		check(t, r.err(), context.DeadlineExceeded)
-		if took := time.Since(network.began); took != time.Hour || r.Attempts != 1 {
-			t.Errorf("%d attempts in %v", r.Attempts, took)
+		if errors.Is(r.err(), ErrTimeout) || errors.Is(r.err(), context.Canceled) {
+			t.Errorf("no attempt timed out, and nobody canceled: %v", r.err())
 		}
 	})
 }
 
-// TestCallTimeout proves that a call ends although its caller set no bound, and
-// that the caller's own bound is left as it is.
+// TestCallTimeout proves that a call ends although its caller set no bound.
 func TestCallTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		service := kind()
@@ -315,13 +298,6 @@ func TestCallTimeout(t *testing.T) {
 		}
 		check(t, c.get(t.Context()).err(), context.DeadlineExceeded)
 		if took := time.Since(network.began); took != 25*time.Second {
-			t.Errorf("took %v", took)
-		}
-		began := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), 28*time.Second)
-		defer cancel()
-		c.get(ctx)
-		if took := time.Since(began); took != 28*time.Second {
 			t.Errorf("took %v", took)
 		}
 	})

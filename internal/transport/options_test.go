@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -65,6 +66,7 @@ func TestClientOptionsAreNoCallOptions(t *testing.T) {
 	c := newClient(t, network)
 	for name, option := range map[string]Option{
 		"WithHTTPClient": WithHTTPClient(http.DefaultClient), "WithRateLimit": WithRateLimit(1, 1), "WithInsecureHTTP": WithInsecureHTTP(),
+		"WithTransport": around(wrappers["clones"]), "WithTLSConfig": WithTLSConfig(&tls.Config{}), "WithProxy": WithProxy(nil), "WithConnectionReuse": WithConnectionReuse(1),
 	} {
 		r := c.get(t.Context(), option)
 		check(t, r.err(), ErrInvalidArgument)

@@ -100,16 +100,6 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-func TestStreamWithoutTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, _ := open(t, t.Context(), []time.Duration{1000 * time.Hour}, WithAttemptTimeout(0))
-		if got, err := io.ReadAll(s); string(got) != "part" || err != nil {
-			t.Errorf("%q, %v", got, err)
-		}
-		s.Close()
-	})
-}
-
 // TestContextEndsStream proves that the caller's context governs the reading.
 func TestContextEndsStream(t *testing.T) {
 	cause := errors.New("the shop closed")
@@ -262,23 +252,17 @@ func TestFramed(t *testing.T) {
 		change func(*http.Response)
 		framed bool
 	}{
-		"length":       {func(r *http.Response) { r.ContentLength = 0 }, true},
-		"chunks":       {func(r *http.Response) { r.TransferEncoding = []string{"chunked"} }, true},
-		"HTTP/2":       {func(r *http.Response) { r.ProtoMajor = 2 }, true},
-		"neither":      {func(r *http.Response) { r.ProtoMajor = 1 }, false},
-		"not repeated": {func(r *http.Response) {}, false},
+		"length":  {func(r *http.Response) { r.ContentLength = 0 }, true},
+		"chunks":  {func(r *http.Response) { r.TransferEncoding = []string{"chunked"} }, true},
+		"HTTP/2":  {func(r *http.Response) { r.ProtoMajor = 2 }, true},
+		"neither": {func(r *http.Response) { r.ProtoMajor = 1 }, false},
 	} {
 		c := newClient(t, roundTripper(func(*http.Request) (*http.Response, error) {
 			resp := reply(200, "")
 			test.change(resp)
 			return resp, nil
 		}))
-		repeats := name != "not repeated"
-		opts := []Option{WithMaxRetries(1)}
-		if !repeats {
-			opts = []Option{WithMaxRetries(0)}
-		}
-		if r := c.Do(t.Context(), streaming(), opts); r.Framed != test.framed || (r.Settings.MaxRetries > 0) != repeats {
+		if r := c.Do(t.Context(), streaming(), []Option{WithMaxRetries(1)}); r.Framed != test.framed || r.Settings.MaxRetries != 1 {
 			t.Errorf("%s: framed %v, %d retries", name, r.Framed, r.Settings.MaxRetries)
 		}
 	}

@@ -264,6 +264,7 @@ func TestRenewalServesWhoComesLate(t *testing.T) {
 		time.Sleep(19 * time.Second)
 		source.Token(t.Context()) // begins one that hangs
 		time.Sleep(2 * time.Minute)
+		synctest.Wait()
 		i.latency = 0
 		if token, err := source.Token(t.Context()); token != "t4" || err != nil {
 			t.Errorf("%q after %d fetches, %v", token, i.asked.Load(), err)

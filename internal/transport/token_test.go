@@ -44,17 +44,6 @@ func TestUnusableCredential(t *testing.T) {
 	}
 }
 
-func TestFailingSource(t *testing.T) {
-	cause := errors.New("secret of the vault")
-	c := newClient(t, serve(status(200)), WithTokenSource(TokenFunc(func(context.Context) (string, error) { return "", cause })))
-	r := c.Do(t.Context(), write(), nil)
-	check(t, r.err(), ErrCredential, cause)
-	attempts(t, r, 0)
-	if text := Describe("test", r.Failure); strings.Contains(text, "secret") || !strings.Contains(text, "the token source failed") {
-		t.Error(text)
-	}
-}
-
 // FuzzCredential proves that what is accepted arrives byte for byte, in one
 // header of one value.
 func FuzzCredential(f *testing.F) {

@@ -15,25 +15,6 @@ import (
 	"time"
 )
 
-func TestUnsent(t *testing.T) {
-	for _, test := range []struct {
-		evidence Evidence
-		unsent   bool
-	}{
-		{Evidence{}, false}, // a transport that reports nothing proves nothing
-		{Evidence{BytesWritten: -1}, false},
-		{Evidence{Traced: true}, true},
-		{Evidence{Traced: true, Connected: true}, true},
-		{Evidence{Traced: true, Connected: true, BytesWritten: 1}, false},
-		{Evidence{Traced: true, Connected: true, BytesWritten: -1}, false},
-		{Evidence{Traced: true, Connected: true, BytesWritten: -1, RequestWritten: false}, false},
-	} {
-		if got := test.evidence.unsent(); got != test.unsent {
-			t.Errorf("%+v: %t", test.evidence, got)
-		}
-	}
-}
-
 type counter struct {
 	net.Conn
 	n int64
