@@ -122,7 +122,18 @@
 //
 // # Errors
 //
-// [Error.Condition] names what went wrong, for metrics. [Error.Retryable] says
+// Every failed submission is an [*OutcomeError], which matches [ErrNotSent],
+// [ErrRejected] or [ErrOutcomeUnknown]. It wraps an [*Error]. errors.Is tells its
+// conditions apart too, and the comment of each says what to do:
+//
+//   - on your side: [ErrInvalidArgument], [ErrCredential], [ErrLocalLimit]
+//   - no response: [ErrNoResponse], [ErrTimeout]
+//   - a status: [ErrBadRequest], [ErrUnauthorized], [ErrForbidden], [ErrNotFound],
+//     [ErrConflict], [ErrTooLarge], [ErrRateLimited], [ErrServer], [ErrRedirect]
+//   - an unusable response: [ErrBadResponse], [ErrResponseTooLarge]
+//   - one record of many: [ErrSuspended]
+//
+// [Error.Condition] names the condition, for metrics. [Error.Retryable] says
 // whether the same submission can succeed later; it is false for every unknown
 // outcome and for 409. [Error.Body] and [Error.Header] return what the service sent,
 // which is never printed.

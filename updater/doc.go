@@ -50,9 +50,16 @@
 //
 // # Errors
 //
-// Every failure is an [*Error]; errors.Is tells conditions apart, such as
-// [ErrNotFound]. [Error.Condition] names what went wrong, for metrics, and
-// [Error.Retryable] says whether the same call can succeed later.
+// Every failed call returns an [*Error]. errors.Is tells its conditions apart, and the
+// comment of each says what to do:
+//
+//   - on your side: [ErrInvalidArgument], [ErrCredential], [ErrLocalLimit]
+//   - no response: [ErrNoResponse], [ErrTimeout]
+//   - a status: [ErrBadRequest], [ErrUnauthorized], [ErrForbidden], [ErrNotFound],
+//     [ErrConflict], [ErrTooLarge], [ErrRateLimited], [ErrServer], [ErrRedirect]
+//   - an unusable response: [ErrBadResponse], [ErrResponseTooLarge]
+//
+// and those of a download:
 //
 //	ErrChanged         the content changed during the download      download it again
 //	ErrNotResumable    the stream broke, no way to fetch the rest   download it again
@@ -61,6 +68,9 @@
 //	ErrRefused         FileOptions.Check refused the content        as Check's error says
 //	ErrBusy            another download to the path is under way    wait for it
 //	ErrNotReady        the job was not ready in time                ask later
+//
+// [Error.Condition] names the condition, for metrics, and [Error.Retryable] says whether
+// the same call can succeed later.
 //
 // # Defaults
 //

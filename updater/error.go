@@ -23,33 +23,40 @@ var (
 	// ErrCredential: the token source failed or returned an unusable token, before the
 	// request or after a 401, when the error matches ErrUnauthorized as well.
 	ErrCredential = transport.ErrCredential
-	// ErrNoResponse: no connection could be made, or it broke before a response.
+	// ErrNoResponse: no connection could be made, or it broke before a response. Try
+	// later; if it stays, check the base URL, the network and the certificates.
 	ErrNoResponse = transport.ErrNoResponse
-	// ErrTimeout: an attempt took longer than WithAttemptTimeout, or status 408. The end
-	// of the call's own context is [context.DeadlineExceeded] or [context.Canceled].
+	// ErrTimeout: an attempt took longer than WithAttemptTimeout, or status 408. Try
+	// later, or allow more time. The end of the call's own context is
+	// [context.DeadlineExceeded] or [context.Canceled].
 	ErrTimeout = transport.ErrTimeout
-	// ErrBadRequest: status 400, or another 4xx without a condition of its own.
+	// ErrBadRequest: status 400, or another 4xx without a condition of its own. Correct
+	// the request.
 	ErrBadRequest = transport.ErrBadRequest
-	// ErrUnauthorized: status 401. The credential is wrong or expired.
+	// ErrUnauthorized: status 401. The credential is wrong or expired: replace it.
 	ErrUnauthorized = transport.ErrUnauthorized
-	// ErrForbidden: status 403 or 407.
+	// ErrForbidden: status 403, or 407 from a proxy. Check what the credential may do,
+	// or who may use the proxy.
 	ErrForbidden = transport.ErrForbidden
-	// ErrNotFound: status 404 or 410.
+	// ErrNotFound: status 404 or 410. Check the id and the base URL.
 	ErrNotFound = transport.ErrNotFound
-	// ErrConflict: status 409.
+	// ErrConflict: status 409. For a refund, find out whether an earlier submission was
+	// recorded.
 	ErrConflict = transport.ErrConflict
 	// ErrTooLarge: status 413, 414 or 431. Send less.
 	ErrTooLarge = transport.ErrTooLarge
 	// ErrRateLimited: status 429. Wait for Error.RetryAfter, and send less often.
 	ErrRateLimited = transport.ErrRateLimited
-	// ErrServer: a 5xx status.
+	// ErrServer: a 5xx status. Try later.
 	ErrServer = transport.ErrServer
 	// ErrRedirect: status 301, 302, 303, 307 or 308, not followed. Check the base URL.
 	ErrRedirect = transport.ErrRedirect
 	// ErrBadResponse: a response that cannot come from the service: an HTML page, a body
-	// that is cut off or not as documented, or an unknown status.
+	// that is cut off or not as documented, or an unknown status. Check the base URL and
+	// proxies.
 	ErrBadResponse = transport.ErrBadResponse
-	// ErrResponseTooLarge: the response exceeds WithMaxResponseBytes.
+	// ErrResponseTooLarge: the response exceeds WithMaxResponseBytes. Raise the limit if
+	// you expect such a response.
 	ErrResponseTooLarge = transport.ErrResponseTooLarge
 )
 
