@@ -19,14 +19,8 @@ import (
 // of this, unless its range holds that. elsewhere tells which those are.
 func correlate(sent []string, items []Result, elsewhere func(id string) bool) []int {
 	c := correlation{sent: sent, items: items, found: slices.Repeat([]int{-1}, len(sent)), taken: make([]bool, len(items))}
-	if c.byNameInOrder() {
-		return c.found
-	}
-	c.byName()
-	if slices.Contains(c.found, -1) && slices.Contains(c.taken, false) {
-		c.compare(elsewhere)
-		c.byElimination()
-		c.byPosition()
+	if !c.inOrder(elsewhere) {
+		c.byEvidence(elsewhere)
 	}
 	return c.found
 }
@@ -41,22 +35,39 @@ type correlation struct {
 
 func (c *correlation) match(i, j int) { c.found[i], c.taken[j] = j, true }
 
-// byNameInOrder matches the items if each names the identifier at its place, and nothing
-// else, as nearly all responses do. It takes a tenth of the time of byName.
-func (c *correlation) byNameInOrder() bool {
+// inOrder matches the items if each names the identifier at its place, whole or shortened
+// and with a range that holds it, as nearly all responses do. The evidence would say the
+// same, in ten times the time.
+func (c *correlation) inOrder(elsewhere func(id string) bool) bool {
 	if len(c.items) != len(c.sent) {
 		return false
 	}
 	for i, id := range c.sent {
 		item := &c.items[i]
-		if echo := item.echo(); item.BIN != id && item.BIN != "" || echo != id && echo != "" || item.BIN+echo == "" {
+		switch echo := item.echo(); {
+		case echo == id, echo == "" && item.BIN == id:
+		case echo != "" || item.BIN == "" || !strings.HasPrefix(id, item.BIN):
 			return false
+		default:
+			low, high, ranged := item.bounds()
+			if ranged && !contains(low, high, id) || !ranged && elsewhere(item.BIN) {
+				return false
+			}
 		}
 	}
 	for i := range c.found {
 		c.found[i] = i
 	}
 	return true
+}
+
+func (c *correlation) byEvidence(elsewhere func(id string) bool) {
+	c.byName()
+	if slices.Contains(c.found, -1) && slices.Contains(c.taken, false) {
+		c.compare(elsewhere)
+		c.byElimination()
+		c.byPosition()
+	}
 }
 
 // byName matches the items that name an identifier exactly. Several may name the
@@ -233,6 +244,9 @@ func isConfusable(a, b string) bool {
 // apart puts the lookups into groups in which no two identifiers can be confused. There
 // is one group more for each level that identifiers are nested.
 func apart(lookups []*lookup) (groups [][]*lookup) {
+	if !slices.ContainsFunc(lookups, func(l *lookup) bool { return len(l.sent) != len(lookups[0].sent) }) {
+		return [][]*lookup{lookups}
+	}
 	for _, l := range lookups {
 		confusable := func(other *lookup) bool { return isConfusable(l.sent, other.sent) }
 		i := slices.IndexFunc(groups, func(group []*lookup) bool { return !slices.ContainsFunc(group, confusable) })

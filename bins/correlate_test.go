@@ -53,9 +53,9 @@ func TestCorrelate(t *testing.T) {
 			[]Result{ranged("411111", "4111110000", "4111119999"), ranged("411111", "4111110000", "4111119999"), {BIN: "tok_abcd", Error: "unknown"}},
 			[]int{0, 1, 2},
 		},
-		{"tokens that are echoed, in another order", []string{"tok_a", "tok_b"}, []Result{echoed("tok_b"), echoed("tok_a")}, []int{1, 0}},
+		{"echoed in another order, all of a BIN", []string{"4111111", "4111112"}, []Result{{BIN: "411111", Data: echoed("4111112").Data}, {BIN: "411111", Data: echoed("4111111").Data}}, []int{1, 0}},
 		{"tokens in another order", []string{"tok_a1", "tok_b1"}, []Result{{BIN: "tok_b"}, {BIN: "tok_a"}}, []int{1, 0}},
-		{"a token's card, which names a BIN too", []string{"tok_a", "411111"}, []Result{{BIN: "411111", Data: echoed("tok_a").Data}}, []int{0, -1}},
+		{"a token's card, which names a BIN too", []string{"411111", "tok_a"}, []Result{{BIN: "411111", Data: echoed("tok_a").Data}, {BIN: "tok_a"}}, []int{-1, 0}},
 		{"a token behind a card of nobody", []string{"tok_a", "tok_b"}, []Result{{Data: &Data{Card: &Card{}}}, echoed("tok_a")}, []int{1, -1}},
 		{"tokens, of which one has a BIN and one a longer name", []string{"tok_a1", "tok_b1"}, []Result{{BIN: "411111"}, {BIN: "tok_b1x"}}, []int{-1, -1}},
 		{"longer echo, one left out", []string{"411111", "422222"}, []Result{{BIN: "41111100"}}, []int{-1, -1}},
@@ -107,6 +107,50 @@ func TestCorrelateGivesNoCardAnother(t *testing.T) {
 	}
 	if named < batches || 100*unanswered > named || requests > 3*batches {
 		t.Errorf("%d of %d named cards unanswered, %d requests for %d batches", unanswered, named, requests, batches)
+	}
+}
+
+// TestInOrder: responses in order are read in a shorter way, which matches what the
+// evidence would.
+func TestInOrder(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	inOrder := 0
+	for range 20_000 {
+		all := randomBatch(rnd)
+		for _, group := range apart(all) {
+			var sent []string
+			var items []Result
+			for _, l := range group {
+				sent = append(sent, l.sent)
+				card := &Card{}
+				if size := rnd.IntN(20); size < 12 { // digits that its range has in common
+					like := group[rnd.IntN(len(group))].sent
+					if rnd.IntN(8) > 0 {
+						like = l.sent
+					}
+					common := like[:min(len(like), max(4, size))]
+					card.BINMin, card.BINMax = common+strings.Repeat("0", 16-len(common)), common+strings.Repeat("9", 16-len(common))
+				} else if size == 19 {
+					card.PANOrToken = NewIdentifier(l.sent)
+				}
+				items = append(items, Result{BIN: l.sent[:min(len(l.sent), 5+rnd.IntN(8))], Data: &Data{Card: card}})
+			}
+			if i := rnd.IntN(8 * len(items)); i < len(items) {
+				items[0], items[i] = items[i], items[0]
+			}
+			elsewhere := (&batch{elsewhere: slices.DeleteFunc(slices.Clone(all), func(l *lookup) bool { return slices.Contains(group, l) })}).isElsewhere
+			slow := correlation{sent: sent, items: items, found: slices.Repeat([]int{-1}, len(sent)), taken: make([]bool, len(items))}
+			if slow.inOrder(elsewhere) && len(sent) > 1 {
+				inOrder++
+			}
+			slow.found = slices.Repeat([]int{-1}, len(sent))
+			if slow.byEvidence(elsewhere); !slices.Equal(correlate(sent, items, elsewhere), slow.found) {
+				t.Fatalf("%q with %v: %v, in order %v", sent, items, slow.found, correlate(sent, items, elsewhere))
+			}
+		}
+	}
+	if inOrder < 2000 {
+		t.Errorf("%d responses were in order", inOrder)
 	}
 }
 

@@ -136,7 +136,7 @@ func TestClientWithoutMerchant(t *testing.T) {
 // TestHeader: what the service says beside the content can be read, and is printed by
 // nothing.
 func TestHeader(t *testing.T) {
-	_, d, err := download(t, testkit.Answer(200, "content", "X-Quota-Left", "canary"))
+	_, d, err := download(t, testkit.Answer(200, "4111111111111111", "ETag", "canary-tag", "X-Quota-Left", "canary"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,8 +144,11 @@ func TestHeader(t *testing.T) {
 	if got := d.Header().Get("X-Quota-Left"); got != "canary" {
 		t.Errorf("the header says %q", got)
 	}
-	testkit.NoLeak(t, d, "canary")
-	testkit.NoLeak(t, *d, "canary")
+	testkit.NoLeak(t, d, "canary", "4111111111111111")
+	testkit.NoLeak(t, *d, "canary", "4111111111111111")
+	if got := testkit.Printed(d)["%v"]; got != "download of -1 bytes" {
+		t.Errorf("prints %q", got)
+	}
 	if header := new(updater.Download).Header(); header != nil {
 		t.Errorf("the zero value has the header %v", header)
 	}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/carddata/carddata-go/updater"
@@ -17,17 +16,20 @@ func TestReadAfterClose(t *testing.T) {
 	chunked := head(200, `ETag: "v1"`, "Transfer-Encoding: chunked")
 	for name, response := range map[string]string{
 		"whole":                    ok(whole),
+		"to its end":               head(200, "Content-Length: 10") + half,
 		"in the middle":            ok(half + hold),
 		"broken":                   ok(half),
 		"broken with the last one": chunked + "a\r\n" + half + "\r\nzzzz\r\n",
 	} {
 		w := newWire(t, response, part("bytes 10-19/20", rest))
-		download, err := w.client(t).Download(t.Context(), "7")
-		if err != nil {
-			t.Fatal(err)
-		}
+		download := open(t, t.Context(), w.client(t))
 		if n, err := io.ReadFull(download, make([]byte, 10)); err != nil {
 			t.Errorf("%s: %d bytes, %v", name, n, err)
+		}
+		if name == "to its end" {
+			if n, err := download.Read(make([]byte, 10)); n != 0 || err != io.EOF {
+				t.Errorf("%s: %d bytes, %v", name, n, err)
+			}
 		}
 		download.Close()
 		for range 2 {
@@ -53,20 +55,15 @@ func TestCloseEndsARead(t *testing.T) {
 		"for the response to a resume":   {[]updatertest.Fault{cut, {HeaderDelay: 20 * time.Second}}, 0, 2},
 		"for the content after a resume": {[]updatertest.Fault{cut, {BodyDelay: 20 * time.Second, DelayAfter: -1}}, 0, 2},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, test.faults...)
-				download, err := fake.Client(updater.WithRetryWait(test.wait, test.wait)).Download(t.Context(), "7")
-				if err != nil {
-					t.Fatal(err)
-				}
-				time.AfterFunc(time.Millisecond, func() { download.Close() })
-				began := time.Now()
-				got, err := io.ReadAll(download)
-				if len(got) != 10 || !errors.Is(err, os.ErrClosed) || time.Since(began) != time.Millisecond || len(fake.Requests()) != test.requests {
-					t.Errorf("%d bytes and %v after %v and %d requests", len(got), err, time.Since(began), len(fake.Requests()))
-				}
-			})
+		bubble(t, name, func(t *testing.T) {
+			fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, test.faults...)
+			download := open(t, t.Context(), fake.Client(updater.WithRetryWait(test.wait, test.wait)))
+			time.AfterFunc(time.Millisecond, func() { download.Close() })
+			began := time.Now()
+			got, err := io.ReadAll(download)
+			if len(got) != 10 || !errors.Is(err, os.ErrClosed) || time.Since(began) != time.Millisecond || len(fake.Requests()) != test.requests {
+				t.Errorf("%d bytes and %v after %v and %d requests", len(got), err, time.Since(began), len(fake.Requests()))
+			}
 		})
 	}
 }

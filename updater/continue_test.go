@@ -2,11 +2,12 @@ package updater_test
 
 import (
 	"bytes"
-	"encoding/json"
+	"context"
 	"errors"
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/carddata/carddata-go/updater"
@@ -33,6 +34,15 @@ func TestContinue(t *testing.T) {
 	const size, left = 1_000_000, 600_000
 	content := sample(size)
 	other := bytes.ToUpper(content[:size-5])
+	note := func(edit func(noted string) string) func(*testing.T, *updatertest.Server, string) {
+		return func(t *testing.T, _ *updatertest.Server, path string) {
+			noted, err := os.ReadFile(partialOf(path) + ".json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			os.WriteFile(partialOf(path)+".json", []byte(edit(string(noted))), 0o600)
+		}
+	}
 	for _, test := range []struct {
 		name      string
 		change    func(t *testing.T, fake *updatertest.Server, path string)
@@ -60,18 +70,32 @@ func TestContinue(t *testing.T) {
 		{name: "no metadata", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			os.Remove(partialOf(path) + ".json")
 		}},
-		{name: "metadata of garbage", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
-			os.WriteFile(partialOf(path)+".json", []byte("{"), 0o600)
-		}},
+		{name: "metadata of garbage", want: content, requests: 1, change: note(func(string) string { return "{" })},
 		{name: "huge metadata", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			os.Truncate(partialOf(path)+".json", 1<<30)
 		}},
-		{name: "another run of the machine", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
-			noted, err := os.ReadFile(partialOf(path) + ".json")
-			if err != nil {
-				t.Fatal(err)
-			}
-			os.WriteFile(partialOf(path)+".json", bytes.Replace(noted, []byte(`"boot":"`), []byte(`"boot":"x`), 1), 0o600)
+		{name: "another run of the machine", want: content, requests: 1, change: note(func(noted string) string {
+			return strings.Replace(noted, `"boot":"`, `"boot":"x`, 1)
+		})},
+		// Which wrote a file in several places at once, so that it may have gaps.
+		{name: "metadata of an old release", want: content, requests: 1, change: note(func(noted string) string {
+			return strings.Replace(noted, `"format":3,`, `"whole":600000,`, 1)
+		})},
+		{name: "metadata of an older release", want: content, requests: 1, change: note(func(noted string) string {
+			return strings.Replace(noted, `"format":3,`, `"format":2,`, 1)
+		})},
+		{name: "metadata of no content", want: content, requests: 1, change: note(func(noted string) string {
+			return strings.Replace(noted, `"length":1000000`, `"length":0`, 1)
+		})},
+		{name: "unfinished metadata", want: content, continued: 99_999, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
+			os.Rename(partialOf(path)+".json", partialOf(path)+".json.new")
+			interrupt(t, fake, path, 100_000, updater.FileOptions{})
+		}},
+		{name: "one byte", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
+			os.Truncate(partialOf(path), 1)
+			fake.ScriptFunc(func(r updatertest.Request) updatertest.Fault {
+				return updatertest.Fault{Refuse: r.Header.Get("Range") != ""}
+			})
 		}},
 		{name: "longer than the content", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			os.Truncate(partialOf(path), size+1)
@@ -82,6 +106,11 @@ func TestContinue(t *testing.T) {
 		{name: "the service is away for a while", want: content, continued: left - 1, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			fake.Script(updatertest.Fault{Status: 503})
 			if _, err := fake.Client(updater.WithMaxRetries(0)).DownloadFile(t.Context(), "7", path, updater.FileOptions{}); !errors.Is(err, updater.ErrServer) {
+				t.Error(err)
+			}
+		}},
+		{name: "another job is not there", want: content, continued: left - 1, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
+			if _, err := fake.Client().DownloadFile(t.Context(), "none", path, updater.FileOptions{}); !errors.Is(err, updater.ErrNotFound) {
 				t.Error(err)
 			}
 		}},
@@ -126,9 +155,7 @@ func TestContinue(t *testing.T) {
 			if n := len(fake.Requests()) - before; n != test.requests {
 				t.Errorf("%d requests: %q", n, ranges(fake))
 			}
-			if names := beside(t, path); !slices.Equal(names, []string{"result.csv"}) {
-				t.Errorf("in the directory: %q", names)
-			}
+			lists(t, path, "result.csv")
 		})
 	}
 }
@@ -138,15 +165,17 @@ func TestNothingToContinueBy(t *testing.T) {
 	path := target(t)
 	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000), ETag: new("")})
 	interrupt(t, fake, path, 500, updater.FileOptions{})
-	if names := beside(t, path); !slices.Equal(names, []string{"result.csv"}) {
-		t.Errorf("left: %q", names)
+	// What ended the download is told, also if its context ends just then.
+	ctx, cancel := context.WithCancel(t.Context())
+	fake.Script(updatertest.Fault{Truncate: 500})
+	if _, err := fake.Client().DownloadFile(ctx, "7", path, updater.FileOptions{Progress: func(updater.FileProgress) { cancel() }}); !errors.Is(err, updater.ErrNotResumable) {
+		t.Error(err)
 	}
+	lists(t, path, "result.csv")
 	if _, err := fake.Client().DownloadFile(t.Context(), "none", path, updater.FileOptions{}); !errors.Is(err, updater.ErrNotFound) {
 		t.Error(err)
 	}
-	if names := beside(t, path); !slices.Equal(names, []string{"result.csv"}) {
-		t.Errorf("left by a job that is not there: %q", names)
-	}
+	lists(t, path, "result.csv")
 }
 
 // TestRestart: a download begins anew only where that may help, and leaves what the next
@@ -185,55 +214,5 @@ func TestRestart(t *testing.T) {
 				t.Errorf("%+v, %v", show(file), err)
 			}
 		})
-	}
-}
-
-// TestUnrelatedPart: a job that cannot be opened does no harm to what another has
-// left.
-func TestUnrelatedPart(t *testing.T) {
-	path := target(t)
-	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
-	interrupt(t, fake, path, 500, updater.FileOptions{})
-	if _, err := fake.Client().DownloadFile(t.Context(), "none", path, updater.FileOptions{}); !errors.Is(err, updater.ErrNotFound) {
-		t.Error(err)
-	}
-	if file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil || file.ResumedBytes != 499 {
-		t.Errorf("%v, %v", file, err)
-	}
-}
-
-// TestOlderMetadata: what a release left that wrote a file in several places at once may
-// have gaps, and is begun anew.
-func TestOlderMetadata(t *testing.T) {
-	const size, left = 1_000_000, 600_000
-	content := sample(size)
-	for _, whole := range []int{-1, left / 2, left} {
-		fake := fakeJob(t, updatertest.JobContent{Content: bytes.NewReader(content), ETag: new(`"v1"`)})
-		path := target(t)
-		interrupt(t, fake, path, left, updater.FileOptions{})
-		name := partialOf(path) + ".json"
-		var current, older map[string]any
-		noted, err := os.ReadFile(name)
-		if err := errors.Join(err, json.Unmarshal(noted, &current)); err != nil {
-			t.Fatal(err)
-		}
-		older = map[string]any{"resource": current["resource"], "boot": current["boot"], "version": current["version"], "whole": whole}
-		if noted, err = json.Marshal(older); err != nil {
-			t.Fatal(err)
-		}
-		gap := make([]byte, 10)
-		file, err := os.OpenFile(partialOf(path), os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = file.WriteAt(gap, left/2)
-		if err := errors.Join(err, file.Close(), os.WriteFile(name, noted, 0o600)); err != nil {
-			t.Fatal(err)
-		}
-		got, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{})
-		if err != nil || got.ResumedBytes != 0 || got.SHA256 != hashOf(content) {
-			t.Errorf("whole up to %d: %+v, %v", whole, show(got), err)
-		}
-		holds(t, path, content)
 	}
 }

@@ -72,11 +72,7 @@ func TestDigest(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			fake := fakeJob(t, updatertest.JobContent{Content: bytes.NewReader(content), ETag: new(`"v1"`)}, test.faults...)
-			download, err := fake.Client(updater.WithRetryWait(0, 0)).Download(t.Context(), "7")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer download.Close()
+			download := open(t, t.Context(), fake.Client(updater.WithRetryWait(0, 0)))
 			got, err := io.ReadAll(download)
 			if !errors.Is(err, test.is) || err == nil && !bytes.Equal(got, content) || len(fake.Requests()) != test.requests || !download.Verified {
 				t.Errorf("a stream: %d bytes, %v, %d requests", len(got), err, len(fake.Requests()))
@@ -95,9 +91,7 @@ func TestDigest(t *testing.T) {
 				if err == nil {
 					holds(t, path, content)
 				}
-				if names := beside(t, path); !slices.Equal(names, []string{"result.csv"}) {
-					t.Errorf("in the directory: %q", names)
-				}
+				lists(t, path, "result.csv")
 			}
 		})
 	}

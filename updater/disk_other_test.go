@@ -3,5 +3,3 @@
 package updater_test
 
 func (job child) prepare() error { return nil }
-
-func (job child) examine(error) {}

@@ -49,25 +49,21 @@ func TestDownloadContentAndMetadata(t *testing.T) {
 }
 
 func TestDownloadOfUnannouncedLength(t *testing.T) {
-	_, d, err := download(t, testkit.Answer(200, "content"))
+	_, d, err := download(t, func(req *http.Request) (*http.Response, error) {
+		resp, err := testkit.Answer(200, "content")(req)
+		resp.Body = body{resp.Body, func() error { return io.ErrClosedPipe }}
+		return resp, err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close()
+	defer func() {
+		if err := d.Close(); err != io.ErrClosedPipe {
+			t.Errorf("closed: %v", err)
+		}
+	}()
 	if d.Length != -1 || d.ContentType != "" || d.ETag != "" || d.LastModified != "" || d.RequestID != "" {
 		t.Errorf("%d bytes, %q, %q, %q, %q", d.Length, d.ContentType, d.ETag, d.LastModified, d.RequestID)
-	}
-}
-
-func TestDownloadPrintsNoContent(t *testing.T) {
-	_, d, err := download(t, testkit.Answer(200, "4111111111111111", "ETag", "canary"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	testkit.NoLeak(t, d, "4111111111111111", "canary")
-	if got := testkit.Printed(d)["%v"]; got != "download of -1 bytes" {
-		t.Errorf("prints %q", got)
 	}
 }
 
@@ -115,6 +111,14 @@ func TestReadErrors(t *testing.T) {
 	if !errors.Is(e, updater.ErrBadResponse) || !errors.Is(e, io.ErrUnexpectedEOF) || errors.Is(e, io.EOF) {
 		t.Errorf("cut off: %v", e)
 	}
+	_, e = readError(t, t.Context(), newMock(withID(func(req *http.Request) (*http.Response, error) {
+		resp, err := testkit.Answer(200, "canary")(req)
+		resp.ContentLength = 0
+		return resp, err
+	})))
+	if !errors.Is(e, updater.ErrBadResponse) || !strings.Contains(e.Error(), "longer than announced") {
+		t.Errorf("more than nothing: %v", e)
+	}
 	content, e = readError(t, t.Context(), newMock(withID(testkit.Answer(200, "0123456789"))), updater.WithMaxResponseBytes(4))
 	if content != "0123" || !errors.Is(e, updater.ErrResponseTooLarge) {
 		t.Errorf("above the cap: %q, %v", content, e)
@@ -137,29 +141,25 @@ func TestStalledDownload(t *testing.T) {
 		resp.Body = stalled{req.Context()}
 		return resp, err
 	})
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		_, e := readError(t, t.Context(), newMock(stall))
-		if !errors.Is(e, updater.ErrTimeout) || time.Since(began) != 30*time.Second {
-			t.Errorf("stalled: %v after %s", e, time.Since(began))
-		}
-	})
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		_, e := readError(t, ctx, newMock(stall))
-		if !errors.Is(e, context.DeadlineExceeded) || errors.Is(e, updater.ErrTimeout) {
-			t.Errorf("deadline: %v", e)
-		}
-	})
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
-		_, e := readError(t, ctx, newMock(stall))
-		if !errors.Is(e, context.Canceled) || errors.Is(e, updater.ErrTimeout) {
-			t.Errorf("cancel: %v", e)
-		}
-	})
+	for _, test := range []struct {
+		deadline, cancel, end time.Duration
+		is                    error
+	}{
+		{time.Hour, time.Hour, 30 * time.Second, updater.ErrTimeout},
+		{10 * time.Second, time.Hour, 10 * time.Second, context.DeadlineExceeded},
+		{time.Hour, time.Second, time.Second, context.Canceled},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), test.deadline)
+			defer cancel()
+			time.AfterFunc(test.cancel, cancel)
+			began := time.Now()
+			_, e := readError(t, ctx, newMock(stall))
+			if !errors.Is(e, test.is) || errors.Is(e, updater.ErrTimeout) != (test.is == updater.ErrTimeout) || time.Since(began) != test.end {
+				t.Errorf("%v after %s", e, time.Since(began))
+			}
+		})
+	}
 }
 
 // A reader may take its time: only the service's silence is timed.
@@ -202,22 +202,20 @@ func TestUnusualContent(t *testing.T) {
 		_, err := fake.Client().Download(t.Context(), "7")
 		_, errFile := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{})
 		for _, err := range []error{err, errFile} {
-			if !errors.Is(err, updater.ErrBadResponse) || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "Secret") {
+			if failed, ok := err.(*updater.Error); !ok || failed.StatusCode != 200 || !errors.Is(err, updater.ErrBadResponse) || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("%s: %v", test.value, err)
 			}
+			testkit.NoLeak(t, err, "Secret", string(content[:20]))
 		}
 
-		fake.Script(updatertest.Fault{Status: 404, Header: unusual.Header})
+		fake.Script(updatertest.Fault{Status: 404, Body: "<p", Header: unusual.Header})
 		if _, err := fake.Client().Download(t.Context(), "7"); err == nil || strings.Contains(err.Error(), "accepts it") {
 			t.Errorf("a 404 with %s: %v", test.value, err)
 		}
 
 		fake.Script(cut, unusual, cut, unusual)
 		client := fake.Client(test.accept, updater.WithRetryWait(0, 0))
-		download, err := client.Download(t.Context(), "7")
-		if err != nil {
-			t.Fatal(err)
-		}
+		download := open(t, t.Context(), client)
 		got, err := io.ReadAll(download)
 		if err != nil || !bytes.Equal(got, content) || download.Resumes != 1 {
 			t.Errorf("%s: %d bytes, %v", test.value, len(got), err)

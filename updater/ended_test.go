@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -50,9 +49,7 @@ func TestCallbackEnds(t *testing.T) {
 				if returned || (thrown == "canary") != (name == "panic") {
 					t.Errorf("returned %v, recovered %v", returned, thrown)
 				}
-				if got, _ := os.ReadFile(path); string(got) != "old" {
-					t.Errorf("the path holds %d bytes", len(got))
-				}
+				holdsOld(t, path)
 				file, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{})
 				if err != nil || file.SHA256 != hashOf(sample(size)) {
 					t.Errorf("the next call: %v, %v", file, err)
@@ -60,6 +57,28 @@ func TestCallbackEnds(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A watched context shows who waits for its end: each does so in a goroutine.
+type watched struct {
+	context.Context
+	done chan struct{}
+}
+
+func (w watched) Done() <-chan struct{} { return w.done }
+
+// TestLetsGoOfItsContext: a call that has ended leaves nothing with its context, which
+// may outlast it by far.
+func TestLetsGoOfItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
+		ctx := watched{t.Context(), make(chan struct{})}
+		_, errFile := fake.Client().DownloadFile(ctx, "7", target(t), updater.FileOptions{})
+		_, errNone := fake.Client().Download(ctx, "none")
+		if errFile != nil || !errors.Is(errNone, updater.ErrNotFound) {
+			t.Errorf("%v, %v", errFile, errNone)
+		}
+	})
 }
 
 // TestEndedByAnotherCall: a context that another call's error ends, as errgroup does
@@ -76,11 +95,7 @@ func TestEndedByAnotherCall(t *testing.T) {
 			}
 			path := target(t)
 			_, fileErr := fake.Client().DownloadFile(begin(), "7", path, updater.FileOptions{})
-			download, err := fake.Client().Download(begin(), "7")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer download.Close()
+			download := open(t, begin(), fake.Client())
 			_, readErr := io.ReadAll(download)
 			for _, err := range []error{fileErr, readErr} {
 				if failed, ok := err.(*updater.Error); !ok || failed == other || failed.Attempts != 1 || failed.Condition() != "canceled" || !errors.Is(err, context.Canceled) {

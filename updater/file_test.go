@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/testkit"
@@ -29,6 +30,11 @@ func target(t *testing.T) string {
 	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if names := openFiles(filepath.Dir(path)); len(names) > 0 {
+			t.Errorf("left open: %q", names)
+		}
+	})
 	return path
 }
 
@@ -47,6 +53,14 @@ func beside(t *testing.T, path string) (names []string) {
 		names = append(names, entry.Name())
 	}
 	return names
+}
+
+// lists checks what is in the directory of a path.
+func lists(t *testing.T, path string, want ...string) {
+	t.Helper()
+	if names := beside(t, path); !slices.Equal(names, want) {
+		t.Errorf("in the directory: %q, want %q", names, want)
+	}
 }
 
 // holds checks what is at a path, and its mode.
@@ -82,9 +96,7 @@ func TestDownloadFile(t *testing.T) {
 			t.Errorf("%+v", show(file))
 		}
 		holds(t, path, content)
-		if names := beside(t, path); !slices.Equal(names, []string{"result.csv"}) {
-			t.Errorf("in the directory: %q", names)
-		}
+		lists(t, path, "result.csv")
 		if n := len(progress); n != (size+256<<10-1)/(256<<10) || n > 0 && progress[n-1] != (updater.FileProgress{Bytes: int64(size), Total: int64(size)}) {
 			t.Errorf("progress %v", progress)
 		}
@@ -97,15 +109,6 @@ func TestDownloadFile(t *testing.T) {
 	holds(t, "result.csv", sample(1000))
 }
 
-func TestSkipHash(t *testing.T) {
-	path := target(t)
-	file, err := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}).Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{SkipHash: true})
-	if err != nil || file.SHA256 != "" || file.Size != 1000 {
-		t.Errorf("%v, %v", file, err)
-	}
-	holds(t, path, sample(1000))
-}
-
 // TestUnverifiedEnd: a content whose end is not marked becomes no file unasked.
 func TestUnverifiedEnd(t *testing.T) {
 	path := target(t)
@@ -114,9 +117,7 @@ func TestUnverifiedEnd(t *testing.T) {
 	if !errors.Is(err, updater.ErrUnverified) {
 		t.Error(err)
 	}
-	if names := beside(t, path); !slices.Equal(names, []string{"result.csv"}) {
-		t.Errorf("in the directory: %q", names)
-	}
+	lists(t, path, "result.csv")
 	file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{AcceptUnverified: true})
 	if err != nil || file.Verified || file.Size != 1000 {
 		t.Errorf("%v, %v", file, err)
@@ -130,6 +131,15 @@ func TestUnverifiedEnd(t *testing.T) {
 	if err != nil || !file.Verified || file.SHA256 != hashOf(sample(1000)) {
 		t.Errorf("in chunks: %v, %v", file, err)
 	}
+	synctest.Test(t, func(t *testing.T) { // a stall, and the service's word that nothing is missing
+		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, updatertest.Fault{Unframed: true, BodyDelay: time.Hour, DelayAfter: 500},
+			updatertest.Fault{Status: 416, Header: http.Header{"Content-Range": {"bytes */500"}}})
+		total := int64(0)
+		file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{AcceptUnverified: true, Progress: func(p updater.FileProgress) { total = p.Total }})
+		if err != nil || !file.Verified || file.Size != 500 || total != 500 {
+			t.Errorf("%+v of %d bytes, %v", show(file), total, err)
+		}
+	})
 }
 
 func TestUnusablePaths(t *testing.T) {
@@ -194,31 +204,17 @@ func TestUnusableFileOptions(t *testing.T) {
 // TestBusyPath: of two downloads to one path the second is told.
 func TestBusyPath(t *testing.T) {
 	path := target(t)
-	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1_000_000)})
-	begun, ended := make(chan struct{}), make(chan error)
-	proceed := make(chan struct{})
-	go func() {
-		first := true
-		_, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{Progress: func(updater.FileProgress) {
-			if first {
-				close(begun)
-				<-proceed
-				first = false
-			}
-		}})
-		ended <- err
-	}()
-	<-begun
-	_, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{})
-	if !errors.Is(err, updater.ErrBusy) || !strings.Contains(err.Error(), "under way") {
-		t.Error(err)
+	client := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1_000_000)}).Client()
+	second := func(updater.FileProgress) {
+		if _, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{}); !errors.Is(err, updater.ErrBusy) || !strings.Contains(err.Error(), "under way") {
+			t.Error(err)
+		}
 	}
-	close(proceed)
-	if err := <-ended; err != nil {
+	if _, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{Progress: second}); err != nil {
 		t.Error(err)
 	}
 	holds(t, path, sample(1_000_000))
-	if _, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil {
+	if _, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 }
@@ -248,7 +244,5 @@ func TestCrowdedPath(t *testing.T) {
 		}
 	}
 	holds(t, path, content)
-	if names := beside(t, path); !slices.Equal(names, []string{"result.csv"}) {
-		t.Errorf("in the directory: %q", names)
-	}
+	lists(t, path, "result.csv")
 }

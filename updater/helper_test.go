@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/http"
 	"testing"
+	"testing/synctest"
 
 	"github.com/carddata/carddata-go/internal/testkit"
 	"github.com/carddata/carddata-go/updater"
@@ -39,6 +41,22 @@ func download(t testing.TB, responses ...httpmock.Responder) (*testkit.Mock, *up
 	return mock, d, err
 }
 
+// open is a download of job 7, which the end of the test closes.
+func open(t *testing.T, ctx context.Context, client *updater.Client) *updater.Download {
+	t.Helper()
+	d, err := client.Download(ctx, "7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// bubble runs a subtest in virtual time.
+func bubble(t *testing.T, name string, test func(*testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+}
+
 // failure is the error of a download, which must be an *Error.
 func failure(t testing.TB, d *updater.Download, err error) *updater.Error {
 	t.Helper()
@@ -52,6 +70,10 @@ func failure(t testing.TB, d *updater.Download, err error) *updater.Error {
 type limiterFunc func(context.Context) error
 
 func (f limiterFunc) Wait(ctx context.Context) error { return f(ctx) }
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 type writerFunc func([]byte) (int, error)
 

@@ -2,7 +2,6 @@ package updater_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,6 +26,8 @@ import (
 // response ends in hold.
 type wire struct {
 	base string
+	open atomic.Int32 // bodies of responses
+	bare bool         // they are not counted: net/http's own error does not come through a wrapper
 
 	mu       sync.Mutex
 	requests []*http.Request
@@ -40,13 +42,16 @@ func newWire(t *testing.T, responses ...string) *wire {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{base: "http://" + l.Addr().String()}
+	w := &wire{base: "http://" + l.Addr().String(), bare: strings.Contains(responses[len(responses)-1], "X-Bomb")}
 	var running sync.WaitGroup
 	ended := make(chan struct{})
 	t.Cleanup(func() {
 		l.Close()
 		close(ended)
 		running.Wait()
+		if n := w.open.Load(); n != 0 {
+			t.Errorf("%d responses are left open", n)
+		}
 	})
 	running.Go(func() {
 		for {
@@ -80,8 +85,32 @@ func (w *wire) seen() int {
 	return len(w.requests)
 }
 
+type body struct {
+	io.Reader
+	close func() error
+}
+
+func (b body) Close() error { return b.close() }
+
+// wrap has each response count as open until it is closed.
+func (w *wire) wrap(base http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		resp, err := base.RoundTrip(r)
+		if err == nil {
+			w.open.Add(1)
+			closed := sync.OnceFunc(func() { w.open.Add(-1) })
+			inner := resp.Body
+			resp.Body = body{inner, func() error { closed(); return inner.Close() }}
+		}
+		return resp, err
+	})
+}
+
 func (w *wire) client(t *testing.T, opts ...updater.Option) *updater.Client {
 	t.Helper()
+	if !w.bare {
+		opts = append(opts, updater.WithTransport(w.wrap))
+	}
 	client, err := updater.NewClient(w.base, "merchant-1", updater.StaticToken("token-1"), append([]updater.Option{updater.WithRetryWait(0, 0)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
@@ -151,10 +180,13 @@ func TestHostileService(t *testing.T) {
 		{"another total", []string{ok(half), part("bytes 10-19/21", rest), ok(whole)}, half, updater.ErrChanged, 2, true},
 		{"200 instead of 206", []string{ok(half), head(200, `ETag: "v2"`, "Content-Length: 20") + whole, ok(whole)}, half, updater.ErrChanged, 2, true},
 		{"200 of the same ETag", []string{ok(half), ok(whole)}, half, updater.ErrNotResumable, 2, true},
-		{"416", []string{ok(half), head(416, "Content-Range: bytes */5", "Content-Length: 0"), ok(whole)}, half, updater.ErrChanged, 2, true},
+		{"200 of the same ETag, and no content", []string{ok(half), head(200, `ETag: "v1"`, "Content-Length: 0"), ok(whole)}, half, updater.ErrChanged, 2, true},
+		{"416", []string{ok(half), head(416, "Retry-After: 60", "Content-Range: bytes */5", "Content-Length: 0"), ok(whole)}, half, updater.ErrChanged, 2, true},
+		{"416, and a long wait", []string{ok(half), head(416, "Retry-After: 61", "Content-Range: bytes */5", "Content-Length: 0"), ok(whole)}, half, updater.ErrChanged, 2, false},
 		{"200 of the same ETag for ever", []string{ok(half), ok(half)}, half, updater.ErrNotResumable, 2, false},
 		{"changed for ever", []string{ok(half), head(200, `ETag: "v2"`, "Content-Length: 20") + half, ok(half), head(200, `ETag: "v2"`, "Content-Length: 20") + half}, half, updater.ErrChanged, 2, false},
 
+		{"a part that was not asked for", []string{part("bytes 0-19/20", whole), ok(whole)}, "", updater.ErrBadResponse, 1, false},
 		{"the beginning again", []string{ok(half), part("bytes 0-19/20", whole)}, half, updater.ErrBadResponse, 2, false},
 		{"a later part", []string{ok(half), part("bytes 11-19/20", rest[1:])}, half, updater.ErrBadResponse, 2, false},
 		{"a part before", []string{ok(half), part("bytes 9-19/20", "9"+rest)}, half, updater.ErrBadResponse, 2, false},
@@ -223,20 +255,12 @@ func TestHostileService(t *testing.T) {
 func TestStalledWire(t *testing.T) {
 	w := newWire(t, ok(half+hold), part("bytes 10-19/20", rest))
 	client := w.client(t, updater.WithAttemptTimeout(20*time.Millisecond))
-	download, err := client.Download(t.Context(), "7")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer download.Close()
+	download := open(t, t.Context(), client)
 	if got, err := io.ReadAll(download); string(got) != whole || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 	w = newWire(t, ok(hold), head(206, `ETag: "v1"`, "Content-Range: bytes 0-19/20", "Content-Length: 20")+hold)
-	download, err = w.client(t, updater.WithAttemptTimeout(20*time.Millisecond), updater.WithResumeTimeout(1)).Download(t.Context(), "7")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer download.Close()
+	download = open(t, t.Context(), w.client(t, updater.WithAttemptTimeout(20*time.Millisecond), updater.WithResumeTimeout(1)))
 	if got, err := io.ReadAll(download); len(got) > 0 || !errors.Is(err, updater.ErrTimeout) {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -258,9 +282,7 @@ func TestTrickle(t *testing.T) {
 		if err != nil || file.ResumedBytes < 250 || file.ResumedBytes > 301 {
 			t.Errorf("%+v, %v", file, err)
 		}
-		if got, _ := os.ReadFile(path); !bytes.Equal(got, sample(1000)) {
-			t.Errorf("the file holds %d other bytes", len(got))
-		}
+		holds(t, path, sample(1000))
 	})
 }
 
@@ -274,13 +296,9 @@ func TestOverrunPart(t *testing.T) {
 	if _, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{}); !errors.Is(err, updater.ErrBadResponse) {
 		t.Error(err)
 	}
-	if names := beside(t, path); len(names) > 0 {
-		t.Errorf("left: %q", names)
-	}
+	lists(t, path)
 	if file, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil || w.requests[2].Header.Get("Range") != "" {
 		t.Errorf("%v, %v", file, err)
 	}
-	if got, _ := os.ReadFile(path); string(got) != whole {
-		t.Errorf("the file holds %q", got)
-	}
+	holds(t, path, []byte(whole))
 }

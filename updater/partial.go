@@ -95,8 +95,7 @@ func (p *partial) open() error {
 			p.file = file
 			return nil
 		}
-		unlockFile(file)
-		file.Close()
+		closeLocked(file)
 	}
 	return errUnderWay
 }
@@ -109,9 +108,7 @@ func (p *partial) openOwn() (*os.File, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return p.make()
-	case err != nil:
-		return nil, err
-	case !isOwn(info):
+	case err == nil && !isOwn(info):
 		err := p.root.Remove(p.name)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
@@ -120,10 +117,6 @@ func (p *partial) openOwn() (*os.File, error) {
 	}
 	file, err := p.root.OpenFile(p.name, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil && !p.isNamed(file) {
-		file.Close()
 		return nil, nil
 	}
 	return file, err
@@ -149,7 +142,7 @@ func (p *partial) make() (*os.File, error) {
 	}
 	defer file.Close()
 	// Unless another download has taken it over meanwhile, and ended.
-	if named, gone := p.root.Lstat(p.name); err != nil || gone != nil || !os.SameFile(made, named) {
+	if named, _ := p.root.Lstat(p.name); !os.SameFile(made, named) {
 		return nil, err
 	}
 	p.root.Remove(p.name)
@@ -158,12 +151,9 @@ func (p *partial) make() (*os.File, error) {
 
 // isNamed tells whether the name still leads to the file itself.
 func (p *partial) isNamed(file *os.File) bool {
-	opened, err := file.Stat()
-	if err != nil {
-		return false
-	}
-	named, err := p.root.Lstat(filepath.Base(file.Name()))
-	return err == nil && os.SameFile(opened, named) && isOwn(opened)
+	opened, _ := file.Stat()
+	named, _ := p.root.Lstat(filepath.Base(file.Name()))
+	return os.SameFile(opened, named) && isOwn(opened)
 }
 
 // begin cuts the file to the bytes that are built upon, and notes what they are.
@@ -244,7 +234,6 @@ func (p *partial) commit(size int64, resource string, record *metadata) error {
 		p.tainted = failed != nil
 		return fileError("the content is complete, but cannot take its path", err)
 	}
-	p.tainted = true
 	if err := syncDirectory(p.root); err != nil {
 		return fileError("the file is complete, but may not outlast a crash of the machine", err)
 	}
@@ -266,12 +255,9 @@ func (p *partial) record(resource string, info fs.FileInfo, m *metadata) {
 
 // isInPlace tells whether the caller's path still leads to the directory.
 func (p *partial) isInPlace() bool {
-	opened, err := p.root.Stat(".")
-	if err != nil {
-		return false
-	}
-	named, err := os.Stat(p.dir)
-	return err == nil && os.SameFile(opened, named)
+	opened, _ := p.root.Stat(".")
+	named, _ := os.Stat(p.dir)
+	return os.SameFile(opened, named)
 }
 
 // discardOrKeep ends a download that failed. Only what a later one can build upon stays.
@@ -288,8 +274,7 @@ func (p *partial) discardOrKeep() {
 }
 
 func (p *partial) close() {
-	unlockFile(p.file)
-	p.file.Close()
+	closeLocked(p.file)
 	p.root.Close()
 }
 

@@ -33,10 +33,11 @@ func lockFile(file *os.File) error {
 	return nil
 }
 
-func unlockFile(file *os.File) {
+func closeLocked(file *os.File) {
 	locked.Lock()
 	defer locked.Unlock()
 	delete(locked.files, file)
+	file.Close()
 }
 
 func isOwn(info fs.FileInfo) bool { return info.Mode().IsRegular() }

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"reflect"
-	"strings"
 	"sync"
 	"testing"
 )
@@ -41,38 +39,6 @@ func TestPartialChangesHands(t *testing.T) {
 		})
 	}
 	running.Wait()
-}
-
-// TestFailedRename: a content that cannot take its path stays with its metadata, so
-// that the next call goes on with it.
-func TestFailedRename(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "result")
-	p, err := openPartial(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := version{Length: 2, ETag: `"v1"`, Validator: `"v1"`}
-	_, errWrite := p.file.WriteAt([]byte("ab"), 0)
-	errMeta := p.writeMetadata(p.metadataName(), metadata{Resource: "resource", Version: v})
-	if err := errors.Join(errWrite, errMeta, os.Mkdir(path, 0o700)); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.commit(2, "resource", nil); err == nil || !strings.Contains(err.Error(), "cannot take its path") {
-		t.Errorf("a directory was replaced: %v", err)
-	}
-	p.discardOrKeep()
-	p.close()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if p, err = openPartial(path); err != nil {
-		t.Fatal(err)
-	}
-	defer p.close()
-	if got, from := p.resumePoint("resource"); !reflect.DeepEqual(got, v) || from != 1 {
-		t.Errorf("%v from %d", got, from)
-	}
 }
 
 // TestSyncFails: a failure of the disk is told, as the next sync would not tell it

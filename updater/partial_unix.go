@@ -29,8 +29,8 @@ func lockFile(file *os.File) error {
 	}
 }
 
-// unlockFile is done by closing it.
-func unlockFile(*os.File) {}
+// closeLocked unlocks a file too, as the system does with what is closed.
+func closeLocked(file *os.File) { file.Close() }
 
 // isOwn tells whether a file is this user's alone, to read and to write, by no other
 // name.
@@ -80,9 +80,8 @@ func (p *partial) checkReplaceable(info fs.FileInfo) error {
 
 // isSticky tells whether a directory lets a user replace only what is his own.
 func isSticky(dir, file fs.FileInfo, user int) bool {
-	around, okDir := dir.Sys().(*syscall.Stat_t)
-	own, okFile := file.Sys().(*syscall.Stat_t)
-	return okDir && okFile && dir.Mode()&fs.ModeSticky != 0 && user != 0 && int(own.Uid) != user && int(around.Uid) != user
+	around, own := dir.Sys().(*syscall.Stat_t), file.Sys().(*syscall.Stat_t)
+	return dir.Mode()&fs.ModeSticky != 0 && user != 0 && int(own.Uid) != user && int(around.Uid) != user
 }
 
 // mount tells which mount an open file was reached by, on Linux. The device number

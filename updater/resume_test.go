@@ -47,7 +47,7 @@ func TestResume(t *testing.T) {
 	content := sample(100_000)
 	tag := `"v1"`
 	recent := time.Now().Add(-time.Hour).UTC()
-	cut := updatertest.Fault{Truncate: 30_000}
+	cut, aMinute := updatertest.Fault{Truncate: 30_000}, updatertest.Fault{Status: 503, RetryAfter: time.Minute}
 	type fault = updatertest.Fault
 	for _, test := range []struct {
 		name   string
@@ -64,93 +64,95 @@ func TestResume(t *testing.T) {
 		{"chunks", updatertest.JobContent{}, []fault{{Chunked: true, Truncate: 500}, {Chunked: true, Truncate: 500}}, []string{"", "bytes=500- " + tag, "bytes=1000- " + tag}},
 		{"stalled", updatertest.JobContent{}, []fault{{BodyDelay: time.Hour, DelayAfter: 10}}, []string{"", "bytes=10- " + tag}},
 		{"answered with an error", updatertest.JobContent{}, []fault{cut, {Status: 503}, {DropAfter: true}, {Refuse: true}}, []string{"", "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag}},
+		{"a call in vain, whose wait is obeyed", updatertest.JobContent{}, []fault{cut, aMinute, aMinute, aMinute, aMinute}, []string{"", "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag}},
 		{"by date", updatertest.JobContent{ETag: new(""), LastModified: recent}, []fault{cut}, []string{"", "bytes=30000- " + recent.Format(http.TimeFormat)}},
 		{"by date, under a weak tag", updatertest.JobContent{ETag: new(`W/"v1"`), LastModified: recent}, []fault{cut}, []string{"", "bytes=30000- " + recent.Format(http.TimeFormat)}},
 		{"by tag, under a date too", updatertest.JobContent{LastModified: recent}, []fault{cut}, []string{"", "bytes=30000- " + tag}},
 		{"in smaller parts than asked for", updatertest.JobContent{}, []fault{cut, {Range: "bytes=30000-39999"}, {Range: "bytes=40000-40000"}}, []string{"", "bytes=30000- " + tag, "bytes=40000- " + tag, "bytes=40001- " + tag}},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				test.job.Content = bytes.NewReader(content)
-				if test.job.ETag == nil {
-					test.job.ETag = &tag
-				}
-				fake := fakeJob(t, test.job, test.faults...)
-				// The bubble's clock begins in the year 2000, before the date of the content.
-				time.Sleep(time.Until(recent.Add(time.Hour)))
-				download, err := fake.Client().Download(t.Context(), "7")
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer download.Close()
-				got, err := io.ReadAll(download)
-				if err != nil || !bytes.Equal(got, content) || !download.Verified {
-					t.Errorf("%d bytes, %v", len(got), err)
-				}
-				sent := ranges(fake)
-				if !slices.Equal(sent, test.ranges) {
-					t.Errorf("asked for %q, want %q", sent, test.ranges)
-				}
-				if fake.Pending() > 0 || download.Attempts < len(sent) || download.Resumes > len(sent)-1 || (download.Resumes == 0) != (len(sent) == 1) {
-					t.Errorf("%d attempts, %d resumes, %d requests", download.Attempts, download.Resumes, len(sent))
-				}
-			})
+		bubble(t, test.name, func(t *testing.T) {
+			test.job.Content = bytes.NewReader(content)
+			if test.job.ETag == nil {
+				test.job.ETag = &tag
+			}
+			fake := fakeJob(t, test.job, test.faults...)
+			// The bubble's clock begins in the year 2000, before the date of the content.
+			time.Sleep(time.Until(recent.Add(time.Hour)))
+			download := open(t, t.Context(), fake.Client())
+			got, err := io.ReadAll(download)
+			if err != nil || !bytes.Equal(got, content) || !download.Verified {
+				t.Errorf("%d bytes, %v", len(got), err)
+			}
+			sent := ranges(fake)
+			if !slices.Equal(sent, test.ranges) {
+				t.Errorf("asked for %q, want %q", sent, test.ranges)
+			}
+			if fake.Pending() > 0 || download.Attempts < len(sent) || download.Resumes > len(sent)-1 || (download.Resumes == 0) != (len(sent) == 1) {
+				t.Errorf("%d attempts, %d resumes, %d requests", download.Attempts, download.Resumes, len(sent))
+			}
 		})
 	}
 }
 
-// TestNoResume: what cannot be resumed, or is not to be, ends with an error that
-// says why, and with what had come by then.
+// TestNoResume: what cannot be resumed, or is not to be, ends with what had come by
+// then, and an error that says why and whether the same call can succeed later.
 func TestNoResume(t *testing.T) {
 	content := sample(1000)
 	cut := updatertest.Fault{Truncate: 300}
-	head := func(name, value string) updatertest.Fault {
-		return updatertest.Fault{Truncate: 300, Header: http.Header{name: {value}}}
-	}
+	long := func(f updatertest.Fault) []updatertest.Fault { return slices.Repeat([]updatertest.Fault{f}, 1000) }
+	type options = []updater.Option
+	noRetries := options{updater.WithMaxRetries(0)}
 	for _, test := range []struct {
-		name     string
-		job      updatertest.JobContent
-		faults   []updatertest.Fault
-		opts     []updater.Option
-		is       error
-		says     string
-		requests int
+		name      string
+		faults    []updatertest.Fault
+		opts      options
+		deadline  time.Duration
+		is        error
+		says      string
+		requests  int // -1: any number
+		condition string
+		retryable bool
 	}{
-		{"no validator", updatertest.JobContent{ETag: new("")}, []updatertest.Fault{cut}, nil, io.ErrUnexpectedEOF, "nothing to resume it by", 1},
-		{"weak tag", updatertest.JobContent{ETag: new(`W/"v1"`)}, []updatertest.Fault{cut}, nil, io.ErrUnexpectedEOF, "nothing to resume it by", 1},
-		{"bare tag", updatertest.JobContent{ETag: new("v1")}, []updatertest.Fault{cut}, nil, io.ErrUnexpectedEOF, "nothing to resume it by", 1},
-		{"ranges declined", updatertest.JobContent{}, []updatertest.Fault{head("Accept-Ranges", "none")}, nil, io.ErrUnexpectedEOF, "nothing to resume it by", 1},
-		{"date of this second", updatertest.JobContent{ETag: new("")}, []updatertest.Fault{head("Last-Modified", time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Format(http.TimeFormat))}, nil, io.ErrUnexpectedEOF, "nothing to resume it by", 1},
-		{"no repetitions wanted", updatertest.JobContent{}, []updatertest.Fault{cut}, []updater.Option{updater.WithMaxRetries(0)}, io.ErrUnexpectedEOF, "retries are turned off", 1},
-		{"gone", updatertest.JobContent{}, []updatertest.Fault{cut, {Status: 404}}, nil, updater.ErrNotFound, "status 404", 2},
-		{"not supported", updatertest.JobContent{}, []updatertest.Fault{cut, {Status: 501}}, nil, updater.ErrServer, "status 501", 2},
-		{"a longer wait than is obeyed", updatertest.JobContent{}, []updatertest.Fault{cut, {Status: 503, RetryAfter: time.Hour}}, nil, updater.ErrServer, "retry after 1h", 2},
-		{"above the cap", updatertest.JobContent{}, []updatertest.Fault{cut}, []updater.Option{updater.WithMaxResponseBytes(300)}, io.ErrUnexpectedEOF, "", 2},
+		{"no validator", []updatertest.Fault{{Truncate: 300, Header: http.Header{"Etag": nil}}}, nil, 0, io.ErrUnexpectedEOF, "nothing to resume it by", 1, "not_resumable", true},
+		{"no repetitions wanted", []updatertest.Fault{cut}, noRetries, 0, io.ErrUnexpectedEOF, "retries are turned off", 1, "bad_response", true},
+		{"cut off for ever", long(updatertest.Fault{Truncate: -1}), nil, 0, io.ErrUnexpectedEOF, "no progress for 5m0s", -1, "bad_response", true},
+		{"stalled", []updatertest.Fault{{BodyDelay: time.Hour, DelayAfter: 10}}, noRetries, 0, updater.ErrTimeout, "retries are turned off", 1, "timeout", true},
+		{"the deadline", []updatertest.Fault{{BytesPerSecond: 10}}, nil, time.Second, context.DeadlineExceeded, "", 1, "deadline_exceeded", true},
+		{"changed", []updatertest.Fault{cut, {Header: http.Header{"Etag": {`"v2"`}}}}, nil, 0, updater.ErrChanged, "content has changed", 2, "changed", true},
+		{"an outage", append([]updatertest.Fault{cut}, long(updatertest.Fault{Status: 503})...), nil, 0, updater.ErrServer, "status 503", -1, "server_error", true},
+		{"gone", []updatertest.Fault{cut, {Status: 404}}, nil, 0, updater.ErrNotFound, "status 404", 2, "not_found", false},
+		{"not supported", []updatertest.Fault{cut, {Status: 501}}, nil, 0, updater.ErrServer, "status 501", 2, "server_error", false},
+		{"no such version", []updatertest.Fault{cut, {Status: 505}}, nil, 0, updater.ErrServer, "status 505", 2, "server_error", false},
+		{"a longer wait than is obeyed", []updatertest.Fault{cut, {Status: 503, RetryAfter: time.Hour}}, nil, 0, updater.ErrServer, "retry after 1h", 2, "server_error", true},
+		{"another part", []updatertest.Fault{cut, {Range: "bytes=5-"}}, nil, 0, updater.ErrBadResponse, "not the part", 2, "bad_response", false},
+		{"a part of no bytes", []updatertest.Fault{cut, {Status: 206, NoBody: true, Header: http.Header{"Content-Range": {"bytes 300-999/1000"}}}}, nil, 0, updater.ErrBadResponse, "not the part", 2, "bad_response", false},
+		{"above the cap", nil, options{updater.WithMaxResponseBytes(300)}, 0, updater.ErrResponseTooLarge, "", 1, "response_too_large", false},
+		{"above the cap after a resume", []updatertest.Fault{cut}, options{updater.WithMaxResponseBytes(300)}, 0, updater.ErrResponseTooLarge, "", 2, "response_too_large", false},
+		{"another digest", []updatertest.Fault{{Header: header(digestField([]byte("x"), "sha-256"), "")}}, nil, 0, updater.ErrDigestMismatch, "digest", 1, "digest_mismatch", true},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				test.job.Content = bytes.NewReader(content)
-				fake := fakeJob(t, test.job, test.faults...)
-				download, err := fake.Client(test.opts...).Download(t.Context(), "7")
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer download.Close()
-				got, err := io.ReadAll(download)
-				if test.name == "above the cap" { // which counts what came before a resume
-					test.is = updater.ErrResponseTooLarge
-				}
-				failed, ok := err.(*updater.Error)
-				if !ok || !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.says) || !bytes.HasPrefix(content, got) || errors.Is(err, io.EOF) {
-					t.Errorf("%d bytes, %v, want %v", len(got), err, test.is)
-				}
-				if n := len(fake.Requests()); n != test.requests || failed == nil || failed.Attempts != n || download.Attempts != n {
-					t.Errorf("%d requests, of the error %+v, %d of the download", n, failed, download.Attempts)
-				}
-				if n, again := download.Read(make([]byte, 1)); n != 0 || again != err {
-					t.Errorf("reading on: %d, %v", n, again)
-				}
-			})
+		bubble(t, test.name, func(t *testing.T) {
+			fake := fakeJob(t, updatertest.JobContent{Content: bytes.NewReader(content)}, test.faults...)
+			ctx := t.Context()
+			if test.deadline > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, test.deadline)
+				defer cancel()
+			}
+			download := open(t, ctx, fake.Client(test.opts...))
+			got, err := io.ReadAll(download)
+			failed, ok := err.(*updater.Error)
+			if !ok || !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.says) || !bytes.HasPrefix(content, got) || errors.Is(err, io.EOF) {
+				t.Fatalf("%d bytes, %v, want %v", len(got), err, test.is)
+			}
+			if failed.Condition() != test.condition || failed.Retryable() != test.retryable {
+				t.Errorf("%v: %s, retryable %v", err, failed.Condition(), failed.Retryable())
+			}
+			if n := len(fake.Requests()); test.requests >= 0 && n != test.requests || failed.Attempts != n || download.Attempts != n {
+				t.Errorf("%d requests, of the error %+v, %d of the download", n, failed, download.Attempts)
+			}
+			if n, again := download.Read(make([]byte, 1)); n != 0 || again != err {
+				t.Errorf("reading on: %d, %v", n, again)
+			}
 		})
 	}
 }
@@ -203,37 +205,41 @@ func TestResumeTimeout(t *testing.T) {
 		{"4 minutes of 429", outage(minutes(4), fault{Status: 429}), nil, nil, minutes(4), minutes(4.5)},
 		{"4 minutes of silence", outage(minutes(4), fault{BodyDelay: time.Hour, DelayAfter: -1}), nil, nil, minutes(4), minutes(4.7)},
 		{"an hour of 503", outage(time.Hour, fault{Status: 503}), nil, updater.ErrServer, minutes(5), minutes(5.5)},
-		{"an hour without a connection, at once again", outage(time.Hour, fault{Refuse: true}), []updater.Option{updater.WithRetryWait(0, 0)}, updater.ErrNoResponse, minutes(5), minutes(5.5)},
+		{"an hour without a connection, at once again", outage(time.Hour, fault{Refuse: true}), []updater.Option{updater.WithRetryWait(0, 0)}, updater.ErrNoResponse, minutes(5), minutes(5)},
 		{"no byte each time", always(fault{Truncate: -1}), nil, updater.ErrBadResponse, minutes(5), minutes(5.5)},
 		{"a hundred bytes each time", always(fault{Truncate: 100}), nil, updater.ErrBadResponse, minutes(5), minutes(5.5)},
-		{"70,000 bytes each time", always(fault{Truncate: 70_000}), nil, nil, 0, minutes(1)},
-		{"4 minutes of 503 after each 70,000 bytes", turns(minutes(4), fault{Truncate: 70_000}, fault{Status: 503}), nil, nil, minutes(16), minutes(20)},
+		{"five times no byte, at once again", func(_ time.Duration, n int) fault {
+			if n < 5 {
+				return fault{Truncate: -1}
+			}
+			return fault{}
+		}, []updater.Option{updater.WithRetryWait(0, 0)}, nil, 0, 0},
+		{"64 KiB each time", always(fault{Truncate: 64 << 10}), nil, nil, 0, minutes(1)},
+		{"4 minutes of 503 after each 64 KiB", turns(minutes(4), fault{Truncate: 64 << 10}, fault{Status: 503}), nil, nil, minutes(16), minutes(20)},
 		{"a shorter timeout", always(fault{Truncate: -1}), []updater.Option{updater.WithResumeTimeout(10 * time.Second)}, updater.ErrBadResponse, 10 * time.Second, 20 * time.Second},
 		{"no timeout", outage(time.Hour, fault{Status: 503}), []updater.Option{updater.WithResumeTimeout(0)}, nil, time.Hour, time.Hour + minutes(1)},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(size)})
-				began, requests := time.Now(), 0
-				fake.ScriptFunc(func(updatertest.Request) fault {
-					requests++
-					return test.fault(time.Since(began), requests-1)
-				})
-				path := target(t)
-				file, err := fake.Client(test.opts...).DownloadFile(t.Context(), "7", path, updater.FileOptions{})
-				if !errors.Is(err, test.is) || err == nil && file.Size != size {
-					t.Errorf("%v, %v", file, err)
-				}
-				if took := time.Since(began); took < test.from || took > test.to {
-					t.Errorf("took %v, want %v to %v", took, test.from, test.to)
-				}
-				if failed, ok := err.(*updater.Error); ok && failed.StatusCode == 200 && !strings.Contains(err.Error(), "no progress for") {
-					t.Errorf("no reason: %v", err)
-				}
-				if limit := 5 + int(time.Since(began)/time.Second)*4; requests > max(limit, 30) {
-					t.Errorf("%d requests in %v", requests, time.Since(began))
-				}
+		bubble(t, test.name, func(t *testing.T) {
+			fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(size)})
+			began, requests := time.Now(), 0
+			fake.ScriptFunc(func(updatertest.Request) fault {
+				requests++
+				return test.fault(time.Since(began), requests-1)
 			})
+			path := target(t)
+			file, err := fake.Client(test.opts...).DownloadFile(t.Context(), "7", path, updater.FileOptions{})
+			if !errors.Is(err, test.is) || err == nil && file.Size != size {
+				t.Errorf("%v, %v", file, err)
+			}
+			if took := time.Since(began); took < test.from || took > test.to {
+				t.Errorf("took %v, want %v to %v", took, test.from, test.to)
+			}
+			if failed, ok := err.(*updater.Error); ok && failed.StatusCode == 206 && !strings.Contains(err.Error(), "no progress for") {
+				t.Errorf("no reason: %v", err)
+			}
+			if limit := 5 + int(time.Since(began)/time.Second)*4; requests > max(limit, 30) {
+				t.Errorf("%d requests in %v", requests, time.Since(began))
+			}
 		})
 	}
 }
@@ -243,11 +249,7 @@ func TestReaderThatPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cut := updatertest.Fault{Truncate: 1000}
 		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(5000)}, cut, cut, cut, cut)
-		download, err := fake.Client().Download(t.Context(), "7")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer download.Close()
+		download := open(t, t.Context(), fake.Client())
 		for n, piece := 0, make([]byte, 500); n < 5000; {
 			time.Sleep(10 * time.Minute)
 			m, err := download.Read(piece)
@@ -270,11 +272,7 @@ func TestResumeIsACall(t *testing.T) {
 			updater.WithTokenSource(updater.TokenFunc(func(context.Context) (string, error) { tokens++; return fmt.Sprint("token-", tokens), nil })),
 			updater.WithLimiter(limiterFunc(func(context.Context) error { asked++; return nil })),
 			updater.WithRetryWait(time.Hour, time.Hour), updater.WithResumeTimeout(0), updater.WithLogger(debugLog(&log)))
-		download, err := client.Download(t.Context(), "7")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer download.Close()
+		download := open(t, t.Context(), client)
 		began := time.Now()
 		got, err := io.ReadAll(download)
 		if err != nil || len(got) != 1000 {
@@ -296,22 +294,22 @@ func TestResumeIsACall(t *testing.T) {
 	})
 }
 
-// TestEndedBeforeAResume: the caller's context ends the wait before a resume.
+// TestEndedBeforeAResume: the caller's context ends the wait before a resume, and the
+// one before the sixth in a row.
 func TestEndedBeforeAResume(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, updatertest.Fault{Truncate: 10})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
-		download, err := fake.Client(updater.WithRetryWait(time.Hour, time.Hour)).Download(ctx, "7")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer download.Close()
-		got, err := io.ReadAll(download)
-		if len(got) != 10 || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, updater.ErrBadResponse) || len(fake.Requests()) != 1 {
-			t.Errorf("%d bytes, %v, %d requests", len(got), err, len(fake.Requests()))
-		}
-	})
+	for wait, requests := range map[time.Duration]int{time.Hour: 1, 0: 6} {
+		synctest.Test(t, func(t *testing.T) {
+			fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
+			fake.ScriptFunc(func(updatertest.Request) updatertest.Fault { return updatertest.Fault{Truncate: 10} })
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			download := open(t, ctx, fake.Client(updater.WithRetryWait(wait, wait)))
+			got, err := io.ReadAll(download)
+			if len(got) != 10*requests || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, updater.ErrBadResponse) || len(fake.Requests()) != requests {
+				t.Errorf("%d bytes, %v, %d requests", len(got), err, len(fake.Requests()))
+			}
+		})
+	}
 }
 
 // TestWriteTo: content is written in full pieces, and errors of the writer are
@@ -319,11 +317,7 @@ func TestEndedBeforeAResume(t *testing.T) {
 func TestWriteTo(t *testing.T) {
 	content := sample(1_000_000)
 	fake := fakeJob(t, updatertest.JobContent{Content: bytes.NewReader(content)}, updatertest.Fault{Truncate: 300_000})
-	download, err := fake.Client(updater.WithRetryWait(0, 0)).Download(t.Context(), "7")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer download.Close()
+	download := open(t, t.Context(), fake.Client(updater.WithRetryWait(0, 0)))
 	var w pieces
 	n, err := io.Copy(&w, download)
 	if err != nil || n != int64(len(content)) || !bytes.Equal(bytes.Join(w, nil), content) || download.Resumes != 1 {
@@ -334,11 +328,7 @@ func TestWriteTo(t *testing.T) {
 	}
 
 	fake.Script(updatertest.Fault{Truncate: 300_000, Header: http.Header{"Etag": nil}})
-	download, err = fake.Client(updater.WithRetryWait(0, 0)).Download(t.Context(), "7")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer download.Close()
+	download = open(t, t.Context(), fake.Client(updater.WithRetryWait(0, 0)))
 	w = nil
 	n, err = download.WriteTo(&w)
 	if !errors.Is(err, updater.ErrBadResponse) || n != 300_000 || !bytes.Equal(bytes.Join(w, nil), content[:n]) {
@@ -346,63 +336,11 @@ func TestWriteTo(t *testing.T) {
 	}
 
 	full := errors.New("full")
-	download, err = fake.Client().Download(t.Context(), "7")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer download.Close()
+	download = open(t, t.Context(), fake.Client())
 	if n, err := download.WriteTo(writerFunc(func(p []byte) (int, error) { return 7, full })); n != 7 || err != full {
 		t.Errorf("%d, %v", n, err)
 	}
 	if n, err := download.WriteTo(writerFunc(func(p []byte) (int, error) { return 1, nil })); n != 1 || err != io.ErrShortWrite {
 		t.Errorf("%d, %v", n, err)
-	}
-}
-
-// TestRetryableDownload: whoever asks whether the same call can succeed later is told
-// so of what an outage or the caller's own context ended, and of nothing else.
-func TestRetryableDownload(t *testing.T) {
-	cut := updatertest.Fault{Truncate: 300}
-	for _, test := range []struct {
-		name      string
-		faults    []updatertest.Fault
-		opts      []updater.Option
-		deadline  time.Duration
-		condition string
-		retryable bool
-	}{
-		{"cut off", []updatertest.Fault{cut}, []updater.Option{updater.WithMaxRetries(0)}, 0, "bad_response", true},
-		{"cut off for ever", slices.Repeat([]updatertest.Fault{{Truncate: -1}}, 1000), nil, 0, "bad_response", true},
-		{"no validator", []updatertest.Fault{{Truncate: 300, Header: http.Header{"Etag": nil}}}, nil, 0, "not_resumable", true},
-		{"stalled", []updatertest.Fault{{BodyDelay: time.Hour, DelayAfter: 10}}, []updater.Option{updater.WithMaxRetries(0)}, 0, "timeout", true},
-		{"the deadline", []updatertest.Fault{{BytesPerSecond: 10}}, nil, time.Second, "deadline_exceeded", true},
-		{"changed", []updatertest.Fault{cut, {Header: http.Header{"Etag": {`"v2"`}}}}, nil, 0, "changed", true},
-		{"an outage", append([]updatertest.Fault{cut}, slices.Repeat([]updatertest.Fault{{Status: 503}}, 1000)...), nil, 0, "server_error", true},
-		{"gone", []updatertest.Fault{cut, {Status: 404}}, nil, 0, "not_found", false},
-		{"another part", []updatertest.Fault{cut, {Range: "bytes=5-"}}, nil, 0, "bad_response", false},
-		{"too large", nil, []updater.Option{updater.WithMaxResponseBytes(300)}, 0, "response_too_large", false},
-		{"another digest", []updatertest.Fault{{Header: header(digestField([]byte("x"), "sha-256"), "")}}, nil, 0, "digest_mismatch", true},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000), ETag: new(`"v1"`)}, test.faults...)
-				ctx := t.Context()
-				if test.deadline > 0 {
-					var cancel context.CancelFunc
-					ctx, cancel = context.WithTimeout(ctx, test.deadline)
-					defer cancel()
-				}
-				download, err := fake.Client(test.opts...).Download(ctx, "7")
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer download.Close()
-				_, err = io.Copy(io.Discard, download)
-				failed, ok := err.(*updater.Error)
-				if !ok || failed.Condition() != test.condition || failed.Retryable() != test.retryable {
-					t.Errorf("%v", err)
-				}
-			})
-		})
 	}
 }

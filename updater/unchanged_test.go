@@ -117,29 +117,26 @@ func recordOf(path string) string {
 	return partialOf(path)[:len(partialOf(path))-len(".part")] + ".json"
 }
 
-// TestHashOfTheUnchanged: a file without a known hash is not current for who asks for
-// one, and no hash is told to who asks for none.
-func TestHashOfTheUnchanged(t *testing.T) {
-	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
-	path := target(t)
-	for i, test := range []struct{ skip, unchanged bool }{{true, false}, {false, false}, {false, true}, {true, true}} {
-		file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{IfChanged: true, SkipHash: test.skip})
-		if err != nil || file.Unchanged != test.unchanged || (file.SHA256 == "") != test.skip {
-			t.Errorf("call %d: %+v, %v", i+1, show(file), err)
-		}
-	}
-}
-
-// TestUnverifiedIsNotCurrent: a file whose end was not marked is current only for who
-// accepts one.
-func TestUnverifiedIsNotCurrent(t *testing.T) {
-	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, updatertest.Fault{Unframed: true})
-	path := target(t)
+// TestCurrentForWhom: a file without a known hash, or whose end was not marked, is
+// current only for who asks for no hash, or accepts that. No hash is told to who asks
+// for none.
+func TestCurrentForWhom(t *testing.T) {
 	accept := updater.FileOptions{IfChanged: true, AcceptUnverified: true}
-	for i, o := range []updater.FileOptions{accept, accept, {IfChanged: true}} {
-		file, err := fake.Client().DownloadFile(t.Context(), "7", path, o)
-		if err != nil || file.Unchanged != (i == 1) || file.Verified != (i == 2) {
-			t.Errorf("call %d: %+v, %v", i+1, show(file), err)
+	ask, skip := updater.FileOptions{IfChanged: true}, updater.FileOptions{IfChanged: true, SkipHash: true}
+	for _, test := range []struct {
+		fault               updatertest.Fault
+		calls               []updater.FileOptions
+		unchanged, verified []bool
+	}{
+		{updatertest.Fault{}, []updater.FileOptions{skip, ask, ask, skip}, []bool{false, false, true, true}, []bool{true, true, true, true}},
+		{updatertest.Fault{Unframed: true}, []updater.FileOptions{accept, accept, ask}, []bool{false, true, false}, []bool{false, false, true}},
+	} {
+		fake, path := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, test.fault), target(t)
+		for i, o := range test.calls {
+			file, err := fake.Client().DownloadFile(t.Context(), "7", path, o)
+			if err != nil || file.Unchanged != test.unchanged[i] || file.Verified != test.verified[i] || (file.SHA256 == "") != o.SkipHash {
+				t.Errorf("call %d: %+v, %v", i+1, show(file), err)
+			}
 		}
 	}
 }
@@ -236,9 +233,7 @@ func TestFailedPlacing(t *testing.T) {
 	if _, err := fake.Client().DownloadFile(t.Context(), "7", path, o); err == nil || errors.Is(err, updater.ErrRefused) {
 		t.Fatal(err)
 	}
-	if names := beside(t, path); !slices.Equal(names, []string{".result.csv.part", ".result.csv.part.json", "result.csv"}) {
-		t.Errorf("left: %q", names)
-	}
+	lists(t, path, ".result.csv.part", ".result.csv.part.json", "result.csv")
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}

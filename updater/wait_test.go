@@ -40,47 +40,45 @@ func TestDownloadWhenReady(t *testing.T) {
 		{"an interval for ever", many(404), updater.WaitOptions{Interval: math.MaxInt64}, 0, []error{updater.ErrNotReady}, 1, 0, 0},
 		{"not within the deadline", many(404), updater.WaitOptions{Interval: time.Minute}, 90 * time.Second, []error{updater.ErrNotReady, updater.ErrNotFound, context.DeadlineExceeded}, 2, time.Minute, 72 * time.Second},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, test.faults...)
-				ctx := t.Context()
-				if test.deadline > 0 {
-					var cancel context.CancelFunc
-					ctx, cancel = context.WithTimeout(ctx, test.deadline)
-					defer cancel()
+		bubble(t, test.name, func(t *testing.T) {
+			fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, test.faults...)
+			ctx := t.Context()
+			if test.deadline > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, test.deadline)
+				defer cancel()
+			}
+			test.o.NotReady = notReady
+			began := time.Now()
+			download, err := fake.Client().DownloadWhenReady(ctx, "7", test.o)
+			if took := time.Since(began); took < test.least || took > test.most {
+				t.Errorf("took %v, want %v to %v", took, test.least, test.most)
+			}
+			if n := len(fake.Requests()); n != test.requests {
+				t.Errorf("%d requests, want %d", n, test.requests)
+			}
+			if test.is == nil {
+				if err != nil {
+					t.Fatal(err)
 				}
-				test.o.NotReady = notReady
-				began := time.Now()
-				download, err := fake.Client().DownloadWhenReady(ctx, "7", test.o)
-				if took := time.Since(began); took < test.least || took > test.most {
-					t.Errorf("took %v, want %v to %v", took, test.least, test.most)
+				defer download.Close()
+				if got, err := io.ReadAll(download); len(got) != 1000 || err != nil || download.Attempts != test.requests {
+					t.Errorf("%d bytes, %v, %d attempts", len(got), err, download.Attempts)
 				}
-				if n := len(fake.Requests()); n != test.requests {
-					t.Errorf("%d requests, want %d", n, test.requests)
+				return
+			}
+			for _, target := range test.is {
+				if !errors.Is(err, target) {
+					t.Errorf("%v does not match %q", err, target)
 				}
-				if test.is == nil {
-					if err != nil {
-						t.Fatal(err)
-					}
-					defer download.Close()
-					if got, err := io.ReadAll(download); len(got) != 1000 || err != nil || download.Attempts != test.requests {
-						t.Errorf("%d bytes, %v, %d attempts", len(got), err, download.Attempts)
-					}
-					return
-				}
-				for _, target := range test.is {
-					if !errors.Is(err, target) {
-						t.Errorf("%v does not match %q", err, target)
-					}
-				}
-				failed, ok := err.(*updater.Error)
-				if !ok || failed.StatusCode == 0 || failed.Code == "" {
-					t.Errorf("the last response is not in %v", err)
-				}
-				if errors.Is(err, updater.ErrNotReady) && failed.Attempts != test.requests {
-					t.Errorf("%d attempts", failed.Attempts)
-				}
-			})
+			}
+			failed, ok := err.(*updater.Error)
+			if !ok || failed.StatusCode == 0 || failed.Code == "" {
+				t.Errorf("the last response is not in %v", err)
+			}
+			if errors.Is(err, updater.ErrNotReady) && failed.Attempts != test.requests {
+				t.Errorf("%d attempts", failed.Attempts)
+			}
 		})
 	}
 }
@@ -133,10 +131,8 @@ func TestFileWhenReady(t *testing.T) {
 			if names := beside(t, path); len(names) != 1 {
 				t.Errorf("while it waits: %q", names)
 			}
-			for _, name := range openFiles() {
-				if name == filepath.Dir(path) {
-					t.Errorf("while it waits, the directory is open")
-				}
+			if names := openFiles(filepath.Dir(path)); len(names) > 0 {
+				t.Errorf("while it waits, these are open: %q", names)
 			}
 			interrupt(t, interrupted, path, 500, updater.FileOptions{})
 		})
@@ -148,12 +144,14 @@ func TestFileWhenReady(t *testing.T) {
 	})
 }
 
-// openFiles are the files that this process has open, where the system tells.
-func openFiles() (names []string) {
+// openFiles are the files in a directory that this process has open, and itself, where
+// the system tells.
+func openFiles(dir string) (names []string) {
 	entries, _ := os.ReadDir("/proc/self/fd")
 	for _, entry := range entries {
-		name, _ := os.Readlink("/proc/self/fd/" + entry.Name())
-		names = append(names, name)
+		if name, _ := os.Readlink("/proc/self/fd/" + entry.Name()); strings.HasPrefix(name, dir) {
+			names = append(names, name)
+		}
 	}
 	return names
 }

@@ -74,6 +74,9 @@ func (t *tester) try(ctx context.Context, s *source, until time.Time) (map[int]e
 		return nil, err
 	}
 	defer os.RemoveAll(work)
+	if err := os.Chmod(work, 0o755); err != nil { // some tests act as another user
+		return nil, err
+	}
 	j := &judge{tester: t, source: s, work: work}
 	for _, tests := range s.target.suites { // each is built when a mutant has survived those before
 		j.suites = append(j.suites, sync.OnceValues(func() (*built, error) { return j.build(ctx, tests) }))
