@@ -11,10 +11,12 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"io"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -37,6 +39,10 @@ func clientOf(t *testing.T, base string, opts ...Option) *Client {
 	}
 	return c
 }
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // refusing is the address of a port that nobody listens on.
 func refusing(t *testing.T) string {
@@ -199,6 +205,93 @@ func TestWrappedWriteIsNotResent(t *testing.T) {
 		if r := c.Do(t.Context(), write(), nil); served.Load() != 2 || r.Outcome != OutcomeUnknown {
 			t.Errorf("%s: %d requests, %v", name, served.Load(), r.Outcome)
 		}
+	}
+}
+
+// TestWrapperThatLeaves proves that nothing is claimed of a write that the wrapper does
+// not wait for, and that it cannot send it later.
+func TestWrapperThatLeaves(t *testing.T) {
+	var served atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served.Add(1) }))
+	defer server.Close()
+	begun, gone, done := make(chan bool), make(chan bool), make(chan bool)
+	leave := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+		trace := &httptrace.ClientTrace{GetConn: func(string) { begun <- true; <-gone }}
+		go func() {
+			defer close(done)
+			base.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+		}()
+		<-begun
+		return nil, io.ErrUnexpectedEOF
+	}
+	r := clientOf(t, server.URL, around(leave), WithMaxRetries(0)).Do(t.Context(), write(), nil)
+	close(gone)
+	if <-done; r.Outcome != OutcomeUnknown {
+		t.Errorf("while it connects: %v, %+v", r.Outcome, r.Evidence)
+	}
+	served.Store(0)
+	for name, rebuild := range wrappers {
+		var late func() error
+		say := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+			late = func() error { _, err := rebuild(base, r); return err }
+			return reply(501, "made up"), nil
+		}
+		var during error
+		log := slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) {
+			if during == nil {
+				during = late()
+			}
+			return len(p), nil
+		}), &slog.HandlerOptions{Level: slog.LevelDebug}))
+		clientOf(t, server.URL, around(say), WithLogger(log)).Do(t.Context(), write(), nil)
+		if after := late(); served.Load() > 0 || during == nil || after == nil {
+			t.Errorf("%s: sent %d times, %v, %v", name, served.Load(), during, after)
+		}
+	}
+}
+
+// TestWrapperThatRebuilds proves that a write that is made anew, so that nobody can tell
+// which it is, is not sent.
+func TestWrapperThatRebuilds(t *testing.T) {
+	var served atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served.Add(1) }))
+	defer server.Close()
+	for _, query := range []string{"", "?signature=1"} {
+		rebuild := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+			again, err := http.NewRequest(r.Method, r.URL.String()+query, r.Body)
+			if err != nil {
+				return nil, err
+			}
+			return base.RoundTrip(again)
+		}
+		r := clientOf(t, server.URL, around(rebuild), WithMaxRetries(0)).Do(t.Context(), write(), nil)
+		if check(t, r.err(), errRebuilt); r.Outcome != OutcomeNotSent || served.Load() > 0 {
+			t.Errorf("%v, sent %d times", r.Outcome, served.Load())
+		}
+		call := write()
+		call.Write = false
+		if r := clientOf(t, server.URL, around(rebuild)).Do(t.Context(), call, nil); r.Failure != nil {
+			t.Error(r.err())
+		}
+		served.Store(0)
+	}
+	sign := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		r.URL.RawQuery = "signature=1"
+		return base.RoundTrip(r)
+	}
+	if r := clientOf(t, server.URL, around(sign)).Do(t.Context(), write(), nil); r.Failure != nil || r.Evidence.BytesWritten < 50 {
+		t.Errorf("signed: %v, %+v", r.err(), r.Evidence)
+	}
+	compress := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader("x")), 1
+		return base.RoundTrip(r)
+	}
+	call := write()
+	call.Body = bytes.Repeat([]byte("{}"), 1000)
+	if r := clientOf(t, server.URL, around(compress)).Do(t.Context(), call, nil); r.Failure != nil {
+		t.Errorf("compressed: %v", r.err())
 	}
 }
 
