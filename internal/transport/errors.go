@@ -233,10 +233,10 @@ func endedBy(ctx context.Context, last error) error {
 	}
 	causes := []error{ended}
 	// The attempt's own timeout cancels, and nobody else may seem to have.
-	if last != nil && (errors.Is(ended, context.Canceled) || !errors.Is(last, context.Canceled)) {
+	if errors.Is(ended, context.Canceled) || !errors.Is(last, context.Canceled) {
 		causes = append(causes, last)
 	}
-	if cause := context.Cause(ctx); cause != nil && cause != ended {
+	if cause := context.Cause(ctx); cause != ended {
 		causes = append(causes, foreignError(func() error { return cause }))
 	}
 	if known, ok := errors.AsType[*safeError](last); ok && errors.Is(last, ErrCredential) {

@@ -70,8 +70,9 @@ func TestStatusKinds(t *testing.T) {
 			want = newClient(t, serve(status(code)), WithMaxRetries(0)).get(t.Context()).err()
 		}
 		byHand := Unwrap(&Failure{StatusCode: code})
-		if byHand == nil != (want == nil) || want != nil && !errors.Is(want, byHand) {
-			t.Errorf("%d: %v, want %v", code, byHand, want)
+		outcome := (&Failure{StatusCode: code}).Outcome()
+		if byHand == nil != (want == nil) || want != nil && !errors.Is(want, byHand) || want == nil && outcome != OutcomeUnknown {
+			t.Errorf("%d: %v, %v, want %v", code, byHand, outcome, want)
 		}
 	}
 	if err := Unwrap(&Failure{StatusCode: 404, Err: io.EOF}); err != io.EOF {
@@ -192,6 +193,10 @@ func TestMalformed(t *testing.T) {
 	if text := Describe("", r.Failure); !strings.Contains(text, "not an object") || network.requests() != 2 {
 		t.Errorf("%s after %d requests", text, network.requests())
 	}
+	call.Decode = func([]byte) error { return nil }
+	if r := newClient(t, serve(func(*http.Request) (*http.Response, error) { return reply(200, "{}"), nil })).Do(t.Context(), call, nil); r.Failure != nil || r.Body != nil {
+		t.Errorf("%q stays of what was decoded, %v", r.Body, r.err())
+	}
 }
 
 func TestOutcomeNames(t *testing.T) {
@@ -230,8 +235,9 @@ var errorObjects = map[string]bool{
 	`[{"error":{"code":"a"}}]`:                                      false,
 	`{"error":{"code":"a"}`:                                         false,
 	"{\"error\":{\"code\":\"a\"}}\n{\"error\":{\"code\":\"b\"}}":    false,
-	`{"error":{"code":"a","message":"` + strings.Repeat("m", 64<<10) + `"}}`: false,
-	`{"error"`: false, `{`: false, ` `: false, "": false, "error,code\n1,2": false,
+	`{"error":{"code":"a","message":"` + strings.Repeat("m", maxErrorBody-35) + `"}}`: true,
+	`{"error":{"code":"a","message":"` + strings.Repeat("m", maxErrorBody-34) + `"}}`: false,
+	`{"error"`: false, `{`: false, ` `: false, "": false, "error,code\n1,2": false, "<?xml version='1.0'?><error/>": false,
 }
 
 // TestErrorObject proves that the documented error object is an error whatever
@@ -284,13 +290,17 @@ func TestErrorObjectThatStalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, part := range []string{"", `{"error":{"code"`} {
 			began := time.Now()
-			r := newClient(t, serve(stalledBody(200, part))).Do(t.Context(), streaming(), nil)
+			network := roundTripper(func(r *http.Request) (*http.Response, error) {
+				time.Sleep(5 * time.Second)
+				return stalledBody(200, part)(r)
+			})
+			r := newClient(t, network).Do(t.Context(), streaming(), nil)
 			if r.Failure != nil {
 				t.Fatal(r.err())
 			}
 			_, err := io.ReadAll(r.Stream)
 			check(t, err, ErrTimeout)
-			if took := time.Since(began); took != 10*time.Second {
+			if took := time.Since(began); took != 15*time.Second {
 				t.Errorf("%q: after %v", part, took)
 			}
 			r.Stream.Close()

@@ -132,11 +132,12 @@ func client(network http.RoundTripper) *http.Client { return &http.Client{Transp
 // A body gives a part and then blocks, until the request's context ends.
 type body struct {
 	io.Reader
-	ctx    context.Context
-	closed bool
+	ctx          context.Context
+	closed, late bool // read after it was closed
 }
 
 func (b *body) Read(p []byte) (int, error) {
+	b.late = b.late || b.closed
 	if n, err := b.Reader.Read(p); err == nil {
 		return n, nil
 	}

@@ -109,10 +109,11 @@ func TestRefusedRetryKeepsTheResponse(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		response := status(503, "X-Request-Id", "req-1")
-		c := newClient(t, serve(response), WithLimiter(once(func(context.Context) error { return errors.New("no") })))
+		no := errors.New("no")
+		c := newClient(t, serve(response), WithLimiter(once(func(context.Context) error { return no })))
 		r := c.get(t.Context())
 		check(t, r.err(), ErrLocalLimit, ErrServer)
-		if r.Failure.StatusCode != 503 || r.Failure.RequestID != "req-1" || asked != 2 {
+		if r.Failure.StatusCode != 503 || r.Failure.RequestID != "req-1" || r.Failure.Cause() != no || asked != 2 {
 			t.Errorf("asked %d times, %+v", asked, r.Failure)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -159,9 +160,9 @@ func TestLongestCooldownWins(t *testing.T) {
 		if left := g.remaining(); left != 30*time.Second {
 			t.Errorf("%v left", left)
 		}
-		time.Sleep(31 * time.Second)
-		if left := g.remaining(); left != 0 {
-			t.Errorf("%v left", left)
+		time.Sleep(30*time.Second - time.Millisecond) // and the last of it counts
+		if err := g.wait(t.Context(), &Settings{}); err != nil || g.remaining() != 0 {
+			t.Errorf("%v left, %v", g.remaining(), err)
 		}
 	})
 }
@@ -350,6 +351,8 @@ func TestWaits(t *testing.T) {
 		{"503 with a wait", status(503, "Retry-After", "10"), 0, 4, 10 * time.Second, []time.Duration{11 * time.Second, 11 * time.Second, 11 * time.Second}, 10 * time.Second},
 		{"a minute", status(429, "Retry-After", "60"), 0, 4, time.Minute, []time.Duration{61 * time.Second, 61 * time.Second, 61 * time.Second}, time.Minute},
 		{"more than a minute", status(429, "Retry-After", "61"), 0, 1, 0, nil, 61 * time.Second},
+		{"with another choice", status(300, "Retry-After", "10"), 0, 1, 0, nil, 10 * time.Second},
+		{"with a page", status(200, "Content-Type", "text/html", "Retry-After", "10"), 0, 1, 0, nil, 0},
 		{"for ever", status(503, "Retry-After", strings.Repeat("9", 99)), 0, 1, 0, nil, retryAfterCeiling},
 		{"beyond the deadline", status(429, "Retry-After", "30"), 30 * time.Second, 1, 0, nil, 30 * time.Second},
 		{"the second beyond the deadline", status(429, "Retry-After", "30"), 40 * time.Second, 2, 30 * time.Second, []time.Duration{31 * time.Second}, 30 * time.Second},
@@ -524,6 +527,15 @@ func TestAdaptiveRate(t *testing.T) {
 		}
 		if !strings.Contains(log.String(), "msg=rate") || !strings.Contains(log.String(), " rate=") {
 			t.Error("the rate is not logged")
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		failing := newClient(t, serve(status(500)), WithAdaptiveRate(0, 1000), WithMaxRetries(0))
+		for range 100 {
+			failing.get(t.Context())
+		}
+		if got := failing.Rate(); got != 1 {
+			t.Errorf("100 failures make it %v", got)
 		}
 	})
 	if _, err := New(kind(), "https://service.test", []Option{WithAdaptiveRate(2, 2)}); err != nil {
