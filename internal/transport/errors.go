@@ -130,8 +130,8 @@ func (f *Failure) Outcome() Outcome { return f.facts().outcome }
 func (f *Failure) Cause() error {
 	cause := f.facts().cause
 	for {
-		if foreign, ok := cause.(foreignError); ok {
-			return foreign()
+		if filtered, ok := cause.(*filteredError); ok {
+			return filtered.err()
 		}
 		safe, ok := cause.(*safeError)
 		if !ok || len(safe.causes()) == 0 {
@@ -208,7 +208,7 @@ func (a *attempt) reason() error {
 		// cancellation, which would be taken for the caller's.
 		cause = nil
 	case a.verdict == callerEnded && a.sent, a.verdict == responseRefused:
-		cause = foreignError(func() error { return a.err }) // net/http returns what the caller gave as the cause
+		cause = foreign(a.err) // net/http returns what the caller gave as the cause
 	}
 	if own, ok := errors.AsType[*safeError](cause); ok {
 		msg = own.msg
@@ -237,7 +237,7 @@ func endedBy(ctx context.Context, last error) error {
 		causes = append(causes, last)
 	}
 	if cause := context.Cause(ctx); cause != ended {
-		causes = append(causes, foreignError(func() error { return cause }))
+		causes = append(causes, foreign(cause))
 	}
 	if known, ok := errors.AsType[*safeError](last); ok && errors.Is(last, ErrCredential) {
 		msg += ": " + known.msg // that no attempt was made is not the service's doing
@@ -245,23 +245,39 @@ func endedBy(ctx context.Context, last error) error {
 	return NewError(msg, causes...)
 }
 
-// A foreignError is the caller's own: the cause of the end of a context, or what its check
-// says of a response. It may be the error of another call, as errgroup gives it:
+// foreign is an error of the caller's: the cause of the end of a context, or what its
+// check says of a response. It may be the error of another call, as errgroup gives it:
 // errors.Is finds it, and what this package reads from errors, such as their condition
 // and response, is not its own.
-type foreignError func() error // a closure, out of the reach of fmt
-
-func (foreignError) Error() string { return "an error of the caller's" }
-
-func (e foreignError) Is(target error) bool { return errors.Is(e(), target) }
-
-func (e foreignError) As(target any) bool {
-	switch target.(type) {
-	case **condition, **attemptError, **safeError:
+func foreign(err error) error {
+	return Without(err, func(target any) bool {
+		switch target.(type) {
+		case **condition, **attemptError, **safeError:
+			return true
+		}
 		return false
-	}
-	return errors.As(e(), target)
+	})
 }
+
+// Without is err without the targets of errors.Is and errors.As that it hides.
+func Without(err error, hides func(target any) bool) error {
+	if err == nil {
+		return nil
+	}
+	return &filteredError{func() error { return err }, hides}
+}
+
+type filteredError struct {
+	err   func() error // a closure, out of the reach of fmt
+	hides func(target any) bool
+}
+
+// Error does not quote what the caller wrote.
+func (*filteredError) Error() string { return "the cause" }
+
+func (e *filteredError) Is(target error) bool { return !e.hides(target) && errors.Is(e.err(), target) }
+
+func (e *filteredError) As(target any) bool { return !e.hides(target) && errors.As(e.err(), target) }
 
 // Unwrap is the body of the Unwrap methods. An Error that a test made by hand
 // still matches by its status.
