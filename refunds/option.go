@@ -145,6 +145,11 @@ func WithHTTPClient(c *http.Client) Option { return transport.WithHTTPClient(c) 
 
 // WithTokenSource sends the source's token as Authorization: Bearer, and replaces any
 // other source. The default is the source given to NewClient; refunds have none.
+//
+// Make the source once, not for each call. While its Token does not return, one goroutine
+// waits for it, and further calls wait for that one: one for each source from [TokenFunc]
+// or [CachedToken], and one for each option or client with a source of your own type. So
+// for your own type make the option once, too, and give it to all clients and calls.
 func WithTokenSource(source TokenSource) Option { return transport.WithTokenSource(source) }
 
 // WithHeader adds a header to every request, such as a correlation id or a credential that
