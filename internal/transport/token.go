@@ -41,10 +41,10 @@ func (t *tokenFunc) Token(ctx context.Context) (string, error) { return t.f(ctx)
 // scheme, and what a file ends in. Left to net/http, the first would be a 401, and the
 // second an error that quotes the token.
 func checkToken(token string) error {
-	switch {
+	switch s := strings.TrimSpace(token); {
 	case token == "":
 		return Invalid("the credential is empty")
-	case len(token) >= 7 && strings.EqualFold(token[:7], "Bearer "):
+	case len(s) >= 6 && strings.EqualFold(s[:6], "Bearer") && (len(s) == 6 || !IsVisible(s[6:7])):
 		return Invalid("the credential begins with \"Bearer \", which the library adds itself")
 	case strings.TrimRight(token, "\r\n") != token:
 		return Invalid("the credential ends in a line break, as a file does")

@@ -154,6 +154,8 @@ func TestTokenMistakes(t *testing.T) {
 	for token, want := range map[string]string{
 		"Bearer canary": `begins with "Bearer "`, "bearer canary": `begins with "Bearer "`, "canary\n": "ends in a line break",
 		"canary\r\n": "ends in a line break", "": "empty", "can ary": "visible ASCII", "Bearer ": `begins with "Bearer "`,
+		"Bearer": `begins with "Bearer "`, "BEARER\tcanary": `begins with "Bearer "`, " Bearer canary": `begins with "Bearer "`, "bearer\n": `begins with "Bearer "`,
+		"Bearer\u00a0canary": `begins with "Bearer "`,
 	} {
 		if _, err := newCredential(StaticToken(token)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%q: %v", token, err)
@@ -163,5 +165,8 @@ func TestTokenMistakes(t *testing.T) {
 		if text := Describe("test", f); !errors.Is(f.Err, ErrCredential) || !strings.Contains(text, want) || strings.Contains(text, "canary") {
 			t.Errorf("%q from a source: %s", token, text)
 		}
+	}
+	if _, err := newCredential(StaticToken("bearer_1")); err != nil {
+		t.Error(err)
 	}
 }
