@@ -102,6 +102,9 @@ func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
 // NextProtos is ignored because connections use HTTP/1.1. The default is the system's
 // certificate authorities and no client certificate.
 //
+// What c's VerifyConnection or VerifyPeerCertificate refuses, as certificate pinning does,
+// counts as an untrusted certificate: it is not retried, and its error is [Error.Cause].
+//
 // With TLS 1.3, a server may refuse the client certificate after the request was written.
 // A refund then has an unknown outcome. Test certificates with a harmless lookup, or with
 // MaxVersion set to TLS 1.2.
