@@ -170,8 +170,8 @@ func WithUserAgent(product string) Option { return transport.WithUserAgent(produ
 // WithLogger logs to l. By default, and with nil, nothing is logged.
 //
 //   - debug: attempts, calls, and how the content of a download ended
-//   - info: retries, resumes, failed calls, downloads that broke, and changes of an
-//     adaptive rate after a 429
+//   - info: retries, resumes, failed calls, downloads that broke, and an adaptive rate
+//     when it has doubled or a 429 has changed it
 //   - warn: an empty retry budget, and drift, which is told once in the life of the process
 //     for each kind and place: an "unknown member", a member of "another type", a response
 //     that took the slower "fallback decoder", or a "deprecation" or "sunset" header
@@ -232,7 +232,8 @@ type AdaptiveRate struct {
 // WithAdaptiveRate finds the rate that the service allows, because it is not documented
 // (interface, "Limits"). It doubles the rate until the first 429, and then stays close to
 // the rate that was accepted between refusals. It settles within a minute or 200 requests,
-// whichever is later, and follows a limit that changes. Each change after a 429 is logged.
+// whichever is later, and follows a limit that changes. Each doubling and
+// each change after a 429 is logged.
 //
 // Each 429 costs its call a retry. It proves that the request was rejected, also for a
 // refund. If several clients use the same limit, they do not share it fairly: give them
