@@ -167,7 +167,7 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 	a.Evidence.Began, a.Evidence.Ended, a.Evidence.StatusCode = began, time.Now(), a.StatusCode
 	if err != nil {
 		resp = nil // a transport may return both, of which net/http complains in the process's log
-		a.verdict, a.err = failureVerdict(ctx, err, &a.Evidence, a.out != nil), err
+		a.verdict, a.err = failureVerdict(ctx, err, &a.Evidence, a.out != nil, a.trace.asked.Load()), err
 	}
 	a.RequestID = inv.loggable(a, requestID(a.Header))
 	if a.write && a.outcome() == OutcomeAccepted {

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -58,6 +59,7 @@ type connTrace struct {
 	left          bool          // the wrapper has ended the attempt
 	untold        bool          // something was sent of which it is not known what it was
 	size          int64         // of a body that a wrapper may have changed
+	asked         atomic.Bool   // the HTTP transport was asked for a connection
 }
 
 // withTrace returns a context whose requests report to t.
@@ -65,7 +67,7 @@ func (t *connTrace) withTrace(ctx context.Context) context.Context {
 	// Got1xxResponse stays unset: with that hook, net/http no longer bounds how many
 	// 1xx responses it reads.
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { t.record(func() { t.seen.Traced = true }) },
+		GetConn: func(string) { t.record(func() { t.seen.Traced = true }); t.asked.Store(true) },
 		GotConn: func(info httptrace.GotConnInfo) {
 			t.record(func() {
 				t.connections++
@@ -229,6 +231,12 @@ func newTransport(s *Settings) *http.Transport {
 	t.TLSClientConfig.NextProtos = nil // "h2" would be a promise that the protocols above break
 	if t.TLSClientConfig.ClientSessionCache == nil {
 		t.TLSClientConfig.ClientSessionCache = tls.NewLRUClientSessionCache(0)
+	}
+	if check := t.TLSClientConfig.VerifyConnection; check != nil {
+		t.TLSClientConfig.VerifyConnection = func(s tls.ConnectionState) error { return ownRefusal(check(s)) }
+	}
+	if check := t.TLSClientConfig.VerifyPeerCertificate; check != nil {
+		t.TLSClientConfig.VerifyPeerCertificate = func(raw [][]byte, chains [][]*x509.Certificate) error { return ownRefusal(check(raw, chains)) }
 	}
 	return t
 }

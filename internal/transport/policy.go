@@ -135,19 +135,10 @@ var (
 // statusVerdict judges a response by its status alone. A status that has no line of its
 // own means what its class means (RFC 9110, 15).
 func statusVerdict(status int) *verdict {
-	if v, listed := statusVerdicts[status]; listed {
-		return v
-	}
-	switch status / 100 {
-	case 2:
-		return success
-	case 4:
-		return requestRefused
-	case 5:
-		return serverFailed
-	}
-	return unexpectedStatus
+	return cmp.Or(statusVerdicts[status], classVerdicts[status/100], unexpectedStatus)
 }
+
+var classVerdicts = map[int]*verdict{2: success, 4: requestRefused, 5: serverFailed}
 
 var statusVerdicts = map[int]*verdict{
 	301: redirectAsGet, 302: redirectAsGet, 303: redirectAsGet,
@@ -220,7 +211,7 @@ func endedVerdict(ctx context.Context) *verdict {
 // read is retried and what the error says. It must never decide whether a write
 // is safe to retry: error types and texts do not tell what reached the wire, and
 // the evidence does.
-func failureVerdict(ctx context.Context, err error, e *Evidence, wrapped bool) *verdict {
+func failureVerdict(ctx context.Context, err error, e *Evidence, wrapped, asked bool) *verdict {
 	proxy, refusedByProxy := errors.AsType[*proxyRefusal](err)
 	dns, unresolved := errors.AsType[*net.DNSError](err)
 	switch {
@@ -231,15 +222,16 @@ func failureVerdict(ctx context.Context, err error, e *Evidence, wrapped bool) *
 		return proxyAuthRequired
 	case refusedByProxy:
 		return proxyRefused
+	case handshakeRefusal(err) != "":
+		return handshakeFailed
 	case unresolved && dns.IsNotFound:
 		return hostNotFound
 	case unresolved:
 		return hostLookupFailed
-	case handshakeRefusal(err) != "":
-		return handshakeFailed
-	// A wrapper that fails although a response began has its own reasons, which only its
-	// own error knows.
-	case !e.Traced || wrapped && e.ResponseStarted && !isBroken(err):
+	// A wrapper that fails before it asked for a connection, or although a response began,
+	// has its own reasons, which only its own error knows. So has a function of the
+	// caller's tls.Config, whose error is none of the network's.
+	case !e.Traced, wrapped && !asked, !isBroken(err) && (wrapped && e.ResponseStarted || !e.Connected && !is[net.Error](err)):
 		return transportFailed
 	case !e.Connected:
 		return connectFailed
@@ -275,6 +267,16 @@ func handshakeRefusal(err error) string {
 		return "the certificate was refused by this side"
 	}
 	return ""
+}
+
+// ownRefusal makes what a check of the caller's tls.Config refused the refusal of a
+// certificate, which is for good. The handshake returns the error of a check as it is,
+// and nothing would tell it from one of the network.
+func ownRefusal(err error) error {
+	if err == nil {
+		return nil
+	}
+	return NewError("no response: the tls.Config's own check refused the connection, its error is the Cause", &tls.CertificateVerificationError{Err: err}, err)
 }
 
 func is[E error](err error) bool {

@@ -525,8 +525,14 @@ func TestAdaptiveRate(t *testing.T) {
 		if got := c.Rate(); got < 15 || got > 25 || refused == 0 || refused > 100 {
 			t.Errorf("%v a second after %d refusals", got, refused)
 		}
-		if !strings.Contains(log.String(), "msg=rate") || !strings.Contains(log.String(), " rate=") {
-			t.Error("the rate is not logged")
+		for n, said := range []string{" rate=2\n", " rate=4\n", " rate=8\n", " rate=16\n"} {
+			if event := strings.Split(log.String(), "\n")[n] + "\n"; !strings.Contains(event, "msg=rate") || !strings.HasSuffix(event, said) {
+				t.Errorf("rate %d of the log: %s", n, event)
+			}
+		}
+		// One for each refusal that changed it, and none for each second of an hour.
+		if changes := strings.Count(log.String(), "msg=rate"); changes < 6 || changes > refused+10 {
+			t.Errorf("%d changes of the rate are logged, after %d refusals", changes, refused)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {

@@ -201,19 +201,49 @@ func TestRenewalChain(t *testing.T) {
 }
 
 // TestHungSource proves that every call ends by its deadline although the source
-// does not, that one goroutine waits for it, and that calls go on when it is back.
+// does not, that one goroutine waits for it, and that calls go on when it is back. It is
+// the same whether clients and calls share an option or make their own, if the source is
+// of this package.
 func TestHungSource(t *testing.T) {
+	for name, options := range map[string]func(hang func(context.Context) (string, error)) func() Option{
+		"one option": func(hang func(context.Context) (string, error)) func() Option {
+			o := WithTokenSource(&anotherSource{hang})
+			return func() Option { return o }
+		},
+		"one TokenFunc": func(hang func(context.Context) (string, error)) func() Option {
+			source := TokenFunc(hang)
+			return func() Option { return WithTokenSource(source) }
+		},
+		"one CachedToken": func(hang func(context.Context) (string, error)) func() Option {
+			source := CachedToken(func(ctx context.Context) (string, time.Time, error) {
+				token, err := hang(ctx)
+				return token, time.Time{}, err
+			})
+			return func() Option { return WithTokenSource(source) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) { testHungSource(t, options) })
+	}
+}
+
+type anotherSource struct {
+	token func(context.Context) (string, error)
+}
+
+func (s *anotherSource) Token(ctx context.Context) (string, error) { return s.token(ctx) }
+
+func testHungSource(t *testing.T, options func(hang func(context.Context) (string, error)) func() Option) {
 	synctest.Test(t, func(t *testing.T) {
 		var waiting atomic.Int64
 		release := make(chan struct{})
 		network := serve(status(200))
-		source := WithTokenSource(TokenFunc(func(context.Context) (string, error) {
+		option := options(func(context.Context) (string, error) {
 			waiting.Add(1)
 			defer waiting.Add(-1)
 			<-release
 			return "token", nil
-		}))
-		clients := []*Client{newClient(t, network, source), newClient(t, network, source)}
+		})
+		clients := []*Client{newClient(t, network, option()), newClient(t, network, option()), newClient(t, network)}
 		for round := range 3 {
 			var calls sync.WaitGroup
 			for i := range 20 {
@@ -221,7 +251,11 @@ func TestHungSource(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 					defer cancel()
 					began := time.Now()
-					r := clients[i%2].Do(ctx, write(), nil)
+					var own []Option
+					if i%3 == 2 {
+						own = []Option{option()}
+					}
+					r := clients[i%3].Do(ctx, write(), own)
 					check(t, r.err(), context.DeadlineExceeded, ErrCredential)
 					if text := Describe("test", r.Failure); !strings.Contains(text, "the deadline passed: the token source did not return in time") {
 						t.Error(text)
