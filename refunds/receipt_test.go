@@ -69,9 +69,10 @@ func TestIncompleteBodyIsStillAccepted(t *testing.T) {
 
 func TestPageIsNoAcceptance(t *testing.T) {
 	for name, answer := range map[string][]string{
-		"by header": {`{"ok":true}`, "Content-Type", "text/html; charset=utf-8"},
-		"by body":   {"<!doctype html><title>rf-canary</title>", "Content-Type", "application/json"},
-		"xhtml":     {"", "Content-Type", "application/xhtml+xml"},
+		"by header":                        {`{"ok":true}`, "Content-Type", "text/html; charset=utf-8"},
+		"by a body with a byte order mark": {"\ufeff\n<html>rf-canary", "Content-Type", "application/json"},
+		"by body":                          {"<!doctype html><title>rf-canary</title>", "Content-Type", "application/json"},
+		"xhtml":                            {"", "Content-Type", "application/xhtml+xml"},
 	} {
 		mock, receipt, err := submit(t, record(), testkit.Answer(200, answer[0], answer[1:]...))
 		o, e := outcome(t, receipt, err)
