@@ -40,9 +40,9 @@ type FileOptions struct {
 	//
 	// The record is used only for the same job, merchant and address, only if it has the
 	// hash and the verification that the call asks for, and only while the file has its
-	// recorded size and modification time. Otherwise, and if the service sent neither
-	// ETag nor Last-Modified, everything is fetched. A call without IfChanged that
-	// replaces the file removes the record.
+	// recorded size and modification time and a mode that gives others nothing, such as
+	// 0600. Otherwise, and if the service sent neither ETag nor Last-Modified, everything
+	// is fetched. A call without IfChanged that replaces the file removes the record.
 	IfChanged bool
 	// SkipHash leaves File.SHA256 empty, which saves the time of hashing. A digest from
 	// the service is checked nevertheless.
