@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"slices"
@@ -172,10 +173,17 @@ func TestNothingToContinueBy(t *testing.T) {
 		t.Error(err)
 	}
 	lists(t, path, "result.csv")
-	if _, err := fake.Client().DownloadFile(t.Context(), "none", path, updater.FileOptions{}); !errors.Is(err, updater.ErrNotFound) {
+	// The whole content that cannot take its path is no better.
+	blocked := func(*io.SectionReader, http.Header) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }
+	if _, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{Check: blocked}); err == nil || !strings.Contains(err.Error(), "cannot take its path") {
 		t.Error(err)
 	}
 	lists(t, path, "result.csv")
+	os.Remove(path)
+	if _, err := fake.Client().DownloadFile(t.Context(), "none", path, updater.FileOptions{}); !errors.Is(err, updater.ErrNotFound) {
+		t.Error(err)
+	}
+	lists(t, path)
 }
 
 // TestRestart: a download begins anew only where that may help, and leaves what the next

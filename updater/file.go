@@ -119,11 +119,11 @@ func (f File) LogValue() slog.Value {
 // ends in NAME, with its metadata in .NAME.part.json. If the download fails, is canceled,
 // or the process is killed, the next call for the same job, merchant and address
 // continues there, provided the service confirms that the content is the same.
-// Otherwise it starts over. Complete content that cannot be moved to path is kept in the
-// same way.
+// Otherwise it starts over.
 //
-// The two files are kept only if the service sent a validator to continue with. They hold
-// card data: remove them if there will be no next call. They are reused only if owned by
+// The two files are kept only if the service sent a validator to continue with, also if
+// the content is complete and cannot be moved to path. They hold card data: remove them
+// if there will be no next call. They are reused only if owned by
 // the current user with mode 0600. The longest NAME is 15 bytes shorter than the file
 // system allows: usually 240 bytes. On Linux, nothing is continued after a restart of the
 // machine. On other systems, a crash of the machine can leave a part that differs from
