@@ -16,7 +16,7 @@ import (
 // identifier and nothing speaks against the order.
 //
 // An item that names an identifier of another request is not taken for a shortened one
-// of this, unless its range holds that. elsewhere tells which those are; nil: none.
+// of this, unless its range holds that. elsewhere tells which those are.
 func correlate(sent []string, items []Result, elsewhere func(id string) bool) []int {
 	c := correlation{sent: sent, items: items, found: slices.Repeat([]int{-1}, len(sent)), taken: make([]bool, len(items))}
 	if !c.inOrder(elsewhere) {
@@ -50,7 +50,7 @@ func (c *correlation) inOrder(elsewhere func(id string) bool) bool {
 			return false
 		default:
 			low, high, ranged := item.bounds()
-			if ranged && !contains(low, high, id) || !ranged && elsewhere != nil && elsewhere(item.BIN) {
+			if ranged && !contains(low, high, id) || !ranged && elsewhere(item.BIN) {
 				return false
 			}
 		}
@@ -115,7 +115,7 @@ func (c *correlation) compare(elsewhere func(id string) bool) {
 	for j := range c.items {
 		low, high, ranged := c.items[j].bounds()
 		bin := c.items[j].BIN
-		numeric, foreign := isDigits(bin), elsewhere != nil && bin != "" && elsewhere(bin)
+		numeric, foreign := isDigits(bin), bin != "" && elsewhere(bin)
 		for i, id := range ids {
 			if ranged && id.ranged && (id.last < low || high < id.first) {
 				continue // it contradicts

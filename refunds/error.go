@@ -2,6 +2,7 @@ package refunds
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -127,8 +128,30 @@ func (e *Error) failure() *transport.Failure { return (*transport.Failure)(e) }
 // Error returns the text.
 func (e *Error) Error() string { return transport.Describe("refunds", e.failure()) }
 
-// Unwrap returns the conditions and causes.
-func (e *Error) Unwrap() error { return transport.Unwrap(e.failure()) }
+// Unwrap returns the conditions and causes, without the outcomes of other submissions.
+func (e *Error) Unwrap() error {
+	err := transport.Unwrap(e.failure())
+	if err == nil {
+		return nil
+	}
+	return withoutOutcome(func() error { return err })
+}
+
+// What a withoutOutcome wraps can hold the error of another submission: as the cause of
+// the end of a context, which errgroup gives, or from a receipt check. Its outcome is not
+// that of this one.
+type withoutOutcome func() error // a closure, out of the reach of fmt
+
+func (e withoutOutcome) Error() string { return e().Error() }
+
+func (e withoutOutcome) Is(target error) bool {
+	return target != ErrNotSent && target != ErrRejected && target != ErrOutcomeUnknown && errors.Is(e(), target)
+}
+
+func (e withoutOutcome) As(target any) bool {
+	_, outcome := target.(**OutcomeError)
+	return !outcome && errors.As(e(), target)
+}
 
 // Format prints the text, whatever the verb.
 func (e Error) Format(state fmt.State, verb rune) { transport.Format(state, verb, e.Error()) }

@@ -156,21 +156,6 @@ func TestSegment(t *testing.T) {
 	}
 }
 
-func FuzzSegment(f *testing.F) {
-	for _, value := range []string{"a", "a/b", "..", "%2e%2e", "a?b#c", "a\r\nb", "é", "\xff", "a/../b", "a;b", "https://a"} {
-		f.Add(value)
-	}
-	send := arriving(f)
-	f.Fuzz(func(t *testing.T, value string) {
-		path, err := send(t, value)
-		if err == nil {
-			checkArrived(t, value, path)
-		} else if !errors.Is(err, ErrInvalidArgument) {
-			t.Errorf("%q: %v", value, err)
-		}
-	})
-}
-
 func TestRedirectHosts(t *testing.T) {
 	for _, test := range []struct {
 		pattern, url string

@@ -130,6 +130,9 @@ func (f *Failure) Outcome() Outcome { return f.facts().outcome }
 func (f *Failure) Cause() error {
 	cause := f.facts().cause
 	for {
+		if foreign, ok := cause.(foreignError); ok {
+			return foreign()
+		}
 		safe, ok := cause.(*safeError)
 		if !ok || len(safe.causes()) == 0 {
 			return cause
@@ -204,8 +207,8 @@ func (a *attempt) reason() error {
 		// A transport that knows nothing of causes reports the end of an attempt as a
 		// cancellation, which would be taken for the caller's.
 		cause = nil
-	case a.verdict == callerEnded && a.sent:
-		cause = endCause(func() error { return a.err }) // net/http returns what the caller gave as the cause
+	case a.verdict == callerEnded && a.sent, a.verdict == responseRefused:
+		cause = foreignError(func() error { return a.err }) // net/http returns what the caller gave as the cause
 	}
 	if own, ok := errors.AsType[*safeError](cause); ok {
 		msg = own.msg
@@ -230,11 +233,11 @@ func endedBy(ctx context.Context, last error) error {
 	}
 	causes := []error{ended}
 	// The attempt's own timeout cancels, and nobody else may seem to have.
-	if last != nil && (errors.Is(ended, context.Canceled) || !errors.Is(last, context.Canceled)) {
+	if errors.Is(ended, context.Canceled) || !errors.Is(last, context.Canceled) {
 		causes = append(causes, last)
 	}
-	if cause := context.Cause(ctx); cause != nil && cause != ended {
-		causes = append(causes, endCause(func() error { return cause }))
+	if cause := context.Cause(ctx); cause != ended {
+		causes = append(causes, foreignError(func() error { return cause }))
 	}
 	if known, ok := errors.AsType[*safeError](last); ok && errors.Is(last, ErrCredential) {
 		msg += ": " + known.msg // that no attempt was made is not the service's doing
@@ -242,21 +245,22 @@ func endedBy(ctx context.Context, last error) error {
 	return NewError(msg, causes...)
 }
 
-// An endCause is what the caller gave as the cause of the end of a context. It may be
-// the error of another call, as errgroup gives it: errors.Is finds it, and what this
-// package reads from errors, such as their condition and response, is not its own.
-type endCause func() error // a closure, out of the reach of fmt
+// A foreignError is the caller's own: the cause of the end of a context, or what its check
+// says of a response. It may be the error of another call, as errgroup gives it:
+// errors.Is finds it, and what this package reads from errors, such as their condition
+// and response, is not its own.
+type foreignError func() error // a closure, out of the reach of fmt
 
-func (endCause) Error() string { return "what ended the context" }
+func (foreignError) Error() string { return "an error of the caller's" }
 
-func (c endCause) Is(target error) bool { return errors.Is(c(), target) }
+func (e foreignError) Is(target error) bool { return errors.Is(e(), target) }
 
-func (c endCause) As(target any) bool {
+func (e foreignError) As(target any) bool {
 	switch target.(type) {
 	case **condition, **attemptError, **safeError:
 		return false
 	}
-	return errors.As(c(), target)
+	return errors.As(e(), target)
 }
 
 // Unwrap is the body of the Unwrap methods. An Error that a test made by hand
