@@ -112,7 +112,7 @@ func (d *fileDownload) isRefused(err error) bool {
 	}
 	// Of these statuses, which are no refusals by themselves, the caller knows.
 	notReady := d.options.Wait.NotReady
-	return failed.StatusCode > http.StatusNoContent || notReady == nil || !notReady(failed)
+	return failed.StatusCode >= http.StatusPartialContent || notReady == nil || !notReady(failed)
 }
 
 // release gives the partial file up, and leaves what a later call can build upon.
