@@ -220,6 +220,9 @@ func TestReadsAreNeverAmbiguous(t *testing.T) {
 var errorObjects = map[string]bool{
 	`{"error":{"code":"job_not_ready","message":"m","details":{}}}`: true,
 	" \n{ \"error\" :\t{\"code\":\"a\"}}\n":                         true,
+	"\ufeff{\"error\":{\"code\":\"a\"}}":                            true, // a byte order mark
+	"\ufeff\n{\"error\":{\"code\":\"a\"}}":                          true,
+	"\ufeff{\"error\":{\"code\":\"a\"},\"records\":[]}":             false,
 	`{"error":{"message":"m"}}`:                                     true,
 	`{"error":{"code":17}}`:                                         true,
 	`{"error":{"code":"a","trace_id":"x"}}`:                         true,
@@ -238,6 +241,7 @@ var errorObjects = map[string]bool{
 	`{"error":{"code":"a","message":"` + strings.Repeat("m", maxErrorBody-35) + `"}}`: true,
 	`{"error":{"code":"a","message":"` + strings.Repeat("m", maxErrorBody-34) + `"}}`: false,
 	`{"error"`: false, `{`: false, ` `: false, "": false, "error,code\n1,2": false, "<?xml version='1.0'?><error/>": false,
+	"\ufeff": false, "\xef": false, "\xef\xbb": false, "\xef\xbb{\"error\":{\"code\":\"a\"}}": false, "\ufefferror,code\n1,2": false,
 }
 
 // TestErrorObject proves that the documented error object is an error whatever
