@@ -169,8 +169,6 @@ func (s *scanner) value(target any) {
 		}
 		s.object(schema, &v.CapRegionShortname, &v.CapAdvaloremAmount, &v.CapTypeName, &v.CapFixedAmount,
 			&v.CapTypeQualifierCurrency, &v.CapTypeQualifierText, &v.CapTypeQualifierLower, &v.CapTypeQualifierUpper)
-	default:
-		s.giveUp()
 	}
 }
 

@@ -85,7 +85,10 @@ func CachedToken(fetch func(ctx context.Context) (token string, expires time.Tim
 // All guarantees of the library's transport hold: see [WithHTTPClient]. Once a byte of a
 // refund was written, base refuses to send it again in the same attempt. If base was not
 // called, nothing was sent. The wrapper may send its own requests through base, such as
-// one for a token, but if the attempt then fails, the refund counts as perhaps sent.
+// one for a token, but if the attempt then fails, the refund counts as perhaps sent, and
+// so it does if the wrapper returns before base. A refund that is rebuilt has to keep the
+// context or the Cancel channel of its request, or base refuses it; a call whose request
+// is rebuilt without them can outlast its deadline.
 //
 // A response that the wrapper makes up counts as the service's: if it is a 2xx, a refund
 // is accepted that the service has never seen.
@@ -101,6 +104,9 @@ func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
 // below TLS 1.2 is raised to TLS 1.2, a MaxVersion below TLS 1.2 is refused, and
 // NextProtos is ignored because connections use HTTP/1.1. The default is the system's
 // certificate authorities and no client certificate.
+//
+// What c's VerifyConnection or VerifyPeerCertificate refuses, as certificate pinning does,
+// counts as an untrusted certificate: it is not retried, and its error is [Error.Cause].
 //
 // With TLS 1.3, a server may refuse the client certificate after the request was written.
 // A refund then has an unknown outcome. Test certificates with a harmless lookup, or with
@@ -145,6 +151,11 @@ func WithHTTPClient(c *http.Client) Option { return transport.WithHTTPClient(c) 
 
 // WithTokenSource sends the source's token as Authorization: Bearer, and replaces any
 // other source. The default is the source given to NewClient; refunds have none.
+//
+// Make the source once, not for each call. While its Token does not return, one goroutine
+// waits for it, and further calls wait for that one: one for each source from [TokenFunc]
+// or [CachedToken], and one for each option or client with a source of your own type. So
+// for your own type make the option once, too, and give it to all clients and calls.
 func WithTokenSource(source TokenSource) Option { return transport.WithTokenSource(source) }
 
 // WithHeader adds a header to every request, such as a correlation id or a credential that
@@ -162,8 +173,8 @@ func WithUserAgent(product string) Option { return transport.WithUserAgent(produ
 // WithLogger logs to l. By default, and with nil, nothing is logged.
 //
 //   - debug: attempts, calls, and how the content of a download ended
-//   - info: retries, resumes, failed calls, downloads that broke, and changes of an
-//     adaptive rate after a 429
+//   - info: retries, resumes, failed calls, downloads that broke, and an adaptive rate
+//     when it has doubled or a 429 has changed it
 //   - warn: an empty retry budget, and drift, which is told once in the life of the process
 //     for each kind and place: an "unknown member", a member of "another type", a response
 //     that took the slower "fallback decoder", or a "deprecation" or "sunset" header
@@ -224,7 +235,8 @@ type AdaptiveRate struct {
 // WithAdaptiveRate finds the rate that the service allows, because it is not documented
 // (interface, "Limits"). It doubles the rate until the first 429, and then stays close to
 // the rate that was accepted between refusals. It settles within a minute or 200 requests,
-// whichever is later, and follows a limit that changes. Each change after a 429 is logged.
+// whichever is later, and follows a limit that changes. Each doubling and
+// each change after a 429 is logged.
 //
 // Each 429 costs its call a retry. It proves that the request was rejected, also for a
 // refund. If several clients use the same limit, they do not share it fairly: give them

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
@@ -61,6 +63,10 @@ type BulkProgress struct {
 	Requests int  // requests handed to the network, retries included
 	Retries  int  // requests that repeat another one
 	Paused   bool // the circuit breaker is open, and the next probe is awaited
+
+	// Rate is the current rate of [WithAdaptiveRate], in requests a second; 0 without
+	// it.
+	Rate rate.Limit
 }
 
 // A Submission is what became of one record.
@@ -158,8 +164,9 @@ const (
 // taken but not sent are yielded as not sent, with the context's error. Requests in
 // flight may finish within [BulkOptions.Grace]. The last result has Index -1 and an
 // [*Error] with the context's error, which matches no outcome. Input beyond the yielded
-// records was neither taken nor sent. An unusable argument ends the submission in the
-// same way, before anything is taken.
+// records was neither taken nor sent: submit that later, and not the whole input again,
+// which is why Retryable is false for the error. An unusable argument ends the submission
+// in the same way, before anything is taken.
 //
 // Breaking out of the loop does the same, and hands the remaining results to
 // [BulkOptions.Abandoned]. No goroutine is left, except as [BulkOptions.ReadAhead] says.

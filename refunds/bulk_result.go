@@ -35,6 +35,7 @@ func (p *BulkProgress) count(o Outcome) {
 
 func (b *bulkRun) report(p BulkProgress) {
 	if b.o.Progress != nil {
+		p.Rate = b.client.core.Rate()
 		b.o.Progress(p)
 	}
 }
@@ -104,7 +105,8 @@ func (r *record) submission() Submission {
 }
 
 // ended is the last result of a submission that did not reach the end of its input.
-// It is about no refund, and so has none of the outcomes.
+// It is about no refund, and so has none of the outcomes. Unknown makes it no error after
+// which the same call is made again: the records before it would be submitted twice.
 func ended(err error) (Submission, error) {
 	return Submission{Index: -1}, &Error{Operation: "submit all", Err: transport.WithOutcome(err, transport.OutcomeUnknown)}
 }

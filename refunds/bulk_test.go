@@ -156,6 +156,26 @@ func TestSubmitAllIsPatientWithTheLimiterAlone(t *testing.T) {
 	})
 }
 
+func TestSubmitAllTellsTheAdaptiveRate(t *testing.T) {
+	for want, opts := range map[rate.Limit][]refunds.Option{
+		0: nil, 50: {refunds.WithAdaptiveRate(refunds.AdaptiveRate{Start: 50, Max: 50})},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &service{}
+			o := refunds.BulkOptions{Progress: func(p refunds.BulkProgress) {
+				if p.Rate != want {
+					t.Errorf("%+v, want a rate of %v", p, want)
+				}
+			}}
+			for s, err := range s.client(t, opts...).SubmitAll(t.Context(), refunds.Items("acct", numbered(3)), o) {
+				if err != nil {
+					t.Errorf("%v: %v", s, err)
+				}
+			}
+		})
+	}
+}
+
 func TestSubmitAllResubmitsOnTheCallersWord(t *testing.T) {
 	for _, test := range []struct {
 		opts     []refunds.Option

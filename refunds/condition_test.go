@@ -170,6 +170,21 @@ func TestConditionInSubmitAll(t *testing.T) {
 				t.Errorf("the whole submission is to be made again: %v", err)
 			}
 		}
+		ctx, cancel = context.WithCancel(t.Context())
+		o := refunds.BulkOptions{Concurrency: 1, Progress: func(p refunds.BulkProgress) {
+			if p.Done == 2 {
+				cancel()
+			}
+		}}
+		var end error
+		for s, err := range refundstest.NewServer(t).Client().SubmitAll(ctx, refunds.Items("acct", numbered(30)), o) {
+			if end = err; s.Index < 2 && s.Index >= 0 && err != nil {
+				t.Error(err)
+			}
+		}
+		if e, _ := errors.AsType[*refunds.Error](end); e.Condition() != "canceled" || e.Retryable() {
+			t.Errorf("the end after two accepted refunds: %s, retryable %v", e.Condition(), e.Retryable())
+		}
 	})
 }
 

@@ -117,7 +117,8 @@ func (e *Error) Condition() string { return e.failure().Condition() }
 // 429, most 5xx, a broken connection, a limit or pause on this side, or the end of its
 // context. It is false if something must change first, such as the argument, the
 // credential, the base URL or a certificate. For a refund it is also false if the outcome
-// is unknown.
+// is unknown, and for the error that ends refunds.SubmitAll, because the same call would
+// submit the records before it again.
 func (e *Error) Retryable() bool {
 	return e.failure().Outcome() != transport.OutcomeUnknown && e.failure().Retryable()
 }
@@ -128,7 +129,14 @@ func (e *Error) failure() *transport.Failure { return (*transport.Failure)(e) }
 func (e *Error) Error() string { return transport.Describe("refunds", e.failure()) }
 
 // Unwrap returns the conditions and causes.
-func (e *Error) Unwrap() error { return transport.Unwrap(e.failure()) }
+func (e *Error) Unwrap() error { return transport.Without(transport.Unwrap(e.failure()), isOutcome) }
+
+// A cause can hold the error of another submission: errgroup gives it as the cause of the
+// end of a context, and so may a receipt check. Its outcome is not that of this one.
+func isOutcome(target any) bool {
+	_, is := target.(**OutcomeError)
+	return is || target == ErrNotSent || target == ErrRejected || target == ErrOutcomeUnknown
+}
 
 // Format prints the text, whatever the verb.
 func (e Error) Format(state fmt.State, verb rune) { transport.Format(state, verb, e.Error()) }

@@ -117,7 +117,8 @@ func (e *Error) Condition() string { return e.failure().Condition() }
 // 429, most 5xx, a broken connection, a limit or pause on this side, or the end of its
 // context. It is false if something must change first, such as the argument, the
 // credential, the base URL or a certificate. For a refund it is also false if the outcome
-// is unknown.
+// is unknown, and for the error that ends refunds.SubmitAll, because the same call would
+// submit the records before it again.
 func (e *Error) Retryable() bool { return e.failure().Retryable() }
 
 func (e *Error) failure() *transport.Failure { return (*transport.Failure)(e) }

@@ -232,7 +232,7 @@ func (s *submissions) checkProgress(p refunds.BulkProgress) {
 	want := refunds.BulkProgress{
 		Taken: s.sum, Done: s.sum, Accepted: s.outcomes[refunds.OutcomeAccepted], Rejected: s.outcomes[refunds.OutcomeRejected],
 		NotSent: s.outcomes[refunds.OutcomeNotSent], Unknown: s.outcomes[refunds.OutcomeUnknown],
-		Requests: s.requests, Retries: p.Retries, Paused: p.Paused,
+		Requests: s.requests, Retries: p.Retries, Paused: p.Paused, Rate: p.Rate,
 	}
 	if p != want {
 		s.c.w.violate(miscounted, "%s: progress is %+v, want %+v", s.c, p, want)

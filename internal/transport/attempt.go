@@ -167,7 +167,7 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 	a.Evidence.Began, a.Evidence.Ended, a.Evidence.StatusCode = began, time.Now(), a.StatusCode
 	if err != nil {
 		resp = nil // a transport may return both, of which net/http complains in the process's log
-		a.verdict, a.err = failureVerdict(ctx, err, &a.Evidence, a.out != nil), err
+		a.verdict, a.err = failureVerdict(ctx, err, &a.Evidence, a.out != nil, a.trace.asked.Load()), err
 	}
 	a.RequestID = inv.loggable(a, requestID(a.Header))
 	if a.write && a.outcome() == OutcomeAccepted {
@@ -185,7 +185,11 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 // have left before the response came, and the caller may know more of what an
 // acceptance looks like.
 func (inv *invocation) confirm(a *attempt) {
-	if a.Evidence.premature(int64(len(inv.call.Body))) {
+	size := int64(len(inv.call.Body))
+	if a.out != nil {
+		a.trace.record(func() { size = min(size, a.trace.size) }) // a wrapper may have compressed it
+	}
+	if a.Evidence.premature(size) {
 		a.verdict = prematureResponse
 	} else if check := inv.settings.WriteCheck; check != nil {
 		result := inv.resultOf(a)

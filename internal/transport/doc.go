@@ -93,7 +93,8 @@
 //     caller's word that the service removes duplicates (WithRepeatUnknown).
 //   - What is not known is called unknown. The zero values are the careful ones.
 //   - A call ends by its deadline, whatever a server, a proxy, a token source, a limiter
-//     or a wrapper does, and leaves at most one goroutine for each source that hangs.
+//     or a wrapper does, and leaves at most one goroutine for each source that hangs, or
+//     for each option with it where the source is of a type of the caller's.
 //   - Nothing that the service or the caller wrote reaches a log or the text of an
 //     error, but a code and a request id of harmless form. Whatever else an error or an
 //     option holds lies in closures, because fmt follows every field and pointer.

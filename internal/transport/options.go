@@ -183,9 +183,7 @@ func WithUserAgent(product string) Option {
 	return checked(require(isHeaderValue(product), "the user agent holds characters that a header cannot carry"), func(s *Settings) { s.UserAgent = product })
 }
 
-func WithLogger(l *slog.Logger) Option {
-	return option(func(s *Settings) { s.Logger = l })
-}
+func WithLogger(l *slog.Logger) Option { return option(func(s *Settings) { s.Logger = l }) }
 
 func WithMaxRetries(n int) Option {
 	return checked(require(n >= 0, "the number of retries is negative"), func(s *Settings) { s.MaxRetries = n })
@@ -207,9 +205,7 @@ func WithRateLimit(limit rate.Limit, burst int) Option {
 		func(s *Settings) { s.limit(rate.NewLimiter(limit, burst)) }))
 }
 
-func WithLimiter(l Limiter) Option {
-	return option(func(s *Settings) { s.limit(l) })
-}
+func WithLimiter(l Limiter) Option { return option(func(s *Settings) { s.limit(l) }) }
 
 func WithAdaptiveRate(start, most rate.Limit) Option {
 	start = cmp.Or(start, min(1, most))
@@ -237,9 +233,7 @@ func WithInsecureHTTP() Option {
 }
 
 // WithRepeatUnknown is exposed as refunds.WithResubmit.
-func WithRepeatUnknown() Option {
-	return option(func(s *Settings) { s.RepeatUnknown = true })
-}
+func WithRepeatUnknown() Option { return option(func(s *Settings) { s.RepeatUnknown = true }) }
 
 // WithWriteCheck is exposed as refunds.WithReceiptCheck.
 func WithWriteCheck(check func(*Result) error) Option {

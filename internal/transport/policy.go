@@ -135,19 +135,10 @@ var (
 // statusVerdict judges a response by its status alone. A status that has no line of its
 // own means what its class means (RFC 9110, 15).
 func statusVerdict(status int) *verdict {
-	if v, listed := statusVerdicts[status]; listed {
-		return v
-	}
-	switch status / 100 {
-	case 2:
-		return success
-	case 4:
-		return requestRefused
-	case 5:
-		return serverFailed
-	}
-	return unexpectedStatus
+	return cmp.Or(statusVerdicts[status], classVerdicts[status/100], unexpectedStatus)
 }
+
+var classVerdicts = map[int]*verdict{2: success, 4: requestRefused, 5: serverFailed}
 
 var statusVerdicts = map[int]*verdict{
 	301: redirectAsGet, 302: redirectAsGet, 303: redirectAsGet,
@@ -220,7 +211,7 @@ func endedVerdict(ctx context.Context) *verdict {
 // read is retried and what the error says. It must never decide whether a write
 // is safe to retry: error types and texts do not tell what reached the wire, and
 // the evidence does.
-func failureVerdict(ctx context.Context, err error, e *Evidence, wrapped bool) *verdict {
+func failureVerdict(ctx context.Context, err error, e *Evidence, wrapped, asked bool) *verdict {
 	proxy, refusedByProxy := errors.AsType[*proxyRefusal](err)
 	dns, unresolved := errors.AsType[*net.DNSError](err)
 	switch {
@@ -231,15 +222,16 @@ func failureVerdict(ctx context.Context, err error, e *Evidence, wrapped bool) *
 		return proxyAuthRequired
 	case refusedByProxy:
 		return proxyRefused
+	case handshakeRefusal(err) != "":
+		return handshakeFailed
 	case unresolved && dns.IsNotFound:
 		return hostNotFound
 	case unresolved:
 		return hostLookupFailed
-	case handshakeRefusal(err) != "":
-		return handshakeFailed
-	// A wrapper that fails although a response began has its own reasons, which only its
-	// own error knows.
-	case !e.Traced || wrapped && e.ResponseStarted && !isBroken(err):
+	// A wrapper that fails before it asked for a connection, or although a response began,
+	// has its own reasons, which only its own error knows. So has a function of the
+	// caller's tls.Config, whose error is none of the network's.
+	case !e.Traced, wrapped && !asked, !isBroken(err) && (wrapped && e.ResponseStarted || !e.Connected && !is[net.Error](err)):
 		return transportFailed
 	case !e.Connected:
 		return connectFailed
@@ -277,6 +269,16 @@ func handshakeRefusal(err error) string {
 	return ""
 }
 
+// ownRefusal makes what a check of the caller's tls.Config refused the refusal of a
+// certificate, which is for good. The handshake returns the error of a check as it is,
+// and nothing would tell it from one of the network.
+func ownRefusal(err error) error {
+	if err == nil {
+		return nil
+	}
+	return NewError("no response: the tls.Config's own check refused the connection, its error is the Cause", &tls.CertificateVerificationError{Err: err}, err)
+}
+
 func is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
@@ -298,6 +300,10 @@ func (a *attempt) outcome() Outcome {
 	return a.verdict.outcome
 }
 
+// blank may stand before a page or an object, and changes nothing about it: space, and
+// the byte order mark that some programs put before all that they write.
+const blank = "\ufeff\t\n\f\r "
+
 // isHTML recognises a page where data was due: a login, a block or an error
 // page of something in between, whatever its status says.
 func isHTML(h http.Header, body []byte) bool {
@@ -306,9 +312,9 @@ func isHTML(h http.Header, body []byte) bool {
 	case "text/html", "application/xhtml+xml":
 		return true
 	}
+	body = bytes.TrimLeft(body, blank)
 	// The first byte decides nearly always; sniffing each response costs time.
-	return bytes.HasPrefix(bytes.TrimLeft(body, "\t\n\f\r "), []byte("<")) &&
-		strings.HasPrefix(http.DetectContentType(body), "text/html")
+	return bytes.HasPrefix(body, []byte("<")) && strings.HasPrefix(http.DetectContentType(body), "text/html")
 }
 
 // isEncoded finds an encoding that net/http has not undone. The updater asks
@@ -337,11 +343,11 @@ func isErrorObject(body []byte) bool {
 // mayBeErrorObject judges a body by its beginning, which may be a part of the first
 // member's name: so little is read of a stream before it is handed over.
 func mayBeErrorObject(begin []byte) bool {
-	const space, first = " \t\r\n", `"error"`
-	if begin = bytes.TrimLeft(begin, space); len(begin) > 0 && begin[0] != '{' {
-		return false
+	const first = `"error"`
+	if begin = bytes.TrimLeft(begin, blank); len(begin) > 0 && begin[0] != '{' {
+		return strings.HasPrefix(blank, string(begin)) // of the mark's bytes, the first ones
 	}
-	begin = bytes.TrimLeft(bytes.TrimPrefix(begin, []byte("{")), space)
+	begin = bytes.TrimLeft(bytes.TrimPrefix(begin, []byte("{")), blank)
 	return bytes.HasPrefix(begin, []byte(first)) || bytes.HasPrefix([]byte(first), begin)
 }
 
@@ -356,7 +362,7 @@ func errorAmong(body []byte) map[string]json.RawMessage {
 
 // object returns the members of a JSON object, and nil for anything else.
 func object(raw json.RawMessage) (members map[string]json.RawMessage) {
-	if json.Unmarshal(raw, &members) != nil {
+	if json.Unmarshal(bytes.TrimLeft(raw, blank), &members) != nil {
 		return nil
 	}
 	return members

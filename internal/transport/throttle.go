@@ -120,15 +120,16 @@ func (inv *invocation) adapt(a *attempt) {
 	if status := a.StatusCode; !ok || a.away || status == 0 || status >= 500 {
 		return
 	}
-	if a.verdict != rateLimited {
-		l.Accepted(a.Evidence.Began)
-		return
-	}
 	// A refusal says nothing of a rate that the limiter has left since: it knows by the
 	// time at which the request was sent.
-	before := l.Rate()
-	l.Refused(a.Evidence.Began, a.retryAfter())
-	if now := l.Rate(); now != before {
+	before, refused := l.Rate(), a.verdict == rateLimited
+	if refused {
+		l.Refused(a.Evidence.Began, a.retryAfter())
+	} else {
+		l.Accepted(a.Evidence.Began)
+	}
+	// That it creeps back between two refusals, by a little every second, is no news.
+	if now := l.Rate(); refused && now != before || now > 1.1*before {
 		inv.log.rate(float64(now))
 	}
 }

@@ -24,21 +24,27 @@ type staticToken func() string
 
 func (f staticToken) Token(context.Context) (string, error) { return f(), nil }
 
-// TokenFunc makes a TokenSource of a function.
-func TokenFunc(f func(context.Context) (string, error)) TokenSource { return tokenFunc(f) }
+// TokenFunc makes a TokenSource of a function. It is asked one question at a time by all
+// options that it is given to: functions cannot be compared, and what holds one can.
+func TokenFunc(f func(context.Context) (string, error)) TokenSource {
+	return &tokenFunc{f, make(chan struct{}, 1)}
+}
 
-type tokenFunc func(context.Context) (string, error)
+type tokenFunc struct {
+	f      func(context.Context) (string, error)
+	asking chan struct{} // of every credential with this source
+}
 
-func (f tokenFunc) Token(ctx context.Context) (string, error) { return f(ctx) }
+func (t *tokenFunc) Token(ctx context.Context) (string, error) { return t.f(ctx) }
 
 // checkToken names the mistakes that are made when a token is copied: the header's own
 // scheme, and what a file ends in. Left to net/http, the first would be a 401, and the
 // second an error that quotes the token.
 func checkToken(token string) error {
-	switch {
+	switch s := strings.TrimSpace(token); {
 	case token == "":
 		return Invalid("the credential is empty")
-	case len(token) >= 7 && strings.EqualFold(token[:7], "Bearer "):
+	case len(s) >= 6 && strings.EqualFold(s[:6], "Bearer") && (len(s) == 6 || !IsVisible(s[6:7])):
 		return Invalid("the credential begins with \"Bearer \", which the library adds itself")
 	case strings.TrimRight(token, "\r\n") != token:
 		return Invalid("the credential ends in a line break, as a file does")
@@ -55,7 +61,8 @@ func IsVisible(s string) bool {
 }
 
 // A credential is a TokenSource and what is known of it. The option that took
-// the source makes it, so that all clients and calls of that option share it.
+// the source makes it, so that all clients and calls of that option share it. Those of
+// several options share no more than the turn to ask, and only where the source brings it.
 type credential struct {
 	source TokenSource
 
@@ -71,8 +78,8 @@ func newCredential(source TokenSource) (*credential, error) {
 		return c, checkToken(s())
 	case *cachedToken:
 		missing = s.fetch == nil
-	case tokenFunc:
-		missing = s == nil
+	case *tokenFunc:
+		c.asking, missing = s.asking, s.f == nil
 	}
 	return c, require(!missing, "the token source is nil")
 }

@@ -50,17 +50,22 @@ func TestHandshakeSaysWhatWasRefused(t *testing.T) {
 		}
 	}()
 	port := func(address string) string { return address[strings.LastIndex(address, ":"):] }
+	pinned := errors.New("pin of canary.test")
 	later := func() time.Time { return time.Now().AddDate(500, 0, 0) }
 	for want, test := range map[string]struct {
 		base   string
 		config *tls.Config
 	}{
-		"the certificate is not from an authority that this side trusts":           {server.URL, &tls.Config{RootCAs: x509.NewCertPool()}},
-		"the certificate is for another host name":                                 {"https://localhost" + port(server.URL), &tls.Config{RootCAs: trusted}},
-		"the certificate has expired, or is not valid yet by this machine's clock": {server.URL, &tls.Config{RootCAs: trusted, Time: later}},
-		"the port speaks http and not https":                                       {"https://127.0.0.1" + port(plain.URL), nil},
-		"the port does not speak TLS":                                              {"https://127.0.0.1" + port(other.Addr().String()), nil},
-		"the other side refused the TLS handshake: ":                               {picky.URL, &tls.Config{RootCAs: trusted}},
+		"the certificate is not from an authority that this side trusts":            {server.URL, &tls.Config{RootCAs: x509.NewCertPool()}},
+		"the certificate is for another host name":                                  {"https://localhost" + port(server.URL), &tls.Config{RootCAs: trusted}},
+		"the certificate has expired, or is not valid yet by this machine's clock":  {server.URL, &tls.Config{RootCAs: trusted, Time: later}},
+		"the port speaks http and not https":                                        {"https://127.0.0.1" + port(plain.URL), nil},
+		"the port does not speak TLS":                                               {"https://127.0.0.1" + port(other.Addr().String()), nil},
+		"the other side refused the TLS handshake: ":                                {picky.URL, &tls.Config{RootCAs: trusted}},
+		"the tls.Config's own check refused the connection, its error is the Cause": {server.URL, &tls.Config{RootCAs: trusted, VerifyConnection: func(tls.ConnectionState) error { return pinned }}},
+		"the tls.Config's own check refused": {server.URL, &tls.Config{RootCAs: trusted, VerifyPeerCertificate: func([][]byte, [][]*x509.Certificate) error {
+			return &net.DNSError{Name: "ocsp.canary.test", IsTemporary: true} // of what the check asked, and not of the service
+		}}},
 	} {
 		options := []Option{}
 		if test.config != nil {
@@ -75,7 +80,7 @@ func TestHandshakeSaysWhatWasRefused(t *testing.T) {
 		if text := Describe("test", r.Failure); !strings.HasPrefix(text, "test: write: no response: "+want) || r.Outcome != OutcomeNotSent || r.Attempts != 1 {
 			t.Errorf("%s after %d attempts (%v)\nwant %s", text, r.Attempts, r.Outcome, want)
 		}
-		if cause := r.Failure.Cause(); cause == nil || r.Failure.Retryable() {
+		if cause := r.Failure.Cause(); cause == nil || r.Failure.Retryable() || errors.Is(cause, pinned) && cause != pinned {
 			t.Errorf("%s: caused by %v, retryable %v", want, cause, r.Failure.Retryable())
 		}
 	}
@@ -85,10 +90,10 @@ func TestHandshakeSaysWhatWasRefused(t *testing.T) {
 // printed.
 func TestCause(t *testing.T) {
 	cause := errors.New("dial canary.internal:443")
-	for name, options := range map[string][]Option{
-		"transport":    {WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, cause })})},
-		"token source": {WithTokenSource(TokenFunc(func(context.Context) (string, error) { return "", cause }))},
-		"limiter":      {WithLimiter(limiterFunc(func(context.Context) error { return cause }))},
+	for says, options := range map[string][]Option{
+		"its own error is the Cause": {WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, cause })})},
+		"the token source failed":    {WithTokenSource(TokenFunc(func(context.Context) (string, error) { return "", cause }))},
+		"gave no leave to send":      {WithLimiter(limiterFunc(func(context.Context) error { return cause }))},
 	} {
 		c, err := New(Service{Name: "test"}, "https://service.test", options)
 		if err != nil {
@@ -96,16 +101,42 @@ func TestCause(t *testing.T) {
 		}
 		f := c.Do(t.Context(), write(), nil).Failure
 		if f.Cause() != cause || !errors.Is(f.Err, cause) {
-			t.Errorf("%s: caused by %v", name, f.Cause())
+			t.Errorf("%s: caused by %v", says, f.Cause())
 		}
-		var text strings.Builder
-		text.WriteString(Describe("test", f))
+		text := Describe("test", f)
 		for _, verb := range []string{"%v", "%+v", "%#v", "%w", "%p", "%!"} {
-			text.WriteString(fmt.Sprintf(verb, f) + fmt.Sprintf(verb, *f))
+			text += fmt.Sprintf(verb, f) + fmt.Sprintf(verb, *f)
 		}
-		if strings.Contains(text.String(), "canary") || name == "transport" && !strings.Contains(text.String(), "its own error is the Cause") {
-			t.Error(text.String())
+		if strings.Contains(text, "canary") || !strings.Contains(text, says) {
+			t.Error(text)
 		}
+	}
+	// What a wrapper met before it called base is its own, also if it is an error of the network.
+	for _, cause := range []error{cause, &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}} {
+		wrap := func(http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(*http.Request) (*http.Response, error) { return nil, cause })
+		}
+		c, err := New(Service{Name: "test"}, "https://service.test", []Option{WithTransport(wrap)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := c.Do(t.Context(), write(), nil)
+		if text := Describe("test", r.Failure); !strings.Contains(text, transportFailed.msg) || r.Failure.Cause() != cause || r.Outcome != OutcomeNotSent {
+			t.Errorf("%s, caused by %v: %v", text, r.Failure.Cause(), r.Outcome)
+		}
+	}
+	// So is the error of a function of the tls.Config that is not a check.
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog, server.TLS = log.New(io.Discard, "", 0), &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	server.StartTLS()
+	defer server.Close()
+	c, err := New(Service{Name: "test"}, server.URL, []Option{WithTLSConfig(&tls.Config{InsecureSkipVerify: true,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return nil, cause }})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := c.Do(t.Context(), write(), nil).Failure; !strings.Contains(Describe("test", f), transportFailed.msg) || f.Cause() != cause || !f.Retryable() {
+		t.Errorf("%s, caused by %v", Describe("test", f), f.Cause())
 	}
 	for cause, says := range map[error]string{
 		x509.CertificateInvalidError{Reason: x509.Expired}:                           "has expired",
@@ -119,7 +150,7 @@ func TestCause(t *testing.T) {
 		}
 	}
 	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
-	c := newClient(t, roundTripper(func(*http.Request) (*http.Response, error) { return nil, refused }), WithMaxRetries(0))
+	c = newClient(t, roundTripper(func(*http.Request) (*http.Response, error) { return nil, refused }), WithMaxRetries(0))
 	if f := c.get(t.Context()).Failure; f.Cause() != refused || !strings.Contains(Describe("test", f), ": "+syscall.ECONNREFUSED.Error()) {
 		t.Error(Describe("test", f), f.Cause())
 	}
@@ -154,14 +185,14 @@ func TestTokenMistakes(t *testing.T) {
 	for token, want := range map[string]string{
 		"Bearer canary": `begins with "Bearer "`, "bearer canary": `begins with "Bearer "`, "canary\n": "ends in a line break",
 		"canary\r\n": "ends in a line break", "": "empty", "can ary": "visible ASCII", "Bearer ": `begins with "Bearer "`,
+		"Bearer": `begins with "Bearer "`, "BEARER\tcanary": `begins with "Bearer "`, " Bearer canary": `begins with "Bearer "`, "bearer\n": `begins with "Bearer "`,
+		"Bearer\u00a0canary": `begins with "Bearer "`,
 	} {
 		if _, err := newCredential(StaticToken(token)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%q: %v", token, err)
 		}
-		source := TokenFunc(func(context.Context) (string, error) { return token, nil })
-		f := newClient(t, serve(status(200)), WithTokenSource(source)).get(t.Context()).Failure
-		if text := Describe("test", f); !errors.Is(f.Err, ErrCredential) || !strings.Contains(text, want) || strings.Contains(text, "canary") {
-			t.Errorf("%q from a source: %s", token, text)
-		}
+	}
+	if _, err := newCredential(StaticToken("bearer_1")); err != nil {
+		t.Error(err)
 	}
 }
