@@ -1,4 +1,5 @@
-// Package mask holds the one form in which card identifiers are printed.
+// Package mask holds the one form in which card identifiers are printed, and the rule by
+// which a text repeats a credential or an id.
 package mask
 
 import (
