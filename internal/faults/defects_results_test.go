@@ -55,7 +55,7 @@ var resultDefects = []defect{
 		[]invariant{wrongAnswer},
 	},
 	{
-		"bulk", "a name is overruled by the position", correlateItems,
+		"bulk", "a name is overruled by the position", weighItems,
 		[]edit.Edit{edit.Everywhere(edit.Drop("byName()"))},
 		[]invariant{wrongAnswer, unanswered},
 	},

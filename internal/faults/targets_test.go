@@ -59,6 +59,7 @@ var (
 	separateNested = target{binsDir, "apart"}
 	mayJoin        = target{binsDir, "load.canHold"}
 	correlateItems = target{binsDir, "correlate"}
+	weighItems     = target{binsDir, "correlation.byEvidence"}
 	bulkMaySend    = target{binsDir, "bulkRun.advance"}
 	sendRequest    = target{binsDir, "Loader.send"}
 	removeRequest  = target{binsDir, "Loader.remove"}
