@@ -3,6 +3,7 @@ package bins
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/carddata/carddata-go/internal/transport"
@@ -10,16 +11,10 @@ import (
 
 // A batch is the lookups of one request.
 type batch struct {
-	lookups   []*lookup
-	elsewhere []*lookup // in other requests, because they could be confused with these
-	failed    bool      // before, when there were so many successes
-	failedAt  int
-}
-
-// isElsewhere tells which identifiers other requests ask for, of those that came with
-// these.
-func (b *batch) isElsewhere(id string) bool {
-	return slices.ContainsFunc(b.elsewhere, func(l *lookup) bool { return l.sent == id })
+	lookups  []*lookup
+	failed   bool // before, when there were so many successes
+	failedAt int
+	faults   int // times that it failed while others succeeded
 }
 
 // start runs a task on a goroutine of its own, and then what it returns on the loop's.
@@ -74,10 +69,8 @@ func (b *bulkRun) fillBatches() {
 			return
 		}
 	}
-	groups := apart(takeBatch(&b.unsent))
-	for i, group := range groups {
-		elsewhere := slices.Concat(slices.Delete(slices.Clone(groups), i, i+1)...)
-		b.batches = append(b.batches, &batch{lookups: group, elsewhere: elsewhere})
+	for _, group := range apart(takeBatch(&b.unsent)) {
+		b.batches = append(b.batches, &batch{lookups: group})
 	}
 }
 
@@ -113,7 +106,7 @@ func (b *bulkRun) send(from *[]*batch) {
 	b.start(func() func() {
 		var body *bytes.Buffer
 		call := transport.Call{QueueBeyondTimeout: true, KeepBody: func(kept *bytes.Buffer) { body = kept }}
-		r := b.store.request(b.ctx, b.client, next.lookups, call, opts, next.isElsewhere)
+		r := b.store.request(b.ctx, b.client, next.lookups, call, opts)
 		if r.body = body; packs {
 			r.values = b.store.keep(next.lookups)
 			r.release()
@@ -146,7 +139,9 @@ func (b *bulkRun) settle(sent *batch, r *response) {
 		return
 	}
 	b.keep(r)
-	outage := r.err != nil && isOutage(r.err)
+	b.works = b.works || r.err == nil
+	// Where the service has worked before, a page in its place is an outage, too.
+	outage := r.err != nil && (isOutage(r.err) || b.works && errors.Is(r.err, ErrBadResponse))
 	b.tellBreaker(outage, r)
 	if !outage || !b.isSentAgain(sent) {
 		if outage && b.suspended != nil {
@@ -181,17 +176,19 @@ func (b *bulkRun) tellBreaker(outage bool, r *response) {
 	b.batches, b.failed, b.unchecked, b.unsent = nil, nil, nil, nil
 }
 
-// isSentAgain keeps a batch that failed by the service's fault to be sent again: once
-// if others succeed meanwhile, and until it gives up if none does. If all that failed
-// since the last success is this batch, over and over, it is the batch's own fault.
+// isSentAgain keeps a batch that failed by the service's fault to be sent again, until it
+// gives up. A batch that fails over and over while others succeed, or that alone fails
+// since others did, fails for what it holds.
 func (b *bulkRun) isSentAgain(failed *batch) bool {
 	const ownFault = 8
 	if b.lastFailed != failed {
 		b.failedAlone, b.lastFailed = 0, failed
 	}
 	b.failedAlone++
-	if b.suspended != nil || failed.failed && b.successes > failed.failedAt && !b.breaker.Open() ||
-		b.successes > 0 && b.failedAlone >= ownFault {
+	if b.successes > failed.failedAt && !b.breaker.Open() {
+		failed.faults++
+	}
+	if b.suspended != nil || failed.faults >= ownFault || b.successes > 0 && b.failedAlone >= ownFault {
 		return false
 	}
 	failed.failed, failed.failedAt = true, b.successes

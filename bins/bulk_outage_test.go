@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -18,13 +19,12 @@ var errDown = errors.New("down")
 
 // An outage of a minute and a half fails no card, and is met by few requests.
 func TestLookupAllPausesInAnOutage(t *testing.T) {
-	for name, fail := range map[string]func() (int, error){
-		"503": func() (int, error) { return http.StatusServiceUnavailable, nil },
-		"500": func() (int, error) { return http.StatusInternalServerError, nil },
-		"429": func() (int, error) { return http.StatusTooManyRequests, nil },
-		"no connection": func() (int, error) {
-			return 0, errDown
-		},
+	for name, test := range map[string]struct {
+		status int
+		body   string
+	}{
+		"503": {503, ""}, "500": {500, ""}, "429": {429, ""}, "no connection": {},
+		"a page": {200, "<html>"}, "an error object": {200, `{"error":{"code":"maintenance"}}`}, "the half": {200, `{"cards":[`},
 	} {
 		for _, unordered := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
@@ -36,11 +36,10 @@ func TestLookupAllPausesInAnOutage(t *testing.T) {
 						return s.RoundTrip(r)
 					}
 					met.Add(1)
-					status, err := fail()
-					if err != nil {
-						return nil, err
+					if time.Sleep(20 * time.Millisecond); test.status == 0 {
+						return nil, errDown
 					}
-					return &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody}, nil
+					return &http.Response{StatusCode: test.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(test.body))}, nil
 				})
 				client, err := bins.NewClient("https://bin.example", bins.StaticToken("k"), bins.WithHTTPClient(&http.Client{Transport: down}))
 				if err != nil {

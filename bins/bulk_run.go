@@ -52,6 +52,7 @@ type bulkRun struct {
 	failed    []*batch    // by the service's fault, to be sent again
 
 	breaker     breaker.Breaker
+	works       bool // the service has sent a result
 	successes   int
 	lastFailed  *batch
 	failedAlone int   // times in a row

@@ -303,20 +303,12 @@ func TestLookupAllReportsWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestLookupAllRefusesUnusableUse(t *testing.T) {
+func TestLookupAllRefusesUnusableClients(t *testing.T) {
 	var zero *bins.Client
 	for _, c := range []*bins.Client{zero, {}} {
 		for r, err := range c.LookupAll(t.Context(), numbered(1), bins.BulkOptions{}) {
 			if r.Index != -1 || !errors.Is(err, bins.ErrInvalidArgument) {
 				t.Errorf("result %d, %v", r.Index, err)
-			}
-		}
-	}
-	s := &service{}
-	for _, o := range []bins.BulkOptions{{Concurrency: -1}, {PrefixLength: -1}} {
-		for _, err := range s.client(t).LookupAll(t.Context(), numbered(1), o) {
-			if !errors.Is(err, bins.ErrInvalidArgument) {
-				t.Errorf("%+v: %v", o, err)
 			}
 		}
 	}

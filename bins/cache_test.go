@@ -249,21 +249,6 @@ func TestSharedCache(t *testing.T) {
 			t.Fatalf("%s holds what belongs to one call: %s", key, value)
 		}
 	}
-	cache.broken = true
-	for _, err := range client.LookupAll(t.Context(), numbered(100), bins.BulkOptions{Cache: cache}) {
-		if err != nil {
-			t.Fatalf("a cache that fails cost a result: %v", err)
-		}
-	}
-	cache.broken = false
-	for key := range cache.values {
-		cache.values[key] = []byte("{")
-	}
-	for _, err := range client.LookupAll(t.Context(), numbered(100), bins.BulkOptions{Cache: cache}) {
-		if err != nil {
-			t.Fatalf("a value that cannot be read cost a result: %v", err)
-		}
-	}
 }
 
 // TestMemoryCacheKeepsLittle: a result in memory holds no more of the response that

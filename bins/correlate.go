@@ -14,13 +14,10 @@ import (
 // else. Then an item whose name is the beginning of one open identifier alone
 // belongs to that. Last comes the position, if there is an item for each
 // identifier and nothing speaks against the order.
-//
-// An item that names an identifier of another request is not taken for a shortened one
-// of this, unless its range holds that. elsewhere tells which those are; nil: none.
-func correlate(sent []string, items []Result, elsewhere func(id string) bool) []int {
+func correlate(sent []string, items []Result) []int {
 	c := correlation{sent: sent, items: items, found: slices.Repeat([]int{-1}, len(sent)), taken: make([]bool, len(items))}
-	if !c.inOrder(elsewhere) {
-		c.byEvidence(elsewhere)
+	if !c.inOrder() {
+		c.byEvidence()
 	}
 	return c.found
 }
@@ -38,7 +35,7 @@ func (c *correlation) match(i, j int) { c.found[i], c.taken[j] = j, true }
 // inOrder matches the items if each names the identifier at its place, whole or shortened
 // and with a range that holds it, as nearly all responses do. The evidence would say the
 // same, in ten times the time.
-func (c *correlation) inOrder(elsewhere func(id string) bool) bool {
+func (c *correlation) inOrder() bool {
 	if len(c.items) != len(c.sent) {
 		return false
 	}
@@ -49,8 +46,7 @@ func (c *correlation) inOrder(elsewhere func(id string) bool) bool {
 		case echo != "" || item.BIN == "" || !strings.HasPrefix(id, item.BIN):
 			return false
 		default:
-			low, high, ranged := item.bounds()
-			if ranged && !contains(low, high, id) || !ranged && elsewhere != nil && elsewhere(item.BIN) {
+			if low, high, ranged := item.bounds(); ranged && !contains(low, high, id) {
 				return false
 			}
 		}
@@ -61,10 +57,10 @@ func (c *correlation) inOrder(elsewhere func(id string) bool) bool {
 	return true
 }
 
-func (c *correlation) byEvidence(elsewhere func(id string) bool) {
+func (c *correlation) byEvidence() {
 	c.byName()
 	if slices.Contains(c.found, -1) && slices.Contains(c.taken, false) {
-		c.compare(elsewhere)
+		c.compare()
 		c.byElimination()
 		c.byPosition()
 	}
@@ -106,7 +102,7 @@ const (
 )
 
 // compare rates every identifier against every item, for what names left open.
-func (c *correlation) compare(elsewhere func(id string) bool) {
+func (c *correlation) compare() {
 	c.evidence = make([][]evidence, len(c.sent))
 	ids := make([]comparedID, len(c.sent))
 	for i, id := range c.sent {
@@ -115,7 +111,7 @@ func (c *correlation) compare(elsewhere func(id string) bool) {
 	for j := range c.items {
 		low, high, ranged := c.items[j].bounds()
 		bin := c.items[j].BIN
-		numeric, foreign := isDigits(bin), elsewhere != nil && bin != "" && elsewhere(bin)
+		numeric := isDigits(bin)
 		for i, id := range ids {
 			if ranged && id.ranged && (id.last < low || high < id.first) {
 				continue // it contradicts
@@ -132,9 +128,6 @@ func (c *correlation) compare(elsewhere func(id string) bool) {
 				e = extends
 			case numeric && !id.numeric:
 				e = silent // a token's card has a BIN, too
-			}
-			if foreign && e < holds {
-				e = contradicts
 			}
 			c.evidence[i][j] = e
 		}

@@ -160,8 +160,6 @@ func (s *scanner) value(target any) {
 	case *InterchangeCap:
 		s.object(capSchema, &v.CapRegionShortname, &v.CapAdvaloremAmount, &v.CapTypeName, &v.CapFixedAmount,
 			&v.CapTypeQualifierCurrency, &v.CapTypeQualifierText, &v.CapTypeQualifierLower, &v.CapTypeQualifierUpper)
-	default:
-		s.giveUp()
 	}
 }
 

@@ -192,7 +192,6 @@ func (s *scanner) integer() (n int64, ok bool) {
 
 // skip reads any value, and returns its text.
 func (s *scanner) skip() []byte {
-	s.next()
 	start, depth := s.at, 0
 	for {
 		switch s.next() {

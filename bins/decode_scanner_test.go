@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"unsafe"
 	"weak"
 
 	"github.com/carddata/carddata-go/internal/sandbox"
@@ -116,7 +117,7 @@ func TestAnswersAreScannedInEveryForm(t *testing.T) {
 	for _, body := range []string{
 		`{}`, `{"cards":null}`, `{"cards":[]}`, ` { "cards" : [ null , { } ] , "page" : [ { "of" : -1.5e+3 } ] } `,
 		`{"cards":[{"bin":"\u0041\u0026\/\"\\\n","error":"\u00e9","since":"\t"}]}`,
-		`{"cards":[{"bin":"\t\ud83d\ude00","error":"\ud83d"},{"bin":"` + "\xff" + `","notes":{"a\u00e9":{"":"\b"}}}]}`,
+		`{"cards":[{"bin":"\t\ud83d\ude00","error":"\ud83d"},{"error":"` + "\xff" + `","notes":{"a\u00e9":{"":"\b"}},"bin":"` + "\x80" + `"}]}`,
 		`{"cards":[{"data":null},{"data":{"card":null}},{"data":{"card":{"additional_card_brands":[null,{}]}}}]}`,
 		`{"cards":[{"data":{"card":{"prepaid":"","bin_length":"8","svc_bin_length":-1,"number":{"length":0},"networkfees":null}}}]}`,
 	} {
@@ -126,7 +127,7 @@ func TestAnswersAreScannedInEveryForm(t *testing.T) {
 
 func TestScannerLeavesWhatItIsUnsureOf(t *testing.T) {
 	for _, body := range []string{
-		``, `null`, `{`, `{}x`, `{"cards":[}`, `{"cards":[],}`, `{"cards":[],"cards":[]}`, `{"CARDS":[]}`, `{"card\u0073":[]}`,
+		``, `null`, `{`, `{}x`, `{"cards":[}`, `{"cards":[],}`, `{"cards":[],"cards":[]}`, `{"cards":[{"bin":"","bin":]}`, `{"CARDS":[]}`, `{"card\u0073":[]}`,
 		`{"card\u017f":[]}`, "{\"card\u017f\":[]}", `{"cards":{}}`, `{"cards":[1]}`, "{\"a\":\"\x01\"}", `{"a":"\x"}`, `{"a":01}`, `{"a":truth}`,
 		`{"cards":[{"data":{"card":{"bin_length":1.5}}}]}`, `{"cards":[{"data":{"card":{"prepaid":1}}}]}`, `{"cards":[{"bin":1}]}`,
 		`{"a":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`,
@@ -137,18 +138,26 @@ func TestScannerLeavesWhatItIsUnsureOf(t *testing.T) {
 	}
 }
 
-func TestKeptItemDoesNotKeepTheAnswer(t *testing.T) {
+// TestItemIsInFewPieces: an item and all its strings take few allocations.
+func TestItemIsInFewPieces(t *testing.T) {
 	body := syntheticAnswer()
+	if n := testing.AllocsPerRun(10, func() { scan(body, false) }); n > 10*MaxCards {
+		t.Errorf("%v allocations for %d cards", n, MaxCards)
+	}
+}
+
+func TestKeptItemDoesNotKeepTheAnswer(t *testing.T) {
+	body := bytes.Replace(syntheticAnswer(), []byte("["), []byte(`[{"error":"`+strings.Repeat("long", 1000)+`"},`), 1)
 	answer := weak.Make(&body[0])
 	resp, ok := scan(body, true)
 	if !ok {
 		t.Fatal("not scanned")
 	}
-	other := weak.Make(resp.Cards[1].Data.Card)
-	kept := resp.Cards[0]
+	other, text := weak.Make(resp.Cards[2].Data.Card), weak.Make(unsafe.StringData(resp.Cards[2].Data.Card.CardBrand))
+	kept := resp.Cards[1]
 	resp, body = nil, nil
 	runtime.GC()
-	if answer.Value() != nil || other.Value() != nil {
+	if answer.Value() != nil || other.Value() != nil || text.Value() != nil {
 		t.Error("an item keeps the answer, or another item, in memory")
 	}
 	runtime.KeepAlive(kept)

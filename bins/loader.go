@@ -341,23 +341,13 @@ func (l *Loader) send(b *load) {
 	}()
 	if missed := l.store.fetch(ctx, b.lookups); len(missed) > 0 {
 		call := transport.Call{RequestContext: b.wireCtx, Observe: func(attempts int, failed *transport.Failure) { l.observe(b, attempts, failed) }}
-		r = l.store.request(b.ctx, l.client, missed, call, l.opts, l.isElsewhere(b))
+		r = l.store.request(b.ctx, l.client, missed, call, l.opts)
 		r.values = l.store.keep(missed)
 		for _, lookup := range missed {
 			lookup.err = cmp.Or(r.err, lookup.err)
 		}
 	}
 	ended = true
-}
-
-// isElsewhere tells which identifiers other requests ask for.
-func (l *Loader) isElsewhere(b *load) func(id string) bool {
-	return func(id string) bool {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		other := l.inFlight[id]
-		return other != nil && other != b
-	}
 }
 
 // remove makes room for other requests when one has ended.

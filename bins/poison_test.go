@@ -18,13 +18,13 @@ import (
 )
 
 // unsendable are cards that no request could carry.
-var unsendable = []string{"\xff411111", strings.Repeat("4", 5000)}
+var unsendable = []string{"\xff411111", strings.Repeat("4", 4<<10+1)}
 
 func TestOneBadCardFailsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{}
 		l := loader(t, s, bins.LoaderOptions{})
-		cards := append([]string{"411111", "422222"}, unsendable...)
+		cards := append([]string{"511111", strings.Repeat("4", 4<<10)}, unsendable...)
 		var callers sync.WaitGroup
 		for i, card := range cards {
 			callers.Go(func() {

@@ -132,7 +132,7 @@ func (r *response) size() int64 { return int64(r.body.Cap() + 500*len(r.lookups)
 var errPanicked = transport.NewError("a function of the caller's panicked, or ended its goroutine")
 
 // request asks for the lookups in one request, and gives each its result. It keeps none.
-func (s *store) request(ctx context.Context, c *Client, lookups []*lookup, call transport.Call, opts []Option, elsewhere func(id string) bool) *response {
+func (s *store) request(ctx context.Context, c *Client, lookups []*lookup, call transport.Call, opts []Option) *response {
 	r := &response{lookups: lookups}
 	request := &LookupRequest{Cards: make([]LookupCard, len(lookups)), Enhanced: s.enhanced}
 	sent := make([]string, len(lookups))
@@ -144,7 +144,7 @@ func (s *store) request(ctx context.Context, c *Client, lookups []*lookup, call 
 	if resp, r.attempts, r.err = c.lookup(ctx, request, call, opts); r.err != nil {
 		return r
 	}
-	r.found = correlate(sent, resp.Cards, elsewhere)
+	r.found = correlate(sent, resp.Cards)
 	for i, at := range r.found {
 		l := lookups[i]
 		if at < 0 {

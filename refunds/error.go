@@ -129,7 +129,14 @@ func (e *Error) failure() *transport.Failure { return (*transport.Failure)(e) }
 func (e *Error) Error() string { return transport.Describe("refunds", e.failure()) }
 
 // Unwrap returns the conditions and causes.
-func (e *Error) Unwrap() error { return transport.Unwrap(e.failure()) }
+func (e *Error) Unwrap() error { return transport.Without(transport.Unwrap(e.failure()), isOutcome) }
+
+// A cause can hold the error of another submission: errgroup gives it as the cause of the
+// end of a context, and so may a receipt check. Its outcome is not that of this one.
+func isOutcome(target any) bool {
+	_, is := target.(**OutcomeError)
+	return is || target == ErrNotSent || target == ErrRejected || target == ErrOutcomeUnknown
+}
 
 // Format prints the text, whatever the verb.
 func (e Error) Format(state fmt.State, verb rune) { transport.Format(state, verb, e.Error()) }

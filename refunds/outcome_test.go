@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/carddata/carddata-go/internal/testkit"
 	"github.com/carddata/carddata-go/refunds"
+
+	"github.com/jarcoal/httpmock"
 )
 
 // The outcome that the documentation of the package promises for each status.
@@ -68,39 +69,6 @@ func TestOutcomeWithoutAResponse(t *testing.T) {
 	testkit.NoLeak(t, err, "rf-canary")
 }
 
-func TestOutcomeOfAnAbandonedRequest(t *testing.T) {
-	for name, test := range map[string]struct {
-		ctx    func(context.Context) (context.Context, context.CancelFunc)
-		cause  error
-		waited time.Duration
-	}{
-		"attempt timeout": {context.WithCancel, refunds.ErrTimeout, 35 * time.Second},
-		"deadline": {func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, time.Second)
-		},
-			context.DeadlineExceeded, time.Second},
-		"cancel": {func(ctx context.Context) (context.Context, context.CancelFunc) {
-			ctx, cancel := context.WithCancel(ctx)
-			time.AfterFunc(2*time.Second, cancel)
-			return ctx, cancel
-		}, context.Canceled, 2 * time.Second},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := test.ctx(t.Context())
-			defer cancel()
-			mock, began := newMock(testkit.Silent), time.Now()
-			receipt, err := newClient(t, mock).Submit(ctx, "acct-1", record())
-			o, _ := outcome(t, receipt, err)
-			if o.Outcome != refunds.OutcomeUnknown || !errors.Is(err, test.cause) || time.Since(began) != test.waited || len(mock.Requests()) != 1 {
-				t.Errorf("%s: %v after %s and %d requests", name, err, time.Since(began), len(mock.Requests()))
-			}
-			if !o.Evidence.Began.Equal(began) || !o.Evidence.Ended.Equal(time.Now()) {
-				t.Errorf("%s: evidence from %s to %s", name, o.Evidence.Began, o.Evidence.Ended)
-			}
-		})
-	}
-}
-
 func TestOutcomeErrorMatchesExactlyOne(t *testing.T) {
 	for want, made := range map[error]refunds.Outcome{
 		refunds.ErrNotSent: refunds.OutcomeNotSent, refunds.ErrRejected: refunds.OutcomeRejected, refunds.ErrOutcomeUnknown: refunds.OutcomeUnknown,
@@ -120,6 +88,47 @@ func TestOutcomeErrorMatchesExactlyOne(t *testing.T) {
 	for _, made := range []refunds.Outcome{refunds.OutcomeAccepted, -1, 99} {
 		if err := (&refunds.OutcomeError{Outcome: made}); !errors.Is(err, refunds.ErrOutcomeUnknown) || errors.Is(err, refunds.ErrNotSent) || errors.Is(err, refunds.ErrRejected) {
 			t.Errorf("outcome %d", made)
+		}
+	}
+}
+
+type limiterFunc func(context.Context) error
+
+func (f limiterFunc) Wait(ctx context.Context) error { return f(ctx) }
+
+// TestOutcomeOfAnotherSubmission: wherever the error of another submission comes in, by
+// errgroup or from the caller's own code, its outcome is not taken for this one's.
+func TestOutcomeOfAnotherSubmission(t *testing.T) {
+	for _, other := range []refunds.Outcome{refunds.OutcomeNotSent, refunds.OutcomeRejected, refunds.OutcomeUnknown} {
+		var failed error = &refunds.OutcomeError{Outcome: other, RefundID: "rf-other", Err: &refunds.Error{Operation: "submit", StatusCode: 400}}
+		canceled, cancel := context.WithCancelCause(t.Context())
+		cancel(failed)
+		check := refunds.WithReceiptCheck(func(*refunds.Receipt) error { return failed })
+		limiter := refunds.WithLimiter(limiterFunc(func(context.Context) error { return failed }))
+		source := refunds.WithTokenSource(refunds.TokenFunc(func(context.Context) (string, error) { return "", failed }))
+		for name, test := range map[string]struct {
+			ctx    context.Context
+			answer httpmock.Responder
+			opt    refunds.Option
+		}{
+			"context":  {canceled, testkit.Answer(201, ""), nil},
+			"check":    {t.Context(), testkit.Answer(201, ""), check},
+			"limiter":  {t.Context(), testkit.Answer(201, ""), limiter},
+			"source":   {t.Context(), testkit.Answer(201, ""), source},
+			"response": {t.Context(), httpmock.NewErrorResponder(failed), nil},
+		} {
+			client := newClient(t, newMock(test.answer), slices.DeleteFunc([]refunds.Option{test.opt}, func(o refunds.Option) bool { return o == nil })...)
+			_, err := client.Submit(test.ctx, "acct-1", record())
+			if o, _ := outcome(t, nil, err); o.RefundID != "rf-canary" || !errors.Is(err, refunds.ErrBadRequest) || name == "check" && o.Err.(*refunds.Error).Cause() != failed {
+				t.Errorf("%s: %v", name, err)
+			}
+			for one, err := range client.SubmitAll(test.ctx, refunds.Items("acct-1", slices.Values([]*refunds.Refund{record()})), refunds.BulkOptions{}) {
+				if one.Index >= 0 {
+					outcome(t, nil, err)
+				} else if _, ok := errors.AsType[*refunds.OutcomeError](err); ok || errors.Is(err, refunds.ErrNotSent) || errors.Is(err, refunds.ErrRejected) || errors.Is(err, refunds.ErrOutcomeUnknown) {
+					t.Errorf("%s: %v has an outcome", name, err)
+				}
+			}
 		}
 	}
 }

@@ -67,22 +67,6 @@ func TestIncompleteBodyIsStillAccepted(t *testing.T) {
 	}
 }
 
-func TestPageIsNoAcceptance(t *testing.T) {
-	for name, answer := range map[string][]string{
-		"by header": {`{"ok":true}`, "Content-Type", "text/html; charset=utf-8"},
-		"by body":   {"<!doctype html><title>rf-canary</title>", "Content-Type", "application/json"},
-		"xhtml":     {"", "Content-Type", "application/xhtml+xml"},
-	} {
-		mock, receipt, err := submit(t, record(), testkit.Answer(200, answer[0], answer[1:]...))
-		o, e := outcome(t, receipt, err)
-		if !errors.Is(err, refunds.ErrOutcomeUnknown) || !errors.Is(err, refunds.ErrBadResponse) || len(mock.Requests()) != 1 ||
-			e.StatusCode != 200 || o.Evidence.StatusCode != 200 {
-			t.Errorf("%s: %v after %d requests", name, err, len(mock.Requests()))
-		}
-		testkit.NoLeak(t, err, "rf-canary")
-	}
-}
-
 // A 2xx that the caller's check refuses is an unknown outcome, and never retried.
 func TestReceiptCheck(t *testing.T) {
 	unexpected := errors.New("not the service's words: canary")

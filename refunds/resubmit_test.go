@@ -13,6 +13,7 @@ import (
 
 func broken(*http.Request) (*http.Response, error) { return nil, errors.New("broken") }
 
+// Which responses are followed by another submission is proved by internal/conformance/matrix.
 func TestResubmit(t *testing.T) {
 	answer := func(status int) httpmock.Responder { return testkit.Answer(status, "", "X-Request-Id", "req-7") }
 	tests := map[string]struct {
@@ -22,17 +23,11 @@ func TestResubmit(t *testing.T) {
 		status   int // of the error
 		evidence int // the status in the evidence
 	}{
-		"doubt, then accepted":       {[]httpmock.Responder{answer(503), answer(200)}, 2, refunds.OutcomeAccepted, 0, 0},
-		"no response, then accepted": {[]httpmock.Responder{broken, answer(201)}, 2, refunds.OutcomeAccepted, 0, 0},
 		"twice doubt, then accepted": {[]httpmock.Responder{answer(502), answer(504), answer(200)}, 3, refunds.OutcomeAccepted, 0, 0},
 		// The refusal answers the second submission. The first may have been recorded.
 		"doubt, then refused":              {[]httpmock.Responder{answer(503), answer(400)}, 2, refunds.OutcomeUnknown, 400, 503},
-		"doubt, then a duplicate":          {[]httpmock.Responder{answer(500), answer(409)}, 2, refunds.OutcomeUnknown, 409, 500},
 		"no response, then refused":        {[]httpmock.Responder{broken, answer(422)}, 2, refunds.OutcomeUnknown, 422, 0},
-		"doubt, a limit, then refused":     {[]httpmock.Responder{answer(503), answer(429), answer(400)}, 3, refunds.OutcomeUnknown, 400, 503},
-		"doubt for good":                   {[]httpmock.Responder{answer(503)}, 3, refunds.OutcomeUnknown, 503, 503},
 		"refused at once":                  {[]httpmock.Responder{answer(400), answer(200)}, 1, refunds.OutcomeRejected, 400, 400},
-		"a limit, then refused":            {[]httpmock.Responder{answer(429), answer(400)}, 2, refunds.OutcomeRejected, 400, 400},
 		"a limit, then doubt, then refuse": {[]httpmock.Responder{answer(429), answer(503), answer(400)}, 3, refunds.OutcomeUnknown, 400, 503},
 	}
 	for name, test := range tests {
@@ -59,14 +54,5 @@ func TestResubmit(t *testing.T) {
 				t.Errorf("%v: outcome %v, evidence %+v", err, o.Outcome, o.Evidence)
 			}
 		})
-	}
-}
-
-func TestUnknownOutcomeIsNotResubmittedByDefault(t *testing.T) {
-	for _, status := range []int{408, 500, 502, 503, 504} {
-		mock, receipt, err := submit(t, record(), testkit.Answer(status, "", "Retry-After", "1"), testkit.Answer(200, ""))
-		if o, _ := outcome(t, receipt, err); o.Outcome != refunds.OutcomeUnknown || len(mock.Requests()) != 1 {
-			t.Errorf("status %d: %v after %d requests", status, err, len(mock.Requests()))
-		}
 	}
 }

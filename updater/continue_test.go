@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/carddata/carddata-go/updater"
 	"github.com/carddata/carddata-go/updater/updatertest"
@@ -172,10 +175,17 @@ func TestNothingToContinueBy(t *testing.T) {
 		t.Error(err)
 	}
 	lists(t, path, "result.csv")
-	if _, err := fake.Client().DownloadFile(t.Context(), "none", path, updater.FileOptions{}); !errors.Is(err, updater.ErrNotFound) {
+	// The whole content that cannot take its path is no better.
+	blocked := func(*io.SectionReader, http.Header) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }
+	if _, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{Check: blocked}); err == nil || !strings.Contains(err.Error(), "cannot take its path") {
 		t.Error(err)
 	}
 	lists(t, path, "result.csv")
+	os.Remove(path)
+	if _, err := fake.Client().DownloadFile(t.Context(), "none", path, updater.FileOptions{}); !errors.Is(err, updater.ErrNotFound) {
+		t.Error(err)
+	}
+	lists(t, path)
 }
 
 // TestRestart: a download begins anew only where that may help, and leaves what the next
@@ -215,4 +225,164 @@ func TestRestart(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRefusedContinuing: a service that responds to a plain request alone keeps no
+// download from its file. What an outage, a throttle or a credential would do to a
+// plain request, too, costs nothing of what is left.
+func TestRefusedContinuing(t *testing.T) {
+	const left = 60_000
+	content := sample(100_000)
+	other := bytes.ToUpper(content)
+	for _, test := range []struct {
+		name   string
+		fault  updatertest.Fault
+		ranged int  // requests with a range until it is given up
+		plain  bool // one without a range follows
+	}{
+		{"400", updatertest.Fault{Status: 400}, 1, true},
+		{"401", updatertest.Fault{Status: 401}, 1, false},
+		{"403", updatertest.Fault{Status: 403}, 1, true},
+		{"404", updatertest.Fault{Status: 404}, 1, true},
+		{"405", updatertest.Fault{Status: 405}, 1, true},
+		{"407", updatertest.Fault{Status: 407}, 1, false},
+		{"408", updatertest.Fault{Status: 408}, 3, false},
+		{"409", updatertest.Fault{Status: 409}, 1, true},
+		{"412", updatertest.Fault{Status: 412}, 1, true},
+		{"416", updatertest.Fault{Status: 416}, 1, true},
+		{"416 with a wait", updatertest.Fault{Status: 416, RetryAfter: time.Second}, 1, true},
+		{"429", updatertest.Fault{Status: 429}, 4, false},
+		{"500", updatertest.Fault{Status: 500}, 3, true},
+		{"501", updatertest.Fault{Status: 501}, 1, true},
+		{"502", updatertest.Fault{Status: 502}, 4, false},
+		{"503", updatertest.Fault{Status: 503}, 4, false},
+		{"504", updatertest.Fault{Status: 504}, 4, false},
+		{"505", updatertest.Fault{Status: 505}, 1, true},
+		{"202", updatertest.Fault{Status: 202}, 1, true},
+		{"204", updatertest.Fault{Status: 204, NoBody: true}, 1, true},
+		{"304", updatertest.Fault{Status: 304, NoBody: true}, 1, true},
+		{"redirect", updatertest.Fault{Status: 302, Header: http.Header{"Location": {"https://other.test/"}}}, 1, true},
+		{"error object", updatertest.Fault{Status: 200, Body: `{"error":{"code":"no_ranges"}}`}, 1, true},
+		{"page", updatertest.Fault{Status: 200, ContentType: "text/html"}, 1, true},
+		{"403 with a wait", updatertest.Fault{Status: 403, RetryAfter: time.Second}, 1, false},
+		{"no connection", updatertest.Fault{Refuse: true}, 4, false},
+	} {
+		bubble(t, test.name, func(t *testing.T) {
+			fake, path := fakeJob(t, updatertest.JobContent{Content: bytes.NewReader(content)}), target(t)
+			interrupt(t, fake, path, left, updater.FileOptions{})
+			isRanged := func(r updatertest.Request) bool { return r.Header.Get("Range") != "" }
+			whole := updatertest.Fault{Status: 410}
+			fake.ScriptFunc(func(r updatertest.Request) updatertest.Fault {
+				if isRanged(r) {
+					return test.fault
+				}
+				return whole
+			})
+			call := func() (*updater.File, error) {
+				before := len(fake.Requests())
+				file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{})
+				requests := fake.Requests()[before:]
+				plain := slices.DeleteFunc(slices.Clone(requests), isRanged)
+				if len(requests)-len(plain) != test.ranged || len(plain) > 1 || (len(plain) == 1) != test.plain {
+					t.Errorf("%d requests, %d without a range", len(requests), len(plain))
+				}
+				if failed, ok := err.(*updater.Error); ok && failed.Attempts != len(requests) || err == nil && file.Attempts != len(requests) {
+					t.Errorf("%v, %v after %d requests", file, err, len(requests))
+				}
+				return file, err
+			}
+			// Twice, as the part stays.
+			for range 2 {
+				if _, err := call(); err == nil || errors.Is(err, updater.ErrNotFound) != (test.plain || test.fault.Status == 404) {
+					t.Error(err)
+				}
+				holdsOld(t, path)
+			}
+			// Another content of the same name and length, as nothing confirms the part.
+			whole = updatertest.Fault{Body: string(other)}
+			if file, err := call(); test.plain && (err != nil || file.ResumedBytes != 0 || file.SHA256 != hashOf(other)) || !test.plain && err == nil {
+				t.Errorf("%v, %v", file, err)
+			}
+			want, resumed := other, int64(0)
+			if !test.plain {
+				fake.ScriptFunc(nil)
+				file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, resumed = content, file.ResumedBytes
+			}
+			if holds(t, path, want); !test.plain && resumed != left-1 {
+				t.Errorf("%d bytes were kept", resumed)
+			}
+			lists(t, path, "result.csv")
+		})
+	}
+}
+
+// TestRefusedCondition: so does a service that refuses to say whether a file is current.
+func TestRefusedCondition(t *testing.T) {
+	for _, job := range []updatertest.JobContent{{}, {ETag: new(""), LastModified: time.Now().Add(-time.Hour)}} {
+		job.Content = updatertest.CSV(1000)
+		fake, path, o := fakeJob(t, job), target(t), updater.FileOptions{IfChanged: true}
+		fake.ScriptFunc(func(r updatertest.Request) updatertest.Fault {
+			if r.Header.Get("If-None-Match")+r.Header.Get("If-Modified-Since") != "" {
+				return updatertest.Fault{Status: 412}
+			}
+			return updatertest.Fault{}
+		})
+		for call, attempts := range []int{1, 2} {
+			if file, err := fake.Client().DownloadFile(t.Context(), "7", path, o); err != nil || file.Unchanged || file.Attempts != attempts {
+				t.Errorf("call %d: %+v, %v", call+1, show(file), err)
+			}
+		}
+		holds(t, path, sample(1000))
+	}
+}
+
+// TestRefusedWhileWaiting: a refusal that looks like a job which is not ready is found out
+// at once, and one that is a job which is not ready costs nothing of what is left.
+func TestRefusedWhileWaiting(t *testing.T) {
+	o := updater.FileOptions{Wait: updater.WaitOptions{NotReady: func(e *updater.Error) bool { return e.StatusCode <= 409 }}}
+	for _, test := range []struct {
+		status           int
+		resumed          int64
+		attempts, waited int
+	}{{200, 499, 2, 1}, {202, 499, 2, 1}, {204, 499, 2, 1}, {206, 0, 2, 0}, {404, 0, 2, 0}, {409, 0, 2, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			fake, path := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}), target(t)
+			interrupt(t, fake, path, 500, updater.FileOptions{})
+			fake.Script(updatertest.Fault{Status: test.status, Body: `{"error":{"code":"a"}}`})
+			began := time.Now()
+			file, err := fake.Client().DownloadFile(t.Context(), "7", path, o)
+			if waited := int(time.Since(began) / (30 * time.Second)); err != nil || file.ResumedBytes != test.resumed || file.Attempts != test.attempts || waited != test.waited {
+				t.Errorf("%d: %+v, %v, waited %d times", test.status, show(file), err, waited)
+			}
+		})
+	}
+}
+
+// TestRefusedAndEnded: who ends the call hears of the refusal, and not of a request that
+// was not sent.
+func TestRefusedAndEnded(t *testing.T) {
+	fake, path := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}), target(t)
+	interrupt(t, fake, path, 500, updater.FileOptions{})
+	fake.Script(updatertest.Fault{Status: 403})
+	ctx, cancel := context.WithCancel(t.Context())
+	client := fake.Client(updater.WithHTTPClient(&http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		defer cancel()
+		return fake.HTTPClient().Transport.RoundTrip(r)
+	})}))
+	if _, err := client.DownloadFile(ctx, "7", path, updater.FileOptions{}); !errors.Is(err, updater.ErrForbidden) || errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// TestRefusedInTheMiddle: a download that has begun resumes or fails as ever.
+func TestRefusedInTheMiddle(t *testing.T) {
+	fake, path := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, updatertest.Fault{Truncate: 500}, updatertest.Fault{Status: 403}), target(t)
+	if _, err := fake.Client(updater.WithRetryWait(0, 0)).DownloadFile(t.Context(), "7", path, updater.FileOptions{}); !errors.Is(err, updater.ErrForbidden) || len(fake.Requests()) != 2 {
+		t.Errorf("%v after %d requests", err, len(fake.Requests()))
+	}
+	lists(t, path, ".result.csv.part", ".result.csv.part.json", "result.csv")
 }

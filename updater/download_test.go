@@ -2,14 +2,12 @@ package updater_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/carddata/carddata-go/internal/testkit"
 	"github.com/carddata/carddata-go/updater"
@@ -65,119 +63,50 @@ func TestDownloadOfUnannouncedLength(t *testing.T) {
 	if d.Length != -1 || d.ContentType != "" || d.ETag != "" || d.LastModified != "" || d.RequestID != "" {
 		t.Errorf("%d bytes, %q, %q, %q, %q", d.Length, d.ContentType, d.ETag, d.LastModified, d.RequestID)
 	}
-}
-
-// readError opens a download, which succeeds, and returns what reading ends
-// with.
-func readError(t *testing.T, ctx context.Context, mock *testkit.Mock, opts ...updater.Option) (string, *updater.Error) {
-	t.Helper()
-	d, err := newClient(t, mock).Download(ctx, "job-1", opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	var content bytes.Buffer
-	_, err = io.Copy(&content, d)
-	e, ok := err.(*updater.Error)
-	if !ok {
-		t.Fatalf("reading ends with a %T: %v", err, err)
-	}
-	if e.Operation != "download" || e.StatusCode != 200 || e.RequestID != "req-7" || e.Attempts != 1 || len(mock.Requests()) != 1 {
-		t.Errorf("%v: operation %q, status %d, request id %q, %d attempts", e, e.Operation, e.StatusCode, e.RequestID, e.Attempts)
-	}
-	testkit.NoLeak(t, e, "canary", "4111111111111111")
-	if again, err := d.Read(make([]byte, 1)); again != 0 || err == nil || err == io.EOF {
-		t.Errorf("after the error: %d, %v", again, err)
-	}
-	return content.String(), e
-}
-
-// withID adds a request id to a response.
-func withID(response func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
-	return func(req *http.Request) (*http.Response, error) {
-		resp, err := response(req)
-		resp.Header.Set("X-Request-Id", "req-7")
-		return resp, err
+	if got := fmt.Sprint(d); got != "download of -1 bytes" {
+		t.Errorf("prints %q", got)
 	}
 }
 
+// TestReadErrors: what ends the reading tells of its download. What else can end it is
+// proved by internal/transport and internal/conformance/matrix.
 func TestReadErrors(t *testing.T) {
 	reset := errors.New("reset at canary")
-	content, e := readError(t, t.Context(), newMock(withID(testkit.Broken(200, "4111111111111111", reset))))
-	if content != "4111111111111111" || !errors.Is(e, updater.ErrBadResponse) || !errors.Is(e, reset) || errors.Is(e, updater.ErrTimeout) {
-		t.Errorf("broken: %q, %v", content, e)
-	}
-	_, e = readError(t, t.Context(), newMock(withID(testkit.Broken(200, "12", io.ErrUnexpectedEOF))))
-	if !errors.Is(e, updater.ErrBadResponse) || !errors.Is(e, io.ErrUnexpectedEOF) || errors.Is(e, io.EOF) {
-		t.Errorf("cut off: %v", e)
-	}
-	_, e = readError(t, t.Context(), newMock(withID(func(req *http.Request) (*http.Response, error) {
+	longer := func(req *http.Request) (*http.Response, error) {
 		resp, err := testkit.Answer(200, "canary")(req)
 		resp.ContentLength = 0
 		return resp, err
-	})))
-	if !errors.Is(e, updater.ErrBadResponse) || !strings.Contains(e.Error(), "longer than announced") {
-		t.Errorf("more than nothing: %v", e)
 	}
-	content, e = readError(t, t.Context(), newMock(withID(testkit.Answer(200, "0123456789"))), updater.WithMaxResponseBytes(4))
-	if content != "0123" || !errors.Is(e, updater.ErrResponseTooLarge) {
-		t.Errorf("above the cap: %q, %v", content, e)
-	}
-}
-
-// stalled is a body that ends with its request only.
-type stalled struct{ ctx context.Context }
-
-func (s stalled) Read([]byte) (int, error) {
-	<-s.ctx.Done()
-	return 0, context.Cause(s.ctx)
-}
-
-func (s stalled) Close() error { return nil }
-
-func TestStalledDownload(t *testing.T) {
-	stall := withID(func(req *http.Request) (*http.Response, error) {
-		resp, err := testkit.Answer(200, "")(req)
-		resp.Body = stalled{req.Context()}
-		return resp, err
-	})
-	for _, test := range []struct {
-		deadline, cancel, end time.Duration
-		is                    error
+	for says, test := range map[string]struct {
+		response func(*http.Request) (*http.Response, error)
+		content  string
+		is       error
 	}{
-		{time.Hour, time.Hour, 30 * time.Second, updater.ErrTimeout},
-		{10 * time.Second, time.Hour, 10 * time.Second, context.DeadlineExceeded},
-		{time.Hour, time.Second, time.Second, context.Canceled},
+		"cut off":               {testkit.Broken(200, "4111111111111111", reset), "4111111111111111", reset},
+		"longer than announced": {longer, "", updater.ErrBadResponse},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), test.deadline)
-			defer cancel()
-			time.AfterFunc(test.cancel, cancel)
-			began := time.Now()
-			_, e := readError(t, ctx, newMock(stall))
-			if !errors.Is(e, test.is) || errors.Is(e, updater.ErrTimeout) != (test.is == updater.ErrTimeout) || time.Since(began) != test.end {
-				t.Errorf("%v after %s", e, time.Since(began))
-			}
+		mock, d, err := download(t, func(req *http.Request) (*http.Response, error) {
+			resp, err := test.response(req)
+			resp.Header.Set("X-Request-Id", "req-7")
+			return resp, err
 		})
-	}
-}
-
-// A reader may take its time: only the service's silence is timed.
-func TestSlowReader(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		_, d, err := download(t, testkit.Answer(200, "ab"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer d.Close()
-		for _, want := range []string{"a", "b"} {
-			time.Sleep(time.Hour)
-			p := make([]byte, 1)
-			if _, err := io.ReadFull(d, p); err != nil || string(p) != want {
-				t.Fatalf("read %q, %v", p, err)
-			}
+		content, err := io.ReadAll(d)
+		e, ok := err.(*updater.Error)
+		if !ok || string(content) != test.content || !errors.Is(e, updater.ErrBadResponse) || !errors.Is(e, test.is) || errors.Is(e, updater.ErrTimeout) || !strings.Contains(e.Error(), says) {
+			t.Fatalf("%s: %q, and a %T: %v", says, content, err, err)
 		}
-	})
+		if e.Operation != "download" || e.StatusCode != 200 || e.RequestID != "req-7" || e.Attempts != 1 || len(mock.Requests()) != 1 {
+			t.Errorf("%v: operation %q, status %d, request id %q, %d attempts", e, e.Operation, e.StatusCode, e.RequestID, e.Attempts)
+		}
+		testkit.NoLeak(t, e, "canary", "4111111111111111")
+		if n, err := d.Read(make([]byte, 1)); n != 0 || err == nil || err == io.EOF {
+			t.Errorf("after the error: %d, %v", n, err)
+		}
+	}
 }
 
 // TestUnusualContent: content that is encoded, or served as HTML, is refused by an

@@ -40,9 +40,10 @@ type FileOptions struct {
 	//
 	// The record is used only for the same job, merchant and address, only if it has the
 	// hash and the verification that the call asks for, and only while the file has its
-	// recorded size and modification time. Otherwise, and if the service sent neither
-	// ETag nor Last-Modified, everything is fetched. A call without IfChanged that
-	// replaces the file removes the record.
+	// recorded size and modification time and a mode that gives others nothing, such as
+	// 0600. Otherwise, and if the service sent neither ETag nor Last-Modified or refuses
+	// to be asked by them, everything is fetched. A call without IfChanged that replaces
+	// the file removes the record.
 	IfChanged bool
 	// SkipHash leaves File.SHA256 empty, which saves the time of hashing. A digest from
 	// the service is checked nevertheless.
@@ -119,15 +120,17 @@ func (f File) LogValue() slog.Value {
 // ends in NAME, with its metadata in .NAME.part.json. If the download fails, is canceled,
 // or the process is killed, the next call for the same job, merchant and address
 // continues there, provided the service confirms that the content is the same.
-// Otherwise it starts over. Complete content that cannot be moved to path is kept in the
-// same way.
+// Otherwise it starts over, also if the service refuses to continue but responds to a
+// request for the whole content. An outage or a throttle costs no progress: after 401,
+// 407, 408, 429, 502, 503, 504, no response, or a Retry-After, the call fails and the
+// files stay.
 //
-// The two files are kept only if the service sent a validator to continue with. They hold
-// card data: remove them if there will be no next call. They are reused only if owned by
-// the current user with mode 0600. The longest NAME is 15 bytes shorter than the file
-// system allows: usually 240 bytes. On Linux, nothing is continued after a restart of the
-// machine. On other systems, a crash of the machine can leave a part that differs from
-// what was sent.
+// The two files are kept only if the service sent a validator to continue with, also if
+// the content is complete and cannot be moved to path. They hold card data: remove them
+// if there will be no next call. They are reused only if owned by the current user with
+// mode 0600. The longest NAME is 15 bytes shorter than the file system allows: usually
+// 240 bytes. On Linux, nothing is continued after a restart of the machine. On other
+// systems, a crash of the machine can leave a part that differs from what was sent.
 //
 // The same call starts over once if the content changes. It starts over up to
 // WithMaxRetries times if the stream broke and cannot be resumed, or if the content does

@@ -91,14 +91,28 @@ func (d *fileDownload) begin(ctx context.Context, restarts int) (*resumer, error
 		}
 	}
 	r, err := d.request.open(ctx, w)
-	failed, isFailure := err.(*Error)
-	if isFailure && w.offset > 0 && (failed.StatusCode == http.StatusPartialContent || errors.Is(err, ErrChanged)) {
-		r, err = d.request.open(ctx, want{}) // what was to be continued is gone
+	_, condition := w.unless.condition()
+	if (w.offset > 0 || condition != "") && ctx.Err() == nil && d.isRefused(err) {
+		// Or every later call would fail alike, for as long as there is what it asks by.
+		r, err = d.request.open(ctx, want{})
 	}
 	if err != nil {
 		d.release()
 	}
 	return r, err
+}
+
+// isRefused tells whether the response may be to the range or the condition of a request.
+// A credential, a throttle, an outage or a job that is not ready concern a plain request
+// as well, and what is left of an earlier call must outlast them.
+func (d *fileDownload) isRefused(err error) bool {
+	failed, isFailure := err.(*Error)
+	if !isFailure || failed.RetryAfter > 0 || slices.Contains([]int{0, 401, 407, 408, 429, 502, 503, 504}, failed.StatusCode) {
+		return false
+	}
+	// Of these statuses, which are no refusals by themselves, the caller knows.
+	notReady := d.options.Wait.NotReady
+	return failed.StatusCode >= http.StatusPartialContent || notReady == nil || !notReady(failed)
 }
 
 // release gives the partial file up, and leaves what a later call can build upon.

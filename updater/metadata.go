@@ -180,10 +180,11 @@ func (p *partial) resumePoint(resource string) (version, int64) {
 }
 
 // current returns the metadata of the file at the path, if the service can be asked
-// whether it is current. Whoever wrote to the file since changed its size or time.
+// whether it is current. Whoever wrote to the file since changed its size or time. What
+// others can read by now is not called current, so that a private file replaces it.
 func (p *partial) current(resource string) metadata {
 	info, err := p.root.Lstat(p.base)
-	if err != nil || !info.Mode().IsRegular() {
+	if err != nil || !info.Mode().IsRegular() || !isPrivate(info.Mode()) {
 		return metadata{}
 	}
 	m, err := p.readMetadata(p.recordName(), resource)

@@ -85,7 +85,10 @@ func CachedToken(fetch func(ctx context.Context) (token string, expires time.Tim
 // All guarantees of the library's transport hold: see [WithHTTPClient]. Once a byte of a
 // refund was written, base refuses to send it again in the same attempt. If base was not
 // called, nothing was sent. The wrapper may send its own requests through base, such as
-// one for a token, but if the attempt then fails, the refund counts as perhaps sent.
+// one for a token, but if the attempt then fails, the refund counts as perhaps sent, and
+// so it does if the wrapper returns before base. A refund that is rebuilt has to keep the
+// context or the Cancel channel of its request, or base refuses it; a call whose request
+// is rebuilt without them can outlast its deadline.
 //
 // A response that the wrapper makes up counts as the service's: if it is a 2xx, a refund
 // is accepted that the service has never seen.

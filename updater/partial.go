@@ -231,7 +231,7 @@ func (p *partial) commit(size int64, resource string, record *metadata) error {
 		if failed == nil {
 			failed = p.writeMetadata(p.metadataName(), of)
 		}
-		p.tainted = failed != nil
+		p.tainted = p.tainted || failed != nil
 		return fileError("the content is complete, but cannot take its path", err)
 	}
 	if err := syncDirectory(p.root); err != nil {

@@ -42,6 +42,9 @@ func closeLocked(file *os.File) {
 
 func isOwn(info fs.FileInfo) bool { return info.Mode().IsRegular() }
 
+// isPrivate cannot tell: modes are made up here.
+func isPrivate(fs.FileMode) bool { return true }
+
 func syncDirectory(*os.Root) error { return nil }
 
 // checkReplaceable cannot tell here what will not be replaced, such as an open file.

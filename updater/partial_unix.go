@@ -39,6 +39,9 @@ func isOwn(info fs.FileInfo) bool {
 	return ok && info.Mode().IsRegular() && info.Mode().Perm()&0o677 == 0o600 && stat.Nlink == 1 && int(stat.Uid) == os.Geteuid()
 }
 
+// isPrivate tells whether a mode gives nobody but the owner anything.
+func isPrivate(mode fs.FileMode) bool { return mode.Perm()&0o077 == 0 }
+
 // syncDirectory makes a rename outlast a crash, where the file system can.
 func syncDirectory(root *os.Root) error {
 	dir, err := root.Open(".")

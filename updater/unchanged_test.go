@@ -42,6 +42,12 @@ func TestIfChanged(t *testing.T) {
 		{name: "another merchant", merchant: "m-2"},
 		{name: "the file is gone", between: func(t *testing.T, fake *updatertest.Server, path string) { os.Remove(path) }},
 		{name: "the file was touched", between: func(t *testing.T, fake *updatertest.Server, path string) { os.Chtimes(path, old, old) }},
+		{name: "the file is open to others", between: func(t *testing.T, fake *updatertest.Server, path string) { os.Chmod(path, 0o644) }},
+		{name: "the file is open to the group", between: func(t *testing.T, fake *updatertest.Server, path string) { os.Chmod(path, 0o620) }},
+		{name: "the file has a second name", unchanged: true, between: func(t *testing.T, fake *updatertest.Server, path string) {
+			os.Link(path, path+".backup")
+			t.Cleanup(func() { os.Remove(path + ".backup") })
+		}},
 		{name: "the file is longer", between: func(t *testing.T, fake *updatertest.Server, path string) {
 			info, _ := os.Stat(path)
 			os.Truncate(path, int64(len(content)+1))

@@ -168,6 +168,7 @@ func TestErrorObjectIsNoResult(t *testing.T) {
 	}{
 		"as documented":             {object(0), false},
 		"with space around":         {"\n\t " + object(0) + "\r\n", false},
+		"with a byte order mark":    {"\ufeff" + object(0), false},
 		"without details":           {`{"error":{"code":"job_not_ready"}}`, false},
 		"of 60 KiB":                 {object(60 << 10), false},
 		"of more than 64 KiB":       {object(65 << 10), true},

@@ -26,13 +26,17 @@ func TestDemo(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	for _, line := range []string{
-		`enqueued +1805 +of 2000; 195 were`, `killed +3 `, `accepted +1[0-9]{3}`, `rejected +[1-9]`, `unknown +[0-9]+ `,
-		`ghosts +0 `, `lost +0 `, `doubled +0 `, `wrong +0 `, `report 1 .* [1-9][0-9]* absent, 0 are sent again; 5 differences`, `report 2 .* 0 absent, [1-9][0-9]* are sent again; 0 differences`,
+		`enqueued +2000$`, `killed +3 `, `accepted +1[0-9]{3}`, `rejected +[1-9]`, `unknown +[0-9]+ `,
+		`ghosts +0 `, `lost +0 `, `doubled +0 `, `wrong +0 `, `report 1 of the sandbox$`, `to become accepted +[1-9]`, `to become absent +[1-9]`,
+		`differences +7 `, `report 2 of the sandbox$`, `to be sent again +[1-9]`,
 		`look around: .* -db outbox\.db$`,
 	} {
 		if !regexp.MustCompile(`(?m)^` + line).MatchString(got.Stdout) {
 			t.Errorf("no line %s in\n%s", line, got.Stdout)
 		}
+	}
+	if _, second, _ := strings.Cut(got.Stdout, "report 2"); strings.Contains(second, "differences") || strings.Contains(second, "to become absent") {
+		t.Errorf("after the second report, the first left something:\n%s", got.Stdout)
 	}
 	// The README shows the same lines, but for the numbers that differ from run to run.
 	readme, err := os.ReadFile("README.md")

@@ -8,6 +8,7 @@ require (
 	github.com/carddata/carddata-go v0.0.0
 	github.com/georgysavva/scany/v2 v2.1.4
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875
+	github.com/gofrs/flock v0.13.1
 	github.com/jackc/pgx/v5 v5.10.0
 	github.com/pressly/goose/v3 v3.28.0
 	github.com/riverqueue/river v0.31.0

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -20,13 +21,8 @@ import (
 
 const usage = `usage: outbox COMMAND [flags]
 
-Keeps refunds in a database, submits each of them, and knows what became of it,
-however often it is killed.
-
-Commands:
-  demo     makes up refunds, works them against a sandbox with faults, kills its
-           own worker, and compares what it knows with what the sandbox recorded
-  migrate  creates the tables, or brings them up to date
+  demo     runs the other commands against a sandbox with faults, and kills its worker
+  migrate  creates the tables, or brings those of an earlier version up to date
   enqueue  takes the refunds of a file
   work     submits what is enqueued, until Ctrl-C or SIGTERM
   status   tells how many refunds are in which state, and what is to be looked at
@@ -37,8 +33,7 @@ Commands:
 it, the refunds are in the SQLite file of -db.
 
 Exit code: 0 done; 1 failed; 2 usage or configuration; 3 done, and something is to
-be looked at; 130 interrupted. "go run" turns all but 0 into 1: build the program
-first.
+be looked at; 130 interrupted.
 `
 
 // An exit ends a command that has said what is to be said.
@@ -55,10 +50,11 @@ func main() {
 
 // A process is a command that runs.
 type process struct {
-	stdout, stderr io.Writer
-	env            func(string) (string, bool)
-	flags          *flag.FlagSet
-	file           string // of -db
+	stdout *bufio.Writer // keeps its first error
+	stderr io.Writer
+	env    func(string) (string, bool)
+	flags  *flag.FlagSet
+	file   string // of -db
 }
 
 var commands = map[string]func(p *process, ctx context.Context, args []string) error{
@@ -83,9 +79,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 	if !known {
 		return target.Fail(ctx, stderr, target.Usage("outbox: no such command (-h helps)"))
 	}
-	p := &process{stdout: stdout, stderr: stderr, env: env, flags: flag.NewFlagSet("outbox "+args[0], flag.ContinueOnError)}
+	p := &process{stdout: bufio.NewWriter(stdout), stderr: stderr, env: env, flags: flag.NewFlagSet("outbox "+args[0], flag.ContinueOnError)}
 	p.flags.StringVar(&p.file, "db", "", "the SQLite `FILE` (default outbox.db)")
 	err := command(p, ctx, args[1:])
+	if failed := p.stdout.Flush(); failed != nil {
+		err = failed
+	}
 	if code, ended := errors.AsType[exit](err); ended || err == nil {
 		return int(code)
 	}
@@ -100,7 +99,7 @@ func (p *process) parse(usage string, args []string) error {
 	var flags strings.Builder
 	p.flags.SetOutput(&flags)
 	p.flags.PrintDefaults()
-	help := fmt.Sprintf("usage: %s %s%s", p.flags.Name(), usage, &flags)
+	help := fmt.Sprintf("usage: %s [flags]\n\n%s\n\n%s", p.flags.Name(), usage, &flags)
 	if code, ok := target.Parse(p.flags, help, args, p.stdout, p.stderr); !ok {
 		return exit(code)
 	}
@@ -145,15 +144,8 @@ func (p *process) open(ctx context.Context, create, migrate bool) (db *refundout
 	return db, nil
 }
 
-const migrateUsage = `[-db FILE]
-
-Creates the tables, or brings those of an earlier version up to date, with what is
-in them. Stop the workers, make a backup, run it once per release, and start the
-workers of the new version. Programs that run it at the same time take turns.
-`
-
 func (p *process) migrate(ctx context.Context, args []string) error {
-	if err := p.parse(migrateUsage, args); err != nil {
+	if err := p.parse("Creates the tables, or brings those of an earlier version up to date. Stop the workers, and make a backup before.", args); err != nil {
 		return err
 	}
 	db, err := p.open(ctx, true, true)

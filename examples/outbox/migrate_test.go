@@ -47,7 +47,7 @@ func TestPostgresMigrate(t *testing.T) {
 // testMigrate brings the tables of each earlier version up to date, and goes on with
 // what is in them.
 func testMigrate(t *testing.T, open func(*testing.T) *system, identity, jobs string, dialect goose.Dialect) {
-	for version, schema := range map[string]string{"first": "first", "second": "second", "numbered 2": "second"} {
+	for version, schema := range map[string]string{"first": "first", "second": "second", "numbered 2": "second", "numbered 3": "second"} {
 		t.Run(version, func(t *testing.T) {
 			s := open(t)
 			tables, err := os.ReadFile(filepath.Join("testdata", "schema_"+schema+".sql"))
@@ -58,10 +58,10 @@ func testMigrate(t *testing.T, open func(*testing.T) *system, identity, jobs str
 			// Of River's tables, no more is needed than where the jobs were.
 			s.older()
 			s.set(olderData)
-			if version == "numbered 2" {
-				numbered, err := goose.NewProvider(dialect, s.sqlDB(), os.DirFS("refundoutbox/migrations/"+string(dialect)), goose.WithTableName("outbox_migration"))
+			if last, numbered := strings.CutPrefix(version, "numbered "); numbered {
+				provider, err := goose.NewProvider(dialect, s.sqlDB(), os.DirFS("refundoutbox/migrations/"+string(dialect)), goose.WithTableName("outbox_migration"))
 				if err == nil {
-					_, err = numbered.UpTo(t.Context(), 2)
+					_, err = provider.UpTo(t.Context(), int64(last[0]-'0'))
 				}
 				if err != nil {
 					t.Fatal(err)
@@ -100,6 +100,20 @@ func testMigrate(t *testing.T, open func(*testing.T) *system, identity, jobs str
 				t.Errorf("%+v", got)
 			}
 		})
+	}
+}
+
+// TestOlderRiver: the tables of an older River are not worked with, and not changed by
+// looking at them.
+func TestOlderRiver(t *testing.T) {
+	s := newSystem(t)
+	const versions = `SELECT CAST(MAX(version) AS TEXT) FROM river_migration`
+	newest := s.texts(versions)[0]
+	s.set(`DELETE FROM river_migration WHERE version = CAST($1 AS INTEGER)`, newest)
+	for range 2 {
+		if got := s.must(2, "work"); !strings.Contains(got.Stderr, "the tables of River are not up to date: run outbox migrate") || s.texts(versions)[0] == newest {
+			t.Errorf("%+v", got)
+		}
 	}
 }
 

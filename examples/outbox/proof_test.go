@@ -50,6 +50,7 @@ func testKilled(t *testing.T, s *system, workers int) {
 	if err := <-booked; err != nil {
 		t.Fatal(err)
 	}
+	s.age() // the markers of the workers that were killed
 	s.must(0, "work", "-drain")
 	t.Logf("%d committed, %d rolled back, %d requests, %d kills in %v",
 		len(p.committed), p.rolledBack, s.engine.RequestCount(sandbox.Refunds), kills, time.Since(began))

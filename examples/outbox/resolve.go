@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/csv"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,35 +16,26 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/carddata/carddata-go/examples/internal/target"
 	"github.com/carddata/carddata-go/examples/outbox/input"
 	"github.com/carddata/carddata-go/examples/outbox/refundoutbox"
 )
 
-const resolveUsage = `[flags] [ROW ...]
+const resolveUsage = `Lists the refunds whose outcome is unknown, or settles them: by the service's report
+(-export, and then -import), or by a decision about the ROWs that stand behind the flags,
+or about the whole list. What a report would change, and a list, end with a token, by which
+you confirm it: -expect.
 
-Lists the refunds whose outcome is unknown, or settles them. Ask the service's
-operator what became of them first: -export writes the file to ask with.
-
-By the operator's report: -import shows what the report would change, and with the
-token at the end of that preview (-expect) changes it.
-
-One by one: choose refunds by their rows, or by other flags and the token at the end
-of the list that you looked at (-expect), and give one decision: -accepted,
--not-recorded, -resubmit or -close. The token is refused when the list has changed.
-
-A refund is sent again no earlier than a minute after the last time: until then its
-request could still leave a worker that was frozen.
-
-Exit code 3: something is still to be looked at.
-`
+Exit code 3: something is still to be looked at.`
 
 type resolveFlags struct {
 	refundoutbox.Filter
 	refundoutbox.Decision
 	expect               string
-	log, seen            bool
-	limit                uint
+	log                  bool
 	decisions            int
 	exportTo, importFrom string
 	from, until          time.Time
@@ -63,15 +54,11 @@ func (p *process) resolve(ctx context.Context, args []string) error {
 	differences := 0
 	switch {
 	case f.log:
-		return p.printDecisions(ctx, db, int(f.limit))
+		return p.printDecisions(ctx, db)
 	case f.exportTo != "":
 		return p.exportUnknown(ctx, db, f.exportTo)
 	case f.importFrom != "":
 		differences, err = p.importReport(ctx, db, f)
-	case f.seen:
-		var n int
-		n, err = refundoutbox.See(ctx, db, f.Rows, f.Decision)
-		fmt.Fprintf(p.stdout, "%d refunds: seen\n", n)
 	default:
 		err = p.decide(ctx, db, f)
 	}
@@ -91,8 +78,14 @@ func (p *process) resolveFlags(args []string) (*resolveFlags, error) {
 	f, flags := new(resolveFlags), p.flags
 	flags.StringVar(&f.exportTo, "export", "", "write the unknown and the absent refunds to a new `FILE`, .csv or .json")
 	flags.StringVar(&f.importFrom, "import", "", "compare the service's report, a `FILE` of account, refund_id, amount and currency:\n.csv, .tsv, .json or .jsonl")
-	flags.Func("complete-until", "the report has all that was recorded before this `TIME`, as in\n2026-01-31T12:00:00Z: what is not in it becomes absent", moment(&f.until))
-	flags.Func("complete-from", "the report has nothing that was recorded before this `TIME`", moment(&f.from))
+	moment := func(name string, at *time.Time, usage string) {
+		flags.Func(name, usage, func(text string) (err error) {
+			*at, err = time.Parse(time.RFC3339, text)
+			return err
+		})
+	}
+	moment("complete-until", &f.until, "the report has all that was recorded before this `TIME`, as in\n2026-01-31T12:00:00Z: what is not in it becomes absent")
+	moment("complete-from", &f.from, "the report has nothing that was recorded before this `TIME`")
 	decision := func(name string, what refundoutbox.Event, usage string) {
 		flags.BoolFunc(name, usage, func(string) error {
 			f.What, f.decisions = what, f.decisions+1
@@ -103,17 +96,14 @@ func (p *process) resolveFlags(args []string) (*resolveFlags, error) {
 	decision("not-recorded", refundoutbox.DecideNotRecorded, "the service does not have it: send it again")
 	decision("resubmit", refundoutbox.DecideResubmit, "nobody knows: send it again, and the service may have it twice. With -import: send\nagain what a second complete report does not have either")
 	decision("close", refundoutbox.DecideClosed, "the service does not have it, and is not to get it: it becomes rejected")
+	decision("seen", refundoutbox.Seen, "no decision: somebody looked at the responses of the rows that came late")
 	flags.StringVar((*string)(&f.State), "state", string(refundoutbox.Unknown), "the refunds of this `STATE`: unknown, absent, rejected or pending. Rejected ones that\na later record corrected are left out")
-	flags.StringVar(&f.RefundID, "refund", "", "only those with the refund_id `ID`")
-	flags.StringVar(&f.Account, "account", "", "only those of the account `ID`")
 	flags.StringVar(&f.Reason, "reason", "", "only those with the reason `TEXT`, as listed")
 	flags.StringVar(&f.expect, "expect", "", "the `TOKEN` at the end of the list or the preview")
 	user, _ := p.env("USER")
 	flags.StringVar(&f.Who, "by", user, "the `NAME` of who decides")
 	flags.StringVar(&f.Note, "note", "", "why, or on whose word: a `TEXT` for the log")
-	flags.BoolVar(&f.seen, "seen", false, "note that somebody looked at the responses of the rows that came late")
 	flags.BoolVar(&f.log, "log", false, "list the decisions")
-	flags.UintVar(&f.limit, "limit", 100, "most lines of a list, `N`")
 	if err := p.parse(resolveUsage, args); err != nil {
 		return nil, err
 	}
@@ -138,11 +128,11 @@ func (p *process) resolveFlags(args []string) (*resolveFlags, error) {
 		wrong = "with -import, -resubmit needs -complete-until"
 	case !importing && !(f.until.IsZero() && f.from.IsZero()):
 		wrong = "-complete-until and -complete-from are about a report: -import"
-	case f.Who == "" && (importing && f.expect != "" || f.What != "" || f.seen):
+	case f.Who == "" && (importing && f.expect != "" || f.What != ""):
 		wrong = "who decides? (-by)"
-	case f.seen && len(f.Rows) == 0:
+	case f.What == refundoutbox.Seen && len(f.Rows) == 0:
 		wrong = "-seen is about rows, as -log lists them"
-	case importing || f.seen || f.What == "":
+	case importing || f.What == refundoutbox.Seen || f.What == "":
 	case !refundoutbox.Possible(f.State, f.What):
 		wrong = fmt.Sprintf("a refund that is %s cannot be %s", f.State, f.What)
 	case len(f.Rows) == 0 && f.expect == "":
@@ -154,23 +144,19 @@ func (p *process) resolveFlags(args []string) (*resolveFlags, error) {
 	return f, nil
 }
 
-func moment(at *time.Time) func(string) error {
-	return func(text string) (err error) {
-		if *at, err = time.Parse(time.RFC3339, text); err != nil {
-			return errors.New("write a time as 2026-01-31T12:00:00Z")
-		}
-		return nil
-	}
-}
-
 // decide lists the refunds that the flags choose, or records the decision.
 func (p *process) decide(ctx context.Context, db *refundoutbox.Database, f *resolveFlags) error {
+	if f.What == refundoutbox.Seen {
+		n, err := refundoutbox.See(ctx, db, f.Rows, f.Decision)
+		fmt.Fprintf(p.stdout, "%d refunds: seen\n", n)
+		return err
+	}
 	chosen, err := refundoutbox.List(ctx, db, f.Filter)
 	switch token := refundoutbox.Token(chosen); {
 	case err != nil || f.What == "" && len(chosen) == 0:
 		return err
 	case f.What == "":
-		err = p.printRefunds(string(f.State), chosen, int(f.limit))
+		p.printRefunds(string(f.State), chosen)
 		fmt.Fprintf(p.stdout, "\nto decide about all of this list: -expect %s\n", token)
 	case f.expect != "" && len(chosen) > 0 && f.expect != token:
 		return errors.New("outbox: the list has changed since -expect, or was chosen by other flags: look at it again")
@@ -183,59 +169,48 @@ func (p *process) decide(ctx context.Context, db *refundoutbox.Database, f *reso
 }
 
 // printRefunds prints a table of refunds: nothing of a record but what identifies it.
-func (p *process) printRefunds(title string, refunds []refundoutbox.Listed, limit int) error {
+func (p *process) printRefunds(title string, refunds []refundoutbox.Listed) {
 	rows := [][]any{{"row", "account", "refund_id", "amount", "attempt", "sent", "request_id", "reason"}}
-	for _, l := range refunds[:min(limit, len(refunds))] {
+	for _, l := range refunds {
 		rows = append(rows, []any{l.Row, l.Account, l.RefundID, l.Money(), l.Attempt, l.SentAt, l.RequestID, l.Reason})
 	}
-	if more := len(refunds) - limit; more > 0 {
-		rows = append(rows, []any{fmt.Sprintf("and %d more (-limit)", more)})
-	}
-	return printTable(p.stdout, title, rows)
+	printTable(p.stdout, title, rows)
 }
 
-func (p *process) printDecisions(ctx context.Context, db *refundoutbox.Database, limit int) error {
-	decisions, err := refundoutbox.Decisions(ctx, db, limit)
-	if err != nil {
-		return err
-	}
+func (p *process) printDecisions(ctx context.Context, db *refundoutbox.Database) error {
+	decisions, err := refundoutbox.Decisions(ctx, db)
 	rows := [][]any{{"time", "who", "what", "row", "account", "refund_id", "attempt", "note"}}
 	for _, l := range decisions {
 		rows = append(rows, []any{l.DecidedAt, l.Who, l.What, l.Row, l.Account, l.RefundID, l.Attempt, strings.TrimSpace(l.Note)})
 	}
-	return printTable(p.stdout, "", rows)
+	printTable(p.stdout, "", rows)
+	return err
 }
 
 // exportUnknown writes the unknown and absent refunds to a new file.
 func (p *process) exportUnknown(ctx context.Context, db *refundoutbox.Database, name string) error {
-	write, known := map[string]func(io.Writer, []refundoutbox.Listed) error{".csv": writeCSV, ".json": writeJSON}[filepath.Ext(name)]
-	if !known {
+	format := filepath.Ext(name)
+	if format != ".csv" && format != ".json" {
 		return target.Usage("outbox: the format of -export does not show in its name: .csv or .json")
 	}
-	unknown, err := refundoutbox.List(ctx, db, refundoutbox.Filter{State: refundoutbox.Unknown})
+	all, err := refundoutbox.List(ctx, db, refundoutbox.Filter{})
 	if err != nil {
 		return err
 	}
-	absent, err := refundoutbox.List(ctx, db, refundoutbox.Filter{State: refundoutbox.Absent})
-	if err != nil {
-		return err
-	}
-	all := append(append([]refundoutbox.Listed{}, unknown...), absent...) // [] in JSON, and not null
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return target.Usage("outbox: %v", err)
 	}
-	if err := errors.Join(write(file, all), file.Close()); err != nil {
+	if format == ".csv" {
+		err = writeCSV(file, all)
+	} else {
+		err = json.MarshalWrite(file, all, jsontext.Multiline(true))
+	}
+	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("outbox: export: %w", err)
 	}
 	fmt.Fprintf(p.stdout, "%d refunds exported\n", len(all))
 	return nil
-}
-
-func writeJSON(out io.Writer, all []refundoutbox.Listed) error {
-	e := json.NewEncoder(out)
-	e.SetIndent("", " ")
-	return e.Encode(all)
 }
 
 func writeCSV(out io.Writer, all []refundoutbox.Listed) error {
@@ -270,18 +245,14 @@ func (p *process) importReport(ctx context.Context, db *refundoutbox.Database, f
 	if f.expect != "" && f.expect != plan.Token() {
 		return 0, errors.New("outbox: the refunds or the report have changed since the preview, or its flags were others: look at it again")
 	}
-	if err := p.preview(plan, report); err != nil {
-		return 0, err
-	}
+	p.preview(plan, len(rows))
 	switch {
 	case plan.Changes() == 0:
 		fmt.Fprintln(p.stdout, "\nnothing to change")
 	case f.expect == "":
 		fmt.Fprintf(p.stdout, "\nnothing is changed yet. To make these changes, run the same command with: -expect %s\n", plan.Token())
 	default:
-		if f.Note == "" {
-			f.Note = fmt.Sprintf("report %s, complete until %s", report.ID, f.until.Format(time.RFC3339))
-		}
+		f.Note = cmp.Or(f.Note, fmt.Sprintf("report %s, complete until %s", report.ID, f.until.Format(time.RFC3339)))
 		var changed int
 		changed, err = plan.Apply(ctx, db, f.Decision)
 		fmt.Fprintf(p.stdout, "\n%d refunds changed\n", changed)
@@ -289,35 +260,28 @@ func (p *process) importReport(ctx context.Context, db *refundoutbox.Database, f
 	return len(plan.Differences), err
 }
 
-func (p *process) preview(plan *refundoutbox.Plan, report *refundoutbox.Report) error {
-	notCovered := "not sent in the time that the report covers"
-	if report.Until.IsZero() {
-		notCovered = "without -complete-until, nothing follows from what it does not have"
-	}
-	rows := [][]any{
-		{"rows in the report", len(report.Rows)},
+func (p *process) preview(plan *refundoutbox.Plan, rows int) {
+	table := [][]any{
+		{"rows in the report", rows},
 		{"accepted here already", plan.Agreed},
 		{"to become accepted", plan.Found, "the report has them"},
 		{"to become absent", plan.NotFound, "the report is complete and does not have them"},
 		{"to be sent again", plan.SendAgain, "absent, and this second complete report does not have them either"},
 		{"staying absent", plan.AbsentTwice, "the same; -resubmit sends them again"},
-		{"staying unknown", plan.NotCovered, notCovered},
+		{"staying unknown", plan.NotCovered, "not sent in the time that the report is complete for (-complete-until)"},
 		{"differences", len(plan.Differences), "to ask the service's operator about"},
 	}
-	rows = slices.DeleteFunc(rows, func(row []any) bool { return row[1] == 0 })
-	if err := printTable(p.stdout, "", rows); err != nil {
-		return err
-	}
+	printTable(p.stdout, "", slices.DeleteFunc(table, func(row []any) bool { return row[1] == 0 }))
 	var differences [][]any
 	for _, d := range plan.Differences {
-		line, row := "not in the report", "no refund here"
-		if d.Line > 0 {
-			line = fmt.Sprintf("line %d", d.Line)
-		}
-		if d.Row > 0 {
-			row = fmt.Sprintf("row %d", d.Row)
-		}
-		differences = append(differences, []any{line, row, d.What})
+		differences = append(differences, []any{numbered("line", int64(d.Line), "not in the report"), numbered("row", d.Row, "no refund here"), d.What})
 	}
-	return printTable(p.stdout, "differences", differences)
+	printTable(p.stdout, "differences", differences)
+}
+
+func numbered(name string, n int64, none string) string {
+	if n == 0 {
+		return none
+	}
+	return fmt.Sprint(name, " ", n)
 }

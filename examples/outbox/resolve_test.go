@@ -19,7 +19,7 @@ func (s *system) doubtful(records ...string) {
 func TestExpect(t *testing.T) {
 	s := newSystem(t)
 	s.doubtful(`{"refund_id":"a"}`, `{"refund_id":"b"}`)
-	_, listed, _ := strings.Cut(s.must(exitAttention, "resolve", "-limit", "1").Stdout, "-expect ")
+	_, listed, _ := strings.Cut(s.must(exitAttention, "resolve").Stdout, "-expect ")
 	looked, _, _ := strings.Cut(listed, "\n")
 	s.doubtful(`{"refund_id":"c"}`)
 	s.set(`UPDATE outbox_refund SET state = 'accepted' WHERE refund_id = 'a'`) // as many as before, and others
@@ -79,9 +79,8 @@ func TestAccounts(t *testing.T) {
 	if got := s.must(exitAttention, "resolve"); !strings.Contains(got.Stdout, " acct ") || !strings.Contains(got.Stdout, " other ") {
 		t.Error(got.Stdout)
 	}
-	both, its := s.token(refundoutbox.Filter{State: refundoutbox.Unknown}), s.token(refundoutbox.Filter{State: refundoutbox.Unknown, Account: "acct"})
-	s.must(1, "resolve", "-refund", "rf_1", "-account", "acct", "-accepted", "-expect", both)
-	s.must(exitAttention, "resolve", "-refund", "rf_1", "-account", "acct", "-accepted", "-expect", its)
+	s.must(1, "resolve", "-accepted", "-expect", s.token(refundoutbox.Filter{State: refundoutbox.Unknown}), "1") // that is of both
+	s.must(exitAttention, "resolve", "-accepted", "1")
 	if s.states() != "accepted unknown" {
 		t.Error(s.states())
 	}
@@ -102,4 +101,22 @@ func TestSuperseded(t *testing.T) {
 	if s.states() != "rejected pending accepted" {
 		t.Error(s.states())
 	}
+}
+
+// TestSeen: a response that came after a decision is looked at until somebody says that
+// he has.
+func TestSeen(t *testing.T) {
+	s := newSystem(t)
+	s.doubtful(one)
+	s.must(0, "resolve", "-close", "1")
+	s.must(0, "status")
+	s.set(`INSERT INTO outbox_decision (refund, attempt, decided_at, who, what, note) VALUES (1, 1, '', 'w', 'late response, after a decision', '2xx')`)
+	if got := s.must(exitAttention, "status"); !strings.Contains(got.Stdout, "LOOK: 1 late responses") {
+		t.Errorf("%+v", got)
+	}
+	s.must(exitAttention, "resolve", "-seen", "2")
+	if got := s.must(0, "resolve", "-seen", "1"); !strings.HasPrefix(got.Stdout, "1 refunds: seen") || s.states() != rejected {
+		t.Errorf("%s: %+v", s.states(), got)
+	}
+	s.must(0, "status")
 }

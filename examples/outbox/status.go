@@ -13,32 +13,10 @@ import (
 	"github.com/carddata/carddata-go/examples/outbox/refundoutbox"
 )
 
-const statusUsage = `[flags]
+const statusUsage = `Tells how many refunds are in which state and why, what is to be looked at, whether a
+worker lives, and when one last sent something.
 
-Tells how many refunds are in which state and why, what is to be looked at, whether
-a worker lives, and when one last sent something. "outbox resolve -state STATE" lists
-them one by one.
-
-Exit code 3: refunds are unknown or absent, or pending for longer than they should
-be or without a job, or a response came after a decision.
-`
-
-// toLookAt says what somebody has to look at.
-func toLookAt(s *refundoutbox.Summary, overdue time.Duration) (lines []string) {
-	add := func(n int, text string) {
-		if n > 0 {
-			lines = append(lines, fmt.Sprint(n, " ", text))
-		}
-	}
-	add(s.Unknown, "unknown: the service may have them, or not (outbox resolve)")
-	add(s.Absent, "absent: the service said that it does not have them (outbox resolve -state absent)")
-	if since(s.PendingSince) > overdue {
-		add(s.Pending, fmt.Sprintf("pending, the oldest for %v: is a worker running, and getting through?", since(s.PendingSince)))
-	}
-	add(s.PendingWithoutJob, "pending without a job: a worker gives them jobs within a minute")
-	add(s.LateResponses, "late responses that came after a decision (outbox resolve -log, then -seen)")
-	return lines
-}
+Exit code 3: something is to be looked at.`
 
 func (p *process) status(ctx context.Context, args []string) error {
 	overdue := p.flags.Duration("overdue", 30*time.Minute, "how long a refund may be pending")
@@ -67,21 +45,40 @@ func (p *process) status(ctx context.Context, args []string) error {
 	return err
 }
 
+// toLookAt says what somebody has to look at.
+func toLookAt(s *refundoutbox.Summary, overdue time.Duration) (lines []string) {
+	add := func(n int, text string) {
+		if n > 0 {
+			lines = append(lines, fmt.Sprint("LOOK: ", n, " ", text))
+		}
+	}
+	add(s.Unknown, "unknown: the service may have them, or not (outbox resolve)")
+	add(s.Absent, "absent: the service said that it does not have them (outbox resolve -state absent)")
+	if since(s.PendingSince) > overdue {
+		add(s.Pending, fmt.Sprintf("pending, the oldest for %v: is a worker running, and getting through?", since(s.PendingSince)))
+	}
+	add(s.PendingWithoutJob, "pending without a job: a worker gives them jobs within a minute")
+	add(s.LateResponses, "late responses that came after a decision (outbox resolve -log, then -seen)")
+	return lines
+}
+
 // tell prints the summary, and why refunds have their states.
 func (p *process) tell(ctx context.Context, db *refundoutbox.Database, s *refundoutbox.Summary, attention []string) error {
+	reasons, err := refundoutbox.Reasons(ctx, db)
+	if err != nil {
+		return err
+	}
 	waiting := ""
 	if s.Pending > 0 {
 		waiting = fmt.Sprintf("the oldest for %v; %d tried in vain", since(s.PendingSince), s.PendingFailed)
 	}
-	if err := printTable(p.stdout, "", [][]any{
+	printTable(p.stdout, "", [][]any{
 		{"enqueued", s.Enqueued}, {"accepted", s.Accepted}, {"rejected", s.Rejected}, {"unknown", s.Unknown},
-		{"absent", s.Absent}, {"pending", s.Pending, waiting}, {"sending", s.Sending}, {"decisions", s.Decisions, "outbox resolve -log"},
-	}); err != nil {
-		return err
-	}
+		{"absent", s.Absent}, {"pending", s.Pending, waiting}, {"sending", s.Sending},
+	})
 	alive := "no worker lives"
 	if s.WorkerLives {
-		alive = fmt.Sprintf("a worker lives, and said so %v ago", since(s.WorkerSeen))
+		alive = "a worker lives"
 	}
 	if s.LastSent != "" {
 		alive += fmt.Sprintf("; the last request was %v ago", since(s.LastSent))
@@ -89,36 +86,30 @@ func (p *process) tell(ctx context.Context, db *refundoutbox.Database, s *refund
 	if s.PausedUntil != "" {
 		alive += fmt.Sprintf("; the queue is paused until %s, after %s", s.PausedUntil, cell(s.PausedFor))
 	}
-	fmt.Fprintln(p.stdout, alive)
-	for _, text := range attention {
-		fmt.Fprintln(p.stdout, "LOOK:", text)
-	}
-	reasons, err := refundoutbox.Reasons(ctx, db)
+	fmt.Fprintln(p.stdout, strings.Join(append([]string{alive}, attention...), "\n"))
 	var rows [][]any
 	for _, r := range reasons {
 		rows = append(rows, []any{r.State, r.Reason, r.Count})
 	}
-	if err == nil {
-		err = printTable(p.stdout, "by reason", rows)
-	}
-	return err
+	printTable(p.stdout, "by reason", rows)
+	return nil
 }
 
 // since is the time since a time of the database, or 0 for none.
 func since(text string) time.Duration {
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return 0
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return time.Since(t).Truncate(time.Second)
 	}
-	return time.Since(t).Truncate(time.Second)
+	return 0
 }
 
 // printTable prints rows of cells below a title, if there are any.
-func printTable(w io.Writer, title string, rows [][]any) error {
+func printTable(w io.Writer, title string, rows [][]any) {
 	if len(rows) == 0 {
-		return nil
+		return
 	}
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	defer out.Flush()
 	indent := ""
 	if title != "" {
 		fmt.Fprintf(out, "\n%s\n", title)
@@ -131,7 +122,6 @@ func printTable(w io.Writer, title string, rows [][]any) error {
 		}
 		fmt.Fprintln(out, indent+strings.Join(cells, "\t"))
 	}
-	return out.Flush()
 }
 
 // cell makes text of others fit for a cell.

@@ -54,21 +54,23 @@ func (s *system) kill(cmd *exec.Cmd, wait func() program.Result) {
 	s.t.Helper()
 	cmd.Process.Kill()
 	wait()
-	s.set(`DELETE FROM outbox_worker`)
-	s.set(`UPDATE ` + s.jobTable() + ` SET attempted_at = '2026-01-01 00:00:00' WHERE state = 'running'`)
+	s.set(`UPDATE outbox_refund SET sent_at = '2026-01-01T00:00:00.000Z' WHERE state = 'sending'`)
+	s.set(`DELETE FROM ` + s.river("leader"))
+	s.set(`UPDATE ` + s.river("job") + ` SET attempted_at = '2026-01-01 00:00:00' WHERE state = 'running'`)
 }
 
 // jobs counts River's jobs of a state.
 func (s *system) jobs(state rivertype.JobState) int {
 	s.t.Helper()
-	return len(s.texts(`SELECT kind FROM `+s.jobTable()+` WHERE state = $1`, string(state)))
+	return len(s.texts(`SELECT kind FROM `+s.river("job")+` WHERE state = $1`, string(state)))
 }
 
-func (s *system) jobTable() string {
+// river names a table of River's.
+func (s *system) river(table string) string {
 	if s.at == nil { // PostgreSQL
-		return refundoutbox.Schema + ".river_job"
+		return refundoutbox.Schema + ".river_" + table
 	}
-	return "river_job"
+	return "river_" + table
 }
 
 // age makes all requests old enough for a decision.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -73,6 +74,23 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// TestUnwritableOutput: what cannot be told is no success.
+func TestUnwritableOutput(t *testing.T) {
+	s := newSystem(t)
+	full, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	full.Close()
+	write.Close()
+	for _, args := range [][]string{{"status"}, {"status", "-json"}, {"resolve", "-log"}} {
+		var stderr strings.Builder
+		if code := run(t.Context(), append(args, s.at...), write, &stderr, s.vars.Lookup); code != 1 || stderr.Len() == 0 {
+			t.Errorf("%v: exit code %d, said %q", args, code, &stderr)
+		}
+	}
+}
+
 // TestDecisions: a decision counts for the attempt that was
 // unknown when it was taken, and only once.
 func TestDecisions(t *testing.T) {
@@ -84,10 +102,10 @@ func TestDecisions(t *testing.T) {
 	if got := s.must(exitAttention, "resolve", "-accepted", "2"); !strings.HasPrefix(got.Stdout, "0 refunds: accepted") {
 		t.Errorf("a refund that is not unknown: %+v", got)
 	}
-	if got := s.must(exitAttention, "resolve", "-accepted", "-refund", "b", "-expect", "1-00000000"); !strings.HasPrefix(got.Stdout, "0 refunds: accepted") {
-		t.Errorf("a refund_id that is not unknown: %+v", got)
+	if got := s.must(exitAttention, "resolve", "-accepted", "-reason", "another", "-expect", "1-00000000"); !strings.HasPrefix(got.Stdout, "0 refunds: accepted") {
+		t.Errorf("none with the reason: %+v", got)
 	}
-	s.must(0, "resolve", "-accepted", "-refund", "a", "-expect", s.token(refundoutbox.Filter{State: refundoutbox.Unknown}), "-note", "note\nof 4111111111111111")
+	s.must(0, "resolve", "-accepted", "-expect", s.token(refundoutbox.Filter{State: refundoutbox.Unknown}), "-note", "note\nof 4111111111111111")
 	s.must(0, "resolve", "-resubmit", "1")
 	if s.states() != "accepted pending" {
 		t.Error(s.states())

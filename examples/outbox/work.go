@@ -15,15 +15,10 @@ import (
 	"github.com/carddata/carddata-go/refunds"
 )
 
-const workUsage = `[flags]
-
-Submits what is enqueued, until Ctrl-C or SIGTERM. It then begins nothing further,
-and ends when the requests on the wire have their outcomes. A second signal ends it
-at once, which leaves those refunds unknown.
-
-CARDDATA_REFUND_URL names the service, and CARDDATA_REFUND_TOKEN a bearer
-credential, if it asks for one.
-`
+const workUsage = `Submits what is enqueued, until Ctrl-C or SIGTERM: then it begins nothing further, and
+ends when the requests on the wire have their outcomes. A second signal ends it at once,
+which leaves those refunds unknown. CARDDATA_REFUND_URL names the service, and
+CARDDATA_REFUND_TOKEN a bearer credential, if it asks for one.`
 
 var settings = target.Settings{URL: "CARDDATA_REFUND_URL", Optional: []string{"CARDDATA_REFUND_TOKEN"}}
 

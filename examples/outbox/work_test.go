@@ -45,7 +45,7 @@ func TestOutcomes(t *testing.T) {
 	}
 	status := s.must(exitAttention, "status")
 	status.CheckMasked(t, "canary")
-	for _, text := range []string{"422 amount_too_high", "409 Conflict", "no response", "500 Internal Server Error", "unknown    3"} {
+	for _, text := range []string{"422 amount_too_high", "409 Conflict", "no response", "500 Internal Server Error", "unknown   3"} {
 		if !strings.Contains(status.Stdout, text) {
 			t.Errorf("no %q in\n%s", text, status.Stdout)
 		}

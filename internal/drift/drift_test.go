@@ -31,6 +31,7 @@ type service struct {
 	mu       sync.Mutex
 	log      bytes.Buffer
 	bins     *bins.Client
+	silent   *bins.Client // has no log, and keeps no news from those that have one
 	refunds  *refunds.Client
 	download *updater.Client
 }
@@ -73,10 +74,11 @@ func newService(t testing.TB) *service {
 	lookups := testkit.NewMock("POST", testkit.Base+"/bins/multiple", reply(200, string(data)))
 	writes := testkit.NewMock("POST", testkit.Base+"/v1/account-1/refunds", reply(201, `{"recorded":true}`))
 	downloads := testkit.NewMock("GET", testkit.Base+"/updater/inquiries/jobs/job-1/download", reply(404, errorObject))
-	var errs [3]error
+	var errs [4]error
 	s.bins, errs[0] = bins.NewClient(testkit.Base, bins.StaticToken("key-of-the-test"), bins.WithHTTPClient(lookups.Client()), bins.WithLogger(logger), bins.WithMaxRetries(0))
 	s.refunds, errs[1] = refunds.NewClient(testkit.Base, refunds.WithHTTPClient(writes.Client()), refunds.WithLogger(logger))
 	s.download, errs[2] = updater.NewClient(testkit.Base, "merchant-1", updater.StaticToken("token-1"), updater.WithHTTPClient(downloads.Client()), updater.WithLogger(logger), updater.WithMaxRetries(0))
+	s.silent, errs[3] = bins.NewClient(testkit.Base, bins.StaticToken("key-of-the-test"), bins.WithHTTPClient(lookups.Client()), bins.WithMaxRetries(0))
 	for _, err := range errs {
 		if err != nil {
 			t.Fatal(err)
@@ -92,6 +94,7 @@ func (s *service) ask(t testing.TB, area string) (events []string) {
 	s.mu.Unlock()
 	switch area {
 	case "bins":
+		s.silent.Lookup(t.Context(), &bins.LookupRequest{Cards: bins.Cards("45717360")})
 		s.bins.Lookup(t.Context(), &bins.LookupRequest{Cards: bins.Cards("45717360")})
 	case "refunds":
 		s.refunds.Submit(t.Context(), "account-1", &refunds.Refund{RefundID: "refund-1"})
@@ -130,13 +133,14 @@ func TestChanges(t *testing.T) {
 		{"bins", `"cards": [`, `"page": {"CANARY": 1}, "cards": [`, nil, []string{`"unknown member" place=page`}},
 		{"bins", `"bin": `, `"4111111111111111": "CANARY", "bin": `, nil, []string{`"unknown member" place=cards.*`}},
 		{"bins", `"bin_length": 8`, `"bin_length": "8"`, nil, []string{`"another type" place=cards.data.card.bin_length`}},
-		{"bins", `"networkfees": {`, `"networkfees": ["CANARY"], "fees": {`, nil,
-			[]string{`"another type" place=cards.data.card.networkfees`, `"unknown member" place=cards.data.card.fees`}},
+		{"bins", `"svc_bin_length": 9`, `"svc_bin_length": "9"`, nil, []string{`"another type" place=cards.data.card.svc_bin_length`}},
+		{"bins", `{"assessment": {"rate": 0.130, "per": ["item", null]}}`, `["CANARY"]`, nil, []string{`"another type" place=cards.data.card.networkfees`}},
 		{"bins", `"level2": true`, `"level2": "Y"`, nil, []string{`"another type" place=cards.data.card.level2`, fellBack}},
 		{"bins", `"bin": "45717360"`, `"bin": 45717360`, nil, []string{`"another type" place=cards.bin`}},
 		{"bins", `"product_name":`, `"Product_Name":`, nil, []string{`"unknown member" place=cards.data.card.product.Product_Name`}},
 		{"bins", "", "", []string{"Deprecation", "@1688169599"}, []string{`deprecation place="response header"`}},
 		{"bins", "", "", []string{"Sunset", "Wed, 11 Nov 2026 23:59:59 GMT"}, []string{`sunset place="response header"`}},
+		{"bins", plain, `{"error":{"code":"c","reference":"CANARY"}}`, nil, nil},
 		{"bins", plain, `[` + plain + `]`, nil, []string{`"another type" place="response body"`}},
 		{"refunds", "", "", []string{"Deprecation", "true", "Sunset", "Wed, 11 Nov 2026 23:59:59 GMT"},
 			[]string{`deprecation place="response header"`, `sunset place="response header"`}},

@@ -33,23 +33,6 @@ func TestListenTCPWantsLoopback(t *testing.T) {
 	}
 }
 
-func TestKeepAliveOverTCP(t *testing.T) {
-	e := New()
-	s, err := e.ListenTCP("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	tr := &http.Transport{}
-	defer tr.CloseIdleConnections()
-	d := door{s.URL(), &http.Client{Transport: tr}, nil}
-	for range 3 {
-		if r := d.refund(t, `{}`); r.status != 200 {
-			t.Errorf("got %+v", r)
-		}
-	}
-}
-
 func TestCloseTwiceAndUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New()

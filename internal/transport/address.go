@@ -2,9 +2,10 @@ package transport
 
 import (
 	"cmp"
+	"net"
 	"net/netip"
 	"net/url"
-	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -90,14 +91,18 @@ func Segment(name, value string) (string, error) {
 // with its port.
 type redirectHosts []string
 
+// hostName is a host with its port as hostPort writes it. net/url lets pass what nothing
+// can be connected to, such as empty labels; of what is in brackets it makes sure.
+var hostName = regexp.MustCompile(`^([\pL\pM\pN_-]+(\.[\pL\pM\pN_-]+)*|\[.+\]):[1-9]\d{0,4}$`)
+
 // parseRedirectHosts reads "host", "*.domain", and either with a port.
 func parseRedirectHosts(patterns []string) (redirectHosts, error) {
 	var hosts redirectHosts
 	for i, pattern := range patterns {
-		pattern = strings.ToLower(pattern)
 		rest := strings.TrimPrefix(pattern, "*.")
 		u, err := url.Parse("https://" + rest)
-		if err != nil || u.Host != rest || u.Hostname() == "" || strings.ContainsAny(u.Hostname(), "*@ []") {
+		if err != nil || u.Host != rest || strings.HasSuffix(rest, ":") || !hostName.MatchString(hostPort(u)) ||
+			len(u.Port()) == 5 && u.Port() > "65535" || rest != pattern && net.ParseIP(u.Hostname()) != nil {
 			return nil, Invalid("redirect host %d is no host name", i+1)
 		}
 		hosts = append(hosts, pattern[:len(pattern)-len(rest)]+hostPort(u))
@@ -107,12 +112,12 @@ func parseRedirectHosts(patterns []string) (redirectHosts, error) {
 
 // match follows https alone: what is redirected to may hold card data.
 func (hosts redirectHosts) match(u *url.URL) bool {
-	return u.Scheme == "https" && slices.ContainsFunc(hosts, func(pattern string) bool {
-		matched, _ := path.Match(pattern, hostPort(u)) // of a domain, the star is what is below it
-		return matched
+	return u.Scheme == "https" && hostName.MatchString(hostPort(u)) && slices.ContainsFunc(hosts, func(pattern string) bool {
+		domain, below := strings.CutPrefix(pattern, "*")
+		return hostPort(u) == pattern || below && strings.HasSuffix(hostPort(u), domain)
 	})
 }
 
 func hostPort(u *url.URL) string {
-	return strings.ToLower(u.Hostname()) + ":" + cmp.Or(u.Port(), "443")
+	return strings.ToLower(strings.TrimSuffix(u.Host, ":"+u.Port())) + ":" + cmp.Or(u.Port(), "443")
 }

@@ -185,7 +185,11 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 // have left before the response came, and the caller may know more of what an
 // acceptance looks like.
 func (inv *invocation) confirm(a *attempt) {
-	if a.Evidence.premature(int64(len(inv.call.Body))) {
+	size := int64(len(inv.call.Body))
+	if a.out != nil {
+		a.trace.record(func() { size = min(size, a.trace.size) }) // a wrapper may have compressed it
+	}
+	if a.Evidence.premature(size) {
 		a.verdict = prematureResponse
 	} else if check := inv.settings.WriteCheck; check != nil {
 		result := inv.resultOf(a)

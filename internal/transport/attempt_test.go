@@ -2,6 +2,8 @@ package transport
 
 import (
 	"bytes"
+	"compress/flate"
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -11,6 +13,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 )
@@ -29,8 +32,8 @@ func TestBodiesAreClosed(t *testing.T) {
 		})
 		newClient(t, network, WithRetryWait(0, 0)).get(t.Context())
 		for i, b := range open {
-			if !b.closed {
-				t.Errorf("status %d: body %d stays open", code, i+1)
+			if !b.closed || b.late {
+				t.Errorf("status %d: body %d: closed %v, read after that %v", code, i+1, b.closed, b.late)
 			}
 		}
 	}
@@ -65,6 +68,19 @@ func TestResponseAndError(t *testing.T) {
 	check(t, r.err(), ErrNoResponse, io.ErrUnexpectedEOF)
 	if printed.Len() > 0 || r.Outcome != OutcomeUnknown {
 		t.Errorf("%v, printed %q", r.Outcome, &printed)
+	}
+}
+
+// TestCorruptIsNotTruncated proves that a body which broke off is asked for again as long
+// as any that did not come, and one that cannot be decompressed once.
+func TestCorruptIsNotTruncated(t *testing.T) {
+	for failed, want := range map[error]int{gzip.ErrHeader: 2, gzip.ErrChecksum: 2, flate.CorruptInputError(1): 2, io.ErrUnexpectedEOF: 4} {
+		network := serve(func(*http.Request) (*http.Response, error) {
+			resp := reply(200, "")
+			resp.Body = io.NopCloser(iotest.ErrReader(failed))
+			return resp, nil
+		})
+		attempts(t, newClient(t, network, WithRetryWait(0, 0)).get(t.Context()), want)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -35,16 +36,9 @@ func TestEveryRetryCarriesTheBody(t *testing.T) {
 	}
 }
 
-func TestNoContext(t *testing.T) {
-	var none context.Context
-	r := newClient(t, serve(status(200))).get(none)
-	if !errors.Is(r.err(), ErrInvalidArgument) || r.Outcome != OutcomeNotSent {
-		t.Errorf("%v, %v", r.Outcome, r.err())
-	}
-	r = newClient(t, serve(status(200))).Do(t.Context(), &Call{Method: "BAD METHOD", Path: "/"}, nil)
-	if !errors.Is(r.err(), ErrInvalidArgument) {
-		t.Error(r.err())
-	}
+func TestRequestThatCannotBeBuilt(t *testing.T) {
+	r := newClient(t, serve(status(200))).Do(t.Context(), &Call{Method: "BAD METHOD", Path: "/"}, nil)
+	check(t, r.err(), ErrInvalidArgument)
 }
 
 // TestWire proves that the call's context ends what has not begun, and the wire's
@@ -56,7 +50,7 @@ func TestWire(t *testing.T) {
 			case <-time.After(5 * time.Second):
 				return reply(code, "{}"), nil
 			case <-r.Context().Done():
-				return nil, context.Cause(r.Context())
+				return nil, errors.Join(context.Cause(r.Context()), net.ErrClosed)
 			}
 		}
 	}
@@ -73,7 +67,7 @@ func TestWire(t *testing.T) {
 		{"response after the end", slow(200), time.Second, 0, 5 * time.Second, 1, OutcomeAccepted, nil},
 		{"refused after the end", slow(429), time.Second, 0, 5 * time.Second, 1, OutcomeRejected, []error{ErrRateLimited, context.Canceled}},
 		{"rejected after the end", slow(400), time.Second, 0, 5 * time.Second, 1, OutcomeRejected, []error{ErrBadRequest}},
-		{"cut after the end", slow(200), time.Second, 3 * time.Second, 3 * time.Second, 1, OutcomeUnknown, []error{context.Canceled}},
+		{"cut after the end", slow(200), time.Second, 3 * time.Second, 3 * time.Second, 1, OutcomeUnknown, []error{context.Canceled, net.ErrClosed}},
 		{"timed out after the end", stall, time.Second, 0, 10 * time.Second, 1, OutcomeUnknown, []error{ErrTimeout}},
 		{"refused, then ended", slow(429), 6 * time.Second, 0, 10 * time.Second, 2, OutcomeRejected, []error{ErrRateLimited, context.Canceled}},
 	} {
@@ -126,31 +120,38 @@ func TestNothingBeginsAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestPatientCallIsBounded proves that a call which may queue for ever ends where
-// nothing else ends its attempts.
-func TestQueueingCallIsBounded(t *testing.T) {
+// TestCallTimeout proves that a call ends although its caller set no bound, that the
+// caller's own bound is left as it is, and that a call which may queue for ever ends
+// where nothing else ends its attempts.
+func TestCallTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		service := kind()
 		service.CallTimeout = 25 * time.Second
 		for _, test := range []struct {
+			queues                  bool
 			attempt, deadline, took time.Duration
-		}{{0, 0, 25 * time.Second}, {40 * time.Second, 0, 40 * time.Second}, {0, 50 * time.Second, 50 * time.Second}} {
-			ctx := t.Context()
+		}{
+			{false, 10 * time.Second, 0, 25 * time.Second}, {false, 10 * time.Second, 28 * time.Second, 28 * time.Second},
+			{true, 0, 0, 25 * time.Second}, {true, 40 * time.Second, 0, 40 * time.Second}, {true, 0, 50 * time.Second, 50 * time.Second},
+		} {
+			ctx, call := t.Context(), read() // which is repeated
 			if test.deadline > 0 {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeout(ctx, test.deadline)
 				defer cancel()
 			}
+			if test.queues {
+				call = write()
+				call.QueueBeyondTimeout = true
+			}
 			network := serve(stall)
-			c, err := New(service, "https://service.test", []Option{WithHTTPClient(client(network)), WithAttemptTimeout(test.attempt)})
+			c, err := New(service, "https://service.test", []Option{WithHTTPClient(client(network)), WithRetryWait(0, 0), WithAttemptTimeout(test.attempt)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			call := write()
-			call.QueueBeyondTimeout = true
-			c.Do(ctx, call, nil)
-			if took := time.Since(network.began); took != test.took {
-				t.Errorf("%+v: took %v", test, took)
+			r := c.Do(ctx, call, nil)
+			if took := time.Since(network.began); took != test.took || !test.queues && !errors.Is(r.err(), context.DeadlineExceeded) {
+				t.Errorf("%+v: took %v, %v", test, took, r.err())
 			}
 		}
 	})
@@ -164,20 +165,19 @@ func TestCancelDuringBackoff(t *testing.T) {
 		name  string
 		begin func(context.Context) (context.Context, func())
 		is    []error
-		words string
 	}{
 		{"canceled", func(ctx context.Context) (context.Context, func()) {
 			ctx, cancel := context.WithCancel(ctx)
 			return ctx, cancel
-		}, []error{context.Canceled}, "canceled by the caller"},
+		}, []error{context.Canceled}},
 		{"canceled with a cause", func(ctx context.Context) (context.Context, func()) {
 			ctx, cancel := context.WithCancelCause(ctx)
 			return ctx, func() { cancel(cause) }
-		}, []error{context.Canceled, cause}, "canceled by the caller"},
+		}, []error{context.Canceled, cause}},
 		{"canceled below a deadline", func(ctx context.Context) (context.Context, func()) {
 			ctx, cancel := context.WithTimeout(ctx, time.Hour)
 			return ctx, cancel
-		}, []error{context.Canceled}, "canceled by the caller"},
+		}, []error{context.Canceled}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -193,26 +193,11 @@ func TestCancelDuringBackoff(t *testing.T) {
 				if r.Failure.StatusCode != 503 || r.Failure.RequestID != "req-1" || r.Failure.RetryAfter != 30*time.Second {
 					t.Errorf("the last response is lost: %+v", r.Failure)
 				}
-				if text := Describe("test", r.Failure); !strings.Contains(text, test.words) || !strings.Contains(text, "503") {
+				if text := Describe("test", r.Failure); !strings.Contains(text, "canceled by the caller (status 503") {
 					t.Error(text)
 				}
 			})
 		})
-	}
-}
-
-// TestContextThatEndsWithTheResponse proves that a call which was to be repeated
-// and cannot be says so, and that any other keeps its response alone.
-func TestContextThatEndsWithTheResponse(t *testing.T) {
-	for code, canceled := range map[int]bool{503: true, 400: false} {
-		ctx, cancel := context.WithCancel(t.Context())
-		network := serve(status(code))
-		c := newClient(t, network, WithHeader("X-A", "b"))
-		c.network = traced(roundTripper(network.RoundTrip).andThen(cancel))
-		r := c.get(ctx)
-		if errors.Is(r.err(), context.Canceled) != canceled || r.Failure.StatusCode != code {
-			t.Errorf("%d: %v", code, r.err())
-		}
 	}
 }
 
@@ -278,45 +263,10 @@ func TestAttemptTimeout(t *testing.T) {
 
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		r = newClient(t, serve(stall)).get(ctx)
+		r = newClient(t, roundTripper(func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, context.Canceled })).get(ctx)
 		check(t, r.err(), context.DeadlineExceeded)
-		if errors.Is(r.err(), ErrTimeout) {
-			t.Errorf("no attempt timed out: %v", r.err())
-		}
-
-		// Without a bound of the attempt, the caller's deadline is the only one.
-		ctx, cancel = context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		network = serve(stall)
-		r = newClient(t, network, WithAttemptTimeout(0)).get(ctx)
-		check(t, r.err(), context.DeadlineExceeded)
-		if took := time.Since(network.began); took != time.Hour || r.Attempts != 1 {
-			t.Errorf("%d attempts in %v", r.Attempts, took)
-		}
-	})
-}
-
-// TestCallTimeout proves that a call ends although its caller set no bound, and
-// that the caller's own bound is left as it is.
-func TestCallTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		service := kind()
-		service.CallTimeout = 25 * time.Second
-		network := serve(stall)
-		c, err := New(service, "https://service.test", []Option{WithHTTPClient(client(network)), WithRetryWait(0, 0)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		check(t, c.get(t.Context()).err(), context.DeadlineExceeded)
-		if took := time.Since(network.began); took != 25*time.Second {
-			t.Errorf("took %v", took)
-		}
-		began := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), 28*time.Second)
-		defer cancel()
-		c.get(ctx)
-		if took := time.Since(began); took != 28*time.Second {
-			t.Errorf("took %v", took)
+		if errors.Is(r.err(), ErrTimeout) || errors.Is(r.err(), context.Canceled) {
+			t.Errorf("no attempt timed out, and nobody canceled: %v", r.err())
 		}
 	})
 }
@@ -329,6 +279,15 @@ func TestSlowErrorBody(t *testing.T) {
 		check(t, r.err(), ErrBadRequest)
 		if took := time.Since(network.began); took != errorBodyTimeout || r.Failure.StatusCode != 400 {
 			t.Errorf("%+v after %v", r.Failure, took)
+		}
+		// A 304 has none.
+		network, unchanged := serve(stalledBody(304, "x")), streaming()
+		for _, unchanged.Stream = range []bool{true, false} {
+			unchanged.Conditional = true
+			r = newClient(t, network).Do(t.Context(), unchanged, nil)
+			if took := time.Since(network.began); r.Failure != nil || r.Stream != nil || len(r.Body) != 0 || took != 0 {
+				t.Errorf("stream %v: %q, %v after %v", unchanged.Stream, r.Body, r.err(), took)
+			}
 		}
 	})
 }

@@ -130,6 +130,9 @@ func (f *Failure) Outcome() Outcome { return f.facts().outcome }
 func (f *Failure) Cause() error {
 	cause := f.facts().cause
 	for {
+		if filtered, ok := cause.(*filteredError); ok {
+			return filtered.err()
+		}
 		safe, ok := cause.(*safeError)
 		if !ok || len(safe.causes()) == 0 {
 			return cause
@@ -204,8 +207,8 @@ func (a *attempt) reason() error {
 		// A transport that knows nothing of causes reports the end of an attempt as a
 		// cancellation, which would be taken for the caller's.
 		cause = nil
-	case a.verdict == callerEnded && a.sent:
-		cause = endCause(func() error { return a.err }) // net/http returns what the caller gave as the cause
+	case a.verdict == callerEnded && a.sent, a.verdict == responseRefused:
+		cause = foreign(a.err) // net/http returns what the caller gave as the cause
 	}
 	if own, ok := errors.AsType[*safeError](cause); ok {
 		msg = own.msg
@@ -230,11 +233,11 @@ func endedBy(ctx context.Context, last error) error {
 	}
 	causes := []error{ended}
 	// The attempt's own timeout cancels, and nobody else may seem to have.
-	if last != nil && (errors.Is(ended, context.Canceled) || !errors.Is(last, context.Canceled)) {
+	if errors.Is(ended, context.Canceled) || !errors.Is(last, context.Canceled) {
 		causes = append(causes, last)
 	}
-	if cause := context.Cause(ctx); cause != nil && cause != ended {
-		causes = append(causes, endCause(func() error { return cause }))
+	if cause := context.Cause(ctx); cause != ended {
+		causes = append(causes, foreign(cause))
 	}
 	if known, ok := errors.AsType[*safeError](last); ok && errors.Is(last, ErrCredential) {
 		msg += ": " + known.msg // that no attempt was made is not the service's doing
@@ -242,22 +245,39 @@ func endedBy(ctx context.Context, last error) error {
 	return NewError(msg, causes...)
 }
 
-// An endCause is what the caller gave as the cause of the end of a context. It may be
-// the error of another call, as errgroup gives it: errors.Is finds it, and what this
-// package reads from errors, such as their condition and response, is not its own.
-type endCause func() error // a closure, out of the reach of fmt
-
-func (endCause) Error() string { return "what ended the context" }
-
-func (c endCause) Is(target error) bool { return errors.Is(c(), target) }
-
-func (c endCause) As(target any) bool {
-	switch target.(type) {
-	case **condition, **attemptError, **safeError:
+// foreign is an error of the caller's: the cause of the end of a context, or what its
+// check says of a response. It may be the error of another call, as errgroup gives it:
+// errors.Is finds it, and what this package reads from errors, such as their condition
+// and response, is not its own.
+func foreign(err error) error {
+	return Without(err, func(target any) bool {
+		switch target.(type) {
+		case **condition, **attemptError, **safeError:
+			return true
+		}
 		return false
-	}
-	return errors.As(c(), target)
+	})
 }
+
+// Without is err without the targets of errors.Is and errors.As that it hides.
+func Without(err error, hides func(target any) bool) error {
+	if err == nil {
+		return nil
+	}
+	return &filteredError{func() error { return err }, hides}
+}
+
+type filteredError struct {
+	err   func() error // a closure, out of the reach of fmt
+	hides func(target any) bool
+}
+
+// Error does not quote what the caller wrote.
+func (*filteredError) Error() string { return "the cause" }
+
+func (e *filteredError) Is(target error) bool { return !e.hides(target) && errors.Is(e.err(), target) }
+
+func (e *filteredError) As(target any) bool { return !e.hides(target) && errors.As(e.err(), target) }
 
 // Unwrap is the body of the Unwrap methods. An Error that a test made by hand
 // still matches by its status.

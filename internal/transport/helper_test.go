@@ -129,22 +129,15 @@ func attempts(t *testing.T, r Result, want int) {
 
 func client(network http.RoundTripper) *http.Client { return &http.Client{Transport: network} }
 
-// andThen does something once a response is there.
-func (f roundTripper) andThen(do func()) roundTripper {
-	return func(r *http.Request) (*http.Response, error) {
-		defer do()
-		return f(r)
-	}
-}
-
 // A body gives a part and then blocks, until the request's context ends.
 type body struct {
 	io.Reader
-	ctx    context.Context
-	closed bool
+	ctx          context.Context
+	closed, late bool // read after it was closed
 }
 
 func (b *body) Read(p []byte) (int, error) {
+	b.late = b.late || b.closed
 	if n, err := b.Reader.Read(p); err == nil {
 		return n, nil
 	}

@@ -56,7 +56,9 @@ type connTrace struct {
 	writtenBefore int64         // by the requests that used the connection before
 	writeEnded    chan struct{} // holds a value when writing the request has ended, well or not
 	entered       bool          // a write is below a wrapper just now
+	left          bool          // the wrapper has ended the attempt
 	untold        bool          // something was sent of which it is not known what it was
+	size          int64         // of a body that a wrapper may have changed
 	asked         atomic.Bool   // the HTTP transport was asked for a connection
 }
 
@@ -131,10 +133,16 @@ func (t *connTrace) awaitWrite(ctx context.Context) {
 // wrapper that tries again may do so only while nothing has been sent.
 func (t *connTrace) enter() (entered bool) {
 	t.record(func() {
-		entered = !t.entered && t.read().unsent()
+		entered = !t.entered && !t.left && t.read().unsent()
 		t.entered = t.entered || entered
 	})
 	return entered
+}
+
+// leave ends the attempt for a wrapper. One that does not wait for what it has begun
+// leaves it to an end that nobody knows.
+func (t *connTrace) leave(untold bool) {
+	t.record(func() { t.left, t.untold = true, t.untold || untold || t.entered })
 }
 
 // A byteCounter is a connection that counts what is written to it.
@@ -268,19 +276,24 @@ func traced(transport http.RoundTripper) network {
 // It has to be told of each request which attempt it belongs to, and what to make of
 // one that belongs to none. To take such a request for the attempt's own would lend it
 // a proof that is another's; to take it for nothing would call a refund unsent that a
-// wrapper has sent by hand. So it voids the proofs of all attempts that it could be.
+// wrapper has sent by hand. So it voids the proofs of all attempts that it could be,
+// and is refused where it could be a write.
 type wrapped struct {
 	transport *http.Transport
 	top       http.RoundTripper // the caller's, around this one
-	attempts  sync.Map          // in flight, by the Cancel channel of their requests
+	attempts  sync.Map          // until their contexts end, by the Cancel channel of their requests
 	strangers atomic.Int64      // requests that belong to no attempt, as far as can be told
 }
 
 // An attemptKey finds the attempt in the context of its request.
 type attemptKey struct{}
 
-// errSentBefore ends what would be a second refund.
-var errSentBefore = NewError("the request was sent before, and is not sent twice")
+var (
+	// errSentBefore ends what would be a second refund.
+	errSentBefore = NewError("the request was sent before, and is not sent twice")
+	// errRebuilt ends what could be one.
+	errRebuilt = NewError("a wrapper of the transport has to keep the context or the Cancel channel of the request")
+)
 
 // send hands the request of an attempt to the wrapper.
 //
@@ -296,28 +309,28 @@ func (w *wrapped) send(req *http.Request, a *attempt) (*http.Response, error) {
 	out.Cancel = ctx.Done()
 	a.out = out
 	w.attempts.Store(ctx.Done(), a)
-	defer w.attempts.Delete(ctx.Done())
-	// A request that arrives below while this one is above may be this one, sent by hand.
+	context.AfterFunc(ctx, func() { w.attempts.Delete(ctx.Done()) })
+	// A request that arrives below while this one is above may be a part of this one.
 	strangers := w.strangers.Load()
-	resp, err := w.top.RoundTrip(out)
-	if w.strangers.Load() != strangers {
-		a.trace.record(func() { a.trace.untold = true })
-	}
-	return resp, err
+	defer func() { a.trace.leave(w.strangers.Load() != strangers) }()
+	return w.top.RoundTrip(out)
 }
 
 // RoundTrip is what the wrapper calls.
 func (w *wrapped) RoundTrip(req *http.Request) (*http.Response, error) {
 	a := w.attemptOf(req)
-	if a == nil {
-		// The wrapper's own, such as for a token; or the refund, made by hand. From here
-		// on nothing is proven of the attempts in flight.
+	if a == nil && !w.isRebuilt(req) {
+		// The wrapper's own, such as for a token. From here on nothing is proven of the
+		// attempts in flight.
 		w.strangers.Add(1)
 		return w.transport.RoundTrip(req)
 	}
-	if a.write && !a.trace.enter() {
+	if a == nil || a.write && !a.trace.enter() {
 		if req.Body != nil {
 			req.Body.Close()
+		}
+		if a == nil {
+			return nil, errRebuilt
 		}
 		return nil, errSentBefore
 	}
@@ -325,8 +338,31 @@ func (w *wrapped) RoundTrip(req *http.Request) (*http.Response, error) {
 	out := req.WithContext(a.trace.withTrace(req.Context()))
 	if a.write {
 		out.GetBody = nil
+		a.trace.record(func() { a.trace.size = req.ContentLength })
 	}
 	return w.transport.RoundTrip(out)
+}
+
+// isRebuilt tells whether a request of no attempt may be a write that is in flight, or
+// was: it would be sent unseen, and perhaps a second time.
+func (w *wrapped) isRebuilt(req *http.Request) (rebuilt bool) {
+	select {
+	//lint:ignore SA1019 see send
+	case <-req.Cancel:
+		return true
+	default:
+	}
+	w.attempts.Range(func(_, value any) bool {
+		a := value.(*attempt)
+		rebuilt = a.write && a.isFor(req)
+		return !rebuilt
+	})
+	return rebuilt
+}
+
+// isFor leaves out the query, which a wrapper may add to sign the request.
+func (a *attempt) isFor(req *http.Request) bool {
+	return req.Method == a.out.Method && req.URL.Host == a.out.URL.Host && req.URL.Path == a.out.URL.Path
 }
 
 // attemptOf finds the attempt that a request belongs to. With the context alone, the
@@ -336,8 +372,7 @@ func (w *wrapped) attemptOf(req *http.Request) *attempt {
 	if a, ok := w.attempts.Load(req.Cancel); ok {
 		return a.(*attempt)
 	}
-	a, ok := req.Context().Value(attemptKey{}).(*attempt)
-	if ok && req.Method == a.out.Method && req.URL.String() == a.out.URL.String() {
+	if a, ok := req.Context().Value(attemptKey{}).(*attempt); ok && a.isFor(req) {
 		return a
 	}
 	return nil

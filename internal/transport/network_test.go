@@ -11,10 +11,12 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"io"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -37,6 +39,10 @@ func clientOf(t *testing.T, base string, opts ...Option) *Client {
 	}
 	return c
 }
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // refusing is the address of a port that nobody listens on.
 func refusing(t *testing.T) string {
@@ -154,11 +160,11 @@ func TestWrapperThatRetries(t *testing.T) {
 			t.Errorf("%s, connection refused: %v, %v", name, r.Outcome, r.err())
 		}
 	}
-	// Two at once are one too many, whichever comes first.
+	// Three at once are two too many, whichever comes first.
 	served.Store(0)
 	hedge := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
-		done := make(chan bool, 2)
-		for range 2 {
+		done := make(chan bool, 3)
+		for range 3 {
 			go func() {
 				again := r.Clone(r.Context())
 				again.Body = io.NopCloser(strings.NewReader("{}"))
@@ -169,8 +175,9 @@ func TestWrapperThatRetries(t *testing.T) {
 				done <- true
 			}()
 		}
-		<-done
-		<-done
+		for range 3 {
+			<-done
+		}
 		return nil, io.ErrUnexpectedEOF
 	}
 	for range 20 {
@@ -178,6 +185,113 @@ func TestWrapperThatRetries(t *testing.T) {
 		if r := clientOf(t, server.URL, around(hedge)).Do(t.Context(), write(), nil); served.Load() != 1 || r.Outcome != OutcomeUnknown {
 			t.Errorf("hedged: sent %d times, %v", served.Load(), r.Outcome)
 		}
+	}
+}
+
+// TestWrappedWriteIsNotResent proves that net/http gets no body that it could send again,
+// as it does on a kept connection where a header says that this does no harm.
+func TestWrappedWriteIsNotResent(t *testing.T) {
+	var served atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if io.Copy(io.Discard, r.Body); served.Add(1) == 2 {
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	defer server.Close()
+	for name, wrapper := range wrappers {
+		served.Store(0)
+		c := clientOf(t, server.URL, around(wrapper), WithHeader("Idempotency-Key", "k"))
+		c.Do(t.Context(), write(), nil)
+		if r := c.Do(t.Context(), write(), nil); served.Load() != 2 || r.Outcome != OutcomeUnknown {
+			t.Errorf("%s: %d requests, %v", name, served.Load(), r.Outcome)
+		}
+	}
+}
+
+// TestWrapperThatLeaves proves that nothing is claimed of a write that the wrapper does
+// not wait for, and that it cannot send it later.
+func TestWrapperThatLeaves(t *testing.T) {
+	var served atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served.Add(1) }))
+	defer server.Close()
+	begun, gone, done := make(chan bool), make(chan bool), make(chan bool)
+	leave := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+		trace := &httptrace.ClientTrace{GetConn: func(string) { begun <- true; <-gone }}
+		go func() {
+			defer close(done)
+			base.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+		}()
+		<-begun
+		return nil, io.ErrUnexpectedEOF
+	}
+	r := clientOf(t, server.URL, around(leave), WithMaxRetries(0)).Do(t.Context(), write(), nil)
+	close(gone)
+	if <-done; r.Outcome != OutcomeUnknown {
+		t.Errorf("while it connects: %v, %+v", r.Outcome, r.Evidence)
+	}
+	served.Store(0)
+	for name, rebuild := range wrappers {
+		var late func() error
+		say := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+			late = func() error { _, err := rebuild(base, r); return err }
+			return reply(501, "made up"), nil
+		}
+		var during error
+		log := slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) {
+			if during == nil {
+				during = late()
+			}
+			return len(p), nil
+		}), &slog.HandlerOptions{Level: slog.LevelDebug}))
+		clientOf(t, server.URL, around(say), WithLogger(log)).Do(t.Context(), write(), nil)
+		if after := late(); served.Load() > 0 || during == nil || after == nil {
+			t.Errorf("%s: sent %d times, %v, %v", name, served.Load(), during, after)
+		}
+	}
+}
+
+// TestWrapperThatRebuilds proves that a write that is made anew, so that nobody can tell
+// which it is, is not sent.
+func TestWrapperThatRebuilds(t *testing.T) {
+	var served atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served.Add(1) }))
+	defer server.Close()
+	for _, query := range []string{"", "?signature=1"} {
+		rebuild := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+			again, err := http.NewRequest(r.Method, r.URL.String()+query, r.Body)
+			if err != nil {
+				return nil, err
+			}
+			return base.RoundTrip(again)
+		}
+		r := clientOf(t, server.URL, around(rebuild), WithMaxRetries(0)).Do(t.Context(), write(), nil)
+		if check(t, r.err(), errRebuilt); r.Outcome != OutcomeNotSent || served.Load() > 0 {
+			t.Errorf("%v, sent %d times", r.Outcome, served.Load())
+		}
+		call := write()
+		call.Write = false
+		if r := clientOf(t, server.URL, around(rebuild)).Do(t.Context(), call, nil); r.Failure != nil {
+			t.Error(r.err())
+		}
+		served.Store(0)
+	}
+	sign := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		r.URL.RawQuery = "signature=1"
+		return base.RoundTrip(r)
+	}
+	if r := clientOf(t, server.URL, around(sign)).Do(t.Context(), write(), nil); r.Failure != nil || r.Evidence.BytesWritten < 50 {
+		t.Errorf("signed: %v, %+v", r.err(), r.Evidence)
+	}
+	compress := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader("x")), 1
+		return base.RoundTrip(r)
+	}
+	call := write()
+	call.Body = bytes.Repeat([]byte("{}"), 1000)
+	if r := clientOf(t, server.URL, around(compress)).Do(t.Context(), call, nil); r.Failure != nil {
+		t.Errorf("compressed: %v", r.err())
 	}
 }
 
@@ -402,38 +516,11 @@ func TestRefusedTransports(t *testing.T) {
 	c := newClient(t, serve(status(200)))
 	for name, o := range map[string]Option{
 		"WithTransport": WithTransport(pass), "WithTLSConfig": WithTLSConfig(&tls.Config{}), "WithProxy": WithProxy(nil), "WithConnectionReuse": WithConnectionReuse(1),
+		"WithHTTPClient": WithHTTPClient(http.DefaultClient), "WithRateLimit": WithRateLimit(1, 1), "WithInsecureHTTP": WithInsecureHTTP(),
 	} {
 		r := c.get(t.Context(), o)
 		if check(t, r.err(), ErrInvalidArgument); !strings.Contains(Describe("", r.Failure), name) {
 			t.Error(Describe("", r.Failure))
-		}
-	}
-}
-
-// TestConnectionReuse proves that a service's connections serve one request each,
-// unless the caller wants otherwise.
-func TestConnectionReuse(t *testing.T) {
-	connections := map[string]bool{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		connections[r.RemoteAddr] = true
-	}))
-	defer server.Close()
-	service := kind()
-	service.Defaults.ConnectionReuse = 0
-	for want, opts := range map[int][]Option{5: nil, 1: {WithConnectionReuse(time.Minute)}} {
-		clear(connections)
-		c, err := New(service, server.URL, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range 5 {
-			if r := c.Do(t.Context(), write(), nil); r.Failure != nil {
-				t.Fatal(r.err())
-			}
-		}
-		if len(connections) != want {
-			t.Errorf("%d connections, want %d", len(connections), want)
 		}
 	}
 }
@@ -465,26 +552,22 @@ func TestPrematureResponse(t *testing.T) {
 // TestReadsSurviveGoAway proves that a read goes on where a server ends HTTP/2
 // connections as a matter of course, which net/http mends if it may.
 func TestReadsSurviveGoAway(t *testing.T) {
-	for _, isWrite := range []bool{false, true} {
-		network := roundTripper(func(r *http.Request) (*http.Response, error) {
-			if (r.GetBody == nil) != isWrite {
-				t.Errorf("write %v: GetBody set %v", isWrite, r.GetBody != nil)
+	network := roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.GetBody == nil {
+			t.Fatal("net/http may not send the body again")
+		}
+		for range 2 {
+			body, err := r.GetBody()
+			if err != nil {
+				t.Fatal(err)
 			}
-			if r.GetBody != nil {
-				for range 2 {
-					body, err := r.GetBody()
-					if err != nil {
-						t.Fatal(err)
-					}
-					if got, err := io.ReadAll(body); string(got) != "{}" || err != nil {
-						t.Errorf("%q, %v", got, err)
-					}
-				}
+			if got, err := io.ReadAll(body); string(got) != "{}" || err != nil {
+				t.Errorf("%q, %v", got, err)
 			}
-			return reply(200, ""), nil
-		})
-		call := write()
-		call.Write = isWrite
-		newClient(t, network).Do(t.Context(), call, nil)
-	}
+		}
+		return reply(200, ""), nil
+	})
+	call := write()
+	call.Write = false
+	newClient(t, network).Do(t.Context(), call, nil)
 }

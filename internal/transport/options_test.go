@@ -58,25 +58,6 @@ func TestRefusedOptions(t *testing.T) {
 	}
 }
 
-// TestClientOptionsAreNoCallOptions proves that what a call cannot change is
-// refused rather than ignored.
-func TestClientOptionsAreNoCallOptions(t *testing.T) {
-	network := serve(status(200))
-	c := newClient(t, network)
-	for name, option := range map[string]Option{
-		"WithHTTPClient": WithHTTPClient(http.DefaultClient), "WithRateLimit": WithRateLimit(1, 1), "WithInsecureHTTP": WithInsecureHTTP(),
-	} {
-		r := c.get(t.Context(), option)
-		check(t, r.err(), ErrInvalidArgument)
-		if text := Describe("", r.Failure); !strings.Contains(text, name) {
-			t.Errorf("%s is not named: %s", name, text)
-		}
-	}
-	if network.requests() != 0 {
-		t.Error("something was sent")
-	}
-}
-
 // TestCallOptionsWin proves that they hold for their call and no other.
 func TestCallOptionsWin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

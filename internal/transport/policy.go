@@ -300,6 +300,10 @@ func (a *attempt) outcome() Outcome {
 	return a.verdict.outcome
 }
 
+// blank may stand before a page or an object, and changes nothing about it: space, and
+// the byte order mark that some programs put before all that they write.
+const blank = "\ufeff\t\n\f\r "
+
 // isHTML recognises a page where data was due: a login, a block or an error
 // page of something in between, whatever its status says.
 func isHTML(h http.Header, body []byte) bool {
@@ -308,9 +312,9 @@ func isHTML(h http.Header, body []byte) bool {
 	case "text/html", "application/xhtml+xml":
 		return true
 	}
+	body = bytes.TrimLeft(body, blank)
 	// The first byte decides nearly always; sniffing each response costs time.
-	return bytes.HasPrefix(bytes.TrimLeft(body, "\t\n\f\r "), []byte("<")) &&
-		strings.HasPrefix(http.DetectContentType(body), "text/html")
+	return bytes.HasPrefix(body, []byte("<")) && strings.HasPrefix(http.DetectContentType(body), "text/html")
 }
 
 // isEncoded finds an encoding that net/http has not undone. The updater asks
@@ -339,11 +343,11 @@ func isErrorObject(body []byte) bool {
 // mayBeErrorObject judges a body by its beginning, which may be a part of the first
 // member's name: so little is read of a stream before it is handed over.
 func mayBeErrorObject(begin []byte) bool {
-	const space, first = " \t\r\n", `"error"`
-	if begin = bytes.TrimLeft(begin, space); len(begin) > 0 && begin[0] != '{' {
-		return false
+	const first = `"error"`
+	if begin = bytes.TrimLeft(begin, blank); len(begin) > 0 && begin[0] != '{' {
+		return strings.HasPrefix(blank, string(begin)) // of the mark's bytes, the first ones
 	}
-	begin = bytes.TrimLeft(bytes.TrimPrefix(begin, []byte("{")), space)
+	begin = bytes.TrimLeft(bytes.TrimPrefix(begin, []byte("{")), blank)
 	return bytes.HasPrefix(begin, []byte(first)) || bytes.HasPrefix([]byte(first), begin)
 }
 
@@ -358,7 +362,7 @@ func errorAmong(body []byte) map[string]json.RawMessage {
 
 // object returns the members of a JSON object, and nil for anything else.
 func object(raw json.RawMessage) (members map[string]json.RawMessage) {
-	if json.Unmarshal(raw, &members) != nil {
+	if json.Unmarshal(bytes.TrimLeft(raw, blank), &members) != nil {
 		return nil
 	}
 	return members

@@ -92,7 +92,7 @@ func (s *stream) explain(err error) error {
 	case cause == os.ErrClosed:
 		return NewError("the response was closed", os.ErrClosed)
 	case s.ctx.Err() != nil: // net/http returns what the caller gave as the cause
-		return endedBy(s.ctx, endCause(func() error { return err }))
+		return endedBy(s.ctx, foreign(err))
 	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
 	}

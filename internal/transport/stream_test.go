@@ -36,7 +36,7 @@ func (p *paced) Read(b []byte) (int, error) {
 		p.pauses = p.pauses[1:]
 		return copy(b, "part"), nil
 	case <-p.ctx.Done():
-		return 0, context.Cause(p.ctx)
+		return 0, errors.Join(context.Cause(p.ctx), net.ErrClosed)
 	}
 }
 
@@ -100,16 +100,6 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-func TestStreamWithoutTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, _ := open(t, t.Context(), []time.Duration{1000 * time.Hour}, WithAttemptTimeout(0))
-		if got, err := io.ReadAll(s); string(got) != "part" || err != nil {
-			t.Errorf("%q, %v", got, err)
-		}
-		s.Close()
-	})
-}
-
 // TestContextEndsStream proves that the caller's context governs the reading.
 func TestContextEndsStream(t *testing.T) {
 	cause := errors.New("the shop closed")
@@ -119,7 +109,7 @@ func TestContextEndsStream(t *testing.T) {
 		began := time.Now()
 		s, _ := open(t, ctx, []time.Duration{time.Second, time.Hour})
 		got, err := io.ReadAll(s)
-		check(t, err, context.Canceled, cause)
+		check(t, err, context.Canceled, cause, net.ErrClosed)
 		if string(got) != "part" || time.Since(began) != 3*time.Second || errors.Is(err, ErrTimeout) {
 			t.Errorf("%q, %v after %v", got, err, time.Since(began))
 		}
@@ -158,17 +148,21 @@ func TestStreamClose(t *testing.T) {
 func TestStreamEndsByEOFAlone(t *testing.T) {
 	c := newClient(t, roundTripper(func(*http.Request) (*http.Response, error) {
 		resp := reply(200, "")
-		resp.Body = io.NopCloser(iotest.ErrReader(fmt.Errorf("tunnel: %w", io.EOF)))
+		resp.Body = unclosable{iotest.ErrReader(fmt.Errorf("tunnel: %w", io.EOF))}
 		return resp, nil
 	}))
 	s := c.Do(t.Context(), streaming(), nil).Stream
-	defer s.Close()
 	_, err := s.Read(make([]byte, 1))
 	check(t, err, ErrBadResponse, io.ErrUnexpectedEOF)
 	if errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
+	check(t, s.Close(), io.ErrClosedPipe)
 }
+
+type unclosable struct{ io.Reader }
+
+func (unclosable) Close() error { return io.ErrClosedPipe }
 
 func TestStreamCap(t *testing.T) {
 	for limit, want := range map[int64]string{1: "p", 4: "part", 6: "partpa", 7: "partpar", 8: "partpart", 9: "partpart", 0: "partpart"} {
@@ -258,23 +252,17 @@ func TestFramed(t *testing.T) {
 		change func(*http.Response)
 		framed bool
 	}{
-		"length":       {func(r *http.Response) { r.ContentLength = 0 }, true},
-		"chunks":       {func(r *http.Response) { r.TransferEncoding = []string{"chunked"} }, true},
-		"HTTP/2":       {func(r *http.Response) { r.ProtoMajor = 2 }, true},
-		"neither":      {func(r *http.Response) { r.ProtoMajor = 1 }, false},
-		"not repeated": {func(r *http.Response) {}, false},
+		"length":  {func(r *http.Response) { r.ContentLength = 0 }, true},
+		"chunks":  {func(r *http.Response) { r.TransferEncoding = []string{"chunked"} }, true},
+		"HTTP/2":  {func(r *http.Response) { r.ProtoMajor = 2 }, true},
+		"neither": {func(r *http.Response) { r.ProtoMajor = 1 }, false},
 	} {
 		c := newClient(t, roundTripper(func(*http.Request) (*http.Response, error) {
 			resp := reply(200, "")
 			test.change(resp)
 			return resp, nil
 		}))
-		repeats := name != "not repeated"
-		opts := []Option{WithMaxRetries(1)}
-		if !repeats {
-			opts = []Option{WithMaxRetries(0)}
-		}
-		if r := c.Do(t.Context(), streaming(), opts); r.Framed != test.framed || (r.Settings.MaxRetries > 0) != repeats {
+		if r := c.Do(t.Context(), streaming(), []Option{WithMaxRetries(1)}); r.Framed != test.framed || r.Settings.MaxRetries != 1 {
 			t.Errorf("%s: framed %v, %d retries", name, r.Framed, r.Settings.MaxRetries)
 		}
 	}
@@ -391,51 +379,5 @@ func TestTruncatedStream(t *testing.T) {
 				t.Errorf("reading on: %d, %v", n, again)
 			}
 		})
-	}
-}
-
-// TestCancelWhileReading proves on a socket that a read which waits for the
-// other side returns when the caller's context ends.
-func TestCancelWhileReading(t *testing.T) {
-	hold := make(chan struct{})
-	defer close(hold)
-	c, err := New(kind(), wire(t, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc", hold), []Option{WithAttemptTimeout(0)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	r := c.Do(ctx, streaming(), nil)
-	if r.Failure != nil {
-		t.Fatal(r.err())
-	}
-	defer r.Stream.Close()
-	if _, err := io.ReadFull(r.Stream, make([]byte, 3)); err != nil {
-		t.Fatal(err)
-	}
-	go cancel()
-	_, err = r.Stream.Read(make([]byte, 1))
-	check(t, err, context.Canceled)
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, ErrBadResponse) {
-		t.Errorf("the response was not at fault: %v", err)
-	}
-}
-
-// TestCloseWhileWaiting proves on a socket that closing neither waits for the
-// rest nor fails.
-func TestCloseWhileWaiting(t *testing.T) {
-	hold := make(chan struct{})
-	defer close(hold)
-	c, err := New(kind(), wire(t, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc", hold), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := c.Do(t.Context(), streaming(), nil)
-	if r.Failure != nil {
-		t.Fatal(r.err())
-	}
-	for range 2 {
-		if err := r.Stream.Close(); err != nil {
-			t.Error(err)
-		}
 	}
 }

@@ -131,8 +131,8 @@ func TestCachedTokenIsRenewedEarly(t *testing.T) {
 		source := CachedToken(i.fetch)
 		source.Token(t.Context())
 		i.fails = errors.New("the endpoint is down")
-		for range 59 {
-			time.Sleep(time.Minute)
+		for range 59 * 60 {
+			time.Sleep(time.Second)
 			if _, err := source.Token(t.Context()); err != nil {
 				t.Errorf("a renewal that failed is told: %v", err)
 			}
@@ -260,8 +260,17 @@ func TestRenewalServesWhoComesLate(t *testing.T) {
 		if token, err := source.Token(t.Context()); token != "t2" || err != nil || i.asked.Load() != 2 {
 			t.Errorf("%q after %d fetches, %v", token, i.asked.Load(), err)
 		}
+		i.latency = time.Hour
+		time.Sleep(19 * time.Second)
+		source.Token(t.Context()) // begins one that hangs
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		i.latency = 0
+		if token, err := source.Token(t.Context()); token != "t4" || err != nil {
+			t.Errorf("%q after %d fetches, %v", token, i.asked.Load(), err)
+		}
 		source.(*cachedToken).Refused("t1")
-		if token, err := source.Token(t.Context()); token != "t2" || err != nil {
+		if token, err := source.Token(t.Context()); token != "t4" || err != nil {
 			t.Errorf("%q, %v", token, err)
 		}
 	})

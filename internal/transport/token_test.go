@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -41,62 +39,6 @@ func TestUnusableCredential(t *testing.T) {
 		if network.requests() != 0 || r.Outcome != OutcomeNotSent {
 			t.Errorf("%s was sent: %v", name, r.Outcome)
 		}
-	}
-}
-
-func TestFailingSource(t *testing.T) {
-	cause := errors.New("secret of the vault")
-	c := newClient(t, serve(status(200)), WithTokenSource(TokenFunc(func(context.Context) (string, error) { return "", cause })))
-	r := c.Do(t.Context(), write(), nil)
-	check(t, r.err(), ErrCredential, cause)
-	attempts(t, r, 0)
-	if text := Describe("test", r.Failure); strings.Contains(text, "secret") {
-		t.Error(text)
-	}
-}
-
-// FuzzCredential proves that what is accepted arrives byte for byte, in one
-// header of one value.
-func FuzzCredential(f *testing.F) {
-	for _, token := range unusableTokens {
-		f.Add(token)
-	}
-	f.Add("secret")
-	f.Add(strings.Repeat("a", maxToken))
-	arrived := make(chan []string, 1)
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { arrived <- r.Header["Authorization"] }))
-	f.Cleanup(server.Close)
-	f.Fuzz(func(t *testing.T, token string) {
-		c, err := New(kind(), server.URL, []Option{WithTokenSource(StaticToken(token)), WithHTTPClient(server.Client())})
-		if err != nil {
-			return
-		}
-		if r := c.get(t.Context()); r.Failure != nil {
-			t.Fatal(Describe("test", r.Failure))
-		}
-		if got := <-arrived; len(got) != 1 || got[0] != "Bearer "+token {
-			t.Errorf("%q arrived as %q", token, got)
-		}
-	})
-}
-
-// TestSecretsHide proves that fmt cannot reach what sources and options hold.
-func TestSecretsHide(t *testing.T) {
-	for name, v := range map[string]any{
-		"token": StaticToken("secret"), "option": WithTokenSource(StaticToken("secret")), "header": WithHeader("X-Key", "secret"),
-		"client": newClient(t, serve(status(200)), WithTokenSource(StaticToken("secret")), WithHeader("X-Key", "secret")),
-	} {
-		for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
-			if text := fmt.Sprintf(verb, v); strings.Contains(text, "secret") {
-				t.Errorf("%s with %s: %s", name, verb, text)
-			}
-		}
-	}
-	if token, err := StaticToken("secret").Token(t.Context()); token != "secret" || err != nil {
-		t.Errorf("%q, %v", token, err)
-	}
-	if _, err := TokenFunc(func(context.Context) (string, error) { return "", io.EOF }).Token(t.Context()); err != io.EOF {
-		t.Error(err)
 	}
 }
 
@@ -157,21 +99,6 @@ func TestRenewal(t *testing.T) {
 				t.Errorf("asked %d times, %d requests", asked.Load(), network.requests())
 			}
 		})
-	}
-}
-
-// TestNothingToRenew proves that a credential that cannot change is not sent
-// twice.
-func TestNothingToRenew(t *testing.T) {
-	for name, opts := range map[string][]Option{
-		"static token": {WithTokenSource(StaticToken("t1"))}, "no token": nil, "a header": {WithHeader("Authorization", "Basic x")},
-	} {
-		network := serve(status(401))
-		r := newClient(t, network, opts...).get(t.Context())
-		check(t, r.err(), ErrUnauthorized)
-		if network.requests() != 1 {
-			t.Errorf("%s: %d requests", name, network.requests())
-		}
 	}
 }
 

@@ -9,29 +9,11 @@ import (
 	"net/http/httptest"
 	"net/http/httptrace"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 )
-
-func TestUnsent(t *testing.T) {
-	for _, test := range []struct {
-		evidence Evidence
-		unsent   bool
-	}{
-		{Evidence{}, false}, // a transport that reports nothing proves nothing
-		{Evidence{BytesWritten: -1}, false},
-		{Evidence{Traced: true}, true},
-		{Evidence{Traced: true, Connected: true}, true},
-		{Evidence{Traced: true, Connected: true, BytesWritten: 1}, false},
-		{Evidence{Traced: true, Connected: true, BytesWritten: -1}, false},
-		{Evidence{Traced: true, Connected: true, BytesWritten: -1, RequestWritten: false}, false},
-	} {
-		if got := test.evidence.unsent(); got != test.unsent {
-			t.Errorf("%+v: %t", test.evidence, got)
-		}
-	}
-}
 
 type counter struct {
 	net.Conn
@@ -100,6 +82,22 @@ func TestWriteIsRepeatedOnProof(t *testing.T) {
 		if s.requests() != requests || (r.Failure == nil) != (requests == 2) {
 			t.Errorf("%d bytes had left: %d requests, %v", written, s.requests(), r.err())
 		}
+	}
+}
+
+// TestBrokenIsNotGarbled proves that a connection which ends within a response is told
+// from a response that is not HTTP.
+func TestBrokenIsNotGarbled(t *testing.T) {
+	for failed, want := range map[error]error{
+		io.EOF: ErrNoResponse, &net.OpError{Op: "read", Err: syscall.ETIMEDOUT}: ErrNoResponse, errors.New("malformed"): ErrBadResponse,
+	} {
+		s := serve(func(r *http.Request) (*http.Response, error) {
+			trace := httptrace.ContextClientTrace(r.Context())
+			trace.GotConn(httptrace.GotConnInfo{Conn: &counter{}})
+			trace.GotFirstResponseByte()
+			return nil, failed
+		})
+		check(t, newClient(t, s, WithMaxRetries(0)).get(t.Context()).err(), want, failed)
 	}
 }
 
@@ -247,7 +245,7 @@ func TestCountedConnection(t *testing.T) {
 		if left > 0 {
 			want, outcome = 1, OutcomeUnknown
 		}
-		if dials != want || r.Outcome != outcome || r.Evidence.BytesWritten != int64(left) {
+		if check(t, r.err(), io.ErrClosedPipe); dials != want || r.Outcome != outcome || r.Evidence.BytesWritten != int64(left) {
 			t.Errorf("%d bytes leave: %d dials, %v, %+v", left, dials, r.Outcome, r.Evidence)
 		}
 	}

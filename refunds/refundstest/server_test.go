@@ -49,15 +49,6 @@ func TestOutcomeAgreesWithTheRecord(t *testing.T) {
 	}
 }
 
-func TestRefusedThroughout(t *testing.T) {
-	fake := refundstest.NewServer(t)
-	fake.Script(refundstest.Fault{Refuse: true}, refundstest.Fault{Refuse: true}, refundstest.Fault{Refuse: true})
-	_, err := fake.Client(refunds.WithRetryWait(0, 0)).Submit(t.Context(), "acct", &refunds.Refund{RefundID: "rf_1"})
-	if !errors.Is(err, refunds.ErrNotSent) || len(fake.Requests()) != 0 {
-		t.Errorf("error = %v after %d requests", err, len(fake.Requests()))
-	}
-}
-
 func TestSetResponse(t *testing.T) {
 	fake := refundstest.NewServer(t)
 	fake.SetResponse(202, "text/plain", "queued")
@@ -98,24 +89,4 @@ func TestSubmitted(t *testing.T) {
 	if !slices.Equal(ids, []string{"rf_1", "rf_1", "rf_2"}) || len(fake.Recorded()) != 1 {
 		t.Errorf("submitted %q, recorded %d", ids, len(fake.Recorded()))
 	}
-}
-
-func TestURL(t *testing.T) {
-	fake := refundstest.NewServer(t)
-	client, err := refunds.NewClient(fake.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.Submit(t.Context(), "acct", &refunds.Refund{RefundID: "rf_1"}); err != nil || len(fake.Recorded()) != 1 {
-		t.Errorf("error = %v, recorded %d", err, len(fake.Recorded()))
-	}
-}
-
-func TestUnreadableProfileFailsTheTest(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("a profile with a misspelled point was taken")
-		}
-	}()
-	refundstest.Start(refundstest.Like([]byte(`{"version": 1, "points": {"lookup.odrer": ["kept"]}}`)))
 }

@@ -2,14 +2,11 @@ package updatertest_test
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/carddata/carddata-go/updater"
 	"github.com/carddata/carddata-go/updater/updatertest"
 )
 
@@ -26,48 +23,6 @@ func TestBuiltInJob(t *testing.T) {
 	}
 	if got := fake.Requests()[0].Header.Get("X-Merchant-Id"); got != "test-merchant" {
 		t.Errorf("merchant = %q", got)
-	}
-}
-
-func TestUnknownJob(t *testing.T) {
-	fake := updatertest.NewServer(t)
-	_, err := fake.Client().Download(t.Context(), "7")
-	failure, ok := errors.AsType[*updater.Error](err)
-	if !errors.Is(err, updater.ErrNotFound) || !ok || failure.Code != "job_not_found" {
-		t.Errorf("error = %v", err)
-	}
-}
-
-func TestStall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake := updatertest.NewServer(t)
-		fake.SetJob("7", "text/plain", []byte("content"))
-		fake.Script(updatertest.Fault{BodyDelay: time.Hour})
-		download, err := fake.Client().Download(t.Context(), "7")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer download.Close()
-		begin := time.Now()
-		content, err := io.ReadAll(download)
-		if string(content) != "content" || err != nil || download.Resumes != 1 || time.Since(begin) < 30*time.Second {
-			t.Errorf("%q, error = %v after %v and %d resumes", content, err, time.Since(begin), download.Resumes)
-		}
-	})
-}
-
-func TestURL(t *testing.T) {
-	fake := updatertest.NewServer(t)
-	client, err := updater.NewClient(fake.URL(), "m", updater.StaticToken("k"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	download, err := client.Download(t.Context(), "42")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := download.Close(); err != nil || fake.Pending() != 0 {
-		t.Errorf("close: %v", err)
 	}
 }
 
@@ -92,13 +47,4 @@ func TestJobContent(t *testing.T) {
 	if sent := fake.Requests()[0].Sent; sent != size {
 		t.Errorf("recorded %d bytes sent", sent)
 	}
-}
-
-func TestUnreadableProfileFailsTheTest(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("a profile with a misspelled point was taken")
-		}
-	}()
-	updatertest.Start(updatertest.Like([]byte(`{"version": 1, "points": {"lookup.odrer": ["kept"]}}`)))
 }

@@ -29,16 +29,16 @@ type Line struct {
 	Err    error // quotes nothing of the line
 }
 
-// Refunds reads a file of refund records in the format that its name says. It is
-// strict: a member in another case, or twice, could be money that is not what was
-// meant.
-func Refunds(text []byte, name string) (lines []Line, err error) {
+// Refunds reads a file of refund records of an account in the format that its name
+// says. It is strict: a member in another case, or twice, could be money that is not
+// what was meant.
+func Refunds(text []byte, name, account string) (lines []Line, err error) {
 	rows, err := read(text, name)
 	for _, row := range rows {
 		record := new(refunds.Refund)
 		err := row.decode(record, json.RejectUnknownMembers(true))
-		if err == nil && strings.TrimSpace(record.RefundID) == "" {
-			err = errors.New("refund_id is missing")
+		if err == nil {
+			err = refundoutbox.Acceptable(account, record)
 		}
 		lines = append(lines, Line{row.line, record, err})
 	}

@@ -10,7 +10,7 @@ import (
 // taken returns the records of an input as JSON, and what is wrong with it.
 func taken(t *testing.T, name, text string) (records []string, wrong string) {
 	t.Helper()
-	lines, err := Refunds([]byte(text), name)
+	lines, err := Refunds([]byte(text), name, "acct")
 	if err != nil {
 		return nil, err.Error()
 	}

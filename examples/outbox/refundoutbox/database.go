@@ -42,19 +42,12 @@ type Database struct {
 	schema     string // of River's tables; "": they are where the others are
 	client     any    // River's, which inserts jobs
 	newQueue   func(*river.Config) (queue, error)
-	tables     migrator
+	tables     func(context.Context, rivermigrate.Direction, *rivermigrate.MigrateOpts) (*rivermigrate.MigrateResult, error) // River's
 	migrations *goose.Provider
-	transact   func(ctx context.Context, f func(Tx) error) error
 	inTurn     func(ctx context.Context, f func() error) error // one program at a time
-	close      func()
-}
 
-// A migrator is River's, whatever its transactions are.
-type migrator interface {
-	Migrate(ctx context.Context, direction rivermigrate.Direction, opts *rivermigrate.MigrateOpts) (*rivermigrate.MigrateResult, error)
-	// Not Validate, which has other parameters in newer versions.
-	AllVersions() []rivermigrate.Migration
-	ExistingVersions(ctx context.Context) ([]rivermigrate.Migration, error)
+	Transact func(ctx context.Context, f func(Tx) error) error // commits what f did, unless f returns an error
+	Close    func()
 }
 
 // A queue is River's client of a worker, whatever its transactions are.
@@ -90,8 +83,12 @@ func open[TTx any](d *Database, driver riverdriver.Driver[TTx], db *sql.DB, dial
 	if err == nil {
 		d.client, err = river.NewClient(driver, &river.Config{Schema: d.schema, Logger: quiet})
 	}
+	if err != nil {
+		return err
+	}
+	tables, err := rivermigrate.New(driver, &rivermigrate.Config{Schema: d.schema, Logger: quiet})
 	if err == nil {
-		d.tables, err = rivermigrate.New(driver, &rivermigrate.Config{Schema: d.schema, Logger: quiet})
+		d.tables = tables.Migrate
 	}
 	return err
 }
@@ -105,9 +102,6 @@ func newTx[TTx any](d *Database, session Session, tx TTx) Tx {
 	}}
 }
 
-// Close closes the connections.
-func (d *Database) Close() { d.close() }
-
 // Migrate creates the tables, or brings them up to date: River's, and then this
 // program's.
 func (d *Database) Migrate(ctx context.Context) error {
@@ -117,7 +111,7 @@ func (d *Database) Migrate(ctx context.Context) error {
 				return err
 			}
 		}
-		if _, err := d.tables.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
+		if _, err := d.tables(ctx, rivermigrate.DirectionUp, nil); err != nil {
 			return fmt.Errorf("outbox: migrate the tables of River: %w", err)
 		}
 		if _, err := d.migrations.Up(ctx); err != nil {
@@ -136,20 +130,15 @@ func (d *Database) Check(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w are missing, or of a version before migrations were numbered: run outbox migrate (%w)", ErrTables, err)
-	case found < want:
-		return fmt.Errorf("%w have version %d, and this program needs %d: run outbox migrate", ErrTables, found, want)
-	case found > want:
-		return fmt.Errorf("%w have version %d, and this program knows %d: run a newer one", ErrTables, found, want)
+	case found != want:
+		return fmt.Errorf("%w have version %d, and this program needs %d: run outbox migrate, or a newer program", ErrTables, found, want)
 	}
-	made, err := d.tables.ExistingVersions(ctx)
-	if err == nil && len(made) < len(d.tables.AllVersions()) {
+	missing, err := d.tables(ctx, rivermigrate.DirectionUp, &rivermigrate.MigrateOpts{DryRun: true})
+	if err == nil && len(missing.Versions) > 0 {
 		err = fmt.Errorf("%w of River are not up to date: run outbox migrate", ErrTables)
 	}
 	return err
 }
-
-// Transact commits what f did, unless f returns an error.
-func (d *Database) Transact(ctx context.Context, f func(Tx) error) error { return d.transact(ctx, f) }
 
 // all returns the rows of a result.
 func all[T any](ctx context.Context, db Session, statement string, args ...any) (rows []T, err error) {

@@ -52,29 +52,27 @@ func list(ctx context.Context, db Session, where string, args ...any) ([]Listed,
 		first_sent_at, sent_at, request_id, reason, absent_until, digest FROM outbox_refund AS this WHERE `+where, args...)
 }
 
-// A Filter chooses refunds of a state.
+// A Filter chooses refunds.
 type Filter struct {
-	State                     State
-	Account, RefundID, Reason string  // if not empty, only those with it
-	Rows                      []int64 // if there are any, only these
+	State  State   // empty: the unknown and the absent ones
+	Reason string  // if not empty, only those with it
+	Rows   []int64 // if there are any, only these
 }
 
 // List returns the refunds that a filter chooses, the latest first. Of the rejected
 // ones, it leaves out what a later record of the refund_id corrected.
 func List(ctx context.Context, db *Database, f Filter) ([]Listed, error) {
-	listed, err := list(ctx, db, `state = $1 AND $2 IN ('', account) AND $3 IN ('', refund_id) AND $4 IN ('', reason)
+	listed, err := list(ctx, db, `(state = $1 OR $1 = '' AND state IN ('unknown', 'absent')) AND $2 IN ('', reason)
 		AND NOT EXISTS (SELECT 1 FROM outbox_refund AS later WHERE this.state = 'rejected' AND later.state <> 'rejected'
 			AND later.account = this.account AND later.refund_id = this.refund_id AND later.id > this.id)
-		ORDER BY id DESC`, f.State, f.Account, f.RefundID, f.Reason)
+		ORDER BY state DESC, id DESC`, f.State, f.Reason)
 	return slices.DeleteFunc(listed, func(l Listed) bool { return len(f.Rows) > 0 && !slices.Contains(f.Rows, l.Row) }), err
 }
 
 // Token names a list of refunds as they are, and changes when one does.
-func Token(chosen []Listed) string { return token(chosen, "") }
-
-func token(chosen []Listed, report string) string {
+func Token(chosen []Listed, of ...any) string {
 	h := sha256.New()
-	fmt.Fprintln(h, report)
+	fmt.Fprintln(h, of...)
 	for _, l := range chosen {
 		fmt.Fprintln(h, l.Row, l.Attempt, l.State, l.event)
 	}
@@ -87,44 +85,15 @@ var ErrTooEarly = errors.New("outbox: the request of one of them can still leave
 // Decide records a decision for refunds as they were listed: not about another
 // attempt, of which nobody has said anything. It returns for how many it did.
 func Decide(ctx context.Context, db *Database, chosen []Listed, said Decision) (decided int, err error) {
-	chosen = slices.Clone(chosen)
-	for i, l := range chosen {
-		chosen[i].event = said.What
+	p := &Plan{}
+	for _, l := range chosen {
 		over := parseTime(l.SentAt).Add(submitTimeout)
 		if l.State == Unknown && said.What != DecideAccepted && time.Now().Before(over) {
 			return 0, fmt.Errorf("%w until %s: decide after that", ErrTooEarly, timeText(over))
 		}
+		p.choose(l, said.What)
 	}
-	return apply(ctx, db, chosen, said, "")
-}
-
-// apply makes the transition of each event, if the refund is still as it was listed,
-// and returns how many it made. stamp is noted with what a report does not have.
-func apply(ctx context.Context, db *Database, chosen []Listed, said Decision, stamp string) (changed int, err error) {
-	for batch := range slices.Chunk(chosen, 100) {
-		made := 0
-		err := db.Transact(ctx, func(tx Tx) error {
-			for _, l := range batch {
-				said.What = l.event
-				done, err := settle(ctx, tx, l.Row, l.Attempt, l.State, l.event, nil, said)
-				if err == nil && done && l.event == eventNotFound {
-					_, err = tx.Exec(ctx, `UPDATE outbox_refund SET absent_until = $2 WHERE id = $1`, l.Row, stamp)
-				}
-				if err != nil {
-					return err
-				}
-				if done {
-					made++
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return changed, err
-		}
-		changed += made
-	}
-	return changed, nil
+	return p.Apply(ctx, db, said)
 }
 
 // A Logged decision is one with its refund.
@@ -135,20 +104,20 @@ type Logged struct {
 	Attempt                      int
 }
 
-// Decisions returns the latest decisions, the latest first.
-func Decisions(ctx context.Context, db *Database, limit int) ([]Logged, error) {
+// Decisions returns the decisions, the latest first.
+func Decisions(ctx context.Context, db *Database) ([]Logged, error) {
 	return all[Logged](ctx, db, `SELECT decided_at, who, what, r.id, account, refund_id, attempt, note
-		FROM outbox_decision AS d JOIN outbox_refund AS r ON r.id = d.refund ORDER BY d.id DESC LIMIT $1`, limit)
+		FROM outbox_decision AS d JOIN outbox_refund AS r ON r.id = d.refund ORDER BY d.id DESC`)
 }
 
 // lateResponses are those that came after a decision, and that nobody has seen.
 const lateResponses = ` FROM outbox_decision AS late WHERE what = '` + string(afterDecision) + `' AND NOT EXISTS (
-	SELECT 1 FROM outbox_decision AS later WHERE later.refund = late.refund AND later.id > late.id AND later.what = '` + string(seen) + `')`
+	SELECT 1 FROM outbox_decision AS later WHERE later.refund = late.refund AND later.id > late.id AND later.what = '` + string(Seen) + `')`
 
 // See notes that somebody looked at the late responses of some refunds.
 func See(ctx context.Context, db *Database, rows []int64, said Decision) (noted int, err error) {
 	waiting, err := all[int64](ctx, db, `SELECT DISTINCT refund`+lateResponses)
-	said.What = seen
+	said.What = Seen
 	for _, row := range waiting {
 		if err == nil && slices.Contains(rows, row) {
 			noted++
@@ -171,16 +140,15 @@ type Summary struct {
 	PendingSince      string `json:"pending_since"`       // when the oldest of the pending was enqueued
 	PendingFailed     int    `json:"pending_failed"`      // of the pending, those that were tried before
 	PendingWithoutJob int    `json:"pending_without_job"` // a worker gives them jobs
-	Decisions         int    `json:"decisions"`
-	LateResponses     int    `json:"late_responses"` // that came after a decision, and that nobody has seen
-	LastSent          string `json:"last_sent"`      // when a worker last marked a refund
-	PausedUntil       string `json:"paused_until"`   // "": the queue is not paused
-	PausedFor         string `json:"paused_for"`     // the reason
-	WorkerSeen        string `json:"worker_seen"`    // when a worker last said that it lives
-	WorkerLives       bool   `json:"worker_lives"`   // it said so within the last twenty seconds
+	LateResponses     int    `json:"late_responses"`      // that came after a decision, and that nobody has seen
+	LastSent          string `json:"last_sent"`           // when a worker last marked a refund
+	PausedUntil       string `json:"paused_until"`        // "": the queue is not paused
+	PausedFor         string `json:"paused_for"`          // the reason
+	WorkerLives       bool   `json:"worker_lives"`        // or did a quarter of a minute ago
 }
 
-// Summarize counts the refunds.
+// Summarize counts the refunds. One of the workers that live is the leader that River
+// elects.
 func Summarize(ctx context.Context, db *Database) (Summary, error) {
 	return one[Summary](ctx, db, `SELECT COUNT(*) AS enqueued,
 		COUNT(*) FILTER (WHERE state = 'accepted') AS accepted, COUNT(*) FILTER (WHERE state = 'rejected') AS rejected,
@@ -189,13 +157,11 @@ func Summarize(ctx context.Context, db *Database) (Summary, error) {
 		COALESCE(MIN(enqueued_at) FILTER (WHERE state = 'pending'), '') AS pending_since,
 		COUNT(*) FILTER (WHERE state = 'pending' AND attempts > 0) AS pending_failed,
 		(SELECT COUNT(*) FROM (`+db.orphans(time.Time{})+`) AS orphan) AS pending_without_job,
-		(SELECT COUNT(*) FROM outbox_decision) AS decisions,
 		(SELECT COUNT(DISTINCT refund)`+lateResponses+`) AS late_responses,
 		COALESCE(MAX(sent_at), '') AS last_sent,
 		COALESCE((SELECT until FROM outbox_pause), '') AS paused_until,
 		COALESCE((SELECT reason FROM outbox_pause), '') AS paused_for,
-		COALESCE((SELECT MAX(seen_at) FROM outbox_worker), '') AS worker_seen,
-		EXISTS (`+living+`) AS worker_lives FROM outbox_refund`, alive())
+		EXISTS (SELECT 1 FROM `+db.river("leader")+` WHERE expires_at > `+riverTime(time.Now())+`) AS worker_lives FROM outbox_refund`)
 }
 
 // A Reason is why refunds have a state.

@@ -27,11 +27,11 @@ func OpenPostgres(ctx context.Context, url string) (*Database, error) {
 	}
 	d := &Database{Session: pgxSession{pool}, schema: Schema}
 	db := stdlib.OpenDBFromPool(pool)
-	d.close = func() {
+	d.Close = func() {
 		db.Close()
 		pool.Close()
 	}
-	d.transact = func(ctx context.Context, f func(Tx) error) error {
+	d.Transact = func(ctx context.Context, f func(Tx) error) error {
 		return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error { return f(PostgresTx(d, tx)) })
 	}
 	d.inTurn = func(ctx context.Context, f func() error) error {
@@ -52,7 +52,7 @@ func OpenPostgres(ctx context.Context, url string) (*Database, error) {
 		err = open(d, riverpgxv5.New(pool), db, goose.DialectPostgres)
 	}
 	if err != nil {
-		d.close()
+		d.Close()
 		return nil, fmt.Errorf("outbox: open the database: %w", err)
 	}
 	return d, nil

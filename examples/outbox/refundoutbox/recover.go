@@ -2,86 +2,28 @@ package refundoutbox
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
-const (
-	// aliveEvery is how often a worker says that it lives.
-	aliveEvery = 3 * time.Second
-	// deadAfter is how long a worker has not said so when others take it for dead.
-	deadAfter = 20 * time.Second
-)
-
-// live says that the worker lives, until die is called.
-func (w *worker) live(ctx context.Context) (die func(), err error) {
-	exec := func(statement string, args ...any) error {
-		ctx, cancel := context.WithTimeout(ctx, deadAfter)
-		defer cancel()
-		_, err := w.db.Exec(ctx, statement, args...)
-		return err
-	}
-	say := func() error {
-		return exec(`INSERT INTO outbox_worker (name, seen_at) VALUES ($1, $2)
-			ON CONFLICT (name) DO UPDATE SET seen_at = excluded.seen_at`, w.name, timeText(time.Now()))
-	}
-	if err := say(); err != nil {
-		return nil, err
-	}
-	dying := make(chan struct{})
-	var living sync.WaitGroup
-	living.Go(func() {
-		for every := time.Tick(aliveEvery); ; {
-			select {
-			case <-dying:
-				return
-			case <-every:
-				if err := say(); err != nil {
-					w.Log.Warn("the worker cannot say that it lives", "error", err)
-				}
-			}
-		}
-	})
-	return func() {
-		close(dying)
-		living.Wait()
-		// If it fails, others find out by themselves.
-		exec(`DELETE FROM outbox_worker WHERE name = $1 OR seen_at <= $2`, w.name, alive())
-	}, nil
-}
-
-// living are the workers that are not taken for dead.
-const living = `SELECT name FROM outbox_worker WHERE seen_at > $1`
-
-// alive is when a worker that lives was seen last, at the earliest.
-func alive() string { return timeText(time.Now().Add(-deadAfter)) }
+// orphanedAfter is how long a job runs, without having begun its refund, when that gets
+// another one.
+const orphanedAfter = 20 * time.Second
 
 // recover makes the markers of dead workers unknown, gives jobs to the refunds that
 // have none, and asks the resolver.
 func (w *worker) recover(ctx context.Context) error {
-	if err := w.bury(ctx); err != nil {
-		return err
-	}
-	if err := w.adopt(ctx); err != nil {
-		return err
-	}
-	return w.resolve(ctx)
+	return errors.Join(w.bury(ctx), w.adopt(ctx), w.resolve(ctx))
 }
 
-// bury makes the markers of dead workers unknown, and those that their worker should
-// have dealt with.
+// bury makes the markers unknown that no worker has dealt with, most likely because it
+// is dead. The request of such a marker is over, and cannot leave any more.
 func (w *worker) bury(ctx context.Context) error {
-	// What is sent again by itself is so only when the request of its marker cannot
-	// leave any more: the worker may only be frozen.
-	doubtable := time.Now()
-	if w.Resubmit {
-		doubtable = doubtable.Add(-submitTimeout)
-	}
 	// In one order, as two workers that bury the same one would deadlock.
-	markers, err := all[claim](ctx, w.db, `SELECT id, attempts FROM outbox_refund WHERE state = 'sending' AND sent_at <= $2
-		AND (sent_at <= $3 OR worker <> $4 AND worker NOT IN (`+living+`)) ORDER BY id`,
-		alive(), timeText(doubtable), timeText(time.Now().Add(-staleAfter)), w.name)
+	markers, err := all[claim](ctx, w.db, `SELECT id, attempts FROM outbox_refund WHERE state = 'sending' AND sent_at <= $1 ORDER BY id`,
+		timeText(time.Now().Add(-staleAfter)))
 	if err != nil || len(markers) == 0 {
 		return err
 	}
@@ -106,28 +48,29 @@ const nothingBefore = `NOT EXISTS (
 // or a person deleted a job. A job that began before a time does not count: River
 // leaves the jobs of dead workers for long.
 func (d *Database) orphans(before time.Time) string {
-	jobs := strings.TrimPrefix(d.schema+".river_job", ".")
-	// This is how River's tables have a time in SQLite, and PostgreSQL reads it, too.
-	began := before.UTC().Format("2006-01-02 15:04:05Z")
 	return `SELECT id FROM outbox_refund AS this WHERE state = 'pending' AND ` + nothingBefore + `
-		EXCEPT SELECT CAST(args->>'row' AS BIGINT) FROM ` + jobs + ` WHERE kind = '` + kind + `'
-		AND finalized_at IS NULL AND (state <> 'running' OR attempted_at > '` + began + `')`
+		EXCEPT SELECT CAST(args->>'row' AS BIGINT) FROM ` + d.river("job") + ` WHERE kind = '` + kind + `'
+		AND finalized_at IS NULL AND (state <> 'running' OR attempted_at > ` + riverTime(before) + `)`
 }
+
+// river names a table of River's.
+func (d *Database) river(table string) string {
+	return strings.TrimPrefix(d.schema+".river_"+table, ".")
+}
+
+// riverTime is how River's tables have a time in SQLite; PostgreSQL reads it, too.
+func riverTime(t time.Time) string { return t.UTC().Format("'2006-01-02 15:04:05Z'") }
 
 // adopt gives jobs to the refunds that have none.
 func (w *worker) adopt(ctx context.Context) error {
-	const most = 5000
-	for {
-		rows, err := all[int64](ctx, w.db, w.db.orphans(time.Now().Add(-deadAfter))+` ORDER BY 1 LIMIT $1`, most)
-		if err != nil || len(rows) == 0 {
-			return err
-		}
+	rows, err := all[int64](ctx, w.db, w.db.orphans(time.Now().Add(-orphanedAfter))+` ORDER BY 1`)
+	if len(rows) > 0 {
 		w.Log.Warn("pending refunds had no job, and get one", "refunds", len(rows))
-		err = w.db.Transact(ctx, func(tx Tx) error { return insertJobs(ctx, tx, rows) })
-		if err != nil || len(rows) < most {
-			return err
-		}
 	}
+	for batch := range slices.Chunk(rows, 5000) {
+		err = errors.Join(err, w.db.Transact(ctx, func(tx Tx) error { return insertJobs(ctx, tx, batch) }))
+	}
+	return err
 }
 
 // A Resolver asks the service whether it has a refund, where the service can be

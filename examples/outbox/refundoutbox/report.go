@@ -224,10 +224,33 @@ func isLater(stamp, earlier string) bool {
 func (p *Plan) Changes() int { return len(p.chosen) }
 
 // Token names the plan, and changes when it does.
-func (p *Plan) Token() string { return token(p.chosen, p.stamp()+timeText(p.report.From)) }
+func (p *Plan) Token() string { return Token(p.chosen, p.stamp(), timeText(p.report.From)) }
 
 // Apply makes the plan's transitions, each if the refund is still as it was, and
 // returns how many it made.
 func (p *Plan) Apply(ctx context.Context, db *Database, said Decision) (changed int, err error) {
-	return apply(ctx, db, p.chosen, said, p.stamp())
+	for batch := range slices.Chunk(p.chosen, 100) {
+		made := 0
+		err := db.Transact(ctx, func(tx Tx) error {
+			for _, l := range batch {
+				said.What = l.event
+				done, err := settle(ctx, tx, l.Row, l.Attempt, l.State, l.event, nil, said)
+				if err == nil && done && l.event == eventNotFound {
+					_, err = tx.Exec(ctx, `UPDATE outbox_refund SET absent_until = $2 WHERE id = $1`, l.Row, p.stamp())
+				}
+				if err != nil {
+					return err
+				}
+				if done {
+					made++
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return changed, err
+		}
+		changed += made
+	}
+	return changed, nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/georgysavva/scany/v2/sqlscan"
+	"github.com/gofrs/flock"
 	"github.com/pressly/goose/v3"
 	"github.com/riverqueue/river/riverdriver/riversqlite"
 	_ "modernc.org/sqlite"
@@ -20,31 +21,36 @@ import (
 // OpenSQLite opens a file, and creates it if it is missing: then Migrate creates
 // the tables.
 func OpenSQLite(ctx context.Context, file string) (*Database, error) {
+	// Only its owner can read it: refunds hold customers' data. SQLite gives the files
+	// beside it the same mode.
+	created, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("outbox: %w", err)
+	}
+	created.Close()
 	// WAL: readers and the writer do not wait for each other. FULL: a committed
 	// row also survives the loss of power, without which a marker could be lost
 	// while its request is not. Immediate transactions and a long wait: processes
 	// queue for the one writer in place of failing.
-	db, err := openFile(file, "_pragma=busy_timeout(30000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate")
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+
+		"?_pragma=busy_timeout(30000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate")
 	if err != nil {
 		return nil, fmt.Errorf("outbox: %w", err)
 	}
-	d := &Database{Session: sqlSession{db}, close: func() { db.Close() }}
+	// River's services run side by side, and SQLite takes one writer at a time: its
+	// driver asks for a single connection.
+	db.SetMaxOpenConns(1)
+	d := &Database{Session: sqlSession{db}, Close: func() { db.Close() }}
 	// River's migration would fail beside another, and so would the switch to WAL.
-	// A transaction in a second file ends with the process, also when that is killed.
 	d.inTurn = func(ctx context.Context, f func() error) error {
-		turns, err := openFile(file+".migrate", "_pragma=busy_timeout(30000)&_txlock=exclusive")
-		if err != nil {
+		turn := flock.New(file+".migrate", flock.SetPermissions(0o600)) // ends with the process
+		if _, err := turn.TryLockContext(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
-		defer turns.Close()
-		turn, err := turns.BeginTx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		defer turn.Rollback()
+		defer turn.Unlock()
 		return f()
 	}
-	d.transact = func(ctx context.Context, f func(Tx) error) error {
+	d.Transact = func(ctx context.Context, f func(Tx) error) error {
 		began := time.Now()
 		tx, err := db.BeginTx(ctx, nil)
 		if err != nil {
@@ -69,23 +75,6 @@ func OpenSQLite(ctx context.Context, file string) (*Database, error) {
 		return nil, fmt.Errorf("outbox: %w", &fs.PathError{Op: "open", Path: file, Err: err})
 	}
 	return d, nil
-}
-
-// openFile opens a file that only its owner can read: refunds hold customers' data.
-// SQLite gives the files beside it the same mode.
-func openFile(name, parameters string) (*sql.DB, error) {
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	file.Close()
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: name}).EscapedPath()+"?"+parameters)
-	if err == nil {
-		// River's services run side by side, and SQLite takes one writer at a time:
-		// its driver asks for a single connection.
-		db.SetMaxOpenConns(1)
-	}
-	return db, err
 }
 
 // SQLiteTx makes a Tx of a team's own transaction on a database of OpenSQLite.

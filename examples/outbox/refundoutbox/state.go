@@ -3,6 +3,7 @@ package refundoutbox
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -49,8 +50,8 @@ const (
 
 // A transition is one line of the state machine.
 type transition struct {
-	from  State
 	event Event
+	from  []State
 	to    State
 	// inDoubt replaces to while an earlier attempt may have been recorded. A refusal
 	// of a later attempt says nothing about the earlier one: the service may well
@@ -62,41 +63,28 @@ type transition struct {
 // worker that meet another state than sending come late, from a worker that was
 // taken for dead.
 var transitions = []transition{
-	{Pending, eventBegun, Sending, Sending},
+	{eventBegun, []State{Pending}, Sending, Sending},
 
-	{Sending, eventAccepted, Accepted, Accepted},
-	{Sending, eventRefused, Rejected, Unknown},
-	{Sending, eventUnsent, Pending, Pending},
-	{Sending, eventDoubted, Unknown, Unknown},
+	{eventAccepted, []State{Sending, Unknown, Absent, Pending}, Accepted, Accepted},
+	{eventRefused, []State{Sending, Unknown}, Rejected, Unknown},
+	{eventRefused, []State{Absent}, Rejected, Absent},
+	{eventUnsent, []State{Sending}, Pending, Pending},
+	{eventUnsent, []State{Unknown}, Pending, Unknown},
+	{eventDoubted, []State{Sending}, Unknown, Unknown},
 
-	{Unknown, eventAccepted, Accepted, Accepted},
-	{Unknown, eventRefused, Rejected, Unknown},
-	{Unknown, eventUnsent, Pending, Unknown},
-	{Absent, eventAccepted, Accepted, Accepted},
-	{Absent, eventRefused, Rejected, Absent},
-	{Pending, eventAccepted, Accepted, Accepted},
+	{eventFound, []State{Unknown, Absent, Pending}, Accepted, Accepted},
+	{eventNotFound, []State{Unknown}, Absent, Absent},
+	{eventAbsentTwice, []State{Absent}, Pending, Pending},
 
-	{Unknown, eventFound, Accepted, Accepted},
-	{Absent, eventFound, Accepted, Accepted},
-	{Pending, eventFound, Accepted, Accepted},
-	{Unknown, eventNotFound, Absent, Absent},
-	{Absent, eventAbsentTwice, Pending, Pending},
-
-	{Unknown, DecideAccepted, Accepted, Accepted},
-	{Absent, DecideAccepted, Accepted, Accepted},
-	{Unknown, DecideNotRecorded, Pending, Pending},
-	{Absent, DecideNotRecorded, Pending, Pending},
-	{Unknown, DecideResubmit, Pending, Pending},
-	{Absent, DecideResubmit, Pending, Pending},
-	{Rejected, DecideResubmit, Pending, Pending},
-	{Unknown, DecideClosed, Rejected, Rejected},
-	{Absent, DecideClosed, Rejected, Rejected},
-	{Pending, DecideClosed, Rejected, Rejected},
+	{DecideAccepted, []State{Unknown, Absent}, Accepted, Accepted},
+	{DecideNotRecorded, []State{Unknown, Absent}, Pending, Pending},
+	{DecideResubmit, []State{Unknown, Absent, Rejected}, Pending, Pending},
+	{DecideClosed, []State{Unknown, Absent, Pending}, Rejected, Rejected},
 }
 
 func find(from State, event Event) transition {
 	for _, t := range transitions {
-		if t.from == from && t.event == event {
+		if t.event == event && slices.Contains(t.from, from) {
 			return t
 		}
 	}
@@ -123,7 +111,6 @@ type claim struct {
 // passes one that is unknown or absent.
 func take(ctx context.Context, db Session, row int64, worker string) (*claim, error) {
 	now := time.Now()
-	t := find(Pending, eventBegun)
 	c, err := one[*claim](ctx, db, `
 		UPDATE outbox_refund SET state = $4, attempts = attempts + 1, worker = $2, sent_at = $3, changed_at = $3,
 			first_sent_at = CASE WHEN first_sent_at = '' THEN $3 ELSE first_sent_at END
@@ -131,7 +118,7 @@ func take(ctx context.Context, db Session, row int64, worker string) (*claim, er
 			SELECT 1 FROM outbox_refund AS other
 			WHERE other.account = outbox_refund.account AND other.refund_id = outbox_refund.refund_id AND other.id <> outbox_refund.id
 			AND (other.state IN ('sending', 'unknown', 'absent') OR other.state = 'pending' AND other.id < outbox_refund.id))
-		RETURNING id, account, content, attempts`, row, worker, timeText(now), t.to, t.from)
+		RETURNING id, account, content, attempts`, row, worker, timeText(now), find(Pending, eventBegun).to, Pending)
 	if c != nil {
 		c.marked = now
 	}
@@ -149,7 +136,7 @@ func move(ctx context.Context, db Session, row int64, attempt int, from State, e
 	if t.to == "" {
 		return false, fmt.Errorf("outbox: a refund that is %s cannot become %q", from, event)
 	}
-	set, args := "changed_at = $6", []any{row, attempt, t.from, t.to, t.inDoubt, timeText(time.Now())}
+	set, args := "changed_at = $6", []any{row, attempt, from, t.to, t.inDoubt, timeText(time.Now())}
 	switch event {
 	case eventDoubted:
 		set += ", doubtful = CASE WHEN doubtful = 0 THEN attempts ELSE doubtful END"
@@ -176,7 +163,7 @@ type Decision struct {
 const (
 	lateResponse  Event = "late response"                   // the state was unknown, absent or pending
 	afterDecision Event = "late response, after a decision" // for a person to look at
-	seen          Event = "seen"                            // a person did
+	Seen          Event = "seen"                            // a person did
 )
 
 func note(ctx context.Context, db Session, row int64, attempt int, d Decision) error {

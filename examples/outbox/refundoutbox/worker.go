@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"net/http/httptrace"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,9 +24,9 @@ const (
 	// submitTimeout is the age of a marker at which its request is over, or will
 	// never leave.
 	submitTimeout = time.Minute
-	// staleAfter is the age of a marker that is doubted, though its worker may live.
-	// If that one still tries to write the outcome down, it comes late.
-	staleAfter = 3 * time.Minute
+	// staleAfter is the age of a marker that is doubted: its request is over, and there
+	// was time to write its outcome down. A worker that still does so comes late.
+	staleAfter = 2 * submitTimeout
 	// recoverEvery is how often a worker looks for what others left behind.
 	recoverEvery = 5 * time.Second
 )
@@ -52,7 +51,6 @@ type worker struct {
 	limiter  *rate.Limiter
 	queue    queue
 	pause    pause
-	inFlight sync.Map        // the rows that a job of this worker deals with
 	stopping context.Context // ends when no further refund is to be begun
 	// unrecorded counts the outcomes that are not written down yet: meanwhile no other
 	// refund is sent.
@@ -70,13 +68,9 @@ func Run(ctx context.Context, db *Database, config Config) error {
 	// of 1 never exceeds the rate, not even in the first second.
 	w := &worker{Config: config, name: fmt.Sprintf("%s-%08x", host, rand.Uint32()), db: db,
 		limiter: rate.NewLimiter(config.Rate, 1), pause: pause{log: config.Log}, stopping: ctx}
-	die, err := w.live(context.WithoutCancel(ctx)) // also while it stops
-	if err != nil {
-		return err
-	}
-	defer die()
 	workers := river.NewWorkers()
 	river.AddWorker(workers, w)
+	var err error
 	w.queue, err = db.newQueue(&river.Config{
 		ID:      w.name,
 		Logger:  config.Log,
@@ -132,8 +126,7 @@ func (w *worker) watch(ctx context.Context) error {
 		if !w.Drain {
 			continue
 		}
-		left, err := one[bool](ctx, w.db, `SELECT EXISTS (SELECT 1 FROM outbox_refund AS this
-			WHERE state = 'sending' OR state = 'pending' AND `+nothingBefore+`)`) // is being sent, or can be
+		left, err := one[bool](ctx, w.db, `SELECT EXISTS (SELECT 1 FROM outbox_refund AS this WHERE `+sendable+`)`)
 		if err != nil || !left {
 			return err
 		}
@@ -149,28 +142,19 @@ func (w *worker) Work(ctx context.Context, job *river.Job[submitArgs]) error {
 	if err := w.limiter.Wait(w.stopping); err != nil {
 		return river.JobSnooze(0)
 	}
-	if _, busy := w.inFlight.LoadOrStore(job.Args.Row, true); busy {
-		return river.JobSnooze(time.Second)
-	}
-	err := w.attempt(ctx, job.Args.Row)
-	w.inFlight.Delete(job.Args.Row) // but not after a panic, which may leave a marker
-	return err
-}
-
-func (w *worker) attempt(ctx context.Context, row int64) error {
 	if w.unrecorded.Load() > 0 {
 		return river.JobSnooze(time.Second)
 	}
 	if wait := w.pause.enter(time.Now()); wait > 0 || w.stopping.Err() != nil {
 		return river.JobSnooze(wait)
 	}
-	c, err := take(ctx, w.db, row, w.name)
+	c, err := take(ctx, w.db, job.Args.Row, w.name)
 	if err != nil || c == nil {
 		w.pause.leave(nil)
 		if err != nil {
 			return err // of the database: River tries again
 		}
-		return w.pass(ctx, row)
+		return w.pass(ctx, job.Args.Row)
 	}
 	o := w.send(ctx, c)
 	w.leave(ctx, &o)
@@ -184,30 +168,17 @@ func (w *worker) attempt(ctx context.Context, row int64) error {
 	return nil
 }
 
-// pass deals with a refund that cannot be claimed.
+// sendable is true of a refund that is being sent, or can be.
+const sendable = `(state = 'sending' OR state = 'pending' AND ` + nothingBefore + `)`
+
+// pass deals with a refund that cannot be claimed. It is settled, or gets another job
+// after a decision, or it waits for another record of its refund_id or another worker.
 func (w *worker) pass(ctx context.Context, row int64) error {
-	r, err := one[struct {
-		State    State
-		Attempts int
-		Worker   string // that marked it
-		First    bool   // nothing of the refund_id that waits for a decision stands before it
-	}](ctx, w.db, `SELECT state, attempts, worker, `+nothingBefore+` AS first FROM outbox_refund AS this WHERE id = $1`, row)
-	switch {
-	case err != nil:
-		return err
-	case r.State == Sending && r.Worker == w.name:
-		// No other job of this worker has it: the marker was committed, and the database's
-		// acknowledgement got lost. Nothing was sent.
-		if _, err := move(ctx, w.db, row, r.Attempts, Sending, eventUnsent, nil); err != nil {
-			return err
-		}
-		return river.JobSnooze(0)
-	case r.State == Sending:
-		return river.JobSnooze(5 * time.Second)
-	case r.State == Pending && r.First: // after another record of the refund_id
+	waits, err := one[bool](ctx, w.db, `SELECT EXISTS (SELECT 1 FROM outbox_refund AS this WHERE id = $1 AND `+sendable+`)`, row)
+	if waits {
 		return river.JobSnooze(time.Second)
 	}
-	return nil // it is settled, or gets another job after a decision
+	return err
 }
 
 // send sends the refund once. Repeating is left to the queue, so that a marker
@@ -226,11 +197,9 @@ func (w *worker) send(ctx context.Context, c *claim) outcome {
 
 // withDeadline ends a request at the deadline, and keeps one that is late from
 // leaving. A process can be frozen between the commit of its marker and the first byte
-// of the request, for so long that others take it for dead, and somebody decides. So
-// the last step before the network looks at the deadline once more: a timer may not
-// have fired yet, and none does while the machine is suspended. It closes the
-// connection of a request that is late, to which nothing was written then; the
-// library counts the bytes of a connection, and reports the refund as not sent.
+// of the request, and its timers with it. So the last step before the network looks at
+// the deadline once more, and closes the connection of a request that is late: the
+// library knows that nothing was written to it, and reports the refund as not sent.
 func withDeadline(ctx context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {

@@ -53,6 +53,10 @@ func TestMisuseIsAnError(t *testing.T) {
 		_, err := bins.NewClient("https://service.test", token, opts...)
 		return err
 	}
+	newUpdater := func(token updater.TokenSource) error {
+		_, err := updater.NewClient("https://service.test", merchant, token)
+		return err
+	}
 	perClient := map[string]bins.Option{
 		"WithHTTPClient": bins.WithHTTPClient(&http.Client{}), "WithRateLimit": bins.WithRateLimit(1, 1), "WithInsecureHTTP": bins.WithInsecureHTTP(),
 	}
@@ -70,7 +74,9 @@ func TestMisuseIsAnError(t *testing.T) {
 		"lookup, nil option":   lookup(lookups, ctx, one, nil), "submit, nil option": submit(submits, ctx, "acc", refund, nil),
 		"download, nil option": download(downloads, ctx, nil),
 		"a nil token source":   newBins(nil), "a nil token function": newBins(bins.TokenFunc(nil)), "an empty token": newBins(bins.StaticToken("")),
-		"a client with a nil option": newBins(bins.StaticToken("key"), nil), "a nil http.Client": newBins(bins.StaticToken("key"), bins.WithHTTPClient(nil)),
+		"a nil token source of downloads": newUpdater(nil), "a nil token function of downloads": newUpdater(updater.TokenFunc(nil)),
+		"an empty token of downloads": newUpdater(updater.StaticToken("")),
+		"a client with a nil option":  newBins(bins.StaticToken("key"), nil), "a nil http.Client": newBins(bins.StaticToken("key"), bins.WithHTTPClient(nil)),
 	}
 	for name, option := range perClient {
 		errs["lookup with "+name] = lookup(lookups, ctx, one, option)

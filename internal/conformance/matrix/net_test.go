@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"sync/atomic"
 	"syscall"
@@ -159,35 +157,6 @@ func writing(left int, counted bool) world {
 		})(t)
 		s.base = "http://127.0.0.1"
 		return s
-	}
-}
-
-// certificate is a world of a TLS server; trusted says whether the client knows
-// its certificate, which is not for host.
-func certificate(host string, trusted bool, maxVersion uint16) world {
-	return func(t *testing.T) site {
-		server := listen(t, shakeHands(t, maxVersion))
-		s := site{base: "https://" + server.address, seen: server.seenConnections}
-		if trusted {
-			example := httptest.NewTLSServer(nil)
-			t.Cleanup(example.Close)
-			transport := example.Client().Transport.(*http.Transport).Clone()
-			transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
-				return new(net.Dialer).DialContext(ctx, network, server.address)
-			}
-			s.base, s.http = "https://"+host, &http.Client{Transport: transport}
-		}
-		return s
-	}
-}
-
-// shakeHands shakes hands with the certificate of httptest and never answers.
-func shakeHands(t *testing.T, maxVersion uint16) func(*rawServer, *net.TCPConn) {
-	example := httptest.NewTLSServer(nil)
-	t.Cleanup(example.Close)
-	config := &tls.Config{Certificates: example.TLS.Certificates, MinVersion: tls.VersionTLS10, MaxVersion: maxVersion}
-	return func(_ *rawServer, c *net.TCPConn) {
-		tls.Server(c, config).Handshake()
 	}
 }
 

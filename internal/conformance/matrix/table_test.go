@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -22,6 +21,7 @@ var (
 
 // beforeAnswer are the rows that end without an answer. A refund is repeated
 // only where nothing of it can have left.
+// Certificates that are refused, and redirects, are proved by ../origin.
 var beforeAnswer = []matrixRow{
 	{"unusable argument", local(unusable), fail(0, bins.ErrInvalidArgument), notSent(0, bins.ErrInvalidArgument), fail(0, bins.ErrInvalidArgument)},
 	{"limiter beyond the deadline", local(spent),
@@ -37,9 +37,6 @@ var beforeAnswer = []matrixRow{
 	{"host unreachable", dialError(syscall.EHOSTUNREACH), fail(4, errNoAnswer), notSent(3, errNoAnswer), fail(4, errNoAnswer)},
 	{"dial timed out", dialError(syscall.ETIMEDOUT), fail(4, errNoAnswer), notSent(3, errNoAnswer), fail(4, errNoAnswer)},
 
-	{"certificate of an unknown authority", certificate("", false, 0), fail(1, errNoAnswer), notSent(1, errNoAnswer), fail(1, errNoAnswer)},
-	{"certificate of another host", certificate("other.test", true, 0), fail(1, errNoAnswer), notSent(1, errNoAnswer), fail(1, errNoAnswer)},
-	{"TLS 1.1", certificate("", false, tls.VersionTLS11), fail(1, errNoAnswer), notSent(1, errNoAnswer), fail(1, errNoAnswer)},
 	{"plain HTTP where TLS is due", connection("https", plainHTTP), fail(1, errNoAnswer), notSent(1, errNoAnswer), fail(1, errNoAnswer)},
 	{"TLS handshake reset", connection("https", resetConnection), fail(4, errNoAnswer), notSent(3, errNoAnswer), fail(4, errNoAnswer)},
 	{"TLS handshake ended", connection("https", closeConnection), fail(4, errNoAnswer), notSent(3, errNoAnswer), fail(4, errNoAnswer)},
@@ -113,6 +110,5 @@ func statuses() (rows []matrixRow) {
 func TestMatrix(t *testing.T) {
 	t.Run("before an answer", func(t *testing.T) { runMatrix(t, beforeAnswer, false) })
 	t.Run("status", func(t *testing.T) { runMatrix(t, statuses(), false) })
-	t.Run("redirect", func(t *testing.T) { runMatrix(t, redirects(), false) })
 	t.Run("answer", func(t *testing.T) { runMatrix(t, answers, false) })
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/carddata/carddata-go/bins"
@@ -149,36 +148,3 @@ func oneAnHour(s *site) { with(bins.WithRateLimit(1.0/3600, 1))(s) }
 
 // TestMatrixInTime is the part of the retry matrix that needs time.
 func TestMatrixInTime(t *testing.T) { runMatrix(t, inTime, true) }
-
-// TestWaitsBetweenAttempts proves that the waits which the service asks for are
-// kept, and where they cannot be, that no time is spent on them.
-func TestWaitsBetweenAttempts(t *testing.T) {
-	for _, test := range []struct {
-		name     string
-		world    world
-		min, max time.Duration
-	}{
-		// Three waits, each at most a tenth longer than asked for.
-		{"two seconds", bubble("http", throttled(429, "Retry-After: 2")), 6 * time.Second, 7 * time.Second},
-		{"beyond the deadline", bubble("http", throttled(429, "Retry-After: 5"), until(soon)), 0, 0},
-		{"beyond a minute", bubble("http", throttled(429, "Retry-After: 61")), 0, 0},
-		{"canceled", bubble("http", throttled(503, "Retry-After: 30"), canceledAfter(soon)), soon, soon},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := test.world(t)
-				if s.ctx == nil {
-					s.ctx = t.Context()
-				}
-				began := time.Now()
-				got := s.download(t, s.ctx)
-				if got.err == nil {
-					t.Fatal("no error")
-				}
-				if took := time.Since(began); took < test.min || took > test.max {
-					t.Errorf("took %v, want %v to %v: %v", took, test.min, test.max, got.err)
-				}
-			})
-		})
-	}
-}

@@ -17,6 +17,7 @@ import (
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/internal/conformance/operations"
 	"github.com/carddata/carddata-go/refunds"
+	"github.com/carddata/carddata-go/updater"
 )
 
 // An arrival is a request as a listener saw it.
@@ -208,6 +209,9 @@ func TestRedirectHops(t *testing.T) {
 		_, err := download.Call(t.Context())
 		if got := len(o.arrived()); got != c.requests || (err == nil) != c.ok || err != nil && !errors.Is(err, bins.ErrRedirect) {
 			t.Errorf("%d hops to %s: %d requests and %v, want %d", c.hops, c.last, got, err, c.requests)
+		}
+		if e, failed := errors.AsType[*updater.Error](err); failed && e.Attempts != c.requests {
+			t.Errorf("%d hops to %s: the error counts %d attempts", c.hops, c.last, e.Attempts)
 		}
 		for _, a := range o.arrived() {
 			checkHeaders(t, "download", a)
