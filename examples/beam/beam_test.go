@@ -213,6 +213,57 @@ func TestRowsTravelWhole(t *testing.T) {
 	}
 }
 
+// TestNothingOfAnEarlierRunStays runs a job again when its failed row is known, and with
+// fewer files. Rows that stayed in either output would be taken for those of this run.
+func TestNothingOfAnEarlierRunStays(t *testing.T) {
+	server, err := sandbox.New().ListenTCP("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	process.Once = sync.Once{} // the client of another test's sandbox
+	t.Cleanup(func() { process.Once = sync.Once{} })
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	j := job{in: filepath.Join(dir, "in.csv"), out: filepath.Join(dir, "out"), column: "card", prefix: 8, groups: 2, files: 20, service: Service{URL: server.URL()}}
+	write("in.csv", "id,card\n1,4111111111111111\n2,4571736000000000\n3,999999\n")
+	if err := j.execute(prism.Execute); err != nil {
+		t.Fatal(err)
+	}
+	if got := lines(t, j.out+".failed-*"); got != "3,999999,unknown bin\nid,card,reason" {
+		t.Fatalf("failed at first:\n%s", got)
+	}
+	write("in.csv", "id,card\n1,4111111111111111\n2,4571736000000000\n3,4111111111111111\n")
+	kept := []string{write("out-notes.csv", "mine"), write("out.failed-00000.ndjson", "of another job")}
+	failing := func(context.Context, *beam.Pipeline) (beam.PipelineResult, error) {
+		return nil, errors.New("no runner")
+	}
+	if err := j.execute(failing); err == nil || lines(t, j.out+".failed-*.csv") == "" {
+		t.Errorf("a run that failed has removed the files of the one before, %v", err)
+	}
+	j.files = 1
+	if err := j.execute(prism.Execute); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := filepath.Glob(j.out + "*"); !slices.Equal(got, []string{j.out + "-00000.csv", kept[0], kept[1]}) {
+		t.Errorf("after the second run there are %v", got)
+	}
+	if got := lines(t, j.out+"-0*"); strings.Count(got, "\n") != 3 {
+		t.Errorf("the output is\n%s", got)
+	}
+	again := j
+	again.in = j.out + "-0*.csv"
+	if err := again.execute(failing); err == nil || !strings.Contains(err.Error(), "is an input") {
+		t.Errorf("an input that would be written over: %v", err)
+	}
+}
+
 // toParquet makes a Parquet file of lines with an id and a card.
 func toParquet(t *testing.T, text string) []byte {
 	t.Helper()
@@ -260,7 +311,8 @@ func lines(t *testing.T, pattern string) string {
 }
 
 func TestNoKeyIsACardNumber(t *testing.T) {
-	for card, want := range map[string]string{"4111111111111111": "41111111", "4111 1111 1111 1111": "41111111", "4111-1111-1111-1111": "41111111", "411111": "411111", "": ""} {
+	for card, want := range map[string]string{"4111111111111111": "41111111", "4111 1111 1111 1111": "41111111", "4111-1111-1111-1111": "41111111", "411111": "411111", "": "",
+		"4111.1111.1111.1111": "41111111", "4111/1111_1111\u00a01111": "41111111", "card 4111111111111111": "41111111", "4111.11": "411111", "４１１１１１１１１１１１１１１１": "４１１１１１１１", "tok_1a2b3c4d": "tok_1a2b3c4d"} {
 		if id, err := identify(t.Context(), card, 8); id != want || (err == nil) != (want != "") {
 			t.Errorf("%q is looked up as %q, %v", card, id, err)
 		}
@@ -269,6 +321,9 @@ func TestNoKeyIsACardNumber(t *testing.T) {
 	tokenise = func(_ context.Context, card string) (string, error) { return card, nil }
 	if id, err := identify(t.Context(), "4111-1111-1111-1111", 8); id != "" || err == nil {
 		t.Errorf("a tokeniser's card number is looked up as %q, %v", id, err)
+	}
+	if id, err := identify(t.Context(), "４１１１１１１１１１１１\n１１１１", 8); id != "" || err == nil {
+		t.Errorf("a tokeniser's card number in another script is looked up as %q, %v", id, err)
 	}
 	tokenise = func(context.Context, string) (string, error) { return "tok_1", errors.New("down") }
 	if _, err := identify(t.Context(), "4111111111111111", 8); err == nil {

@@ -89,7 +89,7 @@ func loop(j *job, lines []string, each bool) (want map[string]int, asked int, er
 	want, answers := map[string]int{}, map[string]Answer{}
 	for _, line := range lines {
 		card := strings.Split(line, ",")[1]
-		id := card[:min(j.prefix, len(card))]
+		id := cut(card, j.prefix)
 		answer, known := answers[id]
 		if !known || each {
 			asked++

@@ -12,10 +12,12 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/universal"
 )
@@ -26,6 +28,9 @@ type job struct {
 	prefix          int
 	groups, files   int
 	service         Service
+
+	inputs []string // the files of in
+	suffix string   // of the files of out
 }
 
 func main() {
@@ -71,12 +76,65 @@ func main() {
 
 type runner = func(context.Context, *beam.Pipeline) (beam.PipelineResult, error)
 
+// execute leaves nothing of an earlier run with the same -out beside the files of this
+// one. Until this one is done, all of it stays.
 func (j *job) execute(run runner) error {
+	ctx := context.Background()
 	p, err := j.pipeline()
-	if err == nil {
-		_, err = run(context.Background(), p)
+	if err != nil {
+		return err
+	}
+	fs, err := filesystem.New(ctx, j.out)
+	if err != nil {
+		return err
+	}
+	defer fs.Close()
+	before, err := j.outputs(ctx, fs)
+	if err != nil {
+		return err
+	}
+	if _, err = run(ctx, p); err != nil {
+		return err
+	}
+	after, err := j.outputs(ctx, fs)
+	for name, written := range after {
+		if err == nil && written.Equal(before[name]) {
+			err = fs.(filesystem.Remover).Remove(ctx, name)
+		}
 	}
 	return err
+}
+
+// outputs are the files with the names of both outputs, and when they were written. Which
+// of them a run writes depends on the rows that fail, and on -files.
+func (j *job) outputs(ctx context.Context, fs filesystem.Interface) (map[string]time.Time, error) {
+	_, removes := fs.(filesystem.Remover)
+	clock, tells := fs.(filesystem.LastModifiedGetter)
+	found := map[string]time.Time{}
+	for _, prefix := range []string{j.out, j.out + failedName} {
+		names, err := fs.List(ctx, prefix+"-[0-9][0-9][0-9][0-9][0-9]"+j.suffix)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			if !removes || !tells {
+				return nil, fmt.Errorf("there are files of an earlier run, such as %s: remove them, or choose another -out", name)
+			}
+			if slices.ContainsFunc(j.inputs, func(in string) bool { return isSame(in, name) }) {
+				return nil, fmt.Errorf("%s is an input, and has the name of an output: choose another -out", name)
+			}
+			if found[name], err = clock.LastModified(ctx, name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return found, nil
+}
+
+func isSame(one, other string) bool {
+	a, failed := os.Stat(one)
+	b, err := os.Stat(other)
+	return failed == nil && err == nil && os.SameFile(a, b)
 }
 
 // rows finds out what the input is. The names of its columns are needed before
@@ -86,9 +144,11 @@ func (j *job) rows() (*Rows, error) {
 	if err != nil || len(names) == 0 {
 		return nil, fmt.Errorf("no file is named %s", j.in)
 	}
+	j.inputs, j.suffix = names, ".csv"
 	r := &Rows{Kind: filepath.Ext(strings.TrimSuffix(names[0], ".gz")), Column: j.column, Prefix: j.prefix}
 	switch r.Kind {
 	case ".ndjson":
+		j.suffix = ".ndjson"
 		return r, nil
 	case ".parquet":
 		r.Header = parquetHeader

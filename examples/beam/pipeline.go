@@ -28,6 +28,9 @@ type ParquetRow struct {
 
 const parquetHeader = "id,card"
 
+// failedName stands in the names of the failed rows' files.
+const failedName = ".failed"
+
 func fromParquet(r ParquetRow) string { return csvLine(fmt.Sprint(r.ID), r.Card) }
 
 func init() {
@@ -65,14 +68,14 @@ func (j *job) pipeline() (*beam.Pipeline, error) {
 	answers := beam.ParDo(s, &lookupFn{Service: j.service}, groups)
 	known, failed := beam.ParDo2(s, &joinFn{*shape}, beam.CoGroupByKey(s, rows, answers))
 	write := func(prefix string, lines beam.PCollection, names ...string) {
-		out := &writeFn{prefix, ".csv", shape.Head + "," + csvLine(names...) + "\n"}
+		out := &writeFn{prefix, j.suffix, shape.Head + "," + csvLine(names...) + "\n"}
 		if shape.Kind == ".ndjson" {
-			out.Suffix, out.Head = ".ndjson", ""
+			out.Head = ""
 		}
 		beam.ParDo0(s, out, beam.GroupByKey(s, beam.ParDo(s, &spreadFn{j.files}, lines)))
 	}
 	write(j.out, known, answerNames...)
-	write(j.out+".failed", beam.Flatten(s, failed, unreadable), reasonName)
+	write(j.out+failedName, beam.Flatten(s, failed, unreadable), reasonName)
 	return p, nil
 }
 

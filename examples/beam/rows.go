@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Rows is the shape of the input. It travels to the workers.
@@ -69,7 +70,7 @@ func (r *Rows) card(line string) (row, card string, err error) {
 // own sets it in its init, which every worker runs.
 var tokenise func(ctx context.Context, card string) (string, error)
 
-var cardNumber = regexp.MustCompile(`([0-9].*){12}`)
+var cardNumber = regexp.MustCompile(`(?s)(\p{Nd}.*){12}`)
 
 // identify makes what is looked up, and the key of every shuffle: the first digits
 // of a card or its token, and never a card number.
@@ -77,8 +78,7 @@ func identify(ctx context.Context, card string, prefix int) (id string, err erro
 	if tokenise != nil {
 		id, err = tokenise(ctx, card)
 	} else {
-		id = strings.NewReplacer(" ", "", "-", "").Replace(card)
-		id = id[:min(prefix, len(id))]
+		id = cut(card, prefix)
 	}
 	if err == nil && id == "" {
 		err = errors.New("no card")
@@ -87,6 +87,21 @@ func identify(ctx context.Context, card string, prefix int) (id string, err erro
 		return "", errors.New("the identifier may be a card number")
 	}
 	return id, err
+}
+
+// cut returns the first digits of a card, whatever stands between them, as the library's
+// PrefixLength does. What has letters and no more digits than a token is looked up whole.
+func cut(card string, prefix int) string {
+	digits := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return r
+		}
+		return -1
+	}, card))
+	if len(digits) < 12 && strings.ContainsFunc(card, unicode.IsLetter) {
+		return card
+	}
+	return string(digits[:min(prefix, len(digits))])
 }
 
 // with appends fields, or members, to a row that is otherwise as it came.
