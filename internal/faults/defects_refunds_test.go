@@ -42,7 +42,7 @@ var refundDefects = []defect{
 	{
 		"submits", "a 408 refuses a refund", failed408,
 		[]edit.Edit{edit.Element(rowType, rowOutcome, "OutcomeRejected")},
-		[]invariant{outcome},
+		[]invariant{outcome, doubled},
 	},
 	{
 		"submits", "a 302 refuses a refund", moved302,
