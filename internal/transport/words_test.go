@@ -103,12 +103,13 @@ func TestCause(t *testing.T) {
 		if f.Cause() != cause || !errors.Is(f.Err, cause) {
 			t.Errorf("%s: caused by %v", says, f.Cause())
 		}
-		text := Describe("test", f)
+		var text strings.Builder
+		text.WriteString(Describe("test", f))
 		for _, verb := range []string{"%v", "%+v", "%#v", "%w", "%p", "%!"} {
-			text += fmt.Sprintf(verb, f) + fmt.Sprintf(verb, *f)
+			text.WriteString(fmt.Sprintf(verb, f) + fmt.Sprintf(verb, *f))
 		}
-		if strings.Contains(text, "canary") || !strings.Contains(text, says) {
-			t.Error(text)
+		if strings.Contains(text.String(), "canary") || !strings.Contains(text.String(), says) {
+			t.Error(text.String())
 		}
 	}
 	// What a wrapper met before it called base is its own, also if it is an error of the network.
