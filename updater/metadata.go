@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/transport"
@@ -195,7 +194,7 @@ func (p *partial) current(resource string) metadata {
 }
 
 func (p *partial) readMetadata(name, resource string) (m metadata, err error) {
-	file, err := p.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // in case that it is a pipe
+	file, err := p.root.OpenFile(name, os.O_RDONLY|withoutWaiting, 0)
 	if err != nil {
 		return m, err
 	}

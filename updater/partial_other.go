@@ -8,7 +8,10 @@ import (
 	"sync"
 )
 
-const renamesOpenFiles = false
+const (
+	renamesOpenFiles = false
+	withoutWaiting   = 0 // opening does not wait
+)
 
 // locked are the partial files in use by this process, whatever paths lead to
 // them. Without flock, another process is not noticed.

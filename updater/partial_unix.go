@@ -11,7 +11,10 @@ import (
 	"syscall"
 )
 
-const renamesOpenFiles = true
+const (
+	renamesOpenFiles = true
+	withoutWaiting   = syscall.O_NONBLOCK // for the other end of a pipe
+)
 
 // lockFile locks a file against other processes and other downloads of this
 // one. The system unlocks it when the process ends, however it ends.
