@@ -130,11 +130,13 @@ func (t *connTrace) awaitWrite(ctx context.Context) {
 }
 
 // enter admits a write to the network, unless it is there or has left a byte. A
-// wrapper that tries again may do so only while nothing has been sent.
-func (t *connTrace) enter() (entered bool) {
+// wrapper that tries again may do so only while nothing has been sent. The last one to
+// enter tells the size of the body.
+func (t *connTrace) enter(size int64) (entered bool) {
 	t.record(func() {
-		entered = !t.entered && !t.left && t.read().unsent()
-		t.entered = t.entered || entered
+		if entered = !t.entered && !t.left && t.read().unsent(); entered {
+			t.entered, t.size = true, size
+		}
 	})
 	return entered
 }
@@ -319,28 +321,31 @@ func (w *wrapped) send(req *http.Request, a *attempt) (*http.Response, error) {
 // RoundTrip is what the wrapper calls.
 func (w *wrapped) RoundTrip(req *http.Request) (*http.Response, error) {
 	a := w.attemptOf(req)
-	if a == nil && !w.isRebuilt(req) {
+	switch {
+	case a == nil && w.isRebuilt(req):
+		return refuse(req, errRebuilt)
+	case a == nil:
 		// The wrapper's own, such as for a token. From here on nothing is proven of the
 		// attempts in flight.
 		w.strangers.Add(1)
 		return w.transport.RoundTrip(req)
-	}
-	if a == nil || a.write && !a.trace.enter() {
-		if req.Body != nil {
-			req.Body.Close()
-		}
-		if a == nil {
-			return nil, errRebuilt
-		}
-		return nil, errSentBefore
+	case a.write && !a.trace.enter(req.ContentLength):
+		return refuse(req, errSentBefore)
 	}
 	defer a.trace.record(func() { a.trace.entered = false })
 	out := req.WithContext(a.trace.withTrace(req.Context()))
 	if a.write {
 		out.GetBody = nil
-		a.trace.record(func() { a.trace.size = req.ContentLength })
 	}
 	return w.transport.RoundTrip(out)
+}
+
+// refuse closes the body, as a RoundTripper has to.
+func refuse(req *http.Request, err error) (*http.Response, error) {
+	if req.Body != nil {
+		req.Body.Close()
+	}
+	return nil, err
 }
 
 // isRebuilt tells whether a request of no attempt may be a write that is in flight, or
