@@ -107,7 +107,7 @@ var grouping = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 func MayHoldCardNumber(code string) bool {
 	isUUID := len(code) == 36 && code[8] == '-' && code[13] == '-' && code[18] == '-' && code[23] == '-' &&
 		strings.Count(code, "-") == 4 && strings.Trim(code, "0123456789abcdefABCDEF-") == ""
-	for digits := range strings.FieldsFuncSeq(Compact(code), func(r rune) bool { return r < '0' || r > '9' }) {
+	for digits := range strings.FieldsFuncSeq(separators.Replace(code), func(r rune) bool { return r < '0' || r > '9' }) {
 		if len(digits) >= panMin && !isUUID || holdsChecked([]rune(digits), panMin) {
 			return true
 		}
@@ -138,9 +138,7 @@ func holdsChecked(digits []rune, least int) bool {
 	return false
 }
 
-// Compact leaves the separators out of a code.
-func Compact(code string) string { return separators.Replace(code) }
-
+// separators are what stands between the groups of a code.
 var separators = strings.NewReplacer(" ", "", "-", "", "_", "", ".", "", ":", "", "/", "")
 
 // CheckDigit reports whether digits can be a whole card number: 12 to 19 of them of
