@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/carddata/carddata-go/internal/mask"
 )
 
 // Rows is the shape of the input. It travels to the workers.
@@ -92,12 +94,7 @@ func identify(ctx context.Context, card string, prefix int) (id string, err erro
 // cut returns the first digits of a card, whatever stands between them, as the library's
 // PrefixLength does. What has letters and no more digits than a token is looked up whole.
 func cut(card string, prefix int) string {
-	digits := []rune(strings.Map(func(r rune) rune {
-		if unicode.IsDigit(r) {
-			return r
-		}
-		return -1
-	}, card))
+	digits := []rune(mask.Digits(card))
 	if len(digits) < 12 && strings.ContainsFunc(card, unicode.IsLetter) {
 		return card
 	}
