@@ -284,8 +284,8 @@ func WithRedirectHosts(hosts ...string) Option { return transport.WithRedirectHo
 // is 64 KiB more or the end of the content. Time that the caller takes between two Reads
 // does not count. The download then fails with the error of the last resume. A longer
 // timeout outlasts longer outages; to bound the whole download, give ctx a deadline. Zero
-// is no timeout. The default is 5 minutes. From the sixth resume in a row on, each waits
-// at least a second.
+// is no timeout; a negative d is refused. The default is 5 minutes. From the sixth resume
+// in a row on, each waits at least a second.
 func WithResumeTimeout(d time.Duration) Option { return transport.WithResumeTimeout(d) }
 
 // WithEncodedContent accepts content with a Content-Encoding, such as gzip, although the
