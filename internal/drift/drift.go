@@ -61,7 +61,7 @@ func (r *Report) CompareError(body []byte) {
 	}
 }
 
-// errorBody is the error object of the download endpoint (interface, "Error object").
+// errorBody is the error object of the download endpoint.
 type errorBody struct {
 	Error struct {
 		Code    string          `json:"code"`
