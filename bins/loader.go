@@ -58,7 +58,6 @@ type Loader struct {
 	store  *store
 
 	loads, hits, stale, coalesced, requests atomic.Int64
-	ended                                   atomic.Int64 // requests
 
 	mu       sync.Mutex
 	pending  []*load          // that wait for further cards; most often one
@@ -192,16 +191,10 @@ type load struct {
 // find returns what the memory has for id, or else the request that brings it, for which
 // the caller then waits.
 func (l *Loader) find(ctx context.Context, id string) (known *entry, shared *load) {
-	ended := l.ended.Load()
+	l.mu.Lock() // or between the two, a request could end and leave its result in memory
+	defer l.mu.Unlock()
 	if known = l.store.findStale(id); known != nil {
 		return known, nil
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ended.Load() != ended { // a request has, and may have left the result in memory
-		if known = l.store.findStale(id); known != nil {
-			return known, nil
-		}
 	}
 	if shared = l.inFlight[id]; shared != nil {
 		l.coalesced.Add(1)
@@ -357,7 +350,6 @@ func (l *Loader) remove(b *load, err error) {
 	for _, lookup := range b.lookups {
 		delete(l.inFlight, lookup.sent)
 	}
-	l.ended.Add(1)
 	b.sent = false
 	if b.detached {
 		l.detached--
