@@ -60,7 +60,7 @@ type Loader struct {
 	loads, hits, stale, coalesced, requests atomic.Int64
 
 	mu       sync.Mutex
-	pending  []*load          // that wait for further cards; most often one
+	pending  []*load          // that have not left; most often one
 	inFlight map[string]*load // by identifier, until its result is there
 	detached int              // requests that all their callers have left
 	renewal  backoff          // of stale results
@@ -279,7 +279,7 @@ func (l *Loader) detach(b *load) {
 
 // add puts id into a request that waits for further cards.
 func (l *Loader) add(ctx context.Context, id string) *load {
-	i := slices.IndexFunc(l.pending, func(b *load) bool { return b.canHold(id) })
+	i := slices.IndexFunc(l.pending, func(b *load) bool { return len(b.lookups) < MaxCards && b.canHold(id) })
 	if i < 0 {
 		i = len(l.pending)
 		window := max(0, l.o.Window)
@@ -294,7 +294,6 @@ func (l *Loader) add(ctx context.Context, id string) *load {
 	b.lookups = append(b.lookups, &lookup{sent: id})
 	l.inFlight[id] = b
 	if len(b.lookups) == MaxCards {
-		l.removePending(b)
 		b.closeWindow()
 	}
 	return b
@@ -308,16 +307,12 @@ func (b *load) canHold(id string) bool {
 	return !slices.ContainsFunc(b.lookups, func(other *lookup) bool { return isConfusable(id, other.sent) })
 }
 
-func (l *Loader) removePending(b *load) {
-	l.pending = slices.DeleteFunc(l.pending, func(other *load) bool { return other == b })
-}
-
 // send sends a request when it is full or its window has passed.
 func (l *Loader) send(b *load) {
 	defer b.cancelWire()
 	<-b.window.Done()
 	l.mu.Lock()
-	l.removePending(b)
+	l.pending = slices.DeleteFunc(l.pending, func(other *load) bool { return other == b })
 	b.sent = true
 	ctx, cancel := context.WithDeadline(b.wireCtx, b.deadline)
 	l.mu.Unlock()
