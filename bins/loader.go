@@ -226,13 +226,14 @@ func (l *Loader) wait(ctx context.Context, b *load) error {
 				end = &transport.Failure{Operation: "load", Err: transport.Ended(ctx)}
 			}
 		}
-		l.leave(b)
-		return l.leaveError(b, end)
+		return l.leave(b, end)
 	}
 }
 
-// leaveError is the error of a caller that leaves, and tells what the request has met.
-func (l *Loader) leaveError(b *load, end *transport.Failure) *Error {
+// leave is called when a caller waits no longer, and returns its error, which tells what
+// the request has met. What nobody waits for any more is not begun and not retried; on
+// the wire it goes on.
+func (l *Loader) leave(b *load, end *transport.Failure) *Error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := Error(*end)
@@ -241,6 +242,17 @@ func (l *Loader) leaveError(b *load, end *transport.Failure) *Error {
 		e.Operation, e.Err = end.Operation, transport.NewError(end.Err.Error()+": "+e.Err.Error(), end.Err, e.Err)
 	}
 	e.Attempts = b.attempts
+	if b.waiters--; b.waiters > 0 {
+		return &e
+	}
+	b.abandoned = true
+	b.cancel()
+	if b.sent {
+		l.detach(b)
+	}
+	if !b.detached {
+		b.cancelWire()
+	}
 	return &e
 }
 
@@ -351,23 +363,5 @@ func (l *Loader) remove(b *load, err error) {
 	}
 	if !errors.Is(b.wireCtx.Err(), context.Canceled) { // by its callers
 		l.renewal.settle(err == nil)
-	}
-}
-
-// leave is called when a caller waits no longer. What nobody waits for any more is not
-// begun and not retried; on the wire it goes on.
-func (l *Loader) leave(b *load) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if b.waiters--; b.waiters > 0 {
-		return
-	}
-	b.abandoned = true
-	b.cancel()
-	if b.sent {
-		l.detach(b)
-	}
-	if !b.detached {
-		b.cancelWire()
 	}
 }
