@@ -220,7 +220,7 @@ func (c *correlation) byPosition() {
 
 // echo is the card number or token that the item says it is about, if any.
 func (r *Result) echo() string {
-	if r.Data == nil || r.Data.Card == nil {
+	if !r.hasCard() {
 		return ""
 	}
 	return r.Data.Card.PANOrToken.Reveal()
