@@ -136,8 +136,8 @@ func (m *MemoryCache) find(key cacheKey, byRange bool, expired time.Duration) *e
 	index := &m.indexes[key.enhanced]
 	e := index.ids[key.id]
 	if byRange && !e.isUsable(expired) {
-		if first, _, ok := span(key.id); ok {
-			e = m.countConflict(index.ranges.find(first, len(key.id)))
+		if numbers := spanOf(key.id); numbers.ok {
+			e = m.countConflict(index.ranges.find(numbers.first, len(key.id)))
 		}
 	}
 	if !e.isUsable(expired) {

@@ -59,10 +59,10 @@ func (m *MemoryCache) pack(key cacheKey, r *Result, byRange bool) *entry {
 	if r.hasCard() {
 		ttl = o.TTL
 	}
-	if low, high, ok := r.bounds(); ok && byRange && contains(low, high, key.id) {
-		e.id, e.low, e.high = "", low, high
+	if bounds := r.bounds(); byRange && bounds.holds(spanOf(key.id)) {
+		e.id, e.low, e.high = "", bounds.first, bounds.last
 		const place = 32
-		for range prefixes(low, high) {
+		for range prefixes(e.low, e.high) {
 			size += place
 		}
 	}
