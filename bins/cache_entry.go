@@ -101,13 +101,10 @@ func (r *Result) size() int {
 
 func (e *entry) isRange() bool { return e.id == "" }
 
-// isExpired tells whether the entry has expired, for at least so long.
-func (e *entry) isExpired(since time.Duration) bool {
-	return time.Now().UnixNano()-int64(since) >= e.expires
-}
-
 // isUsable tells whether there is an entry that has not expired for so long.
-func (e *entry) isUsable(expired time.Duration) bool { return e != nil && !e.isExpired(expired) }
+func (e *entry) isUsable(expired time.Duration) bool {
+	return e != nil && time.Now().UnixNano()-int64(expired) < e.expires
+}
 
 // same tells whether two entries state the same of their cards.
 func (e *entry) same(other *entry) bool {

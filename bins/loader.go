@@ -157,7 +157,7 @@ func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
 	}
 	l.hits.Add(1)
 	r := known.result(id)
-	if r.Stale = known.isExpired(0); r.Stale {
+	if r.Stale = !known.isUsable(0); r.Stale {
 		l.stale.Add(1)
 		l.renew(ctx, id)
 	}
