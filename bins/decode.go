@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/carddata/carddata-go/internal/drift"
@@ -105,14 +106,10 @@ func (s *scanner) value(target any) {
 	case *string:
 		*v = s.text()
 	case *Optional[bool]:
-		switch first {
-		case 't':
-			s.word("true")
-			*v = Stated(true)
-		case 'f':
-			s.word("false")
-			*v = Stated(false)
-		default:
+		if first == 't' || first == 'f' {
+			s.word(strconv.FormatBool(first == 't'))
+			*v = Stated(first == 't')
+		} else {
 			s.unusual(v)
 		}
 	case *Optional[int64]:
