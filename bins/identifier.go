@@ -2,11 +2,10 @@ package bins
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/carddata/carddata-go/internal/mask"
@@ -135,12 +134,9 @@ func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 			}
 		}
 	}
-	if err := json.Unmarshal(data, &o.value); err != nil {
-		if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			// It quotes a number that does not fit, which may be a card's.
-			mismatch.Value, _, _ = strings.Cut(mismatch.Value, " ")
-		}
-		return err
+	if json.Unmarshal(data, &o.value) != nil {
+		// The error of encoding/json quotes a number that does not fit, which may be a card's.
+		return &json.UnmarshalTypeError{Value: "another value", Type: reflect.TypeFor[T]()}
 	}
 	o.stated = true
 	return nil
