@@ -210,10 +210,13 @@ func (r *Result) echo() string {
 
 func (r *Result) hasCard() bool { return r.Data != nil && r.Data.Card != nil }
 
-// isConfusable tells whether one identifier begins with the other, so that in one
-// response the shortened name of the longer could be taken for that of the shorter.
-func isConfusable(a, b string) bool {
-	return len(a) != len(b) && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
+// canJoin tells whether an identifier may be in one request with others. It may not if one
+// begins with the other, because in the response the shortened name of the longer could be
+// taken for that of the shorter.
+func canJoin(id string, others []*lookup) bool {
+	return !slices.ContainsFunc(others, func(other *lookup) bool {
+		return len(id) != len(other.sent) && (strings.HasPrefix(id, other.sent) || strings.HasPrefix(other.sent, id))
+	})
 }
 
 // apart puts the lookups into groups in which no two identifiers can be confused. There
@@ -223,8 +226,7 @@ func apart(lookups []*lookup) (groups [][]*lookup) {
 		return [][]*lookup{lookups}
 	}
 	for _, l := range lookups {
-		confusable := func(other *lookup) bool { return isConfusable(l.sent, other.sent) }
-		i := slices.IndexFunc(groups, func(group []*lookup) bool { return !slices.ContainsFunc(group, confusable) })
+		i := slices.IndexFunc(groups, func(group []*lookup) bool { return canJoin(l.sent, group) })
 		if i < 0 {
 			i, groups = len(groups), append(groups, make([]*lookup, 0, len(lookups)))
 		}

@@ -291,7 +291,7 @@ func (l *Loader) detach(b *load) {
 
 // add puts id into a request that waits for further cards.
 func (l *Loader) add(ctx context.Context, id string) *load {
-	i := slices.IndexFunc(l.pending, func(b *load) bool { return len(b.lookups) < MaxCards && b.canHold(id) })
+	i := slices.IndexFunc(l.pending, func(b *load) bool { return len(b.lookups) < MaxCards && canJoin(id, b.lookups) })
 	if i < 0 {
 		i = len(l.pending)
 		window := max(0, l.o.Window)
@@ -313,11 +313,6 @@ func (l *Loader) add(ctx context.Context, id string) *load {
 
 // loadTimeout is that of a lookup without a deadline.
 const loadTimeout = 30 * time.Second
-
-// canHold tells whether id may share the request.
-func (b *load) canHold(id string) bool {
-	return !slices.ContainsFunc(b.lookups, func(other *lookup) bool { return isConfusable(id, other.sent) })
-}
 
 // send sends a request when it is full or its window has passed.
 func (l *Loader) send(b *load) {
