@@ -28,10 +28,8 @@ type cacheKey struct {
 	enhanced enhancement
 }
 
-// keyForm begins the keys of a Cache. A later form of the values gets another.
-const keyForm = "bin2:"
-
-func (k cacheKey) String() string { return keyForm + string("dep"[k.enhanced]) + ":" + k.id }
+// String is the key in a Cache. A later form of the values gets another beginning.
+func (k cacheKey) String() string { return "bin2:" + string("dep"[k.enhanced]) + ":" + k.id }
 
 // An entry is a result as the memory keeps it. What a card has in common with the other
 // cards of its issuer and product is kept once for all of them.

@@ -90,7 +90,7 @@ func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
 	if err := cmp.Or(checkPrefix(o.PrefixLength), c.core.CheckOptions(opts)); err != nil {
 		return nil, &Error{Operation: "new loader", Err: err}
 	}
-	o.Window = cmp.Or(o.Window, 2*time.Millisecond)
+	o.Window = max(0, cmp.Or(o.Window, 2*time.Millisecond))
 	o.MaxDetached = cmp.Or(o.MaxDetached, 16)
 	return &Loader{
 		client: c, o: o, opts: opts,
@@ -136,7 +136,7 @@ func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
 	known, shared := l.find(ctx, id)
 	if _, bounded := ctx.Deadline(); !bounded && known == nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, max(0, l.o.Window)+loadTimeout)
+		ctx, cancel = context.WithTimeout(ctx, l.o.Window+loadTimeout)
 		defer cancel()
 	}
 	for ; known == nil; known, shared = l.find(ctx, id) {
@@ -294,11 +294,10 @@ func (l *Loader) add(ctx context.Context, id string) *load {
 	i := slices.IndexFunc(l.pending, func(b *load) bool { return len(b.lookups) < MaxCards && canJoin(id, b.lookups) })
 	if i < 0 {
 		i = len(l.pending)
-		window := max(0, l.o.Window)
-		b := &load{done: make(chan struct{}), retrying: make(chan struct{}), deadline: time.Now().Add(window + loadTimeout)}
+		b := &load{done: make(chan struct{}), retrying: make(chan struct{}), deadline: time.Now().Add(l.o.Window + loadTimeout)}
 		b.wireCtx, b.cancelWire = context.WithDeadline(context.WithoutCancel(ctx), b.deadline)
 		b.ctx, b.cancel = context.WithCancel(b.wireCtx)
-		b.window, b.closeWindow = context.WithTimeout(b.ctx, window)
+		b.window, b.closeWindow = context.WithTimeout(b.ctx, l.o.Window)
 		l.pending = append(l.pending, b)
 		go l.send(b)
 	}

@@ -229,9 +229,7 @@ func (r *LookupRequest) encode() ([]byte, error) {
 	switch {
 	case r == nil:
 		return nil, transport.Invalid("the request is nil")
-	case len(r.Cards) == 0:
-		return nil, transport.Invalid("0 cards given, 1 to %d allowed", MaxCards)
-	case len(r.Cards) > MaxCards:
+	case len(r.Cards) == 0 || len(r.Cards) > MaxCards:
 		return nil, transport.Invalid("%d cards given, 1 to %d allowed: LookupAll takes any number", len(r.Cards), MaxCards)
 	}
 	type card struct {
