@@ -236,23 +236,22 @@ func (l *Loader) wait(ctx context.Context, b *load) error {
 func (l *Loader) leave(b *load, end *transport.Failure) *Error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if b.waiters--; b.waiters == 0 {
+		b.abandoned = true
+		b.cancel()
+		if b.sent {
+			l.detach(b)
+		}
+		if !b.detached {
+			b.cancelWire()
+		}
+	}
 	e := Error(*end)
 	if b.failed != nil {
 		e = Error(*b.failed)
 		e.Operation, e.Err = end.Operation, transport.NewError(end.Err.Error()+": "+e.Err.Error(), end.Err, e.Err)
 	}
 	e.Attempts = b.attempts
-	if b.waiters--; b.waiters > 0 {
-		return &e
-	}
-	b.abandoned = true
-	b.cancel()
-	if b.sent {
-		l.detach(b)
-	}
-	if !b.detached {
-		b.cancelWire()
-	}
 	return &e
 }
 
