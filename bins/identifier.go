@@ -127,11 +127,10 @@ func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	if _, integer := any(o.value).(int64); integer {
-		if digits, err := strconv.Unquote(string(data)); err == nil {
-			// Anything else stays a string, and is refused as one.
-			if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
-				data = strconv.AppendInt(nil, n, 10)
-			}
+		digits, _ := strconv.Unquote(string(data)) // "" if it is no string
+		// Anything but digits stays a string, and is refused as one.
+		if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
+			data = strconv.AppendInt(nil, n, 10)
 		}
 	}
 	if json.Unmarshal(data, &o.value) != nil {
