@@ -134,11 +134,11 @@ func (c *Client) send(ctx, requestCtx context.Context, e *encodedRefund, opts []
 			transport.JSONHeaders(h)
 			h["Accept-Encoding"] = []string{"identity"}
 		},
-		Body:               e.body,
-		Write:              true,
-		Identifiers:        e.identifiers,
-		QueueBeyondTimeout: requestCtx != nil,
-		RequestContext:     requestCtx,
+		Body:           e.body,
+		Write:          true,
+		Identifiers:    e.identifiers,
+		Bulk:           requestCtx != nil,
+		RequestContext: requestCtx,
 	}
 	if requestCtx != nil {
 		call.Observe = func(attempts int, _ *transport.Failure) { e.attempts = attempts }
