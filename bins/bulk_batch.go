@@ -134,7 +134,7 @@ func (b *bulkRun) settle(sent *batch, r *response) {
 	b.inFlight--
 	b.progress.Requests += r.attempts
 	b.progress.Retries += max(0, r.attempts-1)
-	if r.err != nil && (b.fatal != nil || isPermanent(b.ctx, r.err)) {
+	if r.err != nil && (b.fatal != nil || isPermanent(b.ctx, r.err, b.works)) {
 		b.fatal = cmp.Or(b.fatal, r.err)
 		return
 	}

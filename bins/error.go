@@ -191,17 +191,23 @@ func (e ItemError) Format(state fmt.State, verb rune) { transport.Format(state, 
 // MarshalText returns the text, so that JSON logs hold no more than it.
 func (e ItemError) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }
 
-// isPermanent tells whether every further request would meet the same failure.
-func isPermanent(ctx context.Context, err error) bool {
+// isPermanent tells whether every further request would meet the same failure. A source
+// that fails may work later, if it has worked.
+func isPermanent(ctx context.Context, err error, worked bool) bool {
+	if ctx.Err() == nil && isAny(err, ErrUnauthorized, ErrCredential) {
+		failed, isFailure := err.(*Error)
+		return !worked || !isFailure || !failed.Retryable()
+	}
 	dns, _ := errors.AsType[*net.DNSError](err)
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
-	return untrusted || dns != nil && dns.IsNotFound || ctx.Err() != nil ||
-		isAny(err, ErrUnauthorized, ErrForbidden, ErrNotFound, ErrRedirect, ErrInvalidArgument, ErrCredential)
+	return untrusted || dns != nil && dns.IsNotFound || ctx.Err() != nil || transport.OutOfTime(ctx, err) ||
+		isAny(err, ErrForbidden, ErrNotFound, ErrRedirect, ErrInvalidArgument)
 }
 
-// isOutage tells whether the service is to blame for a failure, and not the request.
+// isOutage tells whether the service, or what leads to it, is to blame for a failure, and
+// not the request.
 func isOutage(err error) bool {
-	return isAny(err, ErrServer, ErrRateLimited, ErrNoResponse, ErrTimeout)
+	return isAny(err, ErrServer, ErrRateLimited, ErrNoResponse, ErrTimeout, ErrLocalLimit, ErrCredential)
 }
 
 func isAny(err error, conditions ...error) bool {
