@@ -145,9 +145,9 @@ func (d *fileDownload) fetch(ctx context.Context, r *resumer) (*File, error) {
 	}()
 	piece := pieces.Get().(*[pieceSize]byte)
 	defer pieces.Put(piece)
-	err := fill(r, piece[:], func(piece []byte) error {
-		if _, err := d.partial.file.WriteAt(piece, size); err != nil {
-			return fileError("the file cannot be written", err)
+	write := func(piece []byte) (int, error) {
+		if n, err := d.partial.file.WriteAt(piece, size); err != nil {
+			return n, fileError("the file cannot be written", err)
 		}
 		size += int64(len(piece))
 		syncer.grow(size)
@@ -155,9 +155,9 @@ func (d *fileDownload) fetch(ctx context.Context, r *resumer) (*File, error) {
 		if d.options.Progress != nil {
 			d.options.Progress(FileProgress{Bytes: size, Total: r.version.Length, Resumes: d.request.resumes})
 		}
-		return nil
-	})
-	if err != nil {
+		return len(piece), nil
+	}
+	if _, err := io.CopyBuffer(writerFunc(write), fullReader{r}, piece[:]); err != nil {
 		return nil, err
 	}
 	// The disk works while the hash is completed.
@@ -169,6 +169,10 @@ func (d *fileDownload) fetch(ctx context.Context, r *resumer) (*File, error) {
 	}
 	return d.finish(r, hashing.sums(), from, size)
 }
+
+type writerFunc func(piece []byte) (int, error)
+
+func (f writerFunc) Write(piece []byte) (int, error) { return f(piece) }
 
 // finish checks the content and gives it its path.
 func (d *fileDownload) finish(r *resumer, sums digests, from, size int64) (*File, error) {
