@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"mime"
 	"net/http"
 	"os"
@@ -170,9 +169,9 @@ func (p *partial) resumePoint(resource string) (version, int64) {
 	if err != nil || info.Size() <= 1 {
 		return version{}, 0
 	}
-	m, err := p.readMetadata(p.metadataName(), resource)
+	m, ok := p.readMetadata(p.metadataName(), resource)
 	// After a crash of the machine the file may have any content.
-	if err != nil || m.Boot != bootID() || m.Version.Validator == "" || m.Version.Length >= 0 && info.Size() > m.Version.Length {
+	if !ok || m.Boot != bootID() || m.Version.Validator == "" || m.Version.Length >= 0 && info.Size() > m.Version.Length {
 		return version{}, 0
 	}
 	return m.Version, info.Size() - 1
@@ -186,30 +185,25 @@ func (p *partial) current(resource string) metadata {
 	if err != nil || !info.Mode().IsRegular() || !isPrivate(info.Mode()) {
 		return metadata{}
 	}
-	m, err := p.readMetadata(p.recordName(), resource)
-	if err != nil || m.Size != info.Size() || m.Modified != info.ModTime().UnixNano() {
+	m, ok := p.readMetadata(p.recordName(), resource)
+	if !ok || m.Size != info.Size() || m.Modified != info.ModTime().UnixNano() {
 		return metadata{}
 	}
 	return m
 }
 
-func (p *partial) readMetadata(name, resource string) (m metadata, err error) {
+func (p *partial) readMetadata(name, resource string) (m metadata, ok bool) {
 	file, err := p.root.OpenFile(name, os.O_RDONLY|withoutWaiting, 0)
 	if err != nil {
-		return m, err
+		return m, false
 	}
 	defer file.Close()
 	if !p.isNamed(file) {
-		return m, fs.ErrInvalid
+		return m, false
 	}
 	data, err := io.ReadAll(io.LimitReader(file, maxMetadata))
-	if err == nil {
-		err = json.Unmarshal(data, &m)
-	}
-	if err == nil && (m.Format != metadataFormat || m.Resource != resource) {
-		err = fs.ErrInvalid
-	}
-	return m, err
+	ok = err == nil && json.Unmarshal(data, &m) == nil
+	return m, ok && m.Format == metadataFormat && m.Resource == resource
 }
 
 // writeMetadata replaces metadata as a whole.

@@ -225,13 +225,12 @@ func (p *partial) commit(size int64, resource string, record *metadata) error {
 	p.record(resource, info, record)
 	// Once the file is renamed, its metadata could be that of the next download, which
 	// may begin at once: it goes before, and comes back if there was no renaming.
-	of, failed := p.readMetadata(p.metadataName(), resource)
+	of, known := p.readMetadata(p.metadataName(), resource)
 	p.root.Remove(p.metadataName())
 	if err := p.root.Rename(p.name, p.base); err != nil {
-		if failed == nil {
-			failed = p.writeMetadata(p.metadataName(), of)
+		if !known || p.writeMetadata(p.metadataName(), of) != nil {
+			p.tainted = true
 		}
-		p.tainted = p.tainted || failed != nil
 		return fileError("the content is complete, but cannot take its path", err)
 	}
 	if err := syncDirectory(p.root); err != nil {
