@@ -184,14 +184,13 @@ func (d *fileDownload) finish(r *resumer, sums digests, from, size int64) (*File
 			return nil, r.failure(transport.NewError("FileOptions.Check refused the content", ErrRefused, err))
 		}
 	}
-	m := metadata{Version: r.version, Size: size, Verified: r.isVerifiable(), SHA256: sums[sha256Name]}
+	m := metadata{
+		Resource: d.request.resource(), Version: r.version,
+		Size: size, Verified: r.isVerifiable(), SHA256: sums[sha256Name],
+	}
 	f := d.file(r, m)
 	f.ResumedBytes = from
-	record := &m
-	if !d.options.IfChanged {
-		record = nil
-	}
-	return f, d.partial.commit(size, d.request.resource(), record)
+	return f, d.partial.commit(m, d.options.IfChanged)
 }
 
 // file describes the file at the path.
