@@ -70,6 +70,8 @@ func (v version) condition() (name, value string) {
 	return "If-Modified-Since", v.StrongDate
 }
 
+var strongETag = regexp.MustCompile(`^"[^\x00-\x20"\x7f]*"$`)
+
 // validator is a strong ETag or a strong Last-Modified (RFC 9110, 8.8), unless
 // the service declines ranges.
 func validator(h http.Header) string {
@@ -78,7 +80,7 @@ func validator(h http.Header) string {
 			return ""
 		}
 	}
-	if etags := h.Values("ETag"); len(etags) == 1 && isStrongETag(etags[0]) {
+	if etags := h.Values("ETag"); len(etags) == 1 && strongETag.MatchString(etags[0]) {
 		return etags[0]
 	}
 	return strongDate(h)
@@ -88,21 +90,11 @@ func validator(h http.Header) string {
 // have the same.
 func strongDate(h http.Header) string {
 	modified, err := http.ParseTime(h.Get("Last-Modified"))
-	if err != nil {
-		return ""
-	}
-	sent, err := http.ParseTime(h.Get("Date"))
-	if err != nil || sent.Sub(modified) < time.Second {
+	sent, failed := http.ParseTime(h.Get("Date"))
+	if err != nil || failed != nil || sent.Sub(modified) < time.Second {
 		return ""
 	}
 	return h.Get("Last-Modified")
-}
-
-func isStrongETag(s string) bool {
-	if len(s) < 2 || s[0] != '"' || s[len(s)-1] != '"' {
-		return false
-	}
-	return strings.IndexFunc(s[1:len(s)-1], func(r rune) bool { return r <= ' ' || r == '"' || r == 0x7f }) < 0
 }
 
 // contradicts tells whether a response says that it is of another version.
@@ -217,10 +209,8 @@ func (p *partial) writeMetadata(name string, m metadata) error {
 		return err
 	}
 	err = file.Chmod(0o600) // what the umask took away
-	if err == nil {
-		_, err = file.Write(data)
-	}
-	if err = errors.Join(err, file.Close()); err == nil {
+	_, failed := file.Write(data)
+	if err = errors.Join(err, failed, file.Close()); err == nil {
 		err = p.root.Rename(unfinished, name)
 	}
 	if err != nil {
