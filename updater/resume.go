@@ -64,7 +64,7 @@ func (c *Client) request(ctx context.Context, jobID string, wait *WaitOptions, o
 	switch {
 	case c == nil || c.core == nil:
 		err = transport.Invalid("the client was not made by NewClient")
-	case c.merchant == nil:
+	case c.merchant() == "":
 		err = transport.Invalid("the client has no merchant: make one for a merchant with ForMerchant")
 	case ctx == nil:
 		err = transport.Invalid("the context is nil")
