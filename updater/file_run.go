@@ -71,13 +71,11 @@ func (d *fileDownload) once(ctx context.Context, restarts int) (*File, error) {
 
 // begin takes the partial file and requests the content, or what is missing of it.
 // A job may be waited for for hours, so that what fails holds nothing meanwhile.
-func (d *fileDownload) begin(ctx context.Context, restarts int) (*resumer, error) {
+func (d *fileDownload) begin(ctx context.Context, restarts int) (r *resumer, err error) {
 	if d.partial == nil {
-		p, err := openPartial(d.path)
-		if err != nil {
+		if d.partial, err = openPartial(d.path); err != nil {
 			return nil, err
 		}
-		d.partial = p
 	}
 	w := want{retry: restarts}
 	if restarts == 0 {
@@ -90,7 +88,7 @@ func (d *fileDownload) begin(ctx context.Context, restarts int) (*resumer, error
 			}
 		}
 	}
-	r, err := d.request.open(ctx, w)
+	r, err = d.request.open(ctx, w)
 	_, condition := w.unless.condition()
 	if (w.offset > 0 || condition != "") && ctx.Err() == nil && d.isRefused(err) {
 		// Or every later call would fail alike, for as long as there is what it asks by.
