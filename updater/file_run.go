@@ -206,24 +206,27 @@ func (d *fileDownload) file(r *resumer, m metadata) *File {
 
 // A follower works behind a file that grows, in a goroutine of its own.
 type follower struct {
-	to    chan int64 // how far the file is; the latest alone counts
-	close func()     // the file has all that it will have
-	ended chan struct{}
-	err   error // of the work, once it has ended
+	to   chan int64   // how far the file is; the latest alone counts
+	wait func() error // returns once the work is done on all that the file has grown to
 }
 
 // follow calls work whenever the file has grown, until it fails.
 func follow(work func(to int64) error) *follower {
-	f := &follower{to: make(chan int64, 1), ended: make(chan struct{})}
-	f.close = sync.OnceFunc(func() { close(f.to) })
+	f := &follower{to: make(chan int64, 1)}
+	ended := make(chan error, 1)
 	go func() {
-		defer close(f.ended)
+		var err error
 		for to := range f.to {
-			if f.err == nil {
-				f.err = work(to)
+			if err == nil {
+				err = work(to)
 			}
 		}
+		ended <- err
 	}()
+	f.wait = sync.OnceValue(func() error {
+		close(f.to)
+		return <-ended
+	})
 	return f
 }
 
@@ -234,11 +237,4 @@ func (f *follower) grow(to int64) {
 	default:
 	}
 	f.to <- to
-}
-
-// wait returns once the work is done on all that the file has grown to.
-func (f *follower) wait() error {
-	f.close()
-	<-f.ended
-	return f.err
 }
