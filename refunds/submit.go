@@ -1,6 +1,7 @@
 package refunds
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -97,16 +98,10 @@ func (c *Client) encode(accountID string, r *Refund) (e encodedRefund, err error
 	if r != nil {
 		e.refundID = r.RefundID
 	}
-	if err := c.check(); err != nil {
-		return e, err
-	}
-	account, err := transport.Segment("account id", accountID)
-	if err != nil {
-		return e, err
-	}
+	account, refusal := transport.Segment("account id", accountID)
 	e.path = "/v1/" + account + "/refunds"
 	e.body, err = r.encode()
-	return e, err
+	return e, cmp.Or(c.check(), refusal, err)
 }
 
 func (c *Client) check() error {
