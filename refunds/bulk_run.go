@@ -101,7 +101,7 @@ func (b *bulkRun) add(r *record) {
 	behind, busy := b.blocked[r.refundKey]
 	switch {
 	case err != nil:
-		b.complete(r, r.failure(OutcomeNotSent, err))
+		b.complete(r, r.failure(err))
 	case busy:
 		b.blocked[r.refundKey] = append(behind, r)
 	default:
@@ -189,26 +189,14 @@ func (b *bulkRun) send() {
 	b.breaker.Sent()
 	b.requests.Go(func() {
 		defer func() {
-			if r.receipt == nil && r.err == nil {
-				r.setPanic(recover())
+			if r.receipt == nil && r.err == nil { // a panic, or the end of the goroutine
+				r.panicked = cmp.Or[any](recover(), errPanicked)
+				r.err = r.failure(errPanicked)
 			}
 			b.finished <- r
 		}()
 		r.receipt, r.err = b.client.send(b.ctx, b.requestCtx, &r.encodedRefund, r.options)
 	})
-}
-
-// setPanic is the result of a record in whose request the caller's own code
-// panicked, such as a token source. Once it was sent, its outcome is not known.
-func (r *record) setPanic(panicked any) {
-	outcome := OutcomeNotSent
-	if r.attempts > 0 {
-		outcome = OutcomeUnknown
-	}
-	r.err = r.failure(outcome, errPanicked)
-	if r.panicked = panicked; panicked == nil { // it ended its goroutine
-		r.panicked = errPanicked
-	}
 }
 
 var errPanicked = transport.NewError("a function of the caller's panicked, or ended its goroutine")
@@ -302,7 +290,7 @@ func (b *bulkRun) stopSending(err error) {
 	clear(b.blocked)
 	slices.SortFunc(unsent, func(x, y *record) int { return x.index - y.index })
 	for _, r := range unsent {
-		b.complete(r, r.failure(OutcomeNotSent, err))
+		b.complete(r, r.failure(err))
 	}
 }
 
