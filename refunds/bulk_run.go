@@ -27,7 +27,8 @@ type bulkRun struct {
 	opts           []Option
 	yield          func(Submission, error) bool
 
-	input    *reader                 // with ReadAhead
+	records  chan *record            // of the input, with ReadAhead
+	inputEnd chan any                // why the input panicked, or nil, once it has returned
 	ready    []*record               // to be sent
 	blocked  map[refundKey][]*record // behind the one with this key that is ready or in flight
 	inFlight int
@@ -73,7 +74,7 @@ func (b *bulkRun) run(items iter.Seq[Item]) {
 		return
 	}
 	if b.o.ReadAhead {
-		b.input = b.read(items)
+		b.read(items)
 	} else {
 		for i := range items {
 			if b.add(b.take(i)); !b.advance() {
@@ -127,7 +128,7 @@ func (b *bulkRun) advance() bool {
 		switch {
 		case len(b.ready) > 0 && b.maySend():
 			b.send()
-		case take && b.input == nil:
+		case take && b.records == nil:
 			return true
 		case take && b.takeAhead():
 		case len(b.results) > 0:
@@ -167,19 +168,19 @@ func (b *bulkRun) mayTake() bool {
 // takeAhead takes what the input's goroutine has ready. It does not wait.
 func (b *bulkRun) takeAhead() bool {
 	select {
-	case r := <-b.input.records:
+	case r := <-b.records:
 		b.add(r)
-	case <-b.input.ended:
-		b.inputEnded()
+	case panicked := <-b.inputEnd:
+		b.inputEnded(panicked)
 	default:
 		return false
 	}
 	return true
 }
 
-func (b *bulkRun) inputEnded() {
+func (b *bulkRun) inputEnded(panicked any) {
 	b.ended = true
-	b.panicked = cmp.Or(b.panicked, b.input.panicked)
+	b.panicked = cmp.Or(b.panicked, panicked)
 }
 
 func (b *bulkRun) send() {
@@ -205,15 +206,13 @@ var errPanicked = transport.NewError("a function of the caller's panicked, or en
 // a record.
 func (b *bulkRun) wait(take bool) {
 	var records chan *record
-	var inputEnded chan struct{}
+	var inputEnd chan any
 	if take {
-		records, inputEnded = b.input.records, b.input.ended
+		records, inputEnd = b.records, b.inputEnd
 	}
 	var due <-chan time.Time
 	if b.inFlight == 0 && (len(b.ready) > 0 || !take) {
-		timer := time.NewTimer(b.breaker.Delay())
-		defer timer.Stop()
-		due = timer.C
+		due = time.After(b.breaker.Delay())
 	}
 	done := b.ctx.Done()
 	if b.stopped {
@@ -224,8 +223,8 @@ func (b *bulkRun) wait(take bool) {
 		b.receive(r)
 	case r := <-records:
 		b.add(r)
-	case <-inputEnded:
-		b.inputEnded()
+	case panicked := <-inputEnd:
+		b.inputEnded(panicked)
 	case <-due:
 	case <-done:
 	}
