@@ -144,8 +144,8 @@ func (d *fileDownload) fetch(ctx context.Context, r *resumer) (*File, error) {
 	piece := pieces.Get().(*[pieceSize]byte)
 	defer pieces.Put(piece)
 	write := func(piece []byte) (int, error) {
-		if n, err := d.partial.file.WriteAt(piece, size); err != nil {
-			return n, fileError("the file cannot be written", err)
+		if _, err := d.partial.file.WriteAt(piece, size); err != nil {
+			return 0, fileError("the file cannot be written", err)
 		}
 		size += int64(len(piece))
 		syncer.grow(size)
