@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
-	"strconv"
 	"strings"
 
 	"github.com/carddata/carddata-go/internal/drift"
@@ -105,10 +104,14 @@ func (s *scanner) value(target any) {
 	case *string:
 		*v = s.text()
 	case *Optional[bool]:
-		if first == 't' || first == 'f' {
-			s.word(strconv.FormatBool(first == 't'))
-			*v = Stated(first == 't')
-		} else {
+		switch first {
+		case 't':
+			s.word("true")
+			*v = Stated(true)
+		case 'f':
+			s.word("false")
+			*v = Stated(false)
+		default:
 			s.unusual(v)
 		}
 	case *Optional[int64]:
