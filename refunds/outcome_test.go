@@ -38,7 +38,7 @@ func TestOutcomeOfAStatus(t *testing.T) {
 }
 
 // A code or a request id that repeats an id of the record is not printed, and a code
-// that is a word of the interface is.
+// that is documented is.
 func TestErrorRepeatsNoIDOfTheRecord(t *testing.T) {
 	r := record()
 	r.TransactionID, r.AdditionalData.OrderID = "tx-canary", "order-canary"
