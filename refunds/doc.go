@@ -29,8 +29,8 @@
 //	Content-Type: application/json
 //
 // The body is one [Refund]. No credential is part of the request. The service description
-// has the fields of the body and their types. It does not document which fields
-// are required, the formats of created and currency, the unit of amount, or the values
+// has the fields of the body and their types. It does not document which fields are
+// required, the formats of created and currency, the unit of amount, or the values
 // of svc_refund_status. Of the response it documents nothing: neither status codes nor
 // bodies, errors or limits. Where this package has to assume something, the comment says
 // so.

@@ -300,12 +300,11 @@ func WithConnectionReuse(idle time.Duration) Option { return transport.WithConne
 // [ErrBadResponse] and the error of check. The refund is not retried, even with
 // WithResubmit.
 //
-// The response is not documented. So by default,
-// and with nil, every 2xx that is neither an HTML page nor the documented error object
-// accepts the refund, even another JSON error that a proxy sends with status 200. Once you
-// know what the service sends, check for it, such as status 201 or a field of the body.
-// The body can be incomplete: Receipt.BodyErr is then set. SubmitAll calls check from many
-// goroutines at once.
+// The response is not documented. So by default, and with nil, every 2xx that is neither
+// an HTML page nor the documented error object accepts the refund, even another JSON error
+// that a proxy sends with status 200. Once you know what the service sends, check for it,
+// such as status 201 or a field of the body. The body can be incomplete: Receipt.BodyErr
+// is then set. SubmitAll calls check from many goroutines at once.
 func WithReceiptCheck(check func(*Receipt) error) Option {
 	if check == nil {
 		return transport.WithWriteCheck(nil)

@@ -12,8 +12,8 @@ import (
 )
 
 // A Receipt shows that the service accepted a refund record. Neither the body nor the
-// status codes of the response are documented: the
-// status decides, and the body is kept unchanged.
+// status codes of the response are documented: the status decides, and the body is kept
+// unchanged.
 type Receipt struct {
 	StatusCode  int       // 200 to 299
 	RequestID   string    // from X-Request-Id, X-Correlation-Id or Request-Id, to quote to the service's support; "" if none
