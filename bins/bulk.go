@@ -182,10 +182,10 @@ const (
 //
 // # Stopping
 //
-// Leaving the loop stops the lookup and cancels requests in flight. So does an error
-// with Index -1, unless a limit leaves no time: what is in flight then ends first. Inputs beyond the last result may have been read by then, and some of
-// them sent. No goroutine is left, except those of idle connections and of a cache that
-// ignores its context.
+// Leaving the loop stops the lookup and cancels requests in flight. So does an error with
+// Index -1, unless a limit leaves no time: what is in flight then ends first. Inputs
+// beyond the last result may have been read by then, and some of them sent. No goroutine
+// is left, except those of idle connections and of a cache that ignores its context.
 //
 // Input, loop and Progress run on one goroutine, so they may share variables, unless
 // [BulkOptions.ReadAhead] is set. If the caller's code panics, such as a token source, a
