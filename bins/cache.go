@@ -11,10 +11,9 @@ import (
 
 // A Cache stores results outside this process, such as in a Redis that replicas share.
 // Implement it, as examples/fleet does for Redis, and set it in [LoaderOptions] or
-// [BulkOptions]. Values are opaque: store
-// and return them unchanged. A key is made from an identifier and Enhanced: prefix keys
-// where several services, such as test and production, share a store. Only items with a
-// card are stored.
+// [BulkOptions]. Values are opaque: store and return them unchanged. A key is made from an
+// identifier and Enhanced: prefix keys where several services, such as test and
+// production, share a store. Only items with a card are stored.
 //
 // A failing cache costs requests, never a result. An error of Get means that nothing
 // was found, and an error of Set that nothing was stored. Each loader and bulk lookup
