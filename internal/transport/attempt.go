@@ -173,7 +173,7 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 	if a.write && a.outcome() == OutcomeAccepted {
 		inv.confirm(a)
 	}
-	inv.log.attempt(inv.attempts, a)
+	inv.logAttempt(a)
 	if inv.call.Drift.Listening && !a.away {
 		inv.reportDrift(a)
 	}

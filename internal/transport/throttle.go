@@ -130,7 +130,7 @@ func (inv *invocation) adapt(a *attempt) {
 	}
 	// That it creeps back between two refusals, by a little every second, is no news.
 	if now := l.Rate(); refused && now != before || now > 1.1*before {
-		inv.log.rate(float64(now))
+		inv.logRate(float64(now))
 	}
 }
 
