@@ -49,22 +49,17 @@ func (inv *invocation) RoundTrip(req *http.Request) (*http.Response, error) {
 	// led to it is of no more interest.
 	a, before, arrived := &attempt{trace: connTrace{writeEnded: make(chan struct{}, 1)}}, inv.current, time.Now()
 	inv.current, inv.retryDue = a, false
-	header, stopped, err := inv.prepare(req, a)
-	if err != nil {
-		a.verdict, a.err = stopped, err
-		if req.Context().Err() != nil {
+	if a.verdict, a.err = inv.prepare(req, a); a.err != nil {
+		if req.Context().Err() != nil { // whatever it was waiting for
 			a.verdict = callerEnded
-		}
-		if req.Body != nil {
-			req.Body.Close() // a RoundTripper's duty
 		}
 		if before != nil {
 			// The call ends with the last response, and with why there was no other.
 			inv.current, inv.unsent, inv.retryDue = before, a, a.verdict == callerEnded
 		}
-		return nil, err
+		return refuse(req, a.err)
 	}
-	a.sent, a.write, a.request, a.queued = true, inv.call.Write, header, time.Since(arrived)
+	a.sent, a.write, a.queued = true, inv.call.Write, time.Since(arrived)
 	inv.attempts++
 	if inv.call.Observe != nil {
 		inv.call.Observe(inv.attempts, nil)
@@ -78,16 +73,16 @@ var harmless = map[string]bool{
 	"Accept": true, "Accept-Encoding": true, "Content-Type": true, "If-None-Match": true, "If-Modified-Since": true, "If-Range": true, "Range": true, "User-Agent": true,
 }
 
-// prepare waits for leave to send, and makes the request's header. What stops
-// here was not sent.
+// prepare waits for leave to send, and makes the request's header. What stops here, with
+// an error and what it is due to, was not sent.
 //
 // The header is made anew for each attempt, from nothing: what http.Client copied from
 // the request before, or for a redirect, is not used. So a token is never older than
 // its attempt, and another host gets what is meant for it alone.
-func (inv *invocation) prepare(req *http.Request, a *attempt) (header http.Header, stopped *verdict, err error) {
+func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *verdict, err error) {
 	ctx := req.Context()
 	if err := ctx.Err(); err != nil {
-		return nil, callerEnded, err
+		return nil, err
 	}
 	// The token comes before the throttle: a slow source behind it would let
 	// attempts out together, above the rate, or into a cooldown. A token that turns
@@ -96,14 +91,14 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (header http.Heade
 	if inv.settings.credential != nil && !a.away {
 		if a.token = inv.freshToken; a.token == "" {
 			if a.token, err = inv.settings.credential.token(ctx, ""); err != nil {
-				return nil, credentialFailed, err
+				return credentialFailed, err
 			}
 		}
 	}
 	if err := inv.client.throttle.wait(ctx, inv.settings); err != nil {
-		return nil, limiterRefused, err
+		return limiterRefused, err
 	}
-	header = make(http.Header, 8)
+	header := make(http.Header, 8)
 	header["User-Agent"] = []string{strings.TrimSpace(inv.settings.UserAgent + library())}
 	if inv.call.Headers != nil {
 		inv.call.Headers(header)
@@ -120,11 +115,8 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (header http.Heade
 	if a.token != "" {
 		header["Authorization"] = []string{"Bearer " + a.token}
 	}
-	// The limiter and the source may not have looked.
-	if err := ctx.Err(); err != nil {
-		return nil, callerEnded, err
-	}
-	return header, nil, nil
+	a.request = header
+	return nil, ctx.Err() // the limiter and the source may not have looked
 }
 
 // send hands the request to the network and gives the attempt its verdict.
