@@ -372,11 +372,8 @@ func (inv *invocation) failure(a *attempt, outcome Outcome) *Failure {
 	if inv.budgetSpent {
 		f.Err = NewError(f.Err.Error()+"; the retry budget of the client is spent", f.Err)
 	}
-	cause := a.err
-	if inv.unsent != nil {
-		cause = inv.unsent.err
-	}
-	f.Err = newAttemptError(f.Err, attemptFacts{a.verdict, outcome, response, cause})
+	last := cmp.Or(inv.unsent, a)
+	f.Err = newAttemptError(f.Err, attemptFacts{a.verdict, outcome, response, last.err})
 	return f
 }
 

@@ -129,16 +129,10 @@ func (f *Failure) Outcome() Outcome { return f.facts().outcome }
 // made it: a transport, a token source, a limiter. Its text may hold anything.
 func (f *Failure) Cause() error {
 	cause := f.facts().cause
-	for {
-		if filtered, ok := cause.(*filteredError); ok {
-			return filtered.err()
-		}
-		safe, ok := cause.(*safeError)
-		if !ok || len(safe.causes()) == 0 {
-			return cause
-		}
+	for safe, ok := cause.(*safeError); ok && len(safe.causes()) > 0; safe, ok = cause.(*safeError) {
 		cause = safe.causes()[len(safe.causes())-1] // conditions come first
 	}
+	return cause
 }
 
 // Condition names what went wrong, or is "other".
