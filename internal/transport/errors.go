@@ -225,18 +225,14 @@ func endedBy(ctx context.Context, last error) error {
 	if errors.Is(ended, context.Canceled) {
 		msg = "canceled by the caller"
 	}
-	causes := []error{ended}
-	// The attempt's own timeout cancels, and nobody else may seem to have.
-	if errors.Is(ended, context.Canceled) || !errors.Is(last, context.Canceled) {
-		causes = append(causes, last)
-	}
-	if cause := context.Cause(ctx); cause != ended {
-		causes = append(causes, foreign(cause))
-	}
 	if known, ok := errors.AsType[*safeError](last); ok && errors.Is(last, ErrCredential) {
 		msg += ": " + known.msg // that no attempt was made is not the service's doing
 	}
-	return NewError(msg, causes...)
+	// The attempt's own timeout cancels, and nobody else may seem to have.
+	if errors.Is(last, context.Canceled) && !errors.Is(ended, context.Canceled) {
+		last = nil
+	}
+	return NewError(msg, ended, last, foreign(context.Cause(ctx)))
 }
 
 // foreign is an error of the caller's: the cause of the end of a context, or what its
