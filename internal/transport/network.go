@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -231,9 +232,7 @@ func newTransport(s *Settings) *http.Transport {
 	// A configuration of the caller's is kept but for what the promises rest on.
 	t.TLSClientConfig.MinVersion = max(t.TLSClientConfig.MinVersion, tls.VersionTLS12)
 	t.TLSClientConfig.NextProtos = nil // "h2" would be a promise that the protocols above break
-	if t.TLSClientConfig.ClientSessionCache == nil {
-		t.TLSClientConfig.ClientSessionCache = tls.NewLRUClientSessionCache(0)
-	}
+	t.TLSClientConfig.ClientSessionCache = cmp.Or(t.TLSClientConfig.ClientSessionCache, tls.NewLRUClientSessionCache(0))
 	if check := t.TLSClientConfig.VerifyConnection; check != nil {
 		t.TLSClientConfig.VerifyConnection = func(s tls.ConnectionState) error { return ownRefusal(check(s)) }
 	}
