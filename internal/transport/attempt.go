@@ -107,9 +107,8 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *verdict,
 		maps.DeleteFunc(header, func(name string, _ []string) bool { return !harmless[name] })
 	} else {
 		// Those that the caller must not change are refused as options.
-		for _, own := range inv.settings.headers {
-			name, value := own()
-			header[name] = []string{value}
+		for name, value := range inv.settings.headers {
+			header[name] = []string{value()}
 		}
 	}
 	if a.token != "" {
