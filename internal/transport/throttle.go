@@ -168,10 +168,7 @@ func (a *attempt) retryAfter() time.Duration {
 	if err == nil || errors.Is(err, strconv.ErrRange) { // and then it is the largest there is
 		return time.Duration(min(seconds, uint64(retryAfterCeiling/time.Second))) * time.Second
 	}
-	at, err := http.ParseTime(value)
-	if err != nil {
-		return 0
-	}
+	at, _ := http.ParseTime(value) // what cannot be read is long past
 	return min(max(0, time.Until(at)), retryAfterCeiling)
 }
 
@@ -181,7 +178,7 @@ func (a *attempt) retryAfter() time.Duration {
 //
 // A wait that the service asked for lengthens it to somewhat beyond that, so that calls
 // which were refused together do not come back together.
-func (s *Settings) backoff(ctx context.Context, n int, limited bool, retryAfter time.Duration) (wait time.Duration) {
+func (s *Settings) backoff(ctx context.Context, n int, limited bool, retryAfter time.Duration) time.Duration {
 	base, limit := s.WaitBase, s.WaitMax
 	if limited && base > 0 {
 		base = max(base, min(throttleBase, limit))
@@ -190,9 +187,7 @@ func (s *Settings) backoff(ctx context.Context, n int, limited bool, retryAfter 
 	if grown := math.Ldexp(float64(base), n); grown < float64(limit) { // a shift would overflow
 		bound = time.Duration(grown)
 	}
-	if bound > 0 {
-		wait = s.jitter(ctx, bound)
-	}
+	wait := s.jitter(ctx, max(bound, 1)) // of a bound of 0, nothing
 	if retryAfter > 0 {
 		wait = max(wait, retryAfter+s.jitter(ctx, min(time.Second, retryAfter/10)+1))
 	}
