@@ -50,7 +50,7 @@ func (inv *invocation) RoundTrip(req *http.Request) (*http.Response, error) {
 	a, before, arrived := &attempt{trace: connTrace{writeEnded: make(chan struct{}, 1)}}, inv.current, time.Now()
 	inv.current, inv.retryDue = a, false
 	if a.verdict, a.err = inv.prepare(req, a); a.err != nil {
-		if req.Context().Err() != nil { // whatever it was waiting for
+		if inv.ctx.Err() != nil { // whatever it was waiting for
 			a.verdict = callerEnded
 		}
 		if before != nil {
@@ -80,8 +80,7 @@ var harmless = map[string]bool{
 // the request before, or for a redirect, is not used. So a token is never older than
 // its attempt, and another host gets what is meant for it alone.
 func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *verdict, err error) {
-	ctx := req.Context()
-	if err := ctx.Err(); err != nil {
+	if err := inv.ctx.Err(); err != nil {
 		return nil, err
 	}
 	// The token comes before the throttle: a slow source behind it would let
@@ -90,12 +89,12 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *verdict,
 	a.away = !sameOrigin(req.URL, inv.origin)
 	if inv.settings.credential != nil && !a.away {
 		if a.token = inv.freshToken; a.token == "" {
-			if a.token, err = inv.settings.credential.token(ctx, ""); err != nil {
+			if a.token, err = inv.settings.credential.token(inv.ctx, ""); err != nil {
 				return credentialFailed, err
 			}
 		}
 	}
-	if err := inv.client.throttle.wait(ctx, inv.settings); err != nil {
+	if err := inv.client.throttle.wait(inv.ctx, inv.settings); err != nil {
 		return limiterRefused, err
 	}
 	header := make(http.Header, 8)
@@ -115,7 +114,7 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *verdict,
 		header["Authorization"] = []string{"Bearer " + a.token}
 	}
 	a.request = header
-	return nil, ctx.Err() // the limiter and the source may not have looked
+	return nil, inv.ctx.Err() // the limiter and the source may not have looked
 }
 
 // send hands the request to the network and gives the attempt its verdict.
@@ -124,7 +123,7 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *verdict,
 // written while a response arrives. The evidence comes before the verdict, which may
 // rest on it; and the timer is stopped after both, unless a stream goes on to use it.
 func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, error) {
-	ctx, cancel := context.WithCancelCause(cmp.Or(inv.call.RequestContext, req.Context()))
+	ctx, cancel := context.WithCancelCause(cmp.Or(inv.call.RequestContext, inv.ctx))
 	began := time.Now()
 	timer := time.AfterFunc(inv.timeout, func() { cancel(ErrTimeout) })
 	defer func() { // also if the caller's own code panics, such as a transport
