@@ -297,11 +297,10 @@ func (inv *invocation) mayRetry(a *attempt) bool {
 // refreshToken asks for another token. There is no point in sending the one that
 // was just refused.
 func (inv *invocation) refreshToken(a *attempt) bool {
-	credential := inv.settings.credential
-	if credential == nil || a.away {
-		return false
+	if a.token == "" {
+		return false // to another host, or without a credential
 	}
-	token, err := credential.token(inv.ctx, a.token)
+	token, err := inv.settings.credential.token(inv.ctx, a.token)
 	if err != nil {
 		// To the calls that come next, which are not sent without a token, the source's
 		// failure is all there is. This one, which saw the 401, is told the same.
