@@ -128,11 +128,10 @@ func (inv *invocation) loggable(a *attempt, s string) string {
 // isEcho tells whether the service repeats in s a credential or an id of the caller's.
 func (inv *invocation) isEcho(a *attempt, s string) bool {
 	said := mask.Fold(s)
+	repeated := func(value string) bool { return mask.Repeats(said, strings.TrimPrefix(value, "Bearer "), 8) }
 	for name, values := range a.request {
-		for _, value := range values {
-			if !harmless[name] && mask.Repeats(said, strings.TrimPrefix(value, "Bearer "), 8) {
-				return true
-			}
+		if !harmless[name] && slices.ContainsFunc(values, repeated) {
+			return true
 		}
 	}
 	return inv.call.Identifiers != nil && slices.ContainsFunc(inv.call.Identifiers(), func(id string) bool { return mask.Repeats(said, id, 6) })
