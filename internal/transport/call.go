@@ -134,12 +134,10 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) (res Result)
 			defer cancel()
 		}
 	}
-	// go-retryablehttp keeps the body, and rewinds it for each attempt.
-	var body any // a nil []byte in it would be an empty body
-	if call.Body != nil {
-		body = call.Body
+	req, err := retryablehttp.NewRequestWithContext(ctx, call.Method, c.base()+call.Path, nil)
+	if err == nil && call.Body != nil {
+		err = req.SetBody(call.Body) // which is kept, and rewound for each attempt
 	}
-	req, err := retryablehttp.NewRequestWithContext(ctx, call.Method, c.base()+call.Path, body)
 	if err != nil {
 		return refused(call, Invalid("the request cannot be built"))
 	}
