@@ -200,7 +200,7 @@ func newTransport(s *Settings) *http.Transport {
 	// respond at all leaves time for another attempt.
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}
 	t := &http.Transport{
-		Proxy: proxyForTLS,
+		Proxy: *cmp.Or(s.proxy, new(proxyForTLS)),
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			c, err := dialer.DialContext(ctx, network, address)
 			if err != nil {
@@ -222,9 +222,6 @@ func newTransport(s *Settings) *http.Transport {
 		DisableKeepAlives:      s.ConnectionReuse == 0,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		Protocols:              &protocols,
-	}
-	if s.proxy != nil {
-		t.Proxy = *s.proxy
 	}
 	if s.tls != nil {
 		t.TLSClientConfig = s.tls().Clone()
