@@ -106,11 +106,10 @@ func limiterRefusal(ctx context.Context, l Limiter, err error) error {
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return ctxErr
 	}
-	causes := []error{ErrLocalLimit, err}
-	if r, ok := l.(*rate.Limiter); ok && r.Burst() > 0 && !errors.Is(err, context.DeadlineExceeded) {
-		causes = append(causes, context.DeadlineExceeded)
+	if r, ok := l.(*rate.Limiter); ok && r.Burst() > 0 {
+		return NewError(limiterRefused.msg, ErrLocalLimit, context.DeadlineExceeded, err)
 	}
-	return NewError(limiterRefused.msg, causes...)
+	return NewError(limiterRefused.msg, ErrLocalLimit, err)
 }
 
 // adapt tells an adaptive limiter what became of a request. A failure of the service
