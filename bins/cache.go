@@ -10,7 +10,8 @@ import (
 )
 
 // A Cache stores results outside this process, such as in a Redis that replicas share.
-// Implement it, and set it in [LoaderOptions] or [BulkOptions]. Values are opaque: store
+// Implement it, as examples/fleet does for Redis, and set it in [LoaderOptions] or
+// [BulkOptions]. Values are opaque: store
 // and return them unchanged. A key is made from an identifier and Enhanced: prefix keys
 // where several services, such as test and production, share a store. Only items with a
 // card are stored.
@@ -49,9 +50,9 @@ type CacheOptions struct {
 	// as [Result.Stale]. Zero serves no expired results.
 	//
 	// A [Loader] returns an expired result at once, and renews it in the background. So
-	// with 24 hours it serves every card that it knows through an outage of a day, and no
-	// caller waits for a renewal. A bulk lookup waits for its request, and uses an expired
-	// result only if the service fails.
+	// with 24 hours it serves every card that it has cached through an outage of a day, and
+	// no caller waits for a renewal. A bulk lookup waits for its request, and uses an
+	// expired result only if the service fails.
 	StaleFor time.Duration
 	// NegativeTTL is the TTL of items without a card. They are kept in memory only,
 	// whatever their error says. Zero is one hour. Below zero they are not kept: choose

@@ -15,9 +15,12 @@ import (
 )
 
 // Conditions to test for with [errors.Is]. They are the same values in packages bins,
-// refunds and updater. The interface documents no status codes (interface, "Errors"). An
-// error can match several conditions, such as ErrRateLimited and context.Canceled when a
-// call was canceled while it waited for a retry.
+// refunds and updater. The service documents no status codes. An error can match several
+// conditions, such as ErrRateLimited and context.Canceled when a call was canceled while
+// it waited for a retry.
+//
+// For a refund, check the outcome first: never submit a refund with an unknown outcome
+// again, whatever the condition says.
 var (
 	// ErrInvalidArgument: refused before anything was sent. Correct the argument.
 	ErrInvalidArgument = transport.ErrInvalidArgument
@@ -52,7 +55,7 @@ var (
 	ErrTooLarge = transport.ErrTooLarge
 	// ErrRateLimited: status 429. Wait for Error.RetryAfter, and send less often.
 	ErrRateLimited = transport.ErrRateLimited
-	// ErrServer: a 5xx status. Try later.
+	// ErrServer: a 5xx status. Try later, unless it is 501 or 505.
 	ErrServer = transport.ErrServer
 	// ErrRedirect: status 301, 302, 303, 307 or 308, not followed. Check the base URL.
 	ErrRedirect = transport.ErrRedirect
@@ -83,12 +86,11 @@ type Error struct {
 }
 
 // Message returns the service's error message from the body of the last response; "" if
-// there is none or the body has no known shape. Only downloads document one (interface,
-// "Error object").
+// there is none or the body has no known shape. Only downloads document one.
 func (e *Error) Message() string { return e.failure().Response().Message }
 
-// Details returns the error details from the body of the last response: a JSON object, as
-// documented (interface, "Error object"), or any other JSON that the service sent. It
+// Details returns the error details from the body of the last response: the documented
+// JSON object, or any other JSON that the service sent. It
 // returns nil if there are none or the body has no known shape. Do not change it.
 func (e *Error) Details() json.RawMessage { return e.failure().Response().Details }
 
@@ -114,8 +116,8 @@ func (e *Error) Cause() error { return e.failure().Cause() }
 // which are the conditions above and the context's; or missing (bins), suspended
 // (bins, refunds), busy, changed, digest_mismatch, not_ready, not_resumable, refused,
 // unverified (updater); or else "other". If several apply, a failure that the service
-// reported comes before one on this side. A refused token is unauthorized if the source
-// has no other, and no_credential if asking it failed, for every call alike.
+// reported comes before one on this side. After a 401 it is no_credential if the source
+// was asked for another token and failed, else unauthorized.
 func (e *Error) Condition() string { return e.failure().Condition() }
 
 // Retryable reports whether the same call, unchanged, can succeed later: after a timeout,
@@ -191,17 +193,23 @@ func (e ItemError) Format(state fmt.State, verb rune) { transport.Format(state, 
 // MarshalText returns the text, so that JSON logs hold no more than it.
 func (e ItemError) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }
 
-// isPermanent tells whether every further request would meet the same failure.
-func isPermanent(ctx context.Context, err error) bool {
+// isPermanent tells whether every further request would meet the same failure. A source
+// that fails may work later, if it has worked.
+func isPermanent(ctx context.Context, err error, worked bool) bool {
+	if ctx.Err() == nil && isAny(err, ErrUnauthorized, ErrCredential) {
+		failed, isFailure := err.(*Error)
+		return !worked || !isFailure || !failed.Retryable()
+	}
 	dns, _ := errors.AsType[*net.DNSError](err)
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
-	return untrusted || dns != nil && dns.IsNotFound || ctx.Err() != nil ||
-		isAny(err, ErrUnauthorized, ErrForbidden, ErrNotFound, ErrRedirect, ErrInvalidArgument, ErrCredential)
+	return untrusted || dns != nil && dns.IsNotFound || ctx.Err() != nil || transport.OutOfTime(ctx, err) ||
+		isAny(err, ErrForbidden, ErrNotFound, ErrRedirect, ErrInvalidArgument)
 }
 
-// isOutage tells whether the service is to blame for a failure, and not the request.
+// isOutage tells whether the service, or what leads to it, is to blame for a failure, and
+// not the request.
 func isOutage(err error) bool {
-	return isAny(err, ErrServer, ErrRateLimited, ErrNoResponse, ErrTimeout)
+	return isAny(err, ErrServer, ErrRateLimited, ErrNoResponse, ErrTimeout, ErrLocalLimit, ErrCredential)
 }
 
 func isAny(err error, conditions ...error) bool {

@@ -12,7 +12,8 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// LoaderOptions configure a [Loader]. The zero value is a good choice.
+// LoaderOptions configure a [Loader]. The zero value is a good choice for BINs; for card
+// numbers, see Memory.
 type LoaderOptions struct {
 	// Enhanced is sent with every request: see [LookupRequest.Enhanced].
 	Enhanced *bool
@@ -25,7 +26,8 @@ type LoaderOptions struct {
 	PrefixLength int
 	// Ranges lets one result serve its whole BIN range: see [BulkOptions.Ranges].
 	Ranges bool
-	// Memory caches results. Nil makes a [MemoryCache] for this loader alone, with the
+	// Memory caches results. A card number (12 digits or more) is cached only with
+	// PrefixLength or Ranges. Nil makes a [MemoryCache] for this loader alone, with the
 	// default options.
 	Memory *MemoryCache
 	// Cache is a second cache, outside the process. It is asked for what Memory does not
@@ -40,7 +42,7 @@ type LoaderOptions struct {
 
 // A Loader looks up single cards for many goroutines, as in a checkout. Calls within a
 // short window share one request, concurrent calls for the same card become one lookup,
-// and results are cached.
+// and results are cached: see [LoaderOptions.Memory].
 //
 // Make one with [NewLoader] when the program starts, and call [Loader.Load] on it for
 // each card; calls of the zero value fail with [ErrInvalidArgument]. It is safe for

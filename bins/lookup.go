@@ -13,7 +13,7 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// MaxCards is the most cards that one request may carry, as the interface documents.
+// MaxCards is the most cards that one request may carry, as the service documents.
 // [Client.LookupAll] takes any number.
 const MaxCards = 50
 

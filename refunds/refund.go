@@ -165,24 +165,19 @@ func (r Refund) LogValue() slog.Value { return slog.StringValue(r.summary()) }
 
 // encode returns the JSON of a record, or why it cannot be sent as it is.
 func (r *Refund) encode() ([]byte, error) {
-	if r == nil {
-		return nil, transport.Invalid("the refund is nil")
-	}
-	if r.RefundID == "" {
-		return nil, transport.Invalid("the refund has no RefundID")
-	}
 	body, err := json.Marshal(r)
-	if err != nil {
-		return nil, transport.Invalid("the metadata cannot be encoded as JSON")
-	}
 	// encoding/json replaces invalid UTF-8 by U+FFFD, which valid text may hold too.
-	if bytes.Contains(body, []byte(`\ufffd`)) || bytes.ContainsRune(body, utf8.RuneError) {
-		if !isText(reflect.ValueOf(*r), maxTextDepth) {
-			return nil, transport.Invalid("the refund holds text that is not valid UTF-8, or is nested too deeply")
-		}
-	}
-	// A json.RawMessage is copied as it is.
-	if !utf8.Valid(body) {
+	replaced := bytes.Contains(body, []byte(`\ufffd`)) || bytes.ContainsRune(body, utf8.RuneError)
+	switch {
+	case r == nil:
+		return nil, transport.Invalid("the refund is nil")
+	case r.RefundID == "":
+		return nil, transport.Invalid("the refund has no RefundID")
+	case err != nil:
+		return nil, transport.Invalid("the metadata cannot be encoded as JSON")
+	case replaced && !isText(reflect.ValueOf(*r), maxTextDepth):
+		return nil, transport.Invalid("the refund holds text that is not valid UTF-8, or is nested too deeply")
+	case !utf8.Valid(body): // a json.RawMessage is copied as it is
 		return nil, transport.Invalid("the metadata holds JSON that is not valid UTF-8")
 	}
 	return body, nil

@@ -1,6 +1,7 @@
 package refunds
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -70,7 +71,7 @@ func (r Receipt) LogValue() slog.Value {
 func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts ...Option) (*Receipt, error) {
 	e, err := c.encode(accountID, r)
 	if err != nil {
-		return nil, e.failure(OutcomeNotSent, err)
+		return nil, e.failure(err)
 	}
 	return c.send(ctx, nil, &e, opts)
 }
@@ -97,16 +98,10 @@ func (c *Client) encode(accountID string, r *Refund) (e encodedRefund, err error
 	if r != nil {
 		e.refundID = r.RefundID
 	}
-	if err := c.check(); err != nil {
-		return e, err
-	}
-	account, err := transport.Segment("account id", accountID)
-	if err != nil {
-		return e, err
-	}
+	account, refusal := transport.Segment("account id", accountID)
 	e.path = "/v1/" + account + "/refunds"
 	e.body, err = r.encode()
-	return e, err
+	return e, cmp.Or(c.check(), refusal, err)
 }
 
 func (c *Client) check() error {
@@ -116,10 +111,15 @@ func (c *Client) check() error {
 	return nil
 }
 
-// failure is the error of a refund whose outcome is known although no attempt tells it.
-func (e *encodedRefund) failure(o Outcome, err error) error {
-	return &OutcomeError{Outcome: o, RefundID: e.refundID, Attempts: e.attempts,
-		Err: &Error{Operation: operation, Attempts: e.attempts, Err: transport.WithOutcome(err, transport.Outcome(o))}}
+// failure is the error of a refund whose outcome no attempt tells. It was not sent; once
+// an attempt was handed to the network, that is not known.
+func (e *encodedRefund) failure(err error) error {
+	outcome := OutcomeNotSent
+	if e.attempts > 0 {
+		outcome = OutcomeUnknown
+	}
+	return &OutcomeError{Outcome: outcome, RefundID: e.refundID, Attempts: e.attempts,
+		Err: &Error{Operation: operation, Attempts: e.attempts, Err: transport.WithOutcome(err, transport.Outcome(outcome))}}
 }
 
 // send makes the call. One of many has a requestCtx, which ends the request in place
@@ -134,11 +134,11 @@ func (c *Client) send(ctx, requestCtx context.Context, e *encodedRefund, opts []
 			transport.JSONHeaders(h)
 			h["Accept-Encoding"] = []string{"identity"}
 		},
-		Body:               e.body,
-		Write:              true,
-		Identifiers:        e.identifiers,
-		QueueBeyondTimeout: requestCtx != nil,
-		RequestContext:     requestCtx,
+		Body:           e.body,
+		Write:          true,
+		Identifiers:    e.identifiers,
+		Bulk:           requestCtx != nil,
+		RequestContext: requestCtx,
 	}
 	if requestCtx != nil {
 		call.Observe = func(attempts int, _ *transport.Failure) { e.attempts = attempts }

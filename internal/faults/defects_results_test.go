@@ -91,7 +91,7 @@ var resultDefects = []defect{
 	},
 	{
 		"files", "a file is done before its content", fetchFile,
-		[]edit.Edit{edit.Rewrite("fill()", "func() error { _ = {it}; return {1}.Err() }()")},
+		[]edit.Edit{edit.Rewrite("io.CopyBuffer()", "func() (int64, error) { n, _ := {it}; return n, {1}.Err() }()")},
 		[]invariant{wrongBytes},
 	},
 }

@@ -76,7 +76,7 @@ var (
 	completeRecord = target{refundsDir, "bulkRun.complete"}
 	abandonRecords = target{refundsDir, "bulkRun.abandon"}
 	rethrowPanic   = target{refundsDir, "bulkRun.rethrow"}
-	setThrown      = target{refundsDir, "record.setPanic"}
+	failRecord     = target{refundsDir, "encodedRefund.failure"}
 	submissionOf   = target{refundsDir, "record.submission"}
 
 	// updater

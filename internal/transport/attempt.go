@@ -233,6 +233,11 @@ func (inv *invocation) receive(ctx context.Context, cancel context.CancelCauseFu
 // accept reads and checks the body of a success. It decodes here, and not once the
 // loop has ended, because a body that is not the documented one is retried.
 func (inv *invocation) accept(ctx context.Context, body io.ReadCloser, a *attempt) {
+	// Requests that are ready leave before a response is decoded, so that the service works
+	// meanwhile. Or all responses would come at once, and then none until the next ones do.
+	if inv.call.Bulk {
+		runtime.Gosched()
+	}
 	buffer := buffers.Get().(*bytes.Buffer)
 	buffer.Reset()
 	a.Body, a.err = readBounded(body, buffer, inv.settings.MaxResponseBytes, a.Length)

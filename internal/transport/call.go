@@ -31,9 +31,9 @@ type Call struct {
 	// Conditional calls ask for what has changed: a 304 is a success, without a body.
 	Conditional bool
 
-	// QueueBeyondTimeout calls may queue for the limiter beyond the CallTimeout. It
-	// bounds their attempts, where nothing else does.
-	QueueBeyondTimeout bool
+	// Bulk calls are many at a time. They may queue for the limiter beyond the
+	// CallTimeout, which bounds their attempts where nothing else does.
+	Bulk bool
 	// RequestContext ends the request on the wire. The call's own context then ends
 	// what has not begun: waits and further attempts. Nil: that ends both.
 	RequestContext context.Context
@@ -126,7 +126,7 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) (res Result)
 	// behind thousands, and what has to end there is the attempt.
 	timeout := settings.AttemptTimeout
 	if _, bounded := ctx.Deadline(); !bounded && c.service.CallTimeout > 0 {
-		if call.QueueBeyondTimeout {
+		if call.Bulk {
 			timeout = cmp.Or(timeout, c.service.CallTimeout)
 		} else {
 			var cancel context.CancelFunc

@@ -142,7 +142,7 @@ func TestCallTimeout(t *testing.T) {
 			}
 			if test.queues {
 				call = write()
-				call.QueueBeyondTimeout = true
+				call.Bulk = true
 			}
 			network := serve(stall)
 			c, err := New(service, "https://service.test", []Option{WithHTTPClient(client(network)), WithRetryWait(0, 0), WithAttemptTimeout(test.attempt)})

@@ -112,6 +112,13 @@ func limiterRefusal(ctx context.Context, l Limiter, err error) error {
 	return NewError(limiterRefused.msg, ErrLocalLimit, err)
 }
 
+// OutOfTime reports that a call could not be sent by the deadline of ctx, which no further
+// one could be either. A limiter's own deadline is not that of ctx.
+func OutOfTime(ctx context.Context, err error) bool {
+	_, bounded := ctx.Deadline()
+	return bounded && errors.Is(err, ErrLocalLimit) && errors.Is(err, context.DeadlineExceeded)
+}
+
 // adapt tells an adaptive limiter what became of a request. A failure of the service
 // says nothing about its limit.
 func (inv *invocation) adapt(a *attempt) {
