@@ -162,15 +162,15 @@ const (
 // has no item ([ErrMissing]), or its request failed, which fails every card in it. An
 // error with Index -1 ends the loop, because every further request would fail with it:
 // 401, 403, 404, a redirect, an unusable argument or credential, an unknown host name, an
-// untrusted certificate, or the end of ctx. An unknown card is not an error: see
-// [Result.Card].
+// untrusted certificate, the end of ctx, or a limit that leaves no time before it. An
+// unknown card is not an error: see [Result.Card].
 //
 // # When the service fails
 //
 // The lookup pauses after five failures in a row. A failure is a request, or a retry of
-// one, that met 429, a 5xx status, a timeout or no response; or, if the service has sent
-// results before, a page or another response that is not the documented one. During a
-// pause one request at a time is sent as a probe: after a second, then after delays that
+// one, that met 429, a 5xx status, a timeout, no response or a failing limiter; or, if the
+// service has sent results before, a failing token source, or a page or another response
+// that is not the documented one. During a pause one request at a time is sent as a probe: after a second, then after delays that
 // double up to two minutes, each shortened by up to half at random. When the service
 // responds, the lookup goes on and sends what failed again. So an outage fails no card
 // unless it lasts for [BulkOptions.GiveUpAfter]: the rest of the input is then taken, and
@@ -182,10 +182,10 @@ const (
 //
 // # Stopping
 //
-// Leaving the loop stops the lookup and cancels requests in flight. So does an error
-// with Index -1. Inputs beyond the last result may have been read by then, and some of
-// them sent. No goroutine is left, except those of idle connections and of a cache that
-// ignores its context.
+// Leaving the loop stops the lookup and cancels requests in flight. So does an error with
+// Index -1, unless a limit leaves no time: what is in flight then ends first. Inputs
+// beyond the last result may have been read by then, and some of them sent. No goroutine
+// is left, except those of idle connections and of a cache that ignores its context.
 //
 // Input, loop and Progress run on one goroutine, so they may share variables, unless
 // [BulkOptions.ReadAhead] is set. If the caller's code panics, such as a token source, a

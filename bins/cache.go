@@ -74,15 +74,10 @@ type MemoryCache struct {
 	given CacheOptions
 
 	mu      sync.Mutex
-	indexes [3]cacheIndex // by enhancement
-	recency list.List     // of *entry, the most recently used first
-	stats   CacheStats    // but for Entries
-}
-
-// A cacheIndex finds the entries of one enhancement.
-type cacheIndex struct {
-	ids    map[string]*entry
-	ranges rangeIndex
+	ids     [3]map[string]*entry // by enhancement
+	ranges  [3]rangeIndex        // by enhancement
+	recency list.List            // of *entry, the most recently used first
+	stats   CacheStats           // but for Entries
 }
 
 // CacheStats count what a [MemoryCache] has done so far.
@@ -134,11 +129,10 @@ func (m *MemoryCache) options() CacheOptions {
 func (m *MemoryCache) find(key cacheKey, byRange bool, expired time.Duration) *entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	index := &m.indexes[key.enhanced]
-	e := index.ids[key.id]
+	e := m.ids[key.enhanced][key.id]
 	if byRange && !e.isUsable(expired) {
-		if first, _, ok := span(key.id); ok {
-			e = m.countConflict(index.ranges.find(first, len(key.id)))
+		if numbers := spanOf(key.id); numbers.ok {
+			e = m.countConflict(m.ranges[key.enhanced].find(numbers.first, len(key.id)))
 		}
 	}
 	if !e.isUsable(expired) {
@@ -167,29 +161,28 @@ func (m *MemoryCache) keep(entries ...*entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range entries {
-		if e == nil {
-			continue
+		if e != nil {
+			m.insert(e)
 		}
-		m.insert(e)
-		for m.recency.Len() > capacity {
-			m.evict(m.recency.Back().Value.(*entry))
-		}
+	}
+	for m.recency.Len() > capacity {
+		m.evict(m.recency.Back().Value.(*entry))
 	}
 }
 
 func (m *MemoryCache) insert(e *entry) {
-	index := &m.indexes[e.enhanced]
+	ids, ranges := m.ids[e.enhanced], &m.ranges[e.enhanced]
 	var replaced *entry
-	if e.isRange() {
-		if replaced = index.ranges.insert(e); replaced != nil && !replaced.same(e) {
+	switch {
+	case e.isRange():
+		if replaced = ranges.insert(e); replaced != nil && !replaced.same(e) {
 			m.countConflict(e, replaced)
 		}
-		m.countConflict(index.ranges.find(e.low, rangeDigits))
-	} else {
-		if index.ids == nil {
-			index.ids = map[string]*entry{}
-		}
-		replaced, index.ids[e.id] = index.ids[e.id], e
+		m.countConflict(ranges.find(e.low, rangeDigits))
+	case ids == nil:
+		m.ids[e.enhanced] = map[string]*entry{e.id: e}
+	default:
+		replaced, ids[e.id] = ids[e.id], e
 	}
 	if replaced != nil {
 		m.recency.Remove(replaced.recency)
@@ -198,11 +191,10 @@ func (m *MemoryCache) insert(e *entry) {
 }
 
 func (m *MemoryCache) evict(e *entry) {
-	index := &m.indexes[e.enhanced]
 	if e.isRange() {
-		index.ranges.remove(e)
+		m.ranges[e.enhanced].remove(e)
 	} else {
-		delete(index.ids, e.id)
+		delete(m.ids[e.enhanced], e.id)
 	}
 	m.recency.Remove(e.recency)
 	m.stats.Evictions++

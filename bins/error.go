@@ -24,9 +24,9 @@ import (
 var (
 	// ErrInvalidArgument: refused before anything was sent. Correct the argument.
 	ErrInvalidArgument = transport.ErrInvalidArgument
-	// ErrLocalLimit: the client's own limiter, or a pause that the service asked for,
-	// left no time before the deadline. This attempt sent nothing. During a pause,
-	// Error.RetryAfter is the rest of it.
+	// ErrLocalLimit: the client's own limiter failed, or a limit or a pause that the
+	// service asked for left no time before the deadline. This attempt sent nothing.
+	// During a pause, Error.RetryAfter is the rest of it.
 	ErrLocalLimit = transport.ErrLocalLimit
 	// ErrCredential: the token source failed or returned an unusable token, before the
 	// request or after a 401, when the error matches ErrUnauthorized as well.
@@ -145,43 +145,31 @@ func (e Error) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }
 // An ItemError says that one item of a response has an error, or no card. It is a normal
 // outcome of a lookup. Printing it shows neither what BIN nor what Message returns.
 type ItemError struct {
-	item func() (bin, message string)
-	err  error
+	item func() Result // of which fmt prints an address
 }
 
-func newItemError(r *Result) *ItemError {
-	bin, message := r.BIN, r.Error
-	return &ItemError{func() (string, string) { return bin, message }, r.Err}
-}
-
-// Unwrap returns [Result.Err]; nil if the item could be read.
-func (e *ItemError) Unwrap() error { return e.err }
-
-// BIN returns [Result.BIN], unmasked.
-func (e *ItemError) BIN() string {
-	bin, _ := e.words()
-	return bin
-}
-
-// Message returns [Result.Error], the service's error text; "" if there is none.
-func (e *ItemError) Message() string {
-	_, message := e.words()
-	return message
-}
-
-func (e *ItemError) words() (bin, message string) {
+func (e *ItemError) result() Result {
 	if e.item == nil {
-		return "", ""
+		return Result{}
 	}
 	return e.item()
 }
 
+// Unwrap returns [Result.Err]; nil if the item could be read.
+func (e *ItemError) Unwrap() error { return e.result().Err }
+
+// BIN returns [Result.BIN], unmasked.
+func (e *ItemError) BIN() string { return e.result().BIN }
+
+// Message returns [Result.Error], the service's error text; "" if there is none.
+func (e *ItemError) Message() string { return e.result().Error }
+
 // Error returns the text.
 func (e *ItemError) Error() string {
-	if e.err != nil {
-		return "bins: " + e.err.Error()
-	}
-	if e.Message() == "" {
+	switch {
+	case e.Unwrap() != nil:
+		return "bins: " + e.Unwrap().Error()
+	case e.Message() == "":
 		return "bins: the item holds neither a card nor an error"
 	}
 	return "bins: the item holds an error"

@@ -13,8 +13,8 @@ import (
 )
 
 // A Receipt shows that the service accepted a refund record. Neither the body nor the
-// status codes of the response are documented (interface, "Submit a refund record"): the
-// status decides, and the body is kept unchanged.
+// status codes of the response are documented: the status decides, and the body is kept
+// unchanged.
 type Receipt struct {
 	StatusCode  int       // 200 to 299
 	RequestID   string    // from X-Request-Id, X-Correlation-Id or Request-Id, to quote to the service's support; "" if none
@@ -47,8 +47,8 @@ func (r Receipt) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int("status", r.StatusCode), slog.String("request_id", transport.Loggable(r.RequestID)))
 }
 
-// Submit submits one refund record (interface, "Submit a refund record"). It reports what
-// became of the refund, or that this is unknown.
+// Submit submits one refund record. It reports what became of the refund, or that this is
+// unknown.
 //
 // A nil error means that the service accepted the refund: the response had a 2xx status
 // and was neither an HTML page nor the documented error object. Every error is an
@@ -56,9 +56,8 @@ func (r Receipt) LogValue() slog.Value {
 // [ErrOutcomeUnknown]. It wraps an [*Error] with the conditions, such as
 // [ErrRateLimited].
 //
-// Submit retries only if the refund cannot have been recorded: if no byte of it was
-// sent, and after 421, 425, 429, and 401 with another token. It returns every other
-// failure at once, unless [WithResubmit] is given.
+// Submit retries only if the refund cannot have been recorded: see Retries in the package
+// comment. It returns every other failure at once.
 //
 // accountID is the {account_id} of the path. Its format is not documented; it is sent as
 // one escaped path segment, and must not be empty, "." or "..". The record is encoded

@@ -61,7 +61,7 @@ var resultDefects = []defect{
 	},
 	{
 		"loads", "a caller that leaves a loader ends the request of all", leaveRequest,
-		[]edit.Edit{edit.Force(false, ".waiters")},
+		[]edit.Edit{edit.Force(true, ".waiters")},
 		[]invariant{wrongAnswer, overdue},
 	},
 	{

@@ -57,7 +57,7 @@ var (
 	decodeBody     = target{binsDir, "decodeSlowly"}
 	askCache       = target{binsDir, "remoteCache.call"}
 	separateNested = target{binsDir, "apart"}
-	mayJoin        = target{binsDir, "load.canHold"}
+	mayJoin        = target{binsDir, "canJoin"}
 	correlateItems = target{binsDir, "correlate"}
 	weighItems     = target{binsDir, "correlation.byEvidence"}
 	bulkMaySend    = target{binsDir, "bulkRun.advance"}

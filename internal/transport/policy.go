@@ -66,7 +66,7 @@ var (
 
 	// Nothing was sent: a further attempt would be refused by the same limiter or source,
 	// and the caller is free to make the call again.
-	limiterRefused = &verdict{0, OutcomeNotSent, ErrLocalLimit, "the local rate limiter gave no leave to send"}
+	limiterRefused = &verdict{0, OutcomeNotSent, ErrLocalLimit, "the local rate limiter refused to send"}
 	// Before the attempt, or after it: where a token was refused, and the source has no
 	// other, the service has not processed the request.
 	credentialFailed = &verdict{0, OutcomeRejected, ErrCredential, "no credential"}
@@ -113,7 +113,7 @@ var (
 	redirectSameMethod = &verdict{0, OutcomeRejected, ErrRedirect, "a redirect, not followed"}
 
 	// From here on the response is of no use, whatever its status.
-	unexpectedStatus = &verdict{0, OutcomeUnknown, ErrBadResponse, "the status is no result"}
+	unexpectedStatus = &verdict{0, OutcomeUnknown, ErrBadResponse, "unexpected status"}
 	// A login or block page with status 200 comes from something in between.
 	htmlResponse = &verdict{0, OutcomeUnknown, ErrBadResponse, "the response is an HTML page"}
 	// Of writes alone. The response cannot be about a request that was not there yet.

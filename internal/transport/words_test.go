@@ -93,7 +93,7 @@ func TestCause(t *testing.T) {
 	for says, options := range map[string][]Option{
 		"its own error is the Cause": {WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, cause })})},
 		"the token source failed":    {WithTokenSource(TokenFunc(func(context.Context) (string, error) { return "", cause }))},
-		"gave no leave to send":      {WithLimiter(limiterFunc(func(context.Context) error { return cause }))},
+		"refused to send":            {WithLimiter(limiterFunc(func(context.Context) error { return cause }))},
 	} {
 		c, err := New(Service{Name: "test"}, "https://service.test", options)
 		if err != nil {
