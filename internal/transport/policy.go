@@ -100,9 +100,8 @@ var (
 	requestTimeout = &verdict{2, OutcomeUnknown, ErrTimeout, "failed"}
 	// 421 and 425 promise that the request was not processed (RFC 9110, 15.5.20;
 	// RFC 8470, 5.2), and so does a 429 by its meaning.
-	misdirected = &verdict{1, OutcomeRejected, ErrBadRequest, "refused"}
-	tooEarly    = &verdict{1, OutcomeRejected, ErrBadRequest, "refused"}
-	rateLimited = &verdict{unlimited, OutcomeRejected, ErrRateLimited, "refused"}
+	notProcessed = &verdict{1, OutcomeRejected, ErrBadRequest, "refused"}
+	rateLimited  = &verdict{unlimited, OutcomeRejected, ErrRateLimited, "refused"}
 	// Of a 502, 503 and 504 a read is repeated as long as it is allowed to, and a write
 	// never, unless the caller has vouched for it.
 	serverFailed      = &verdict{2, OutcomeUnknown, ErrServer, "failed"}
@@ -149,7 +148,7 @@ var statusVerdicts = map[int]*verdict{
 	408: requestTimeout,
 	409: conflict,
 	413: requestTooLarge, 414: requestTooLarge, 431: requestTooLarge,
-	421: misdirected, 425: tooEarly,
+	421: notProcessed, 425: notProcessed,
 	429: rateLimited,
 	501: notSupported, 505: notSupported,
 	502: serverUnavailable, 503: serverUnavailable, 504: serverUnavailable,
@@ -191,7 +190,8 @@ func bodyVerdict(ctx context.Context, call *Call, h http.Header, body []byte, er
 		return errorObject
 	case call.Write:
 		return truncatedResponse
-	case isCorrupt(err):
+	// A compressed body that arrived whole and cannot be decompressed; others broke off.
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), is[flate.CorruptInputError](err):
 		return malformedResponse
 	case ctx.Err() != nil:
 		return endedVerdict(ctx)
@@ -322,12 +322,6 @@ func isHTML(h http.Header, body []byte) bool {
 func isEncoded(h http.Header) bool {
 	encoding := h.Get("Content-Encoding")
 	return encoding != "" && !strings.EqualFold(encoding, "identity")
-}
-
-// isCorrupt tells a compressed body that arrived whole and cannot be
-// decompressed from one that broke off.
-func isCorrupt(err error) bool {
-	return errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || is[flate.CorruptInputError](err)
 }
 
 // The documented error object, {"error":{code,message,details}}, is an error whatever its

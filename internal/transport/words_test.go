@@ -158,6 +158,12 @@ func TestCause(t *testing.T) {
 	if (&Failure{}).Cause() != nil || (&Failure{Err: Invalid("x")}).Cause() != nil {
 		t.Error("an error without a cause has one")
 	}
+	// The last error of a chain may be the library's own.
+	call, unusable := read(), Unusable("x")
+	call.Decode = func([]byte) error { return unusable }
+	if f := newClient(t, serve(status(200)), WithMaxRetries(0)).Do(t.Context(), call, nil).Failure; f.Cause() != unusable {
+		t.Errorf("%v is caused by %v", f.Err, f.Cause())
+	}
 }
 
 // TestBaseURLWithTheEndpoint proves that a base URL with the endpoint's own path is
