@@ -100,7 +100,7 @@ type invocation struct {
 	budgetSpent bool             // which kept the call from another attempt
 
 	freshToken string   // the token that replaces a refused one
-	current    *attempt // the last that counts; there is one once http.Client was given the request
+	current    *attempt // the last that counts; nil: http.Client refused the request
 	unsent     *attempt // the one after it, if it ended before it was sent
 	ambiguous  *attempt // a write that may have been processed, and was repeated all the same
 }
@@ -216,7 +216,7 @@ func (inv *invocation) checkRedirect(next *http.Request, via []*http.Request) er
 // made.
 func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ error) (bool, error) {
 	a := inv.current
-	if inv.unsent != nil {
+	if a == nil || inv.unsent != nil {
 		return false, nil // its turn never came
 	}
 	retryAfter := a.retryAfter()
@@ -312,6 +312,9 @@ func (inv *invocation) refreshToken(a *attempt) bool {
 // result reads the invocation once its loop has ended.
 func (inv *invocation) result() Result {
 	a := inv.current
+	if a == nil {
+		return refused(inv.call, Invalid("the request cannot be sent"))
+	}
 	res := inv.resultOf(a)
 	// That the last attempt came to nothing says nothing of one before it, which may have
 	// been processed. Its evidence is what the caller needs to find out.

@@ -99,9 +99,11 @@ var (
 	// A 408 may come from a proxy that had passed the request on.
 	requestTimeout = &verdict{2, OutcomeUnknown, ErrTimeout, "failed"}
 	// 421 and 425 promise that the request was not processed (RFC 9110, 15.5.20;
-	// RFC 8470, 5.2), and so does a 429 by its meaning.
-	notProcessed = &verdict{1, OutcomeRejected, ErrBadRequest, "refused"}
-	rateLimited  = &verdict{unlimited, OutcomeRejected, ErrRateLimited, "refused"}
+	// RFC 8470, 5.2), and so does a 429 by its meaning. Each has a row, as retries are
+	// counted by row.
+	misdirected = &verdict{1, OutcomeRejected, ErrBadRequest, "refused"}
+	tooEarly    = &verdict{1, OutcomeRejected, ErrBadRequest, "refused"}
+	rateLimited = &verdict{unlimited, OutcomeRejected, ErrRateLimited, "refused"}
 	// Of a 502, 503 and 504 a read is repeated as long as it is allowed to, and a write
 	// never, unless the caller has vouched for it.
 	serverFailed      = &verdict{2, OutcomeUnknown, ErrServer, "failed"}
@@ -148,7 +150,7 @@ var statusVerdicts = map[int]*verdict{
 	408: requestTimeout,
 	409: conflict,
 	413: requestTooLarge, 414: requestTooLarge, 431: requestTooLarge,
-	421: notProcessed, 425: notProcessed,
+	421: misdirected, 425: tooEarly,
 	429: rateLimited,
 	501: notSupported, 505: notSupported,
 	502: serverUnavailable, 503: serverUnavailable, 504: serverUnavailable,
