@@ -44,8 +44,11 @@
 //
 // # Where to find things
 //
-// The interface is the service's own description of its endpoints and fields. Each
-// package comment sums up its part, and "not documented" means that the interface does
-// not say it. The library then passes values on as they are, or says what it assumes.
-// The README lists these places.
+// The service description is the document in which the service describes its endpoints
+// and fields. Each package comment sums up its part, and "not documented" means that the
+// description does not say it. The library then passes values on as they are, or says
+// what it assumes. The README lists these places.
+//
+// The programs in examples do what production needs: bulk files, downloads, a refund
+// outbox, a quota shared between processes, and telemetry.
 package carddata

@@ -20,10 +20,9 @@ type Client struct {
 // https://updater.example.com: the {updater_url} of the package comment. It may have a
 // path and a trailing slash.
 //
-// merchantID is sent as x-merchant-id (interface, "Authentication"). Its format is not
-// documented; 1 to 128 visible ASCII characters without a comma are accepted. With an
-// empty one, only [Client.ForMerchant] works; other calls fail with
-// [ErrInvalidArgument].
+// merchantID is sent as x-merchant-id. Its format is not documented; 1 to 128 visible
+// ASCII characters without a comma are accepted. With an empty one, only
+// [Client.ForMerchant] works; other calls fail with [ErrInvalidArgument].
 //
 // token provides the access token, which is sent as Authorization: Bearer. How it is
 // obtained is not documented: use [CachedToken] or [TokenFunc] with your own function.
@@ -55,10 +54,10 @@ func NewClient(baseURL, merchantID string, token TokenSource, opts ...Option) (*
 	return &Client{core, func() string { return merchantID }}, nil
 }
 
-// ForMerchant returns a client for another merchant, whose id it sends as x-merchant-id
-// (interface, "Authentication"). It is cheap: both clients share transport, limiter, retry
-// budget and token source. The id is 1 to 128 visible ASCII characters without a comma; any other
-// fails with [ErrInvalidArgument].
+// ForMerchant returns a client for another merchant, whose id it sends as x-merchant-id.
+// It is cheap: both clients share transport, limiter, retry budget and token source. The
+// id is 1 to 128 visible ASCII characters without a comma; any other fails with
+// [ErrInvalidArgument].
 func (c *Client) ForMerchant(id string) (*Client, error) {
 	if c == nil || c.core == nil {
 		return nil, fmt.Errorf("updater: for merchant: %w", transport.Invalid("the client was not made by NewClient"))

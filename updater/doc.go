@@ -9,11 +9,11 @@
 // continues where an earlier call was interrupted. [Client.Download] returns the result
 // as a stream. Both resume streams that break, and use little memory for any size.
 //
-// # The interface
+// # Service description
 //
-// In these comments, "the interface" is the document in which the service describes
-// itself: (interface, "Limits") is its section of that name. You can work without it:
-// what it says is repeated here, and what it leaves open is called "not documented".
+// The service description is the document in which the service describes itself. You can
+// work without it: what it says is repeated here, and what it leaves open is called "not
+// documented".
 //
 // The package covers one endpoint:
 //
@@ -22,12 +22,11 @@
 //	x-merchant-id: <MERCHANT_ID>
 //
 // A failure has the body {"error":{"code":string,"message":string,"details":object}}.
-// The interface does not show the format of a job id, the content type and the format
-// of a result, the values of error.code, the status codes, the states of a job, rate
-// limits, or how the access token is obtained. So the package does not decode results
-// and passes error codes through unchanged, and your code says what the response for a
-// job that is not ready looks like: see [WaitOptions]. Creating jobs is not part of the
-// interface.
+// Not documented are the format of a job id, the content type and the format of a result,
+// the values of error.code, the status codes, the states of a job, rate limits, and how
+// jobs are created and the access token is obtained. So the package does not decode
+// results and passes error codes through unchanged, and your code says what the response
+// for a job that is not ready looks like: see [WaitOptions].
 //
 // # Many merchants
 //
@@ -76,13 +75,14 @@
 //
 //   - Retries: 3 for each request ([WithMaxRetries])
 //   - Resumes: until no progress is made for 5 minutes ([WithResumeTimeout])
-//   - Retry wait: random, up to 200 ms·2ⁿ and 5 s; after a 429 without Retry-After, up
-//     to 1 s·2ⁿ ([WithRetryWait])
-//   - Retry-After: up to 60 s, every call of the client waits for it; a call that
-//     was asked to wait longer, or beyond its deadline, fails and reports it
-//   - Retry budget: a client starts with 500 tokens, which is also the most. A retry costs
-//     5, after a timeout 10, with another token 0; a call that succeeds at its first
-//     attempt earns 1. Without tokens nothing is retried, and the error says so
+//   - Retry wait: random, at most 200 ms·2ⁿ after n retries, or 1 s·2ⁿ after a 429
+//     without Retry-After, and never more than 5 s ([WithRetryWait])
+//   - Retry-After: every call of the client waits for it, up to 60 s. A call that is asked
+//     to wait longer, or beyond its deadline, fails and reports the wait
+//   - Retry budget: a client starts with 500 points, the most it can have. A retry costs 5
+//     points, 10 after an attempt timeout, none after a 401 with a new token. A call that
+//     succeeds at its first attempt earns 1. Without enough points nothing is retried, and
+//     the error says so
 //   - Attempt timeout: 30 s to the header, and for each wait for content
 //     ([WithAttemptTimeout])
 //   - Call timeout: none while content arrives

@@ -14,9 +14,9 @@ import (
 // io.WriterTo for io.Copy. You must close it. Any goroutine may call Close; call
 // everything else from one goroutine at a time.
 //
-// Format and fields of the content are not documented (interface, "Account updater
-// job"). The content is highly sensitive card data: keep it out of logs, and store it
-// only in private files, as [Client.DownloadFile] does.
+// Format and fields of the content are not documented. The content is highly sensitive
+// card data: keep it out of logs, and store it only in private files, as
+// [Client.DownloadFile] does.
 type Download struct {
 	// ContentType is the Content-Type of the response; "" if it has none. The content
 	// type is not documented.
@@ -136,14 +136,13 @@ func (d Download) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int64("length", d.Length), slog.String("request_id", transport.Loggable(d.RequestID)))
 }
 
-// Download opens the result of a job (interface, "Download updated card details of a
-// job").
+// Download opens the result of a job.
 //
 // Only a 200 is a result, and only if its body is not the documented error object. Every
 // other response is an [*Error], with the code, message and details of the error object
-// (interface, "Error object") or of two similar shapes. The request asks for no content
-// encoding. A response with one is refused unless [WithEncodedContent] is given, and an
-// HTML response unless [WithHTMLContent] is.
+// or of two similar shapes. The request asks for no content encoding. A response with one
+// is refused unless [WithEncodedContent] is given, and an HTML response unless
+// [WithHTMLContent] is.
 //
 // jobID is the {jobId} of the path. Its format is not documented; it is sent as one
 // escaped path segment. If it is empty, "." or "..", or does not fit a segment, Download

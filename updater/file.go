@@ -112,7 +112,8 @@ func (f File) LogValue() slog.Value {
 // mode 0600 at path. It replaces the file at path atomically, once the whole content is on
 // disk; a symbolic link itself is replaced. The directory must exist and must not be moved
 // during the download. File names from the service are never used. Each call fetches the
-// content, even if path already holds it, unless [FileOptions.IfChanged] is set.
+// content, even if path already holds it, unless [FileOptions.IfChanged] is set. The
+// program examples/download does this for many merchants.
 //
 // # Continuing
 //

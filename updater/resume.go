@@ -17,6 +17,7 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
+// Conditions of a download.
 var (
 	// ErrChanged: the service has replaced the version of the content that the download
 	// began with. Discard what was read, and download again.

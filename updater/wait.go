@@ -15,8 +15,8 @@ import (
 var ErrNotReady = transport.NewCondition("not_ready", "not ready", true)
 
 // WaitOptions say how to wait for a job. The states of a job, and the response for a job
-// that is not ready, are not documented (interface, "States and transitions"): NotReady
-// says what you know about them. The zero value does not wait.
+// that is not ready, are not documented: NotReady says what you know about them. The zero
+// value does not wait.
 type WaitOptions struct {
 	// NotReady reports whether a failure means that the job is not ready. Any other
 	// failure ends the wait. A 202, a 204, and a 200 with the documented error object are
@@ -30,8 +30,8 @@ type WaitOptions struct {
 	// Interval is the wait before the next request, plus up to a fifth at random. A
 	// longer Retry-After is obeyed. Zero is 30 seconds; below zero is refused.
 	Interval time.Duration
-	// MaxWait is the longest total wait: no request begins after it. Zero is an hour; one
-	// nanosecond asks once; below zero is refused.
+	// MaxWait is the longest total wait: no request begins after it. Zero is an hour;
+	// below zero asks once.
 	MaxWait time.Duration
 }
 
@@ -43,7 +43,7 @@ const (
 // DownloadWhenReady is [Client.Download] for a job that may not be ready. It repeats the
 // request, as o says, until the job is ready. It fails with [ErrNotReady] as soon as
 // MaxWait or the deadline of ctx leaves no time for another request, and with
-// [ErrInvalidArgument] if NotReady is nil or a time is negative. For a file, use
+// [ErrInvalidArgument] if NotReady is nil or Interval is below zero. For a file, use
 // [FileOptions.Wait].
 func (c *Client) DownloadWhenReady(ctx context.Context, jobID string, o WaitOptions, opts ...Option) (*Download, error) {
 	if o.NotReady == nil {
@@ -56,8 +56,8 @@ func (o *WaitOptions) check() error {
 	if o.NotReady == nil && (o.Interval != 0 || o.MaxWait != 0) {
 		return transport.Invalid("WaitOptions.NotReady is nil, and would never wait")
 	}
-	if o.Interval < 0 || o.MaxWait < 0 {
-		return transport.Invalid("a time of the WaitOptions is negative")
+	if o.Interval < 0 {
+		return transport.Invalid("WaitOptions.Interval is negative")
 	}
 	return nil
 }

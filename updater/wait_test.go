@@ -37,6 +37,7 @@ func TestDownloadWhenReady(t *testing.T) {
 		{"another failure", []fault{{Status: 404}, {Status: 403}}, updater.WaitOptions{}, 0, []error{updater.ErrForbidden}, 2, 30 * time.Second, 36 * time.Second},
 		{"not within the time", many(404), updater.WaitOptions{Interval: time.Minute, MaxWait: 5 * time.Minute}, 0, []error{updater.ErrNotReady, updater.ErrNotFound}, 5, 4 * time.Minute, 5 * time.Minute},
 		{"not within an hour", many(404), updater.WaitOptions{Interval: 25 * time.Minute}, 0, []error{updater.ErrNotReady}, 3, 50 * time.Minute, time.Hour},
+		{"below zero asks once", many(404), updater.WaitOptions{Interval: 1, MaxWait: -1}, 0, []error{updater.ErrNotReady}, 1, 0, 0},
 		{"an interval for ever", many(404), updater.WaitOptions{Interval: math.MaxInt64}, 0, []error{updater.ErrNotReady}, 1, 0, 0},
 		{"not within the deadline", many(404), updater.WaitOptions{Interval: time.Minute}, 90 * time.Second, []error{updater.ErrNotReady, updater.ErrNotFound, context.DeadlineExceeded}, 2, time.Minute, 72 * time.Second},
 	} {
@@ -106,7 +107,7 @@ func TestCanceledWhileWaiting(t *testing.T) {
 func TestUnusableWaitOptions(t *testing.T) {
 	fake := fakeJob(t, updatertest.JobContent{})
 	for name, o := range map[string]updater.WaitOptions{
-		"no function": {}, "negative interval": {NotReady: notReady, Interval: -1}, "negative wait": {NotReady: notReady, MaxWait: -1},
+		"no function": {}, "negative interval": {NotReady: notReady, Interval: -1},
 	} {
 		if _, err := fake.Client().DownloadWhenReady(t.Context(), "7", o); !errors.Is(err, updater.ErrInvalidArgument) {
 			t.Errorf("%s: %v", name, err)

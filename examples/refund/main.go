@@ -99,7 +99,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprintf(stdout, "rejected: %s; nothing was recorded, the service asks to send less often\n", name)
 		return exitRejected
 	case errors.Is(err, refunds.ErrRejected):
-		fmt.Fprintf(stdout, "rejected: %s; the service refused it, correct what it objects to\n", name)
+		fmt.Fprintf(stdout, "rejected: %s; the service refused it, correct what it objects to; after a 409, find out whether it has an earlier one\n", name)
 		return exitRejected
 	}
 	fmt.Fprintf(stdout, "outcome unknown: %s; it may have been recorded, find out before submitting it again\n", name)

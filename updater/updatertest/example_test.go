@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"time"
 
 	"github.com/carddata/carddata-go/updater"
@@ -58,7 +57,7 @@ func ExampleServer_Script() {
 // The content changes during the download: the connection breaks, and by the time the
 // rest is requested there is another version. DownloadFile starts over; a stream ends
 // with ErrChanged.
-func ExampleServer_SetJobContent() {
+func ExampleServer_ScriptFunc() {
 	fake := updatertest.Start() // in a test: updatertest.NewServer(t)
 	defer fake.Close()
 	fake.SetJob("7", "text/plain", []byte("old content"))
@@ -84,38 +83,33 @@ func ExampleServer_SetJobContent() {
 
 // Content of any size takes no memory, and connections can be as bad as you like: here
 // each response breaks after 10 MB.
-func ExampleServer_ScriptFunc() {
+func ExampleServer_SetJobContent() {
 	fake := updatertest.Start() // in a test: updatertest.NewServer(t)
 	defer fake.Close()
-	fake.SetJobContent("7", updatertest.JobContent{Content: updatertest.CSV(64 << 20), ContentType: "text/csv"})
+	fake.SetJobContent("7", updatertest.JobContent{Content: updatertest.CSV(64_000_000), ContentType: "text/csv"})
 	fake.ScriptFunc(func(updatertest.Request) updatertest.Fault {
 		return updatertest.Fault{Truncate: 10_000_000}
 	})
 
-	request, err := http.NewRequest("GET", fake.URL()+"/updater/inquiries/jobs/7/download", nil)
+	client := fake.Client(updater.WithRetryWait(0, 0)) // in production: leave it out
+	download, err := client.Download(context.Background(), "7")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	request.Header = http.Header{"Authorization": {"Bearer k"}, "X-Merchant-Id": {"m"}, "Range": {"bytes=5000000-"}}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer response.Body.Close()
-	_, err = io.Copy(io.Discard, response.Body)
-	fmt.Println(response.Header.Get("Content-Range"), "broken:", err != nil)
-	fmt.Println(fake.Requests()[0].Sent, "bytes sent")
+	defer download.Close()
+	n, err := io.Copy(io.Discard, download)
+	fmt.Println(n, "bytes,", download.Resumes, "resumed,", err)
+	fmt.Println(fake.Requests()[0].Sent, "bytes in the first response")
 	// Output:
-	// bytes 5000000-67108863/67108864 broken: true
-	// 10000000 bytes sent
+	// 64000000 bytes, 6 resumed, <nil>
+	// 10000000 bytes in the first response
 }
 
 func ExampleLike() {
 	// In a test, the file that examples/probe wrote about your service.
 	profile := []byte(`{"version": 1, "points": {"download.missing": ["410 expired"], "download.resume": ["no ranges", "no validator"]}}`)
-	fake := updatertest.Start(updatertest.Like(profile)) // in a test, updatertest.NewServer(t, …)
+	fake := updatertest.Start(updatertest.Like(profile)) // in a test: updatertest.NewServer(t, …)
 	defer fake.Close()
 
 	_, err := fake.Client().Download(context.Background(), "7")
