@@ -11,7 +11,8 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// BulkOptions configure [Client.LookupAll]. The zero value is a good choice.
+// BulkOptions configure [Client.LookupAll]. The zero value is a good choice for an input
+// that ends.
 type BulkOptions struct {
 	// Enhanced is sent with every request: see [LookupRequest.Enhanced].
 	Enhanced *bool
@@ -43,8 +44,8 @@ type BulkOptions struct {
 	Ranges bool
 
 	// Memory caches results. Nil makes a [MemoryCache] of 32,768 entries for this bulk
-	// lookup alone, and uses it once more than one input in 16 repeats. Set a larger one
-	// if more identifiers than that repeat.
+	// lookup alone, and uses it as soon as more than 1 in 16 inputs repeats. Set a larger
+	// one if more identifiers than that repeat.
 	Memory *MemoryCache
 
 	// Cache is a second cache, outside the process. It is asked for what Memory does not
@@ -52,7 +53,9 @@ type BulkOptions struct {
 	Cache Cache
 
 	// GiveUpAfter is how long the lookup pauses while the service fails, as described
-	// at [Client.LookupAll], before the other cards fail with [ErrSuspended]. Zero is 30
+	// at [Client.LookupAll], before it gives up: it then sends nothing more, and each card
+	// without a result fails with [ErrSuspended]. So for an input that does not end, set it
+	// below zero, or leave the loop at ErrSuspended and call LookupAll again. Zero is 30
 	// minutes; below zero it pauses as long as ctx allows.
 	GiveUpAfter time.Duration
 
@@ -61,8 +64,9 @@ type BulkOptions struct {
 	// full is sent 10 milliseconds after its first card. The input must end when ctx
 	// does, and may share with the loop only what is safe for concurrent use. Inputs are
 	// taken long before their results are yielded, so a lookup that ends early, with Index
-	// -1, loses those taken: see Stopping at [Client.LookupAll]. By default the input runs
-	// on the loop's goroutine, and a batch that is not full is sent when the input ends.
+	// -1, loses those taken: see Stopping at [Client.LookupAll]. For an input that does not
+	// end, see GiveUpAfter. By default the input runs on the loop's goroutine, and a batch
+	// that is not full is sent when the input ends.
 	ReadAhead bool
 
 	// Progress is called on the loop's goroutine: after every request, when the lookup
@@ -137,8 +141,9 @@ const (
 	readAheadWindow = 10 * time.Millisecond
 )
 
-// LookupAll looks up any number of cards. It yields one result for each input, in input order unless [BulkOptions.Unordered] is set. The options are
-// those of each request.
+// LookupAll looks up any number of cards. It yields one result for each input, in input
+// order unless [BulkOptions.Unordered] is set. The options are those of each request.
+// examples/bulk can be resumed after a kill.
 //
 // It sends 50 cards in a request, and keeps up to [BulkOptions.Concurrency] requests in
 // flight within the client's rate limit. It reads input only as fast as results are
@@ -146,8 +151,9 @@ const (
 //
 // A repeated identifier is not sent again while the lookup remembers its result. It
 // remembers those of the inputs that it holds and the last 2 MiB of responses. If Memory,
-// Cache or Ranges is set, or if more than one input in 16 repeats, it remembers as many
-// results as Memory has room for.
+// Cache or Ranges is set, or if more than 1 in 16 inputs repeats, it remembers as many
+// results as Memory has room for. A card number (12 digits or more) is sent again once the
+// earlier input is no longer held, unless PrefixLength or Ranges is set.
 //
 // If one identifier begins with another, such as 40000201 and 400002, the two go into
 // different requests, so that neither gets the other's item.
@@ -156,29 +162,30 @@ const (
 // has no item ([ErrMissing]), or its request failed, which fails every card in it. An
 // error with Index -1 ends the loop, because every further request would fail with it:
 // 401, 403, 404, a redirect, an unusable argument or credential, an unknown host name, an
-// untrusted certificate, or the end of ctx. An unknown card is not an error: see
-// [Result.Card].
+// untrusted certificate, the end of ctx, or a limit that leaves no time before it. An
+// unknown card is not an error: see [Result.Card].
 //
 // # When the service fails
 //
 // The lookup pauses after five failures in a row. A failure is a request, or a retry of
-// one, that met 429, a 5xx status, a timeout or no response; or, if the service has sent
-// results before, a page or another response that is not the documented one. During a
-// pause one request at a time is sent as a probe: after a second, then after delays that
+// one, that met 429, a 5xx status, a timeout, no response or a failing limiter; or, if the
+// service has sent results before, a failing token source, or a page or another response
+// that is not the documented one. During a pause one request at a time is sent as a probe: after a second, then after delays that
 // double up to two minutes, each shortened by up to half at random. When the service
 // responds, the lookup goes on and sends what failed again. So an outage fails no card
 // unless it lasts for [BulkOptions.GiveUpAfter]: the rest of the input is then taken, and
 // cards without a result are yielded with [ErrSuspended].
 //
 // A request that fails while others succeed is sent again, after the others. Its cards
-// fail when it has failed eight times while others succeeded, or eight times on its own.
+// fail when it has failed eight times while others succeeded, or eight times in a row
+// with no other request between.
 //
 // # Stopping
 //
-// Leaving the loop stops the lookup and cancels requests in flight. So does an error
-// with Index -1. Inputs beyond the last result may have been read by then, and some of
-// them sent. No goroutine is left, except those of idle connections and of a cache that
-// ignores its context.
+// Leaving the loop stops the lookup and cancels requests in flight. So does an error with
+// Index -1, unless a limit leaves no time: what is in flight then ends first. Inputs
+// beyond the last result may have been read by then, and some of them sent. No goroutine
+// is left, except those of idle connections and of a cache that ignores its context.
 //
 // Input, loop and Progress run on one goroutine, so they may share variables, unless
 // [BulkOptions.ReadAhead] is set. If the caller's code panics, such as a token source, a

@@ -105,7 +105,7 @@ func (b *bulkRun) send(from *[]*batch) {
 	b.inFlight++
 	b.start(func() func() {
 		var body *bytes.Buffer
-		call := transport.Call{QueueBeyondTimeout: true, KeepBody: func(kept *bytes.Buffer) { body = kept }}
+		call := transport.Call{Bulk: true, KeepBody: func(kept *bytes.Buffer) { body = kept }}
 		r := b.store.request(b.ctx, b.client, next.lookups, call, opts)
 		if r.body = body; packs {
 			r.values = b.store.keep(next.lookups)
@@ -134,7 +134,7 @@ func (b *bulkRun) settle(sent *batch, r *response) {
 	b.inFlight--
 	b.progress.Requests += r.attempts
 	b.progress.Retries += max(0, r.attempts-1)
-	if r.err != nil && (b.fatal != nil || isPermanent(b.ctx, r.err)) {
+	if r.err != nil && (b.fatal != nil || isPermanent(b.ctx, r.err, b.works)) {
 		b.fatal = cmp.Or(b.fatal, r.err)
 		return
 	}

@@ -39,11 +39,11 @@ func ExampleClient_LookupAll() {
 	// cards sent: 3
 }
 
-// Lookups from many goroutines share a request.
+// Lookups from many goroutines share a request, and cards of one BIN share a result.
 func ExampleLoader() {
 	fake := binstest.Start() // stands in for the service
 	defer fake.Close()
-	loader, err := bins.NewLoader(fake.Client(), bins.LoaderOptions{})
+	loader, err := bins.NewLoader(fake.Client(), bins.LoaderOptions{PrefixLength: 8})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -52,18 +52,18 @@ func ExampleLoader() {
 	var checkouts sync.WaitGroup
 	for range 40 {
 		checkouts.Go(func() {
-			result, err := loader.Load(context.Background(), "45717360")
+			result, err := loader.Load(context.Background(), "4571736012345678")
 			if err != nil || result.Data == nil {
 				fmt.Println(result, err)
 			}
 		})
 	}
 	checkouts.Wait()
-	result, err := loader.Load(context.Background(), "45717360") // known by now
+	result, err := loader.Load(context.Background(), "4571736087654321") // known by now
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(result.BIN, result.Data.Card.Country.Name, "requests:", len(fake.Requests()))
+	fmt.Println(bins.NewIdentifier(result.BIN), result.Data.Card.Country.Name, "requests:", len(fake.Requests()))
 	// Output: 45717360 Denmark requests: 1
 }

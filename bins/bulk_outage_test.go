@@ -26,39 +26,94 @@ func TestLookupAllPausesInAnOutage(t *testing.T) {
 		"503": {503, ""}, "500": {500, ""}, "429": {429, ""}, "no connection": {},
 		"a page": {200, "<html>"}, "an error object": {200, `{"error":{"code":"maintenance"}}`}, "the half": {200, `{"cards":[`},
 	} {
-		for _, unordered := range []bool{false, true} {
-			synctest.Test(t, func(t *testing.T) {
-				began := time.Now()
-				var met atomic.Int64
-				s := &service{latency: func() time.Duration { return 20 * time.Millisecond }}
-				down := transportFunc(func(r *http.Request) (*http.Response, error) {
-					if since := time.Since(began); since < time.Second || since > 91*time.Second {
-						return s.RoundTrip(r)
-					}
-					met.Add(1)
-					if time.Sleep(20 * time.Millisecond); test.status == 0 {
-						return nil, errDown
-					}
-					return &http.Response{StatusCode: test.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(test.body))}, nil
-				})
-				client, err := bins.NewClient("https://bin.example", bins.StaticToken("k"), bins.WithHTTPClient(&http.Client{Transport: down}))
-				if err != nil {
-					t.Fatal(err)
+		pausesInAnOutage(t, name, func(s *service, down func() bool) *bins.Client {
+			return s.through(t, transportFunc(func(r *http.Request) (*http.Response, error) {
+				if !down() {
+					return s.RoundTrip(r)
 				}
-				results, paused := 0, false
-				progress := func(p bins.BulkProgress) { paused = paused || p.Paused }
-				for r, err := range client.LookupAll(t.Context(), numbered(60_000), bins.BulkOptions{Unordered: unordered, Progress: progress}) {
-					if err != nil || r.Result.Data.Card.CardBrand != "of "+r.Input.Reveal() {
-						t.Fatalf("%s: %v, %v", name, r, err)
-					}
-					results++
+				if time.Sleep(20 * time.Millisecond); test.status == 0 {
+					return nil, errDown
 				}
-				if most := int64(4*8 + 20); results != 60_000 || met.Load() == 0 || met.Load() > most || !paused {
-					t.Errorf("%s: %d results, %d requests in the outage, at most %d allowed, paused %v", name, results, met.Load(), most, paused)
-				}
-			})
-		}
+				return &http.Response{StatusCode: test.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(test.body))}, nil
+			}), bins.StaticToken("k"))
+		})
 	}
+	fails := func(down func() bool) error {
+		if !down() {
+			return nil
+		}
+		time.Sleep(20 * time.Millisecond)
+		return errDown
+	}
+	pausesInAnOutage(t, "limiter", func(s *service, down func() bool) *bins.Client {
+		return s.through(t, s, bins.StaticToken("k"), bins.WithLimiter(limiterFunc(func() error { return fails(down) })))
+	})
+	pausesInAnOutage(t, "token source", func(s *service, down func() bool) *bins.Client {
+		return s.through(t, s, bins.TokenFunc(func(context.Context) (string, error) { return "k", fails(down) }))
+	})
+}
+
+type limiterFunc func() error
+
+func (f limiterFunc) Wait(context.Context) error { return f() }
+
+func (s *service) through(t *testing.T, network http.RoundTripper, source bins.TokenSource, opts ...bins.Option) *bins.Client {
+	client, err := bins.NewClient("https://bin.example", source, append(opts, bins.WithHTTPClient(&http.Client{Transport: network}))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func pausesInAnOutage(t *testing.T, name string, newClient func(s *service, down func() bool) *bins.Client) {
+	for _, unordered := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			var met atomic.Int64
+			client := newClient(&service{latency: func() time.Duration { return 20 * time.Millisecond }}, func() bool {
+				since := time.Since(began)
+				down := since >= time.Second && since <= 91*time.Second
+				if down {
+					met.Add(1)
+				}
+				return down
+			})
+			results, paused := 0, false
+			progress := func(p bins.BulkProgress) { paused = paused || p.Paused }
+			for r, err := range client.LookupAll(t.Context(), numbered(30_000), bins.BulkOptions{Unordered: unordered, Progress: progress}) {
+				if err != nil || r.Result.Data.Card.CardBrand != "of "+r.Input.Reveal() {
+					t.Fatalf("%s: %v, %v", name, r, err)
+				}
+				results++
+			}
+			if most := int64(4*8 + 20); results != 30_000 || met.Load() == 0 || met.Load() > most || !paused {
+				t.Errorf("%s: %d results, %d requests in the outage, at most %d allowed, paused %v", name, results, met.Load(), most, paused)
+			}
+		})
+	}
+}
+
+// A deadline that the limit leaves no time for ends the lookup, and fails no card.
+func TestLookupAllEndsOutOfTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+time.Millisecond)
+		defer cancel()
+		s, results := &service{}, 0
+		var end error
+		for r, err := range s.client(t, bins.WithRateLimit(1, 1)).LookupAll(ctx, numbered(10_000), bins.BulkOptions{}) {
+			switch {
+			case r.Index < 0:
+				end = err
+			case err != nil:
+				t.Fatalf("%d: %v", r.Index, err)
+			default:
+				results++
+			}
+		}
+		if !errors.Is(end, bins.ErrLocalLimit) || !errors.Is(end, context.DeadlineExceeded) || results < 500 {
+			t.Errorf("ended with %v after %d results", end, results)
+		}
+	})
 }
 
 type transportFunc func(*http.Request) (*http.Response, error)

@@ -339,8 +339,10 @@ func (b *bulkRun) drain() bool {
 	if b.fatal == nil {
 		return true
 	}
-	if b.running > 0 { // what has arrived already still counts; what has not ends at once
-		b.cancel()
+	if b.running > 0 { // what has arrived already still counts; what has not ends at once, or has its turn
+		if !transport.OutOfTime(b.ctx, b.fatal) {
+			b.cancel()
+		}
 		for b.running > 0 {
 			b.receive(<-b.events)
 		}

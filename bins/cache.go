@@ -10,10 +10,10 @@ import (
 )
 
 // A Cache stores results outside this process, such as in a Redis that replicas share.
-// Implement it, and set it in [LoaderOptions] or [BulkOptions]. Values are opaque: store
-// and return them unchanged. A key is made from an identifier and Enhanced: prefix keys
-// where several services, such as test and production, share a store. Only items with a
-// card are stored.
+// Implement it, as examples/fleet does for Redis, and set it in [LoaderOptions] or
+// [BulkOptions]. Values are opaque: store and return them unchanged. A key is made from an
+// identifier and Enhanced: prefix keys where several services, such as test and
+// production, share a store. Only items with a card are stored.
 //
 // A failing cache costs requests, never a result. An error of Get means that nothing
 // was found, and an error of Set that nothing was stored. Each loader and bulk lookup
@@ -49,9 +49,9 @@ type CacheOptions struct {
 	// as [Result.Stale]. Zero serves no expired results.
 	//
 	// A [Loader] returns an expired result at once, and renews it in the background. So
-	// with 24 hours it serves every card that it knows through an outage of a day, and no
-	// caller waits for a renewal. A bulk lookup waits for its request, and uses an expired
-	// result only if the service fails.
+	// with 24 hours it serves every card that it has cached through an outage of a day, and
+	// no caller waits for a renewal. A bulk lookup waits for its request, and uses an
+	// expired result only if the service fails.
 	StaleFor time.Duration
 	// NegativeTTL is the TTL of items without a card. They are kept in memory only,
 	// whatever their error says. Zero is one hour. Below zero they are not kept: choose
@@ -73,15 +73,10 @@ type MemoryCache struct {
 	given CacheOptions
 
 	mu      sync.Mutex
-	indexes [3]cacheIndex // by enhancement
-	recency list.List     // of *entry, the most recently used first
-	stats   CacheStats    // but for Entries
-}
-
-// A cacheIndex finds the entries of one enhancement.
-type cacheIndex struct {
-	ids    map[string]*entry
-	ranges rangeIndex
+	ids     [3]map[string]*entry // by enhancement
+	ranges  [3]rangeIndex        // by enhancement
+	recency list.List            // of *entry, the most recently used first
+	stats   CacheStats           // but for Entries
 }
 
 // CacheStats count what a [MemoryCache] has done so far.
@@ -133,11 +128,10 @@ func (m *MemoryCache) options() CacheOptions {
 func (m *MemoryCache) find(key cacheKey, byRange bool, expired time.Duration) *entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	index := &m.indexes[key.enhanced]
-	e := index.ids[key.id]
+	e := m.ids[key.enhanced][key.id]
 	if byRange && !e.isUsable(expired) {
-		if first, _, ok := span(key.id); ok {
-			e = m.countConflict(index.ranges.find(first, len(key.id)))
+		if numbers := spanOf(key.id); numbers.ok {
+			e = m.countConflict(m.ranges[key.enhanced].find(numbers.first, len(key.id)))
 		}
 	}
 	if !e.isUsable(expired) {
@@ -166,29 +160,28 @@ func (m *MemoryCache) keep(entries ...*entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range entries {
-		if e == nil {
-			continue
+		if e != nil {
+			m.insert(e)
 		}
-		m.insert(e)
-		for m.recency.Len() > capacity {
-			m.evict(m.recency.Back().Value.(*entry))
-		}
+	}
+	for m.recency.Len() > capacity {
+		m.evict(m.recency.Back().Value.(*entry))
 	}
 }
 
 func (m *MemoryCache) insert(e *entry) {
-	index := &m.indexes[e.enhanced]
+	ids, ranges := m.ids[e.enhanced], &m.ranges[e.enhanced]
 	var replaced *entry
-	if e.isRange() {
-		if replaced = index.ranges.insert(e); replaced != nil && !replaced.same(e) {
+	switch {
+	case e.isRange():
+		if replaced = ranges.insert(e); replaced != nil && !replaced.same(e) {
 			m.countConflict(e, replaced)
 		}
-		m.countConflict(index.ranges.find(e.low, rangeDigits))
-	} else {
-		if index.ids == nil {
-			index.ids = map[string]*entry{}
-		}
-		replaced, index.ids[e.id] = index.ids[e.id], e
+		m.countConflict(ranges.find(e.low, rangeDigits))
+	case ids == nil:
+		m.ids[e.enhanced] = map[string]*entry{e.id: e}
+	default:
+		replaced, ids[e.id] = ids[e.id], e
 	}
 	if replaced != nil {
 		m.recency.Remove(replaced.recency)
@@ -197,11 +190,10 @@ func (m *MemoryCache) insert(e *entry) {
 }
 
 func (m *MemoryCache) evict(e *entry) {
-	index := &m.indexes[e.enhanced]
 	if e.isRange() {
-		index.ranges.remove(e)
+		m.ranges[e.enhanced].remove(e)
 	} else {
-		delete(index.ids, e.id)
+		delete(m.ids[e.enhanced], e.id)
 	}
 	m.recency.Remove(e.recency)
 	m.stats.Evictions++

@@ -28,10 +28,8 @@ type cacheKey struct {
 	enhanced enhancement
 }
 
-// keyForm begins the keys of a Cache. A later form of the values gets another.
-const keyForm = "bin2:"
-
-func (k cacheKey) String() string { return keyForm + string("dep"[k.enhanced]) + ":" + k.id }
+// String is the key in a Cache. A later form of the values gets another beginning.
+func (k cacheKey) String() string { return "bin2:" + string("dep"[k.enhanced]) + ":" + k.id }
 
 // An entry is a result as the memory keeps it. What a card has in common with the other
 // cards of its issuer and product is kept once for all of them.
@@ -59,10 +57,10 @@ func (m *MemoryCache) pack(key cacheKey, r *Result, byRange bool) *entry {
 	if r.hasCard() {
 		ttl = o.TTL
 	}
-	if low, high, ok := r.bounds(); ok && byRange && contains(low, high, key.id) {
-		e.id, e.low, e.high = "", low, high
+	if bounds := r.bounds(); byRange && bounds.holds(spanOf(key.id)) {
+		e.id, e.low, e.high = "", bounds.first, bounds.last
 		const place = 32
-		for range prefixes(low, high) {
+		for range prefixes(e.low, e.high) {
 			size += place
 		}
 	}
@@ -101,13 +99,10 @@ func (r *Result) size() int {
 
 func (e *entry) isRange() bool { return e.id == "" }
 
-// isExpired tells whether the entry has expired, for at least so long.
-func (e *entry) isExpired(since time.Duration) bool {
-	return time.Now().UnixNano()-int64(since) >= e.expires
-}
-
 // isUsable tells whether there is an entry that has not expired for so long.
-func (e *entry) isUsable(expired time.Duration) bool { return e != nil && !e.isExpired(expired) }
+func (e *entry) isUsable(expired time.Duration) bool {
+	return e != nil && time.Now().UnixNano()-int64(expired) < e.expires
+}
 
 // same tells whether two entries state the same of their cards.
 func (e *entry) same(other *entry) bool {

@@ -27,22 +27,26 @@ func (c constant) Get(_ context.Context, keys []string) (map[string][]byte, erro
 func (constant) Set(context.Context, map[string][]byte, time.Duration) error { return nil }
 
 func TestCachedGarbageIsNoResult(t *testing.T) {
-	for _, garbage := range []string{"", "null", "{}", `{"x":1}`, `{"data":{}}`, `{"error":"x"}`, `[]`, "{"} {
-		s := &service{}
-		r, err := loader(t, s, bins.LoaderOptions{Cache: constant(garbage), Window: -1}).Load(t.Context(), "411111")
-		if err != nil || s.requests.Load() != 1 || r.Data.Card.CardBrand != "of 411111" {
-			t.Errorf("%s: %v, %v after %d requests", garbage, r, err, s.requests.Load())
+	synctest.Test(t, func(t *testing.T) {
+		for _, garbage := range []string{"", "null", "{}", `{"x":1}`, `{"data":{}}`, `{"error":"x"}`, `[]`, "{"} {
+			s := &service{}
+			r, err := loader(t, s, bins.LoaderOptions{Cache: constant(garbage), Window: -1}).Load(t.Context(), "411111")
+			if err != nil || s.requests.Load() != 1 || r.Data.Card.CardBrand != "of 411111" {
+				t.Errorf("%s: %v, %v after %d requests", garbage, r, err, s.requests.Load())
+			}
 		}
-	}
+	})
 }
 
 // What belongs to one card, the caller does not get from a cache, whoever wrote it there.
 func TestCachedResultIsOfNoOneCard(t *testing.T) {
-	cache := constant(`{"bin":"999999","data":{"card":{"pan_or_token":"tok_2","correlation_id":"c","card_brand":"B"}}}`)
-	r, err := loader(t, &service{}, bins.LoaderOptions{Cache: cache, Window: -1}).Load(t.Context(), "tok_1")
-	if err != nil || r.BIN != "" || r.Data.Card.CardBrand != "B" || !r.Data.Card.PANOrToken.IsZero() || r.Data.Card.CorrelationID != "" {
-		t.Errorf("%v, %v", r, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		cache := constant(`{"bin":"999999","data":{"card":{"pan_or_token":"tok_2","correlation_id":"c","card_brand":"B"}}}`)
+		r, err := loader(t, &service{}, bins.LoaderOptions{Cache: cache, Window: -1}).Load(t.Context(), "tok_1")
+		if err != nil || r.BIN != "" || r.Data.Card.CardBrand != "B" || !r.Data.Card.PANOrToken.IsZero() || r.Data.Card.CorrelationID != "" {
+			t.Errorf("%v, %v", r, err)
+		}
+	})
 }
 
 // An item that could not be read is asked for again.

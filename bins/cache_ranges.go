@@ -9,34 +9,43 @@ import (
 // rangeDigits is the length of the numbers that bound a range.
 const rangeDigits = 19
 
-// bounds returns the item's range as numbers of 19 digits, and whether it is
-// one: digits only, of one length, the lower not above the higher.
-func (r *Result) bounds() (low, high uint64, ok bool) {
-	if !r.hasCard() {
-		return 0, 0, false
-	}
-	card := r.Data.Card
-	low, _, isLow := span(card.BINMin)
-	_, high, isHigh := span(card.BINMax)
-	return low, high, isLow && isHigh && len(card.BINMin) == len(card.BINMax) && low <= high
+// A span is the numbers of 19 digits from the first to the last, if it is one at all.
+type span struct {
+	first, last uint64
+	ok          bool
 }
 
-// contains tells whether every card number that begins with id lies in a range.
-func contains(low, high uint64, id string) bool {
-	first, last, ok := span(id)
-	return ok && low <= first && last <= high
-}
-
-// span returns the first and the last of the 19-digit numbers that begin with digits,
-// and whether those are 1 to 19 digits. The greatest such number fits.
-func span(digits string) (first, last uint64, ok bool) {
-	first, err := strconv.ParseUint(digits, 10, 64)
+// spanOf returns the numbers that begin with digits, if those are 1 to 19 digits. The
+// greatest such number fits.
+func spanOf(digits string) span {
+	number, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil || len(digits) > rangeDigits {
-		return 0, 0, false
+		return span{}
 	}
 	width := powers[rangeDigits-len(digits)]
-	first *= width
-	return first, first + (width - 1), true
+	return span{number * width, number*width + (width - 1), true}
+}
+
+// bounds returns the item's range, if its bounds are digits only, of one length, the
+// lower not above the higher.
+func (r *Result) bounds() span {
+	if !r.hasCard() {
+		return span{}
+	}
+	card := r.Data.Card
+	low, high := spanOf(card.BINMin), spanOf(card.BINMax)
+	ok := low.ok && high.ok && len(card.BINMin) == len(card.BINMax) && low.first <= high.last
+	return span{low.first, high.last, ok}
+}
+
+// holds tells whether all of the other span lies in this one.
+func (s span) holds(other span) bool {
+	return s.ok && other.ok && s.first <= other.first && other.last <= s.last
+}
+
+// isApart tells whether no number lies in both spans.
+func (s span) isApart(other span) bool {
+	return s.ok && other.ok && (s.last < other.first || other.last < s.first)
 }
 
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

@@ -20,10 +20,10 @@ func TestRangeIndexFindsTheNarrowest(t *testing.T) {
 		removed := false
 		for range 100 {
 			e := &entry{message: string(rune('a' + rnd.IntN(2)))}
-			e.low, _, _ = span(digits(6 + rnd.IntN(4)))
+			e.low = spanOf(digits(6 + rnd.IntN(4))).first
 			e.high = e.low + rnd.Uint64N(3e13) + 1
 			if rnd.IntN(2) == 0 {
-				_, e.high, _ = span(digits(8))
+				e.high = spanOf(digits(8)).last
 			}
 			if e.low > e.high {
 				continue
@@ -37,7 +37,7 @@ func TestRangeIndexFindsTheNarrowest(t *testing.T) {
 				all = slices.Delete(all, i, i+1)
 			}
 			id := digits(6 + rnd.IntN(12))
-			first, last, _ := span(id)
+			first, last := spanOf(id).first, spanOf(id).last
 			var want, doubt *entry
 			for _, e := range all {
 				if e.low <= first && last <= e.high && (want == nil || e.width() < want.width()) {
@@ -111,19 +111,19 @@ func TestBounds(t *testing.T) {
 		{"4225o9", "422509", false},
 	}
 	for _, tt := range tests {
-		low, high, ok := item(tt.low, tt.high).bounds()
-		if ok != tt.ok || ok && low > high {
-			t.Errorf("%s to %s: %d to %d, %v", tt.low, tt.high, low, high, ok)
+		bounds := item(tt.low, tt.high).bounds()
+		if bounds.ok != tt.ok || bounds.ok && bounds.first > bounds.last {
+			t.Errorf("%s to %s: %+v", tt.low, tt.high, bounds)
 		}
 	}
-	if _, _, ok := (&Result{}).bounds(); ok {
+	if (&Result{}).bounds().ok {
 		t.Error("an item without a card has a range")
 	}
-	low, high, _ := item("42250900", "42250999").bounds()
+	bounds := item("42250900", "42250999").bounds()
 	for id, want := range map[string]bool{
 		"42250900": true, "4225091234567890": true, "422509": true, "42250": false, "4225100": false,
 	} {
-		if contains(low, high, id) != want {
+		if bounds.holds(spanOf(id)) != want {
 			t.Errorf("%s in the range: %v", id, !want)
 		}
 	}
@@ -176,14 +176,14 @@ func BenchmarkRangeFind(b *testing.B) {
 	sorted := make([]*entry, ranges)
 	for i := range ranges {
 		// 2,000 six-digit prefixes of 200 ranges each.
-		low, high, _ := span(fmt.Sprintf("4%05d%03d", i/200, i%200))
-		sorted[i] = &entry{low: low, high: high}
+		numbers := spanOf(fmt.Sprintf("4%05d%03d", i/200, i%200))
+		sorted[i] = &entry{low: numbers.first, high: numbers.last}
 		index.insert(sorted[i])
 	}
 	ids := make([]uint64, 1<<16)
 	for i := range ids {
 		n := rand.IntN(ranges)
-		ids[i], _, _ = span(fmt.Sprintf("4%05d%03d0000000", n/200, n%200))
+		ids[i] = spanOf(fmt.Sprintf("4%05d%03d0000000", n/200, n%200)).first
 	}
 	run := func(name string, find func(first uint64) *entry) {
 		b.Run(name, func(b *testing.B) {

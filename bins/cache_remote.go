@@ -58,23 +58,19 @@ func newRemoteCache(c Cache) *remoteCache {
 // get returns what the cache has, if it has it in time. What Get panics with is
 // panicked here, where the caller can recover.
 func (r *remoteCache) get(ctx context.Context, keys []string) map[string][]byte {
-	values, err := r.call(ctx, func(ctx context.Context) (map[string][]byte, error) { return r.cache.Get(ctx, keys) })
-	if err != nil {
-		return nil
-	}
-	return values
+	return r.call(ctx, func(ctx context.Context) (map[string][]byte, error) { return r.cache.Get(ctx, keys) })
 }
 
 // set keeps values, if the cache takes them in time. Nobody waits for it, and so
 // nobody is told what Set panics with.
 func (r *remoteCache) set(ctx context.Context, values map[string][]byte, ttl time.Duration) {
 	defer func() { _ = recover() }()
-	_, _ = r.call(ctx, func(ctx context.Context) (map[string][]byte, error) { return nil, r.cache.Set(ctx, values, ttl) })
+	r.call(ctx, func(ctx context.Context) (map[string][]byte, error) { return nil, r.cache.Set(ctx, values, ttl) })
 }
 
 // call makes a call if the cache is to be asked, and waits for it as long as it may
-// take.
-func (r *remoteCache) call(ctx context.Context, call func(context.Context) (map[string][]byte, error)) (map[string][]byte, error) {
+// take. It returns nothing of a call that has failed.
+func (r *remoteCache) call(ctx context.Context, call func(context.Context) (map[string][]byte, error)) map[string][]byte {
 	timeout := remoteTimeout
 	if deadline, ok := ctx.Deadline(); ok {
 		timeout = min(timeout, time.Until(deadline)/remoteShare)
@@ -85,10 +81,10 @@ func (r *remoteCache) call(ctx context.Context, call func(context.Context) (map[
 	case r.turn <- struct{}{}:
 		defer func() { <-r.turn }()
 	case <-limited.Done(): // others keep it busy
-		return nil, limited.Err()
+		return nil
 	}
 	if limited.Err() != nil || r.running.Load() || !r.skip.isOver() {
-		return nil, limited.Err()
+		return nil
 	}
 	r.running.Store(true)
 	succeeded := false
@@ -99,8 +95,10 @@ func (r *remoteCache) call(ctx context.Context, call func(context.Context) (map[
 	}()
 	values, err := transport.NewFuture(func() (map[string][]byte, error) { return call(limited) },
 		func(map[string][]byte, error) { r.running.Store(false) }).Wait(limited)
-	succeeded = err == nil
-	return values, err
+	if succeeded = err == nil; !succeeded {
+		return nil
+	}
+	return values
 }
 
 // remoteValue is what the caller's cache keeps of a result; nil: nothing. It holds no card

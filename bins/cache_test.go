@@ -231,24 +231,26 @@ func (c *sharedCache) Set(_ context.Context, values map[string][]byte, ttl time.
 }
 
 func TestSharedCache(t *testing.T) {
-	s := &service{answer: ranged(8)}
-	cache := &sharedCache{values: map[string][]byte{}}
-	client := s.client(t)
-	for range 2 { // two replicas
-		for r, err := range client.LookupAll(t.Context(), numbered(100), bins.BulkOptions{Cache: cache}) {
-			if err != nil || r.Result.Data.Card.CardBrand != "of "+r.Input.Reveal() {
-				t.Fatalf("%v: %v", r, err)
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{answer: ranged(8)}
+		cache := &sharedCache{values: map[string][]byte{}}
+		client := s.client(t)
+		for range 2 { // two replicas
+			for r, err := range client.LookupAll(t.Context(), numbered(100), bins.BulkOptions{Cache: cache}) {
+				if err != nil || r.Result.Data.Card.CardBrand != "of "+r.Input.Reveal() {
+					t.Fatalf("%v: %v", r, err)
+				}
 			}
 		}
-	}
-	if s.requests.Load() != 2 || len(cache.values) != 100 {
-		t.Errorf("%d requests, %d values", s.requests.Load(), len(cache.values))
-	}
-	for key, value := range cache.values {
-		if strings.Contains(string(value), "c-4") || !strings.HasPrefix(key, "bin2:") {
-			t.Fatalf("%s holds what belongs to one call: %s", key, value)
+		if s.requests.Load() != 2 || len(cache.values) != 100 {
+			t.Errorf("%d requests, %d values", s.requests.Load(), len(cache.values))
 		}
-	}
+		for key, value := range cache.values {
+			if strings.Contains(string(value), "c-4") || !strings.HasPrefix(key, "bin2:") {
+				t.Fatalf("%s holds what belongs to one call: %s", key, value)
+			}
+		}
+	})
 }
 
 // TestMemoryCacheKeepsLittle: a result in memory holds no more of the response that

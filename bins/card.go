@@ -16,7 +16,7 @@ type Data struct {
 
 // A Card is the metadata of one card: data.card of a result item.
 //
-// The interface documents the name and the JSON type of each field, and nothing
+// The service documents the name and the JSON type of each field, and nothing
 // else. The field comments infer the meaning from the name; allowed values, formats and
 // units are not documented unless a comment says otherwise.
 //

@@ -13,11 +13,11 @@ type Client struct {
 	core *transport.Client
 }
 
-// NewClient returns a client of the service at baseURL, the {bin_url} of the
-// interface. It may have a path and a trailing slash.
+// NewClient returns a client of the service at baseURL, the {bin_url} of the service
+// description. It may have a path and a trailing slash.
 //
-// token provides the API key, which is sent as Authorization: Bearer (interface,
-// "Authentication"). Use [StaticToken] for a key that does not change.
+// token provides the API key, which is sent as Authorization: Bearer. Use [StaticToken]
+// for a key that does not change.
 //
 // NewClient does not touch the network. It fails with [ErrInvalidArgument] if
 //   - the base URL is not https (loopback addresses may be http), or has user

@@ -46,7 +46,7 @@ func (c *correlation) inOrder() bool {
 		case echo != "" || item.BIN == "" || !strings.HasPrefix(id, item.BIN):
 			return false
 		default:
-			if low, high, ranged := item.bounds(); ranged && !contains(low, high, id) {
+			if bounds := item.bounds(); bounds.ok && !bounds.holds(spanOf(id)) {
 				return false
 			}
 		}
@@ -104,49 +104,31 @@ const (
 // compare rates every identifier against every item, for what names left open.
 func (c *correlation) compare() {
 	c.evidence = make([][]evidence, len(c.sent))
-	ids := make([]comparedID, len(c.sent))
+	numbers, numeric := make([]span, len(c.sent)), make([]bool, len(c.sent))
 	for i, id := range c.sent {
-		c.evidence[i], ids[i] = make([]evidence, len(c.items)), newComparedID(id)
+		c.evidence[i] = make([]evidence, len(c.items))
+		numbers[i], numeric[i] = spanOf(id), isDigits(id)
 	}
 	for j := range c.items {
-		low, high, ranged := c.items[j].bounds()
-		bin := c.items[j].BIN
-		numeric := isDigits(bin)
-		for i, id := range ids {
-			if ranged && id.ranged && (id.last < low || high < id.first) {
-				continue // it contradicts
-			}
-			e := contradicts
+		bin, bounds := c.items[j].BIN, c.items[j].bounds()
+		isBIN := isDigits(bin)
+		for i, id := range c.sent {
+			e := &c.evidence[i][j]
 			switch {
+			case bounds.isApart(numbers[i]): // it contradicts
 			case bin == "":
-				e = silent
-			case strings.HasPrefix(id.text, bin) && ranged && id.ranged && low <= id.first && id.last <= high:
-				e = holds
-			case strings.HasPrefix(id.text, bin):
-				e = begins
-			case strings.HasPrefix(bin, id.text):
-				e = extends
-			case numeric && !id.numeric:
-				e = silent // a token's card has a BIN, too
+				*e = silent
+			case strings.HasPrefix(id, bin) && bounds.holds(numbers[i]):
+				*e = holds
+			case strings.HasPrefix(id, bin):
+				*e = begins
+			case strings.HasPrefix(bin, id):
+				*e = extends
+			case isBIN && !numeric[i]:
+				*e = silent // a token's card has a BIN, too
 			}
-			c.evidence[i][j] = e
 		}
 	}
-}
-
-// A comparedID is an identifier with what to know of it before it is compared with
-// every item.
-type comparedID struct {
-	text        string
-	numeric     bool
-	first, last uint64 // of the numbers that begin with it
-	ranged      bool
-}
-
-func newComparedID(id string) comparedID {
-	c := comparedID{text: id, numeric: isDigits(id)}
-	c.first, c.last, c.ranged = span(id)
-	return c
 }
 
 // byElimination matches identifiers with items that name a beginning of no other
@@ -220,7 +202,7 @@ func (c *correlation) byPosition() {
 
 // echo is the card number or token that the item says it is about, if any.
 func (r *Result) echo() string {
-	if r.Data == nil || r.Data.Card == nil {
+	if !r.hasCard() {
 		return ""
 	}
 	return r.Data.Card.PANOrToken.Reveal()
@@ -228,10 +210,13 @@ func (r *Result) echo() string {
 
 func (r *Result) hasCard() bool { return r.Data != nil && r.Data.Card != nil }
 
-// isConfusable tells whether one identifier begins with the other, so that in one
-// response the shortened name of the longer could be taken for that of the shorter.
-func isConfusable(a, b string) bool {
-	return len(a) != len(b) && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
+// canJoin tells whether an identifier may be in one request with others. It may not if one
+// begins with the other, because in the response the shortened name of the longer could be
+// taken for that of the shorter.
+func canJoin(id string, others []*lookup) bool {
+	return !slices.ContainsFunc(others, func(other *lookup) bool {
+		return len(id) != len(other.sent) && (strings.HasPrefix(id, other.sent) || strings.HasPrefix(other.sent, id))
+	})
 }
 
 // apart puts the lookups into groups in which no two identifiers can be confused. There
@@ -241,8 +226,7 @@ func apart(lookups []*lookup) (groups [][]*lookup) {
 		return [][]*lookup{lookups}
 	}
 	for _, l := range lookups {
-		confusable := func(other *lookup) bool { return isConfusable(l.sent, other.sent) }
-		i := slices.IndexFunc(groups, func(group []*lookup) bool { return !slices.ContainsFunc(group, confusable) })
+		i := slices.IndexFunc(groups, func(group []*lookup) bool { return canJoin(l.sent, group) })
 		if i < 0 {
 			i, groups = len(groups), append(groups, make([]*lookup, 0, len(lookups)))
 		}

@@ -20,18 +20,17 @@ const (
 // decode reads a response to so many cards. It reads what encoding/json would, by
 // a faster way where that is certain, and reports what is not as documented.
 func decode(body []byte, keepRaw bool, cards int, report *drift.Report) (*LookupResponse, error) {
-	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
-		report.Compare(body, reflect.TypeFor[LookupResponse](), true)
-		return nil, transport.Unusable("not an object")
-	}
 	s := scanner{body: body, keepRaw: keepRaw, expected: min(cards, MaxCards), order: documented, report: report}
 	resp, ok := s.response()
 	if !ok && (bytes.Count(body, []byte(",")) > maxMembers || bytes.Count(body, []byte("{")) > maxObjects) {
 		return nil, transport.Unusable("too many members")
 	}
 	report.Compare(body, reflect.TypeFor[LookupResponse](), !ok)
-	if ok {
+	switch {
+	case ok:
 		return resp, nil
+	case !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")):
+		return nil, transport.Unusable("not an object")
 	}
 	return decodeSlowly(body, keepRaw)
 }

@@ -43,9 +43,7 @@ func (s *scanner) next() byte {
 
 func (s *scanner) afterSpace() byte {
 	for ; s.at < len(s.body); s.at++ {
-		switch c := s.body[s.at]; c {
-		case ' ', '\n', '\t', '\r':
-		default:
+		if c := s.body[s.at]; c != ' ' && c != '\n' && c != '\t' && c != '\r' {
 			return c
 		}
 	}
@@ -69,16 +67,13 @@ func (s *scanner) enter(opening, closing byte) bool {
 // more steps over what follows a member or an element, and tells whether that
 // is another one.
 func (s *scanner) more(closing byte) bool {
-	switch s.next() {
-	case ',':
-		s.at++
-		return true
-	case closing:
-		s.at++
+	c := s.next()
+	if c != ',' && c != closing {
+		s.giveUp()
 		return false
 	}
-	s.giveUp()
-	return false
+	s.at++
+	return c == ','
 }
 
 func (s *scanner) hasNext(token string) bool {
@@ -193,7 +188,7 @@ func (s *scanner) integer() (n int64, ok bool) {
 // skip reads any value, and returns its text.
 func (s *scanner) skip() []byte {
 	start, depth := s.at, 0
-	for {
+	for inside := true; inside; inside = depth > 0 && !s.gaveUp {
 		switch s.next() {
 		case '"':
 			s.quoted()
@@ -211,13 +206,10 @@ func (s *scanner) skip() []byte {
 				s.giveUp()
 			}
 		}
-		if depth > 0 && !s.gaveUp {
-			continue
-		}
-		text := s.body[start:s.at]
-		if !json.Valid(text) {
-			s.giveUp()
-		}
-		return text
 	}
+	text := s.body[start:s.at]
+	if !json.Valid(text) {
+		s.giveUp()
+	}
+	return text
 }

@@ -43,13 +43,11 @@ func (r *LookupResponse) decodeApart(items []json.RawMessage) (any bool) {
 			any = true
 			continue
 		}
-		var named struct{ BIN json.RawMessage }
-		r.Cards[i] = Result{}
-		if json.Unmarshal(item, &named) == nil {
-			_ = json.Unmarshal(named.BIN, &r.Cards[i].BIN) // "" if that is what is wrong
-		}
+		var named struct{ BIN string }
+		_ = json.Unmarshal(item, &named) // "" if that is what is wrong
 		member := strings.Trim(mistyped(item, reflect.TypeFor[Result]()), ".")
-		r.Cards[i].Err = transport.NewError(fmt.Sprintf("the item is not the documented JSON: %s has another type", cmp.Or(member, "it")), ErrBadResponse)
+		err := transport.NewError(fmt.Sprintf("the item is not the documented JSON: %s has another type", cmp.Or(member, "it")), ErrBadResponse)
+		r.Cards[i] = Result{BIN: named.BIN, Err: err}
 	}
 	return any
 }

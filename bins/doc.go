@@ -13,11 +13,11 @@
 //		fmt.Println(bins.NewIdentifier(result.BIN), card.CardBrand, card.Country.Alpha2, card.Prepaid.Or(false))
 //	}
 //
-// # The interface
+// # Service description
 //
-// In these comments, "the interface" is the document in which the service describes
-// itself: (interface, "Limits") is its section of that name. You can work without it:
-// what it says is repeated here, and what it leaves open is called "not documented".
+// The service description is the document in which the service describes itself. You can
+// work without it: what it says is repeated here, and what it leaves open is called "not
+// documented".
 //
 // The package covers one endpoint:
 //
@@ -51,8 +51,8 @@
 // # Any number of cards
 //
 // [Client.LookupAll] takes a sequence of cards of any length and yields one result for
-// each, in order and in bounded memory. It sends each card once, 50 in a request, with
-// several requests in flight, and pauses while the service fails:
+// each, in order and in bounded memory. It sends 50 cards in a request, with several
+// requests in flight, and pauses while the service fails:
 //
 //	for r, err := range client.LookupAll(ctx, cards, bins.BulkOptions{}) {
 //		if r.Index < 0 {
@@ -74,8 +74,9 @@
 //
 // Both keep results in a [MemoryCache]: one of their own, or one that you share between
 // them. A [Cache] keeps results outside the process as well. Neither stores full card
-// numbers. With Ranges set, one cached result serves every card in its BIN range. That
-// assumes that all cards of a range have the same result, which is not documented.
+// numbers: for these, set PrefixLength or Ranges. With Ranges, one cached result serves
+// every card in its BIN range. That assumes that all cards of a range have the same
+// result, which is not documented.
 //
 // # Errors
 //
@@ -99,13 +100,14 @@
 // # Defaults
 //
 //   - Retries: 3 ([WithMaxRetries])
-//   - Retry wait: random, up to 200 ms·2ⁿ and 5 s; after a 429 without Retry-After, up
-//     to 1 s·2ⁿ ([WithRetryWait])
-//   - Retry-After: up to 60 s, every call of the client waits for it; a call that
-//     was asked to wait longer, or beyond its deadline, fails and reports it
-//   - Retry budget: a client starts with 500 tokens, which is also the most. A retry costs
-//     5, after a timeout 10, with another token 0; a call that succeeds at its first
-//     attempt earns 1. Without tokens nothing is retried, and the error says so
+//   - Retry wait: random, at most 200 ms·2ⁿ after n retries, or 1 s·2ⁿ after a 429
+//     without Retry-After, and never more than 5 s ([WithRetryWait])
+//   - Retry-After: every call of the client waits for it, up to 60 s. A call that is asked
+//     to wait longer, or beyond its deadline, fails and reports the wait
+//   - Retry budget: a client starts with 500 points, the most it can have. A retry costs 5
+//     points, 10 after an attempt timeout, none after a 401 with a new token. A call that
+//     succeeds at its first attempt earns 1. Without enough points nothing is retried, and
+//     the error says so
 //   - Attempt timeout: 10 s ([WithAttemptTimeout])
 //   - Call timeout: 30 s, if the context has no deadline
 //   - Response: at most 8 MiB ([WithMaxResponseBytes])

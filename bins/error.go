@@ -15,15 +15,18 @@ import (
 )
 
 // Conditions to test for with [errors.Is]. They are the same values in packages bins,
-// refunds and updater. The interface documents no status codes (interface, "Errors"). An
-// error can match several conditions, such as ErrRateLimited and context.Canceled when a
-// call was canceled while it waited for a retry.
+// refunds and updater. The service documents no status codes. An error can match several
+// conditions, such as ErrRateLimited and context.Canceled when a call was canceled while
+// it waited for a retry.
+//
+// For a refund, check the outcome first: never submit a refund with an unknown outcome
+// again, whatever the condition says.
 var (
 	// ErrInvalidArgument: refused before anything was sent. Correct the argument.
 	ErrInvalidArgument = transport.ErrInvalidArgument
-	// ErrLocalLimit: the client's own limiter, or a pause that the service asked for,
-	// left no time before the deadline. This attempt sent nothing. During a pause,
-	// Error.RetryAfter is the rest of it.
+	// ErrLocalLimit: the client's own limiter failed, or a limit or a pause that the
+	// service asked for left no time before the deadline. This attempt sent nothing.
+	// During a pause, Error.RetryAfter is the rest of it.
 	ErrLocalLimit = transport.ErrLocalLimit
 	// ErrCredential: the token source failed or returned an unusable token, before the
 	// request or after a 401, when the error matches ErrUnauthorized as well.
@@ -52,7 +55,7 @@ var (
 	ErrTooLarge = transport.ErrTooLarge
 	// ErrRateLimited: status 429. Wait for Error.RetryAfter, and send less often.
 	ErrRateLimited = transport.ErrRateLimited
-	// ErrServer: a 5xx status. Try later.
+	// ErrServer: a 5xx status. Try later, unless it is 501 or 505.
 	ErrServer = transport.ErrServer
 	// ErrRedirect: status 301, 302, 303, 307 or 308, not followed. Check the base URL.
 	ErrRedirect = transport.ErrRedirect
@@ -83,12 +86,11 @@ type Error struct {
 }
 
 // Message returns the service's error message from the body of the last response; "" if
-// there is none or the body has no known shape. Only downloads document one (interface,
-// "Error object").
+// there is none or the body has no known shape. Only downloads document one.
 func (e *Error) Message() string { return e.failure().Response().Message }
 
-// Details returns the error details from the body of the last response: a JSON object, as
-// documented (interface, "Error object"), or any other JSON that the service sent. It
+// Details returns the error details from the body of the last response: the documented
+// JSON object, or any other JSON that the service sent. It
 // returns nil if there are none or the body has no known shape. Do not change it.
 func (e *Error) Details() json.RawMessage { return e.failure().Response().Details }
 
@@ -114,8 +116,8 @@ func (e *Error) Cause() error { return e.failure().Cause() }
 // which are the conditions above and the context's; or missing (bins), suspended
 // (bins, refunds), busy, changed, digest_mismatch, not_ready, not_resumable, refused,
 // unverified (updater); or else "other". If several apply, a failure that the service
-// reported comes before one on this side. A refused token is unauthorized if the source
-// has no other, and no_credential if asking it failed, for every call alike.
+// reported comes before one on this side. After a 401 it is no_credential if the source
+// was asked for another token and failed, else unauthorized.
 func (e *Error) Condition() string { return e.failure().Condition() }
 
 // Retryable reports whether the same call, unchanged, can succeed later: after a timeout,
@@ -143,43 +145,31 @@ func (e Error) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }
 // An ItemError says that one item of a response has an error, or no card. It is a normal
 // outcome of a lookup. Printing it shows neither what BIN nor what Message returns.
 type ItemError struct {
-	item func() (bin, message string)
-	err  error
+	item func() Result // of which fmt prints an address
 }
 
-func newItemError(r *Result) *ItemError {
-	bin, message := r.BIN, r.Error
-	return &ItemError{func() (string, string) { return bin, message }, r.Err}
-}
-
-// Unwrap returns [Result.Err]; nil if the item could be read.
-func (e *ItemError) Unwrap() error { return e.err }
-
-// BIN returns [Result.BIN], unmasked.
-func (e *ItemError) BIN() string {
-	bin, _ := e.words()
-	return bin
-}
-
-// Message returns [Result.Error], the service's error text; "" if there is none.
-func (e *ItemError) Message() string {
-	_, message := e.words()
-	return message
-}
-
-func (e *ItemError) words() (bin, message string) {
+func (e *ItemError) result() Result {
 	if e.item == nil {
-		return "", ""
+		return Result{}
 	}
 	return e.item()
 }
 
+// Unwrap returns [Result.Err]; nil if the item could be read.
+func (e *ItemError) Unwrap() error { return e.result().Err }
+
+// BIN returns [Result.BIN], unmasked.
+func (e *ItemError) BIN() string { return e.result().BIN }
+
+// Message returns [Result.Error], the service's error text; "" if there is none.
+func (e *ItemError) Message() string { return e.result().Error }
+
 // Error returns the text.
 func (e *ItemError) Error() string {
-	if e.err != nil {
-		return "bins: " + e.err.Error()
-	}
-	if e.Message() == "" {
+	switch {
+	case e.Unwrap() != nil:
+		return "bins: " + e.Unwrap().Error()
+	case e.Message() == "":
 		return "bins: the item holds neither a card nor an error"
 	}
 	return "bins: the item holds an error"
@@ -191,17 +181,23 @@ func (e ItemError) Format(state fmt.State, verb rune) { transport.Format(state, 
 // MarshalText returns the text, so that JSON logs hold no more than it.
 func (e ItemError) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }
 
-// isPermanent tells whether every further request would meet the same failure.
-func isPermanent(ctx context.Context, err error) bool {
+// isPermanent tells whether every further request would meet the same failure. A source
+// that fails may work later, if it has worked.
+func isPermanent(ctx context.Context, err error, worked bool) bool {
+	if ctx.Err() == nil && isAny(err, ErrUnauthorized, ErrCredential) {
+		failed, isFailure := err.(*Error)
+		return !worked || !isFailure || !failed.Retryable()
+	}
 	dns, _ := errors.AsType[*net.DNSError](err)
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
-	return untrusted || dns != nil && dns.IsNotFound || ctx.Err() != nil ||
-		isAny(err, ErrUnauthorized, ErrForbidden, ErrNotFound, ErrRedirect, ErrInvalidArgument, ErrCredential)
+	return untrusted || dns != nil && dns.IsNotFound || ctx.Err() != nil || transport.OutOfTime(ctx, err) ||
+		isAny(err, ErrForbidden, ErrNotFound, ErrRedirect, ErrInvalidArgument)
 }
 
-// isOutage tells whether the service is to blame for a failure, and not the request.
+// isOutage tells whether the service, or what leads to it, is to blame for a failure, and
+// not the request.
 func isOutage(err error) bool {
-	return isAny(err, ErrServer, ErrRateLimited, ErrNoResponse, ErrTimeout)
+	return isAny(err, ErrServer, ErrRateLimited, ErrNoResponse, ErrTimeout, ErrLocalLimit, ErrCredential)
 }
 
 func isAny(err error, conditions ...error) bool {

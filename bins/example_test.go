@@ -32,17 +32,18 @@ func ExampleClient_Lookup() {
 		return
 	}
 	for _, result := range resp.Cards {
+		bin := bins.NewIdentifier(result.BIN) // masks a card number
 		card, err := result.Card()
 		if err != nil {
-			fmt.Println(result.BIN, "is not known:", result.Error)
+			fmt.Println(bin, "is not known")
 			continue
 		}
 		fmt.Printf("%s %s %s, digits: %d, prepaid: %s\n",
-			result.BIN, card.CardBrand, card.Country.Alpha2, card.Number.Length.Or(0), card.Prepaid)
+			bin, card.CardBrand, card.Country.Alpha2, card.Number.Length.Or(0), card.Prepaid)
 	}
 	// Output:
 	// 45717360 VISA DK, digits: 16, prepaid: false
-	// 999999 is not known: unknown bin
+	// 999999 is not known
 	// 411111 VISA US, digits: 0, prepaid: not stated
 }
 
@@ -56,20 +57,21 @@ func ExampleResult_Card() {
 		{BIN: "411111", Data: known, Error: "data is a week old"},
 		{BIN: "424242"},
 	} {
+		bin := bins.NewIdentifier(result.BIN) // masks a card number
 		card, err := result.Card()
 		switch {
 		case err == nil:
-			fmt.Println(result.BIN, card.CardBrand)
+			fmt.Println(bin, card.CardBrand)
 		case card != nil:
-			fmt.Println(result.BIN, card.CardBrand, "but", result.Error)
+			fmt.Println(bin, card.CardBrand, "but", err)
 		default:
-			fmt.Println(result.BIN, err)
+			fmt.Println(bin, err)
 		}
 	}
 	// Output:
 	// 45717360 VISA
 	// 999999 bins: the item holds an error
-	// 411111 VISA but data is a week old
+	// 411111 VISA but bins: the item holds an error
 	// 424242 bins: the item holds neither a card nor an error
 }
 

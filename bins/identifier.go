@@ -2,11 +2,10 @@ package bins
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/carddata/carddata-go/internal/mask"
@@ -128,19 +127,15 @@ func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	if _, integer := any(o.value).(int64); integer {
-		if digits, err := strconv.Unquote(string(data)); err == nil {
-			// Anything else stays a string, and is refused as one.
-			if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
-				data = strconv.AppendInt(nil, n, 10)
-			}
+		digits, _ := strconv.Unquote(string(data)) // "" if it is no string
+		// Anything but digits stays a string, and is refused as one.
+		if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
+			data = strconv.AppendInt(nil, n, 10)
 		}
 	}
-	if err := json.Unmarshal(data, &o.value); err != nil {
-		if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			// It quotes a number that does not fit, which may be a card's.
-			mismatch.Value, _, _ = strings.Cut(mismatch.Value, " ")
-		}
-		return err
+	if json.Unmarshal(data, &o.value) != nil {
+		// The error of encoding/json quotes a number that does not fit, which may be a card's.
+		return &json.UnmarshalTypeError{Value: "another value", Type: reflect.TypeFor[T]()}
 	}
 	o.stated = true
 	return nil

@@ -12,7 +12,8 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// LoaderOptions configure a [Loader]. The zero value is a good choice.
+// LoaderOptions configure a [Loader]. The zero value is a good choice for BINs; for card
+// numbers, see Memory.
 type LoaderOptions struct {
 	// Enhanced is sent with every request: see [LookupRequest.Enhanced].
 	Enhanced *bool
@@ -25,7 +26,8 @@ type LoaderOptions struct {
 	PrefixLength int
 	// Ranges lets one result serve its whole BIN range: see [BulkOptions.Ranges].
 	Ranges bool
-	// Memory caches results. Nil makes a [MemoryCache] for this loader alone, with the
+	// Memory caches results. A card number (12 digits or more) is cached only with
+	// PrefixLength or Ranges. Nil makes a [MemoryCache] for this loader alone, with the
 	// default options.
 	Memory *MemoryCache
 	// Cache is a second cache, outside the process. It is asked for what Memory does not
@@ -40,7 +42,7 @@ type LoaderOptions struct {
 
 // A Loader looks up single cards for many goroutines, as in a checkout. Calls within a
 // short window share one request, concurrent calls for the same card become one lookup,
-// and results are cached.
+// and results are cached: see [LoaderOptions.Memory].
 //
 // Make one with [NewLoader] when the program starts, and call [Loader.Load] on it for
 // each card; calls of the zero value fail with [ErrInvalidArgument]. It is safe for
@@ -58,10 +60,9 @@ type Loader struct {
 	store  *store
 
 	loads, hits, stale, coalesced, requests atomic.Int64
-	ended                                   atomic.Int64 // requests
 
 	mu       sync.Mutex
-	pending  []*load          // that wait for further cards; most often one
+	pending  []*load          // that have not left; most often one
 	inFlight map[string]*load // by identifier, until its result is there
 	detached int              // requests that all their callers have left
 	renewal  backoff          // of stale results
@@ -91,7 +92,7 @@ func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
 	if err := cmp.Or(checkPrefix(o.PrefixLength), c.core.CheckOptions(opts)); err != nil {
 		return nil, &Error{Operation: "new loader", Err: err}
 	}
-	o.Window = cmp.Or(o.Window, 2*time.Millisecond)
+	o.Window = max(0, cmp.Or(o.Window, 2*time.Millisecond))
 	o.MaxDetached = cmp.Or(o.MaxDetached, 16)
 	return &Loader{
 		client: c, o: o, opts: opts,
@@ -137,7 +138,7 @@ func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
 	known, shared := l.find(ctx, id)
 	if _, bounded := ctx.Deadline(); !bounded && known == nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, max(0, l.o.Window)+loadTimeout)
+		ctx, cancel = context.WithTimeout(ctx, l.o.Window+loadTimeout)
 		defer cancel()
 	}
 	for ; known == nil; known, shared = l.find(ctx, id) {
@@ -158,7 +159,7 @@ func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
 	}
 	l.hits.Add(1)
 	r := known.result(id)
-	if r.Stale = known.isExpired(0); r.Stale {
+	if r.Stale = !known.isUsable(0); r.Stale {
 		l.stale.Add(1)
 		l.renew(ctx, id)
 	}
@@ -192,16 +193,10 @@ type load struct {
 // find returns what the memory has for id, or else the request that brings it, for which
 // the caller then waits.
 func (l *Loader) find(ctx context.Context, id string) (known *entry, shared *load) {
-	ended := l.ended.Load()
+	l.mu.Lock() // or between the two, a request could end and leave its result in memory
+	defer l.mu.Unlock()
 	if known = l.store.findStale(id); known != nil {
 		return known, nil
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ended.Load() != ended { // a request has, and may have left the result in memory
-		if known = l.store.findStale(id); known != nil {
-			return known, nil
-		}
 	}
 	if shared = l.inFlight[id]; shared != nil {
 		l.coalesced.Add(1)
@@ -233,15 +228,26 @@ func (l *Loader) wait(ctx context.Context, b *load) error {
 				end = &transport.Failure{Operation: "load", Err: transport.Ended(ctx)}
 			}
 		}
-		l.leave(b)
-		return l.leaveError(b, end)
+		return l.leave(b, end)
 	}
 }
 
-// leaveError is the error of a caller that leaves, and tells what the request has met.
-func (l *Loader) leaveError(b *load, end *transport.Failure) *Error {
+// leave is called when a caller waits no longer, and returns its error, which tells what
+// the request has met. What nobody waits for any more is not begun and not retried; on
+// the wire it goes on.
+func (l *Loader) leave(b *load, end *transport.Failure) *Error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if b.waiters--; b.waiters == 0 {
+		b.abandoned = true
+		b.cancel()
+		if b.sent {
+			l.detach(b)
+		}
+		if !b.detached {
+			b.cancelWire()
+		}
+	}
 	e := Error(*end)
 	if b.failed != nil {
 		e = Error(*b.failed)
@@ -286,14 +292,13 @@ func (l *Loader) detach(b *load) {
 
 // add puts id into a request that waits for further cards.
 func (l *Loader) add(ctx context.Context, id string) *load {
-	i := slices.IndexFunc(l.pending, func(b *load) bool { return b.canHold(id) })
+	i := slices.IndexFunc(l.pending, func(b *load) bool { return len(b.lookups) < MaxCards && canJoin(id, b.lookups) })
 	if i < 0 {
 		i = len(l.pending)
-		window := max(0, l.o.Window)
-		b := &load{done: make(chan struct{}), retrying: make(chan struct{}), deadline: time.Now().Add(window + loadTimeout)}
+		b := &load{done: make(chan struct{}), retrying: make(chan struct{}), deadline: time.Now().Add(l.o.Window + loadTimeout)}
 		b.wireCtx, b.cancelWire = context.WithDeadline(context.WithoutCancel(ctx), b.deadline)
 		b.ctx, b.cancel = context.WithCancel(b.wireCtx)
-		b.window, b.closeWindow = context.WithTimeout(b.ctx, window)
+		b.window, b.closeWindow = context.WithTimeout(b.ctx, l.o.Window)
 		l.pending = append(l.pending, b)
 		go l.send(b)
 	}
@@ -301,7 +306,6 @@ func (l *Loader) add(ctx context.Context, id string) *load {
 	b.lookups = append(b.lookups, &lookup{sent: id})
 	l.inFlight[id] = b
 	if len(b.lookups) == MaxCards {
-		l.removePending(b)
 		b.closeWindow()
 	}
 	return b
@@ -310,21 +314,12 @@ func (l *Loader) add(ctx context.Context, id string) *load {
 // loadTimeout is that of a lookup without a deadline.
 const loadTimeout = 30 * time.Second
 
-// canHold tells whether id may share the request.
-func (b *load) canHold(id string) bool {
-	return !slices.ContainsFunc(b.lookups, func(other *lookup) bool { return isConfusable(id, other.sent) })
-}
-
-func (l *Loader) removePending(b *load) {
-	l.pending = slices.DeleteFunc(l.pending, func(other *load) bool { return other == b })
-}
-
 // send sends a request when it is full or its window has passed.
 func (l *Loader) send(b *load) {
 	defer b.cancelWire()
 	<-b.window.Done()
 	l.mu.Lock()
-	l.removePending(b)
+	l.pending = slices.DeleteFunc(l.pending, func(other *load) bool { return other == b })
 	b.sent = true
 	ctx, cancel := context.WithDeadline(b.wireCtx, b.deadline)
 	l.mu.Unlock()
@@ -357,30 +352,11 @@ func (l *Loader) remove(b *load, err error) {
 	for _, lookup := range b.lookups {
 		delete(l.inFlight, lookup.sent)
 	}
-	l.ended.Add(1)
 	b.sent = false
 	if b.detached {
 		l.detached--
 	}
 	if !errors.Is(b.wireCtx.Err(), context.Canceled) { // by its callers
 		l.renewal.settle(err == nil)
-	}
-}
-
-// leave is called when a caller waits no longer. What nobody waits for any more is not
-// begun and not retried; on the wire it goes on.
-func (l *Loader) leave(b *load) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if b.waiters--; b.waiters > 0 {
-		return
-	}
-	b.abandoned = true
-	b.cancel()
-	if b.sent {
-		l.detach(b)
-	}
-	if !b.detached {
-		b.cancelWire()
 	}
 }

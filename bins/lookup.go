@@ -13,7 +13,7 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// MaxCards is the most cards that one request may carry, as the interface documents.
+// MaxCards is the most cards that one request may carry, as the service documents.
 // [Client.LookupAll] takes any number.
 const MaxCards = 50
 
@@ -137,13 +137,14 @@ type Result struct {
 // [ItemError.Message] has the service's words.
 func (r *Result) Card() (*Card, error) {
 	var card *Card
-	if r.Data != nil {
+	if r.hasCard() {
 		card = r.Data.Card
 	}
-	if card == nil || r.Error != "" {
-		return card, newItemError(r)
+	if card != nil && r.Error == "" {
+		return card, nil
 	}
-	return card, nil
+	item := Result{BIN: r.BIN, Error: r.Error, Err: r.Err}
+	return card, &ItemError{func() Result { return item }}
 }
 
 // Format prints the result with its BIN masked, because the service may echo a card
@@ -165,7 +166,7 @@ func (r Result) Format(state fmt.State, verb rune) {
 // LogValue logs the masked BIN, and whether there is a card and an error.
 func (r Result) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("bin", mask.Identifier(r.BIN)),
-		slog.Bool("card", r.Data != nil && r.Data.Card != nil), slog.Bool("error", r.Error != "" || r.Err != nil))
+		slog.Bool("card", r.hasCard()), slog.Bool("error", r.Error != "" || r.Err != nil))
 }
 
 // Lookup looks up 1 to [MaxCards] cards in one request.
@@ -228,9 +229,7 @@ func (r *LookupRequest) encode() ([]byte, error) {
 	switch {
 	case r == nil:
 		return nil, transport.Invalid("the request is nil")
-	case len(r.Cards) == 0:
-		return nil, transport.Invalid("0 cards given, 1 to %d allowed", MaxCards)
-	case len(r.Cards) > MaxCards:
+	case len(r.Cards) == 0 || len(r.Cards) > MaxCards:
 		return nil, transport.Invalid("%d cards given, 1 to %d allowed: LookupAll takes any number", len(r.Cards), MaxCards)
 	}
 	type card struct {

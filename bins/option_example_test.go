@@ -116,7 +116,7 @@ func ExampleBulkOptions_prefixLength() {
 			fmt.Println(result.Index, err)
 			continue
 		}
-		fmt.Println(result.Input, result.Result.BIN, result.Reused)
+		fmt.Println(result.Input, bins.NewIdentifier(result.Result.BIN), result.Reused)
 	}
 	fmt.Println("sent:", fake.Cards())
 	// Output:
@@ -134,18 +134,18 @@ func ExampleCacheOptions_staleFor() {
 		StaleFor: 24 * time.Hour,  // an outage of a day is no problem for a card that is known
 		TTL:      time.Nanosecond, // the example does not wait for 24 hours, the default
 	})
-	loader, err := bins.NewLoader(fake.Client(), bins.LoaderOptions{Memory: memory})
+	loader, err := bins.NewLoader(fake.Client(), bins.LoaderOptions{Memory: memory, PrefixLength: 8})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 
-	result, err := loader.Load(context.Background(), "45717360")
-	fmt.Println("service up:", result.BIN, "stale:", result.Stale, "error:", err)
+	result, err := loader.Load(context.Background(), "4571736012345678")
+	fmt.Println("service up:", bins.NewIdentifier(result.BIN), "stale:", result.Stale, "error:", err)
 
 	fake.ScriptFunc(func(binstest.Request) binstest.Fault { return binstest.Fault{Status: http.StatusServiceUnavailable} })
-	result, err = loader.Load(context.Background(), "45717360")
-	fmt.Println("service down:", result.BIN, "stale:", result.Stale, "error:", err)
+	result, err = loader.Load(context.Background(), "4571736012345678")
+	fmt.Println("service down:", bins.NewIdentifier(result.BIN), "stale:", result.Stale, "error:", err)
 	// Output:
 	// service up: 45717360 stale: false error: <nil>
 	// service down: 45717360 stale: true error: <nil>

@@ -13,7 +13,8 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// BulkOptions configure [Client.SubmitAll]. The zero value is a good choice.
+// BulkOptions configure [Client.SubmitAll]. The zero value is a good choice for an input
+// that ends.
 type BulkOptions struct {
 	// Concurrency is the most requests in flight, up to 10,000. Zero is 8. With 1,
 	// each result is yielded before the next record is taken.
@@ -31,11 +32,15 @@ type BulkOptions struct {
 	// GiveUpAfter is how long submission pauses while the service fails, as described
 	// at [Client.SubmitAll], before the rest is reported as not sent, with
 	// [ErrSuspended]. Zero is 30 minutes; below zero it pauses as long as ctx allows.
+	//
+	// For an input without an end, such as a queue, set it below zero, or leave the loop
+	// at ErrSuspended and call SubmitAll again later: a call that has given up still takes
+	// records, and sends none of them.
 	GiveUpAfter time.Duration
 
 	// ReadAhead runs the input on a goroutine of its own, so that results are yielded
-	// while it waits for its next record, as a queue does. By default it runs on the
-	// loop's goroutine, and results wait until it yields or returns.
+	// while it waits for its next record, as a queue does (see also GiveUpAfter). By
+	// default it runs on the loop's goroutine, and results wait until it yields or returns.
 	//
 	// The input must end when ctx does; SubmitAll waits up to Grace for it. If you leave
 	// the loop before ctx has ended, SubmitAll does not wait for the input: cancel ctx.
@@ -74,6 +79,10 @@ type Submission struct {
 	// Index is the position of the record in the input, from 0. It is -1 if the error
 	// ended the submission and is not about a record; the other fields are unset then, and
 	// Outcome reads OutcomeUnknown without meaning it. Check Index first.
+	//
+	// To find your own row: the input counts its items and, before it yields one, puts the
+	// row into a map by that number. With ReadAhead the map needs a mutex. AccountID and
+	// RefundID do not name a row, because they may repeat.
 	Index int
 	// AccountID is [Item.AccountID].
 	AccountID string
@@ -106,7 +115,7 @@ func (s Submission) LogValue() slog.Value {
 }
 
 // ErrSuspended: the service kept failing for [BulkOptions.GiveUpAfter], so this record
-// was not sent. Submit it again later. The error also matches the failure of the last
+// was not sent. Submit it again later, in another call. The error also matches the failure of the last
 // probe, such as [ErrServer] or [ErrUnauthorized].
 var ErrSuspended = transport.NewCondition("suspended", "submission suspended", true)
 

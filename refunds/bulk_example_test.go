@@ -5,11 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os/signal"
 	"slices"
+	"sync/atomic"
+	"syscall"
+	"time"
 
 	"github.com/jarcoal/httpmock"
 
 	"github.com/carddata/carddata-go/refunds"
+	"github.com/carddata/carddata-go/refunds/refundstest"
 )
 
 // Any number of refunds, from anything that yields them, and a result for each.
@@ -41,17 +46,15 @@ func ExampleClient_SubmitAll() {
 			fmt.Println("stopped:", err)
 		case err == nil:
 			fmt.Println(s.RefundID, "accepted:", s.Receipt.StatusCode)
-		case errors.Is(err, refunds.ErrNotSent):
-			fmt.Println(s.RefundID, "was not sent, submit it again later")
-		case errors.Is(err, refunds.ErrRejected):
-			fmt.Println(s.RefundID, "was rejected, correct it")
-		case errors.Is(err, refunds.ErrOutcomeUnknown):
+		case errors.Is(err, refunds.ErrOutcomeUnknown), errors.Is(err, refunds.ErrConflict):
 			fmt.Println(s.RefundID, "may have been recorded, find out first")
+		default: // see the example of Error.Retryable
+			fmt.Println(s.RefundID, "was", s.Outcome)
 		}
 	}
 	// Output:
 	// rf_1 accepted: 200
-	// rf_2 was rejected, correct it
+	// rf_2 was rejected
 	// rf_3 may have been recorded, find out first
 	// rf_1 accepted: 200
 }
@@ -98,6 +101,47 @@ func ExampleItem() {
 	// acct_2 rf_1 accepted <nil>
 }
 
+// SIGTERM ends ctx: nothing new is sent, and requests in flight may finish within Grace.
+// Abandoned saves the results that the loop does not take.
+func ExampleBulkOptions_stop() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	fake := refundstest.Start() // stands in for the service
+	defer fake.Close()
+	var arrived atomic.Int32
+	fake.ScriptFunc(func(refundstest.Request) refundstest.Fault {
+		if arrived.Add(1) == 2 {
+			stop() // as SIGTERM would, while two requests are in flight
+		}
+		<-ctx.Done()
+		return refundstest.Fault{}
+	})
+
+	records := slices.Values([]*refunds.Refund{{RefundID: "rf_1"}, {RefundID: "rf_2"}, {RefundID: "rf_3"}})
+	save := func(s refunds.Submission, err error) { fmt.Println("save", s.RefundID, s.Outcome) }
+	o := refunds.BulkOptions{
+		Concurrency: 2,
+		Ordered:     true,             // for this example only
+		Grace:       20 * time.Second, // less than the time between SIGTERM and SIGKILL
+		Abandoned:   save,
+	}
+	for s, err := range fake.Client().SubmitAll(ctx, refunds.Items("acct_1", records), o) {
+		if s.Index < 0 {
+			fmt.Println("stopped:", err)
+			break
+		}
+		save(s, err)
+		if ctx.Err() != nil {
+			break // or go on, and the loop gets what Abandoned gets
+		}
+	}
+	fmt.Println("recorded:", len(fake.Recorded()))
+	// Output:
+	// save rf_1 accepted
+	// save rf_2 accepted
+	// recorded: 2
+}
+
 // A queue waits for its next message. ReadAhead yields the results of those before
 // while it does.
 func ExampleBulkOptions_readAhead() {
@@ -126,7 +170,8 @@ func ExampleBulkOptions_readAhead() {
 			}
 		}
 	}
-	for s, err := range client.SubmitAll(ctx, refunds.Items("acct_1", records), refunds.BulkOptions{ReadAhead: true}) {
+	o := refunds.BulkOptions{ReadAhead: true, GiveUpAfter: -1} // the queue has no end
+	for s, err := range client.SubmitAll(ctx, refunds.Items("acct_1", records), o) {
 		if s.Index < 0 {
 			fmt.Println("stopped:", errors.Is(err, context.Canceled))
 			continue

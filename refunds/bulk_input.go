@@ -1,6 +1,7 @@
 package refunds
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -69,33 +70,21 @@ func (b *bulkRun) take(i Item) *record {
 	return r
 }
 
-// A reader runs the input on a goroutine of its own. A record that it could not
-// hand over was not taken: the input's yield then returns false.
-type reader struct {
-	records  chan *record
-	ended    chan struct{} // the input has returned
-	panicked any           // why, valid once it has ended
-}
-
-func (b *bulkRun) read(items iter.Seq[Item]) *reader {
-	in := &reader{records: make(chan *record), ended: make(chan struct{})}
+// read runs the input on a goroutine of its own. A record that it could not hand over
+// was not taken: the input's yield then returns false.
+func (b *bulkRun) read(items iter.Seq[Item]) {
+	b.records, b.inputEnd = make(chan *record), make(chan any, 1)
 	go func() {
-		defer close(in.ended)
-		in.panicked = errPanicked
-		defer func() {
-			if p := recover(); p != nil {
-				in.panicked = p
-			}
-		}()
+		var panicked any = errPanicked
+		defer func() { b.inputEnd <- cmp.Or(recover(), panicked) }()
 		for i := range items {
 			select {
-			case in.records <- b.take(i):
+			case b.records <- b.take(i):
 				continue
 			case <-b.ctx.Done():
 			}
 			break
 		}
-		in.panicked = nil
+		panicked = nil
 	}()
-	return in
 }

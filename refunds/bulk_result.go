@@ -48,24 +48,19 @@ func (b *bulkRun) stop() {
 	for b.inFlight > 0 {
 		b.receive(<-b.finished)
 	}
-	b.awaitInput()
+	// The input is to end with the caller's context. If that has not ended, the input may
+	// well be waiting for its next record.
+	if b.records != nil && !b.ended && b.caller.Err() != nil {
+		select {
+		case panicked := <-b.inputEnd:
+			b.inputEnded(panicked)
+		case <-b.requestCtx.Done(): // the end of the grace period
+		}
+	}
 	b.cancelRequests()
 	b.requests.Wait()
 	b.abandon()
 	b.rethrow()
-}
-
-// awaitInput waits for the input's goroutine, which is to end with the caller's
-// context. If that has not ended, the input may well be waiting for its next record.
-func (b *bulkRun) awaitInput() {
-	if b.input == nil || b.caller.Err() == nil {
-		return
-	}
-	select {
-	case <-b.input.ended:
-		b.inputEnded()
-	case <-b.requestCtx.Done(): // the end of the grace period
-	}
 }
 
 // rethrow repeats a panic of the caller's code on the loop's goroutine, where the

@@ -27,7 +27,8 @@ type bulkRun struct {
 	opts           []Option
 	yield          func(Submission, error) bool
 
-	input    *reader                 // with ReadAhead
+	records  chan *record            // of the input, with ReadAhead
+	inputEnd chan any                // why the input panicked, or nil, once it has returned
 	ready    []*record               // to be sent
 	blocked  map[refundKey][]*record // behind the one with this key that is ready or in flight
 	inFlight int
@@ -73,7 +74,7 @@ func (b *bulkRun) run(items iter.Seq[Item]) {
 		return
 	}
 	if b.o.ReadAhead {
-		b.input = b.read(items)
+		b.read(items)
 	} else {
 		for i := range items {
 			if b.add(b.take(i)); !b.advance() {
@@ -101,7 +102,7 @@ func (b *bulkRun) add(r *record) {
 	behind, busy := b.blocked[r.refundKey]
 	switch {
 	case err != nil:
-		b.complete(r, r.failure(OutcomeNotSent, err))
+		b.complete(r, r.failure(err))
 	case busy:
 		b.blocked[r.refundKey] = append(behind, r)
 	default:
@@ -127,7 +128,7 @@ func (b *bulkRun) advance() bool {
 		switch {
 		case len(b.ready) > 0 && b.maySend():
 			b.send()
-		case take && b.input == nil:
+		case take && b.records == nil:
 			return true
 		case take && b.takeAhead():
 		case len(b.results) > 0:
@@ -167,19 +168,19 @@ func (b *bulkRun) mayTake() bool {
 // takeAhead takes what the input's goroutine has ready. It does not wait.
 func (b *bulkRun) takeAhead() bool {
 	select {
-	case r := <-b.input.records:
+	case r := <-b.records:
 		b.add(r)
-	case <-b.input.ended:
-		b.inputEnded()
+	case panicked := <-b.inputEnd:
+		b.inputEnded(panicked)
 	default:
 		return false
 	}
 	return true
 }
 
-func (b *bulkRun) inputEnded() {
+func (b *bulkRun) inputEnded(panicked any) {
 	b.ended = true
-	b.panicked = cmp.Or(b.panicked, b.input.panicked)
+	b.panicked = cmp.Or(b.panicked, panicked)
 }
 
 func (b *bulkRun) send() {
@@ -189,26 +190,14 @@ func (b *bulkRun) send() {
 	b.breaker.Sent()
 	b.requests.Go(func() {
 		defer func() {
-			if r.receipt == nil && r.err == nil {
-				r.setPanic(recover())
+			if r.receipt == nil && r.err == nil { // a panic, or the end of the goroutine
+				r.panicked = cmp.Or[any](recover(), errPanicked)
+				r.err = r.failure(errPanicked)
 			}
 			b.finished <- r
 		}()
 		r.receipt, r.err = b.client.send(b.ctx, b.requestCtx, &r.encodedRefund, r.options)
 	})
-}
-
-// setPanic is the result of a record in whose request the caller's own code
-// panicked, such as a token source. Once it was sent, its outcome is not known.
-func (r *record) setPanic(panicked any) {
-	outcome := OutcomeNotSent
-	if r.attempts > 0 {
-		outcome = OutcomeUnknown
-	}
-	r.err = r.failure(outcome, errPanicked)
-	if r.panicked = panicked; panicked == nil { // it ended its goroutine
-		r.panicked = errPanicked
-	}
 }
 
 var errPanicked = transport.NewError("a function of the caller's panicked, or ended its goroutine")
@@ -217,15 +206,13 @@ var errPanicked = transport.NewError("a function of the caller's panicked, or en
 // a record.
 func (b *bulkRun) wait(take bool) {
 	var records chan *record
-	var inputEnded chan struct{}
+	var inputEnd chan any
 	if take {
-		records, inputEnded = b.input.records, b.input.ended
+		records, inputEnd = b.records, b.inputEnd
 	}
 	var due <-chan time.Time
 	if b.inFlight == 0 && (len(b.ready) > 0 || !take) {
-		timer := time.NewTimer(b.breaker.Delay())
-		defer timer.Stop()
-		due = timer.C
+		due = time.After(b.breaker.Delay())
 	}
 	done := b.ctx.Done()
 	if b.stopped {
@@ -236,8 +223,8 @@ func (b *bulkRun) wait(take bool) {
 		b.receive(r)
 	case r := <-records:
 		b.add(r)
-	case <-inputEnded:
-		b.inputEnded()
+	case panicked := <-inputEnd:
+		b.inputEnded(panicked)
 	case <-due:
 	case <-done:
 	}
@@ -261,7 +248,7 @@ func (b *bulkRun) receive(r *record) {
 	if b.stopErr != nil || b.ctx.Err() != nil || r.panicked != nil {
 		return // what the end of ctx did says nothing about the service
 	}
-	if _, bounded := b.ctx.Deadline(); bounded && !r.own && isOutOfTime(r.err) {
+	if !r.own && transport.OutOfTime(b.ctx, r.err) {
 		b.halt(errors.Unwrap(r.err))
 		return
 	}
@@ -302,7 +289,7 @@ func (b *bulkRun) stopSending(err error) {
 	clear(b.blocked)
 	slices.SortFunc(unsent, func(x, y *record) int { return x.index - y.index })
 	for _, r := range unsent {
-		b.complete(r, r.failure(OutcomeNotSent, err))
+		b.complete(r, r.failure(err))
 	}
 }
 

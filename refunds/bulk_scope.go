@@ -1,7 +1,6 @@
 package refunds
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -79,10 +78,4 @@ func (a *accounts) repeats(id string, s scope) bool {
 		a.failed[id] = true
 	}
 	return false
-}
-
-// isOutOfTime reports that a record could not be sent by the deadline. No further one
-// could be, and the service is not to blame.
-func isOutOfTime(err error) bool {
-	return errors.Is(err, ErrLocalLimit) && errors.Is(err, context.DeadlineExceeded)
 }

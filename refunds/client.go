@@ -17,8 +17,8 @@ type Client struct {
 // https://refund.example.com: the {refund_url} of the package comment. It may have a path
 // and a trailing slash.
 //
-// No credential is documented for this endpoint (interface, "Authentication"), so none
-// is sent. If the service asks for one, add it with [WithTokenSource] or [WithHeader].
+// No credential is documented for this endpoint, so none is sent. If the service asks for
+// one, add it with [WithTokenSource] or [WithHeader].
 //
 // NewClient does not touch the network. It fails with [ErrInvalidArgument] if the base
 // URL is not https (loopback addresses may be http), if it has user information, a query

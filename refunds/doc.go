@@ -11,30 +11,26 @@
 //	switch {
 //	case err == nil:
 //		// accepted; keep receipt.RequestID
-//	case errors.Is(err, refunds.ErrNotSent):
-//		// nothing was recorded: submit it again later, unless it is invalid
-//	case errors.Is(err, refunds.ErrConflict):
-//		// a 409: an earlier submission may have been recorded, find out
-//	case errors.Is(err, refunds.ErrRejected):
-//		// the service refused it: errors.As gives the *Error with its status
-//	case errors.Is(err, refunds.ErrOutcomeUnknown):
-//		// it may have been recorded: find out before submitting it again
+//	case errors.Is(err, refunds.ErrOutcomeUnknown), errors.Is(err, refunds.ErrConflict):
+//		// it may have been recorded: find out before you submit it again
+//	default:
+//		// not recorded: see Actions below
 //	}
 //
-// # The interface
+// # Service description
 //
-// In these comments, "the interface" is the document in which the service describes
-// itself: (interface, "Limits") is its section of that name. You can work without it:
-// what it says is repeated here, and what it leaves open is called "not documented".
+// The service description is the document in which the service describes itself. You can
+// work without it: what it says is repeated here, and what it leaves open is called "not
+// documented".
 //
 // The package covers one endpoint:
 //
 //	POST {refund_url}/v1/{account_id}/refunds
 //	Content-Type: application/json
 //
-// The body is one [Refund]. No credential is part of the request. The interface
-// documents the fields of the body and their types. It does not document which fields
-// are required, the formats of created and currency, the unit of amount, or the values
+// The body is one [Refund]. No credential is part of the request. The service description
+// has the fields of the body and their types. It does not document which fields are
+// required, the formats of created and currency, the unit of amount, or the values
 // of svc_refund_status. Of the response it documents nothing: neither status codes nor
 // bodies, errors or limits. Where this package has to assume something, the comment says
 // so.
@@ -58,16 +54,42 @@
 // a broken connection, or a cancellation after the request was sent. A proxy may send
 // 408, 500, 502, 503, 504, or 301 to 303 after the service has recorded it.
 //
+// # Actions
+//
+// The first line of an outcome that applies says what to do. Retryable is
+// [Error.Retryable].
+//
+//	accepted                                  keep the receipt
+//
+//	unknown                                   find out before you submit it again
+//
+//	rejected   ErrConflict (409)              as unknown: an earlier submission may have
+//	                                          been recorded
+//	           Retryable (421, 425, 429; 401  submit it again later, after a 429 when
+//	           if the token source failed)    RetryAfter has passed
+//	           ErrUnauthorized (401),         stop; correct the credential, account id,
+//	           ErrForbidden (403, 407),       base URL or proxy login; submit the same
+//	           ErrNotFound (404, 410),        record again
+//	           ErrRedirect (307, 308),
+//	           ErrServer (501, 505)
+//	           any other (4xx)                correct the record
+//
+//	not sent   ErrInvalidArgument             correct the record or the option
+//	           Retryable                      submit it again later
+//	           any other (unknown host,       stop; correct host name, certificate or
+//	           certificate, proxy login)      proxy login; submit the same record again
+//
 // # Defaults
 //
 //   - Retries: 2 ([WithMaxRetries])
-//   - Retry wait: random, up to 200 ms·2ⁿ and 5 s; after a 429 without Retry-After, up
-//     to 1 s·2ⁿ ([WithRetryWait])
-//   - Retry-After: up to 60 s, every call of the client waits for it; a call that
-//     was asked to wait longer, or beyond its deadline, fails and reports it
-//   - Retry budget: a client starts with 500 tokens, which is also the most. A retry costs
-//     5, after a timeout 10, with another token 0; a call that succeeds at its first
-//     attempt earns 1. Without tokens nothing is retried, and the error says so
+//   - Retry wait: random, at most 200 ms·2ⁿ after n retries, or 1 s·2ⁿ after a 429
+//     without Retry-After, and never more than 5 s ([WithRetryWait])
+//   - Retry-After: every call of the client waits for it, up to 60 s. A call that is asked
+//     to wait longer, or beyond its deadline, fails and reports the wait
+//   - Retry budget: a client starts with 500 points, the most it can have. A retry costs 5
+//     points, 10 after an attempt timeout, none after a 401 with a new token. A call that
+//     succeeds at its first attempt earns 1. Without enough points nothing is retried, and
+//     the error says so
 //   - Attempt timeout: 35 s ([WithAttemptTimeout])
 //   - Call timeout: 90 s, if the context has no deadline
 //   - Response: the first 64 KiB are kept ([WithMaxResponseBytes])
@@ -89,9 +111,8 @@
 // it: a message that comes a second time without a saved outcome is an unknown outcome,
 // because the process may have ended during the call. Do not let a shutdown cancel a
 // call: give it a context of its own, such as [context.WithoutCancel] with a timeout.
-// A 401, 403, 404, 407 or redirect ([ErrUnauthorized], [ErrForbidden], [ErrNotFound],
-// [ErrRedirect]) is about the setup and not about the record: stop, and leave the
-// record in the queue. The program examples/outbox does all this.
+// Where Actions says stop, other records would fail too: leave them in the queue. The
+// program examples/outbox does all this.
 //
 // # Retries
 //
@@ -124,7 +145,7 @@
 //
 // Every failed submission is an [*OutcomeError], which matches [ErrNotSent],
 // [ErrRejected] or [ErrOutcomeUnknown]. It wraps an [*Error]. errors.Is tells its
-// conditions apart too, and the comment of each says what to do:
+// conditions apart too:
 //
 //   - on your side: [ErrInvalidArgument], [ErrCredential], [ErrLocalLimit]
 //   - no response: [ErrNoResponse], [ErrTimeout]
@@ -133,10 +154,8 @@
 //   - an unusable response: [ErrBadResponse], [ErrResponseTooLarge]
 //   - one record of many: [ErrSuspended]
 //
-// [Error.Condition] names the condition, for metrics. [Error.Retryable] says
-// whether the same submission can succeed later; it is false for every unknown
-// outcome and for 409. [Error.Body] and [Error.Header] return what the service sent,
-// which is never printed.
+// [Error.Condition] names the condition, for metrics. [Error.Body] and [Error.Header]
+// return what the service sent, which is never printed.
 //
 // # Any number of refunds
 //
@@ -147,7 +166,7 @@
 //		if s.Index < 0 {
 //			return err // the submission has ended early: what was not yielded was not sent
 //		}
-//		save(s.AccountID, s.RefundID, s.Outcome, err) // a 409 is rejected, too: see above
+//		save(s.AccountID, s.RefundID, s.Outcome, err) // and act on it: see Actions
 //	}
 //
 // A circuit breaker pauses submission while the service fails, so that an outage leaves

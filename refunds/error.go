@@ -10,15 +10,18 @@ import (
 )
 
 // Conditions to test for with [errors.Is]. They are the same values in packages bins,
-// refunds and updater. The interface documents no status codes (interface, "Errors"). An
-// error can match several conditions, such as ErrRateLimited and context.Canceled when a
-// call was canceled while it waited for a retry.
+// refunds and updater. The service documents no status codes. An error can match several
+// conditions, such as ErrRateLimited and context.Canceled when a call was canceled while
+// it waited for a retry.
+//
+// For a refund, check the outcome first: never submit a refund with an unknown outcome
+// again, whatever the condition says.
 var (
 	// ErrInvalidArgument: refused before anything was sent. Correct the argument.
 	ErrInvalidArgument = transport.ErrInvalidArgument
-	// ErrLocalLimit: the client's own limiter, or a pause that the service asked for,
-	// left no time before the deadline. This attempt sent nothing. During a pause,
-	// Error.RetryAfter is the rest of it.
+	// ErrLocalLimit: the client's own limiter failed, or a limit or a pause that the
+	// service asked for left no time before the deadline. This attempt sent nothing.
+	// During a pause, Error.RetryAfter is the rest of it.
 	ErrLocalLimit = transport.ErrLocalLimit
 	// ErrCredential: the token source failed or returned an unusable token, before the
 	// request or after a 401, when the error matches ErrUnauthorized as well.
@@ -47,7 +50,7 @@ var (
 	ErrTooLarge = transport.ErrTooLarge
 	// ErrRateLimited: status 429. Wait for Error.RetryAfter, and send less often.
 	ErrRateLimited = transport.ErrRateLimited
-	// ErrServer: a 5xx status. Try later.
+	// ErrServer: a 5xx status. Try later, unless it is 501 or 505.
 	ErrServer = transport.ErrServer
 	// ErrRedirect: status 301, 302, 303, 307 or 308, not followed. Check the base URL.
 	ErrRedirect = transport.ErrRedirect
@@ -78,12 +81,11 @@ type Error struct {
 }
 
 // Message returns the service's error message from the body of the last response; "" if
-// there is none or the body has no known shape. Only downloads document one (interface,
-// "Error object").
+// there is none or the body has no known shape. Only downloads document one.
 func (e *Error) Message() string { return e.failure().Response().Message }
 
-// Details returns the error details from the body of the last response: a JSON object, as
-// documented (interface, "Error object"), or any other JSON that the service sent. It
+// Details returns the error details from the body of the last response: the documented
+// JSON object, or any other JSON that the service sent. It
 // returns nil if there are none or the body has no known shape. Do not change it.
 func (e *Error) Details() json.RawMessage { return e.failure().Response().Details }
 
@@ -109,8 +111,8 @@ func (e *Error) Cause() error { return e.failure().Cause() }
 // which are the conditions above and the context's; or missing (bins), suspended
 // (bins, refunds), busy, changed, digest_mismatch, not_ready, not_resumable, refused,
 // unverified (updater); or else "other". If several apply, a failure that the service
-// reported comes before one on this side. A refused token is unauthorized if the source
-// has no other, and no_credential if asking it failed, for every call alike.
+// reported comes before one on this side. After a 401 it is no_credential if the source
+// was asked for another token and failed, else unauthorized.
 func (e *Error) Condition() string { return e.failure().Condition() }
 
 // Retryable reports whether the same call, unchanged, can succeed later: after a timeout,

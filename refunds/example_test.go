@@ -41,12 +41,12 @@ func ExampleClient_Submit() {
 	switch {
 	case err == nil:
 		fmt.Println("accepted:", receipt.StatusCode, receipt.RequestID)
-	case errors.Is(err, refunds.ErrNotSent):
-		fmt.Println("nothing was recorded, submit it again later:", err)
-	case errors.Is(err, refunds.ErrRejected):
-		fmt.Println("refused, correct it:", err)
-	case errors.Is(err, refunds.ErrOutcomeUnknown):
+	case errors.Is(err, refunds.ErrOutcomeUnknown), errors.Is(err, refunds.ErrConflict):
 		fmt.Println("perhaps recorded, find out first:", err)
+	case errors.Is(err, refunds.ErrNotSent):
+		fmt.Println("not sent:", err) // see the example of Error.Retryable
+	case errors.Is(err, refunds.ErrRejected):
+		fmt.Println("refused:", err) // see there, too
 	}
 	// Output:
 	// accepted: 201 req-7
@@ -169,12 +169,13 @@ func ExampleWithConnectionReuse() {
 	// 3 refunds, 1 connections
 }
 
-// A worker decides by two methods what to do with a refund that was not accepted,
-// and counts it under a name for its metrics.
+// A worker decides what to do with a refund that was not accepted, as Actions in the
+// package comment has it, and counts it under a name for its metrics.
 func ExampleError_Retryable() {
 	service := httpmock.NewMockTransport()
-	for account, status := range map[string]int{"busy": 429, "wrong": 422, "broken": 503} {
-		service.RegisterResponder("POST", "https://refund.example.com/v1/"+account+"/refunds", httpmock.NewStringResponder(status, ""))
+	statuses := []int{429, 422, 403, 409, 503}
+	for _, status := range statuses {
+		service.RegisterResponder("POST", fmt.Sprintf("https://refund.example.com/v1/acct_%d/refunds", status), httpmock.NewStringResponder(status, ""))
 	}
 	client, err := refunds.NewClient("https://refund.example.com",
 		refunds.WithHTTPClient(&http.Client{Transport: service}), refunds.WithMaxRetries(0))
@@ -182,20 +183,25 @@ func ExampleError_Retryable() {
 		fmt.Println(err)
 		return
 	}
-	for _, account := range []string{"busy", "wrong", "broken"} {
-		_, err := client.Submit(context.Background(), account, &refunds.Refund{RefundID: "rf_1005"})
+	for _, status := range statuses {
+		_, err := client.Submit(context.Background(), fmt.Sprint("acct_", status), &refunds.Refund{RefundID: "rf_1005"})
 		failure, _ := errors.AsType[*refunds.Error](err)
+		is := func(condition error) bool { return errors.Is(err, condition) }
 		switch {
+		case is(refunds.ErrOutcomeUnknown), is(refunds.ErrConflict):
+			fmt.Println(failure.Condition(), "- find out first")
 		case failure.Retryable():
 			fmt.Println(failure.Condition(), "- submit it again later")
-		case errors.Is(err, refunds.ErrOutcomeUnknown):
-			fmt.Println(failure.Condition(), "- find out first")
+		case is(refunds.ErrInvalidArgument), is(refunds.ErrBadRequest), is(refunds.ErrTooLarge):
+			fmt.Println(failure.Condition(), "- correct the record")
 		default:
-			fmt.Println(failure.Condition(), "- something must change first")
+			fmt.Println(failure.Condition(), "- stop, correct the setup")
 		}
 	}
 	// Output:
 	// rate_limited - submit it again later
-	// bad_request - something must change first
+	// bad_request - correct the record
+	// forbidden - stop, correct the setup
+	// conflict - find out first
 	// server_error - find out first
 }

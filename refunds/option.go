@@ -17,10 +17,11 @@ import (
 //
 // An option of NewClient applies to every call. An option of a call applies to that call
 // and wins. If two options set the same thing, the later one wins. Packages bins, refunds
-// and updater share this type, so one list of options can serve all three.
+// and updater share this type, so one list of options can serve all three: an option that
+// a package does not have has no effect there, except refunds.WithConnectionReuse.
 type Option = transport.Option
 
-// A TokenSource provides the bearer credential (interface, "Authentication"). Token is
+// A TokenSource provides the bearer credential. Token is
 // called before every attempt, one call at a time, so a source that fetches its token
 // should cache it until it expires. If Token does not return, the client's call still
 // ends at its deadline and matches [ErrCredential]; later calls wait until Token returns.
@@ -42,7 +43,8 @@ type TokenSource interface {
 // between processes.
 type Limiter interface {
 	// Wait returns when one request may be sent. It must return an error instead of
-	// waiting beyond the deadline of ctx.
+	// waiting beyond the deadline of ctx. After an error nothing is sent: see
+	// [ErrLocalLimit].
 	Wait(ctx context.Context) error
 }
 
@@ -78,7 +80,8 @@ func CachedToken(fetch func(ctx context.Context) (token string, expires time.Tim
 // WithTransport wraps the library's transport in your own RoundTripper, to instrument or
 // change requests. NewClient calls wrap once. The RoundTripper that it returns sees every
 // attempt, and must call base to send it. The URL holds account or job ids, and the
-// header the credential: take care what is recorded.
+// header the credential: take care what is recorded. examples/telemetry makes traces this
+// way.
 //
 //	WithTransport(func(base http.RoundTripper) http.RoundTripper { return otelhttp.NewTransport(base) })
 //
@@ -100,7 +103,8 @@ func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
 }
 
 // WithTLSConfig uses c for TLS connections, for example with your own certificate
-// authority (RootCAs) or a client certificate (Certificates). c is cloned. A MinVersion
+// authority (RootCAs) or a client certificate (Certificates, or GetClientCertificate for
+// one that is renewed). c is cloned. A MinVersion
 // below TLS 1.2 is raised to TLS 1.2, a MaxVersion below TLS 1.2 is refused, and
 // NextProtos is ignored because connections use HTTP/1.1. The default is the system's
 // certificate authorities and no client certificate.
@@ -170,32 +174,35 @@ func WithHeader(name, value string) Option { return transport.WithHeader(name, v
 // the library's own is sent.
 func WithUserAgent(product string) Option { return transport.WithUserAgent(product) }
 
-// WithLogger logs to l. By default, and with nil, nothing is logged.
+// WithLogger logs to l. By default, and with nil, nothing is logged. examples/telemetry
+// makes metrics of the events.
 //
 //   - debug: attempts, calls, and how the content of a download ended
 //   - info: retries, resumes, failed calls, downloads that broke, and an adaptive rate
 //     when it has doubled or a 429 has changed it
-//   - warn: an empty retry budget, and drift, which is told once in the life of the process
+//   - warn: an empty retry budget, and drift, which is reported once per process
 //     for each kind and place: an "unknown member", a member of "another type", a response
 //     that took the slower "fallback decoder", or a "deprecation" or "sunset" header
 //
 // The attributes are service, operation, route template, attempt, attempts, status, queued
-// (the wait for a token, the limiter and Retry-After), duration, wait, bytes, rate, result
-// (in words), condition (of what failed: one of the names that [Error.Condition] returns),
-// outcome, request_id, kind and place, and nothing else. A place is a member's path, in
-// which a name that may be somebody's number is "*".
+// (the wait for a token, the limiter and Retry-After), duration, wait, bytes, rate (in
+// requests a second), result (in words), condition (of what failed: one of the names that
+// [Error.Condition] returns), outcome, request_id, kind and place, and nothing else.
+// queued, duration and wait are a time.Duration, which slog's JSON handler writes in
+// nanoseconds. A place is a member's path, in which a name that may be somebody's number
+// is "*".
 func WithLogger(l *slog.Logger) Option { return transport.WithLogger(l) }
 
 // WithMaxRetries limits the retries of a call after its first attempt. Which failures are
 // retried depends on the operation: see Retries in the package comment. Zero turns off
-// retries, and resumes of a broken download. The default is 3 for bins and updater, and 2
-// for refunds.
+// retries and the resuming of broken downloads; a negative n is refused. The default is 3
+// for bins and updater, and 2 for refunds.
 func WithMaxRetries(n int) Option { return transport.WithMaxRetries(n) }
 
 // WithRetryWait sets the backoff: a random wait of up to base, which doubles with each
 // retry, but never more than limit. After a 429 without Retry-After, base is at least one
-// second. If both are zero, a retry does not wait. The default is 200 milliseconds and 5
-// seconds.
+// second. If base is zero, a retry does not wait. A negative base, or one above limit, is
+// refused. The default is 200 milliseconds and 5 seconds.
 //
 // limit does not apply to a Retry-After: the wait is then a little longer than the service
 // asked for. All calls of the client wait for it, for up to a minute. A call that was
@@ -207,8 +214,8 @@ func WithRetryWait(base, limit time.Duration) Option { return transport.WithRetr
 // last byte of the response. For a download it bounds the wait for the response header,
 // and then each wait for more of the body. For refunds, a short timeout makes more
 // outcomes unknown. Zero sets no timeout for an attempt: only the context's deadline, or
-// the call timeout without one, applies. The default is 10 seconds for bins, 35 for
-// refunds, and 30 for updater.
+// the call timeout without one, applies. A negative d is refused. The default is 10
+// seconds for bins, 35 for refunds, and 30 for updater.
 func WithAttemptTimeout(d time.Duration) Option { return transport.WithAttemptTimeout(d) }
 
 // WithRateLimit limits the client to limit requests a second, retries included, and burst
@@ -217,13 +224,15 @@ func WithAttemptTimeout(d time.Duration) Option { return transport.WithAttemptTi
 // wait beyond its deadline fails at once with [ErrLocalLimit]. limit must be above 0, and
 // burst at least 1.
 //
-// The service's rate limits are not documented (interface, "Limits"), so the default is no
-// limit. NewClient only: a call refuses it. Each client has its own limiter; share one
-// with [WithLimiter].
+// The service's rate limits are not documented, so the default is no limit. NewClient
+// only: a call refuses it. Each client has its own limiter; share one with [WithLimiter].
+// WithRateLimit and WithLimiter replace each other: the later one counts.
 func WithRateLimit(limit rate.Limit, burst int) Option { return transport.WithRateLimit(limit, burst) }
 
 // WithLimiter calls l before each attempt, to share one limit between clients or
-// processes, or to use another one for a call. Nil is no limit, which is the default.
+// processes, or to use another one for a call. examples/fleet shares one through Redis.
+// WithLimiter and [WithRateLimit] replace each other: the later one counts. Nil is no
+// limit, which is the default.
 func WithLimiter(l Limiter) Option { return transport.WithLimiter(l) }
 
 // AdaptiveRate holds the bounds of [WithAdaptiveRate].
@@ -232,8 +241,8 @@ type AdaptiveRate struct {
 	Max   rate.Limit // highest rate, in requests a second; above 0, and not below Start
 }
 
-// WithAdaptiveRate finds the rate that the service allows, because it is not documented
-// (interface, "Limits"). It doubles the rate until the first 429, and then stays close to
+// WithAdaptiveRate finds the rate that the service allows, because it is not documented.
+// It doubles the rate until the first 429, and then stays close to
 // the rate that was accepted between refusals. It settles within a minute or 200 requests,
 // whichever is later, and follows a limit that changes. Each doubling and
 // each change after a 429 is logged.
@@ -249,9 +258,9 @@ func WithAdaptiveRate(r AdaptiveRate) Option { return transport.WithAdaptiveRate
 
 // WithMaxResponseBytes limits the body of a response, in bytes after decompression. A
 // longer body fails with [ErrResponseTooLarge]; if a refund was accepted, the body is cut
-// off instead. Zero is no limit. The default is 8 MiB for bins and 64 KiB for refunds;
-// downloads are streamed and have no limit. Up to 64 KiB of an error response are always
-// kept.
+// off instead. Zero is no limit; a negative n is refused. The default is 8 MiB for bins
+// and 64 KiB for refunds; downloads are streamed and have no limit. Up to 64 KiB of an
+// error response are always kept.
 func WithMaxResponseBytes(n int64) Option { return transport.WithMaxResponseBytes(n) }
 
 // WithInsecureHTTP allows an http base URL for a host other than this machine.
@@ -292,12 +301,11 @@ func WithConnectionReuse(idle time.Duration) Option { return transport.WithConne
 // [ErrBadResponse] and the error of check. The refund is not retried, even with
 // WithResubmit.
 //
-// The response is not documented (interface, "Submit a refund record"). So by default,
-// and with nil, every 2xx that is neither an HTML page nor the documented error object
-// accepts the refund, even another JSON error that a proxy sends with status 200. Once you
-// know what the service sends, check for it, such as status 201 or a field of the body.
-// The body can be incomplete: Receipt.BodyErr is then set. SubmitAll calls check from many
-// goroutines at once.
+// The response is not documented. So by default, and with nil, every 2xx that is neither
+// an HTML page nor the documented error object accepts the refund, even another JSON error
+// that a proxy sends with status 200. Once you know what the service sends, check for it,
+// such as status 201 or a field of the body. The body can be incomplete: Receipt.BodyErr
+// is then set. SubmitAll calls check from many goroutines at once.
 func WithReceiptCheck(check func(*Receipt) error) Option {
 	if check == nil {
 		return transport.WithWriteCheck(nil)

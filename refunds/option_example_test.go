@@ -11,7 +11,7 @@ import (
 	"github.com/carddata/carddata-go/refunds/refundstest"
 )
 
-// The interface documents no credential for refunds. Where the service asks for one
+// No credential is documented for refunds. Where the service asks for one
 // all the same, a token is fetched once and kept; when it is revoked, the refund is
 // refused with 401, and sent once more with another one.
 func ExampleWithTokenSource() {

@@ -16,14 +16,13 @@ const (
 	// OutcomeUnknown: the refund may have been recorded. Find out before you submit it
 	// again.
 	OutcomeUnknown = Outcome(transport.OutcomeUnknown)
-	// OutcomeNotSent: nothing was recorded, which is proven. Submit it again later, if
-	// the error is Retryable; else, such as after [ErrInvalidArgument], correct it first.
+	// OutcomeNotSent: nothing was recorded, which is proven. Actions in the package comment
+	// says what to correct, if anything, before you submit it again.
 	OutcomeNotSent = Outcome(transport.OutcomeNotSent)
-	// OutcomeRejected: the service refused this request. Except after a 409
-	// ([ErrConflict]) nothing was recorded. After a 409 an earlier submission of the
-	// refund may have been: handle it like an unknown outcome. The error's other
-	// conditions say whether to correct the record, the credential or the base URL, or
-	// to wait.
+	// OutcomeRejected: the service refused this request, and did not record it. After a
+	// 409 ([ErrConflict]) an earlier submission of the refund may have been recorded:
+	// handle it like an unknown outcome. For other conditions see Actions in the package
+	// comment.
 	OutcomeRejected = Outcome(transport.OutcomeRejected)
 	// OutcomeAccepted: the service accepted the refund. No error has this outcome.
 	OutcomeAccepted = Outcome(transport.OutcomeAccepted)
@@ -36,7 +35,7 @@ func (o Outcome) String() string { return transport.Outcome(o).String() }
 // [Client.Submit] matches exactly one of them.
 var (
 	// ErrNotSent: nothing was recorded. It is safe to submit the refund again, which helps
-	// if the error is Retryable: one that also matches [ErrInvalidArgument] fails again.
+	// if the error is Retryable.
 	ErrNotSent = errors.New("refund not sent")
 	// ErrRejected: the service refused the refund. A 409, which also matches
 	// ErrConflict, may mean that an earlier submission was recorded: look the refund up

@@ -38,7 +38,7 @@ func TestOutcomeOfAStatus(t *testing.T) {
 }
 
 // A code or a request id that repeats an id of the record is not printed, and a code
-// that is a word of the interface is.
+// that is documented is.
 func TestErrorRepeatsNoIDOfTheRecord(t *testing.T) {
 	r := record()
 	r.TransactionID, r.AdditionalData.OrderID = "tx-canary", "order-canary"
@@ -139,7 +139,7 @@ func TestOutcomeErrorSaysWhatToDo(t *testing.T) {
 		t.Errorf("the text is %q", rejected)
 	}
 	_, _, unknown := submit(t, record(), testkit.Answer(503, "", "Retry-After", "7"))
-	if want := "refunds: submit: failed (status 503 Service Unavailable, retry after 7s, 1 attempt): the outcome is unknown, the refund may have been recorded"; unknown.Error() != want {
+	if want := "refunds: submit: failed (status 503 Service Unavailable, Retry-After: 7s, 1 attempt): the outcome is unknown, the refund may have been recorded"; unknown.Error() != want {
 		t.Errorf("the text is %q", unknown)
 	}
 	_, _, notSent := submit(t, &refunds.Refund{})

@@ -11,9 +11,8 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// A Refund is a refund record (interface, "Refund record"). The interface documents the
-// name and the JSON type of each field; which fields are required, formats, lengths and
-// allowed values are not documented.
+// A Refund is a refund record. The name and the JSON type of each field are documented;
+// which fields are required, formats, lengths and allowed values are not.
 //
 // Empty strings, objects without a set field, and a nil Amount or Metadata are left out.
 // Everything else is sent unchanged.
@@ -55,8 +54,7 @@ type Refund struct {
 	SVCCodes SVCCodes `json:"svc_codes,omitzero"`
 }
 
-// PaymentMethodDetails describes the payment method of the payment (interface, "Refund
-// record", payment_method_details).
+// PaymentMethodDetails describes the payment method of the payment.
 type PaymentMethodDetails struct {
 	// PaymentMethodType is the type of payment method, such as "card". Allowed values
 	// are not documented.
@@ -65,15 +63,13 @@ type PaymentMethodDetails struct {
 	Card PaymentMethodCard `json:"card,omitzero"`
 }
 
-// PaymentMethodCard describes the card of the payment (interface, "Refund record",
-// payment_method_details.card).
+// PaymentMethodCard describes the card of the payment.
 type PaymentMethodCard struct {
 	// Attributes are the attributes of the card.
 	Attributes CardAttributes `json:"attributes,omitzero"`
 }
 
-// CardAttributes are the attributes of the card (interface, "Refund record",
-// payment_method_details.card.attributes). Allowed values and formats are not
+// CardAttributes are the attributes of the card. Allowed values and formats are not
 // documented.
 type CardAttributes struct {
 	// Network is the card network, such as "visa".
@@ -90,9 +86,8 @@ type CardAttributes struct {
 	IssuerCountry string `json:"issuer_country,omitzero"`
 }
 
-// RefundResponse is the processor's response to the refund (interface, "Refund record",
-// refund_response). It is part of the record that you send. Allowed values are not
-// documented.
+// RefundResponse is the processor's response to the refund. It is part of the record that
+// you send. Allowed values are not documented.
 type RefundResponse struct {
 	// Status is the state of the refund, such as "approved". States are not documented.
 	Status string `json:"status,omitzero"`
@@ -104,8 +99,7 @@ type RefundResponse struct {
 	Reason string `json:"reason,omitzero"`
 }
 
-// AdditionalData holds further ids of the refund, and metadata (interface, "Refund
-// record", additional_data).
+// AdditionalData holds further ids of the refund, and metadata.
 type AdditionalData struct {
 	// MerchantAccountID is the id of the merchant's account. Its format, and how it
 	// differs from the account id of the path, are not documented.
@@ -136,8 +130,7 @@ func (a AdditionalData) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("order_id", a.OrderID))
 }
 
-// SVCCodes holds the codes that the service defines (interface, "Refund record",
-// svc_codes).
+// SVCCodes holds the codes that the service defines.
 type SVCCodes struct {
 	// SVCRefundStatus is a refund status code that the service defines, such as
 	// "amount_too_high". Other values are not documented; any value is sent.
@@ -165,24 +158,19 @@ func (r Refund) LogValue() slog.Value { return slog.StringValue(r.summary()) }
 
 // encode returns the JSON of a record, or why it cannot be sent as it is.
 func (r *Refund) encode() ([]byte, error) {
-	if r == nil {
-		return nil, transport.Invalid("the refund is nil")
-	}
-	if r.RefundID == "" {
-		return nil, transport.Invalid("the refund has no RefundID")
-	}
 	body, err := json.Marshal(r)
-	if err != nil {
-		return nil, transport.Invalid("the metadata cannot be encoded as JSON")
-	}
 	// encoding/json replaces invalid UTF-8 by U+FFFD, which valid text may hold too.
-	if bytes.Contains(body, []byte(`\ufffd`)) || bytes.ContainsRune(body, utf8.RuneError) {
-		if !isText(reflect.ValueOf(*r), maxTextDepth) {
-			return nil, transport.Invalid("the refund holds text that is not valid UTF-8, or is nested too deeply")
-		}
-	}
-	// A json.RawMessage is copied as it is.
-	if !utf8.Valid(body) {
+	replaced := bytes.Contains(body, []byte(`\ufffd`)) || bytes.ContainsRune(body, utf8.RuneError)
+	switch {
+	case r == nil:
+		return nil, transport.Invalid("the refund is nil")
+	case r.RefundID == "":
+		return nil, transport.Invalid("the refund has no RefundID")
+	case err != nil:
+		return nil, transport.Invalid("the metadata cannot be encoded as JSON")
+	case replaced && !isText(reflect.ValueOf(*r), maxTextDepth):
+		return nil, transport.Invalid("the refund holds text that is not valid UTF-8, or is nested too deeply")
+	case !utf8.Valid(body): // a json.RawMessage is copied as it is
 		return nil, transport.Invalid("the metadata holds JSON that is not valid UTF-8")
 	}
 	return body, nil

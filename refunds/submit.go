@@ -1,6 +1,7 @@
 package refunds
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,8 +13,8 @@ import (
 )
 
 // A Receipt shows that the service accepted a refund record. Neither the body nor the
-// status codes of the response are documented (interface, "Submit a refund record"): the
-// status decides, and the body is kept unchanged.
+// status codes of the response are documented: the status decides, and the body is kept
+// unchanged.
 type Receipt struct {
 	StatusCode  int       // 200 to 299
 	RequestID   string    // from X-Request-Id, X-Correlation-Id or Request-Id, to quote to the service's support; "" if none
@@ -46,8 +47,8 @@ func (r Receipt) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int("status", r.StatusCode), slog.String("request_id", transport.Loggable(r.RequestID)))
 }
 
-// Submit submits one refund record (interface, "Submit a refund record"). It reports what
-// became of the refund, or that this is unknown.
+// Submit submits one refund record. It reports what became of the refund, or that this is
+// unknown.
 //
 // A nil error means that the service accepted the refund: the response had a 2xx status
 // and was neither an HTML page nor the documented error object. Every error is an
@@ -55,9 +56,8 @@ func (r Receipt) LogValue() slog.Value {
 // [ErrOutcomeUnknown]. It wraps an [*Error] with the conditions, such as
 // [ErrRateLimited].
 //
-// Submit retries only if the refund cannot have been recorded: if no byte of it was
-// sent, and after 421, 425, 429, and 401 with another token. It returns every other
-// failure at once, unless [WithResubmit] is given.
+// Submit retries only if the refund cannot have been recorded: see Retries in the package
+// comment. It returns every other failure at once.
 //
 // accountID is the {account_id} of the path. Its format is not documented; it is sent as
 // one escaped path segment, and must not be empty, "." or "..". The record is encoded
@@ -70,7 +70,7 @@ func (r Receipt) LogValue() slog.Value {
 func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts ...Option) (*Receipt, error) {
 	e, err := c.encode(accountID, r)
 	if err != nil {
-		return nil, e.failure(OutcomeNotSent, err)
+		return nil, e.failure(err)
 	}
 	return c.send(ctx, nil, &e, opts)
 }
@@ -97,16 +97,10 @@ func (c *Client) encode(accountID string, r *Refund) (e encodedRefund, err error
 	if r != nil {
 		e.refundID = r.RefundID
 	}
-	if err := c.check(); err != nil {
-		return e, err
-	}
-	account, err := transport.Segment("account id", accountID)
-	if err != nil {
-		return e, err
-	}
+	account, refusal := transport.Segment("account id", accountID)
 	e.path = "/v1/" + account + "/refunds"
 	e.body, err = r.encode()
-	return e, err
+	return e, cmp.Or(c.check(), refusal, err)
 }
 
 func (c *Client) check() error {
@@ -116,10 +110,15 @@ func (c *Client) check() error {
 	return nil
 }
 
-// failure is the error of a refund whose outcome is known although no attempt tells it.
-func (e *encodedRefund) failure(o Outcome, err error) error {
-	return &OutcomeError{Outcome: o, RefundID: e.refundID, Attempts: e.attempts,
-		Err: &Error{Operation: operation, Attempts: e.attempts, Err: transport.WithOutcome(err, transport.Outcome(o))}}
+// failure is the error of a refund whose outcome no attempt tells. It was not sent; once
+// an attempt was handed to the network, that is not known.
+func (e *encodedRefund) failure(err error) error {
+	outcome := OutcomeNotSent
+	if e.attempts > 0 {
+		outcome = OutcomeUnknown
+	}
+	return &OutcomeError{Outcome: outcome, RefundID: e.refundID, Attempts: e.attempts,
+		Err: &Error{Operation: operation, Attempts: e.attempts, Err: transport.WithOutcome(err, transport.Outcome(outcome))}}
 }
 
 // send makes the call. One of many has a requestCtx, which ends the request in place
@@ -134,11 +133,11 @@ func (c *Client) send(ctx, requestCtx context.Context, e *encodedRefund, opts []
 			transport.JSONHeaders(h)
 			h["Accept-Encoding"] = []string{"identity"}
 		},
-		Body:               e.body,
-		Write:              true,
-		Identifiers:        e.identifiers,
-		QueueBeyondTimeout: requestCtx != nil,
-		RequestContext:     requestCtx,
+		Body:           e.body,
+		Write:          true,
+		Identifiers:    e.identifiers,
+		Bulk:           requestCtx != nil,
+		RequestContext: requestCtx,
 	}
 	if requestCtx != nil {
 		call.Observe = func(attempts int, _ *transport.Failure) { e.attempts = attempts }

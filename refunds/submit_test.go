@@ -24,7 +24,7 @@ func TestSubmitOnTheWire(t *testing.T) {
 		t.Errorf("sent %s", got[0].Body)
 	}
 	header := got[0].Header
-	// Neither Authorization nor Idempotency-Key is part of the interface.
+	// Neither Authorization nor Idempotency-Key is documented.
 	if names := slices.Sorted(maps.Keys(header)); !slices.Equal(names, []string{"Accept", "Accept-Encoding", "Content-Type", "User-Agent"}) {
 		t.Errorf("sent the headers %q", names)
 	}

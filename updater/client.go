@@ -13,7 +13,7 @@ import (
 // concurrent use; calls of the zero value fail with [ErrInvalidArgument].
 type Client struct {
 	core     *transport.Client
-	merchant func() string // a closure keeps the id out of the reach of fmt; nil: none
+	merchant func() string // "": none; a closure keeps the id out of the reach of fmt
 }
 
 // NewClient returns a client of the service at baseURL, such as
@@ -45,17 +45,13 @@ func NewClient(baseURL, merchantID string, token TokenSource, opts ...Option) (*
 			ResumeTimeout:  5 * time.Minute,
 		},
 	}, baseURL, append([]Option{WithTokenSource(token)}, opts...))
+	if err == nil && merchantID != "" {
+		err = checkMerchantID(merchantID)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("updater: new client: %w", err)
 	}
-	c := &Client{core: core}
-	if merchantID == "" {
-		return c, nil
-	}
-	if err := checkMerchantID(merchantID); err != nil {
-		return nil, fmt.Errorf("updater: new client: %w", err)
-	}
-	return c.ForMerchant(merchantID)
+	return &Client{core, func() string { return merchantID }}, nil
 }
 
 // ForMerchant returns a client for another merchant, whose id it sends as x-merchant-id.
@@ -69,7 +65,7 @@ func (c *Client) ForMerchant(id string) (*Client, error) {
 	if err := checkMerchantID(id); err != nil {
 		return nil, fmt.Errorf("updater: for merchant: %w", err)
 	}
-	return &Client{core: c.core, merchant: func() string { return id }}, nil
+	return &Client{c.core, func() string { return id }}, nil
 }
 
 const maxMerchantID = 128

@@ -98,42 +98,22 @@ func (d *Download) Read(p []byte) (int, error) {
 // forward data as it arrives, hide WriteTo: io.Copy(w, struct{ io.Reader }{d}). Content
 // that arrived before an error is written first. The errors are those of Read and of w.
 func (d *Download) WriteTo(w io.Writer) (int64, error) {
-	written := int64(0)
-	err := fill(d, make([]byte, pieceSize), func(piece []byte) error {
-		n, err := w.Write(piece)
-		written += int64(n)
-		if err == nil && n < len(piece) {
-			err = io.ErrShortWrite
-		}
-		return err
-	})
-	return written, err
+	return io.CopyBuffer(struct{ io.Writer }{w}, fullReader{d}, make([]byte, pieceSize))
 }
 
 // pieceSize is where one write of a full piece outruns many small ones, and
 // page caches still take it well.
 const pieceSize = 256 << 10
 
-// fill hands the content of r over in full pieces, the last one excepted.
-func fill(r io.Reader, piece []byte, write func(piece []byte) error) (err error) {
-	for err == nil {
-		var n int
-		for n < len(piece) && err == nil {
-			var m int
-			m, err = r.Read(piece[n:])
-			n += m
-		}
-		if n == 0 {
-			break
-		}
-		if failed := write(piece[:n]); failed != nil {
-			return failed
-		}
+// A fullReader reads full pieces, the last one excepted.
+type fullReader struct{ io.Reader }
+
+func (r fullReader) Read(piece []byte) (int, error) {
+	n, err := io.ReadFull(r.Reader, piece)
+	if err == io.ErrUnexpectedEOF {
+		err = io.EOF
 	}
-	if err == io.EOF {
-		err = nil
-	}
-	return err
+	return n, err
 }
 
 // Close ends the download and releases its connection. A Read that waits returns an

@@ -19,9 +19,9 @@ import (
 var (
 	// ErrInvalidArgument: refused before anything was sent. Correct the argument.
 	ErrInvalidArgument = transport.ErrInvalidArgument
-	// ErrLocalLimit: the client's own limiter, or a pause that the service asked for,
-	// left no time before the deadline. This attempt sent nothing. During a pause,
-	// Error.RetryAfter is the rest of it.
+	// ErrLocalLimit: the client's own limiter failed, or a limit or a pause that the
+	// service asked for left no time before the deadline. This attempt sent nothing.
+	// During a pause, Error.RetryAfter is the rest of it.
 	ErrLocalLimit = transport.ErrLocalLimit
 	// ErrCredential: the token source failed or returned an unusable token, before the
 	// request or after a 401, when the error matches ErrUnauthorized as well.

@@ -71,13 +71,11 @@ func (d *fileDownload) once(ctx context.Context, restarts int) (*File, error) {
 
 // begin takes the partial file and requests the content, or what is missing of it.
 // A job may be waited for for hours, so that what fails holds nothing meanwhile.
-func (d *fileDownload) begin(ctx context.Context, restarts int) (*resumer, error) {
+func (d *fileDownload) begin(ctx context.Context, restarts int) (r *resumer, err error) {
 	if d.partial == nil {
-		p, err := openPartial(d.path)
-		if err != nil {
+		if d.partial, err = openPartial(d.path); err != nil {
 			return nil, err
 		}
-		d.partial = p
 	}
 	w := want{retry: restarts}
 	if restarts == 0 {
@@ -90,7 +88,7 @@ func (d *fileDownload) begin(ctx context.Context, restarts int) (*resumer, error
 			}
 		}
 	}
-	r, err := d.request.open(ctx, w)
+	r, err = d.request.open(ctx, w)
 	_, condition := w.unless.condition()
 	if (w.offset > 0 || condition != "") && ctx.Err() == nil && d.isRefused(err) {
 		// Or every later call would fail alike, for as long as there is what it asks by.
@@ -145,9 +143,9 @@ func (d *fileDownload) fetch(ctx context.Context, r *resumer) (*File, error) {
 	}()
 	piece := pieces.Get().(*[pieceSize]byte)
 	defer pieces.Put(piece)
-	err := fill(r, piece[:], func(piece []byte) error {
+	write := func(piece []byte) (int, error) {
 		if _, err := d.partial.file.WriteAt(piece, size); err != nil {
-			return fileError("the file cannot be written", err)
+			return 0, fileError("the file cannot be written", err)
 		}
 		size += int64(len(piece))
 		syncer.grow(size)
@@ -155,9 +153,9 @@ func (d *fileDownload) fetch(ctx context.Context, r *resumer) (*File, error) {
 		if d.options.Progress != nil {
 			d.options.Progress(FileProgress{Bytes: size, Total: r.version.Length, Resumes: d.request.resumes})
 		}
-		return nil
-	})
-	if err != nil {
+		return len(piece), nil
+	}
+	if _, err := io.CopyBuffer(writerFunc(write), fullReader{r}, piece[:]); err != nil {
 		return nil, err
 	}
 	// The disk works while the hash is completed.
@@ -170,6 +168,10 @@ func (d *fileDownload) fetch(ctx context.Context, r *resumer) (*File, error) {
 	return d.finish(r, hashing.sums(), from, size)
 }
 
+type writerFunc func(piece []byte) (int, error)
+
+func (f writerFunc) Write(piece []byte) (int, error) { return f(piece) }
+
 // finish checks the content and gives it its path.
 func (d *fileDownload) finish(r *resumer, sums digests, from, size int64) (*File, error) {
 	if err := r.check(sums); err != io.EOF {
@@ -180,14 +182,13 @@ func (d *fileDownload) finish(r *resumer, sums digests, from, size int64) (*File
 			return nil, r.failure(transport.NewError("FileOptions.Check refused the content", ErrRefused, err))
 		}
 	}
-	m := metadata{Version: r.version, Size: size, Verified: r.isVerifiable(), SHA256: sums[sha256Name]}
+	m := metadata{
+		Resource: d.request.resource(), Version: r.version,
+		Size: size, Verified: r.isVerifiable(), SHA256: sums[sha256Name],
+	}
 	f := d.file(r, m)
 	f.ResumedBytes = from
-	record := &m
-	if !d.options.IfChanged {
-		record = nil
-	}
-	return f, d.partial.commit(size, d.request.resource(), record)
+	return f, d.partial.commit(m, d.options.IfChanged)
 }
 
 // file describes the file at the path.
@@ -205,24 +206,27 @@ func (d *fileDownload) file(r *resumer, m metadata) *File {
 
 // A follower works behind a file that grows, in a goroutine of its own.
 type follower struct {
-	to    chan int64 // how far the file is; the latest alone counts
-	close func()     // the file has all that it will have
-	ended chan struct{}
-	err   error // of the work, once it has ended
+	to   chan int64   // how far the file is; the latest alone counts
+	wait func() error // returns once the work is done on all that the file has grown to
 }
 
 // follow calls work whenever the file has grown, until it fails.
 func follow(work func(to int64) error) *follower {
-	f := &follower{to: make(chan int64, 1), ended: make(chan struct{})}
-	f.close = sync.OnceFunc(func() { close(f.to) })
+	f := &follower{to: make(chan int64, 1)}
+	ended := make(chan error, 1)
 	go func() {
-		defer close(f.ended)
+		var err error
 		for to := range f.to {
-			if f.err == nil {
-				f.err = work(to)
+			if err == nil {
+				err = work(to)
 			}
 		}
+		ended <- err
 	}()
+	f.wait = sync.OnceValue(func() error {
+		close(f.to)
+		return <-ended
+	})
 	return f
 }
 
@@ -233,11 +237,4 @@ func (f *follower) grow(to int64) {
 	default:
 	}
 	f.to <- to
-}
-
-// wait returns once the work is done on all that the file has grown to.
-func (f *follower) wait() error {
-	f.close()
-	<-f.ended
-	return f.err
 }

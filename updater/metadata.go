@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"mime"
 	"net/http"
 	"os"
@@ -71,6 +70,8 @@ func (v version) condition() (name, value string) {
 	return "If-Modified-Since", v.StrongDate
 }
 
+var strongETag = regexp.MustCompile(`^"[^\x00-\x20"\x7f]*"$`)
+
 // validator is a strong ETag or a strong Last-Modified (RFC 9110, 8.8), unless
 // the service declines ranges.
 func validator(h http.Header) string {
@@ -79,7 +80,7 @@ func validator(h http.Header) string {
 			return ""
 		}
 	}
-	if etags := h.Values("ETag"); len(etags) == 1 && isStrongETag(etags[0]) {
+	if etags := h.Values("ETag"); len(etags) == 1 && strongETag.MatchString(etags[0]) {
 		return etags[0]
 	}
 	return strongDate(h)
@@ -89,21 +90,11 @@ func validator(h http.Header) string {
 // have the same.
 func strongDate(h http.Header) string {
 	modified, err := http.ParseTime(h.Get("Last-Modified"))
-	if err != nil {
-		return ""
-	}
-	sent, err := http.ParseTime(h.Get("Date"))
-	if err != nil || sent.Sub(modified) < time.Second {
+	sent, failed := http.ParseTime(h.Get("Date"))
+	if err != nil || failed != nil || sent.Sub(modified) < time.Second {
 		return ""
 	}
 	return h.Get("Last-Modified")
-}
-
-func isStrongETag(s string) bool {
-	if len(s) < 2 || s[0] != '"' || s[len(s)-1] != '"' {
-		return false
-	}
-	return strings.IndexFunc(s[1:len(s)-1], func(r rune) bool { return r <= ' ' || r == '"' || r == 0x7f }) < 0
 }
 
 // contradicts tells whether a response says that it is of another version.
@@ -170,9 +161,9 @@ func (p *partial) resumePoint(resource string) (version, int64) {
 	if err != nil || info.Size() <= 1 {
 		return version{}, 0
 	}
-	m, err := p.readMetadata(p.metadataName(), resource)
+	m, ok := p.readMetadata(p.metadataName(), resource)
 	// After a crash of the machine the file may have any content.
-	if err != nil || m.Boot != bootID() || m.Version.Validator == "" || m.Version.Length >= 0 && info.Size() > m.Version.Length {
+	if !ok || m.Boot != bootID() || m.Version.Validator == "" || m.Version.Length >= 0 && info.Size() > m.Version.Length {
 		return version{}, 0
 	}
 	return m.Version, info.Size() - 1
@@ -186,30 +177,25 @@ func (p *partial) current(resource string) metadata {
 	if err != nil || !info.Mode().IsRegular() || !isPrivate(info.Mode()) {
 		return metadata{}
 	}
-	m, err := p.readMetadata(p.recordName(), resource)
-	if err != nil || m.Size != info.Size() || m.Modified != info.ModTime().UnixNano() {
+	m, ok := p.readMetadata(p.recordName(), resource)
+	if !ok || m.Size != info.Size() || m.Modified != info.ModTime().UnixNano() {
 		return metadata{}
 	}
 	return m
 }
 
-func (p *partial) readMetadata(name, resource string) (m metadata, err error) {
+func (p *partial) readMetadata(name, resource string) (m metadata, ok bool) {
 	file, err := p.root.OpenFile(name, os.O_RDONLY|withoutWaiting, 0)
 	if err != nil {
-		return m, err
+		return m, false
 	}
 	defer file.Close()
 	if !p.isNamed(file) {
-		return m, fs.ErrInvalid
+		return m, false
 	}
 	data, err := io.ReadAll(io.LimitReader(file, maxMetadata))
-	if err == nil {
-		err = json.Unmarshal(data, &m)
-	}
-	if err == nil && (m.Format != metadataFormat || m.Resource != resource) {
-		err = fs.ErrInvalid
-	}
-	return m, err
+	ok = err == nil && json.Unmarshal(data, &m) == nil
+	return m, ok && m.Format == metadataFormat && m.Resource == resource
 }
 
 // writeMetadata replaces metadata as a whole.
@@ -223,10 +209,8 @@ func (p *partial) writeMetadata(name string, m metadata) error {
 		return err
 	}
 	err = file.Chmod(0o600) // what the umask took away
-	if err == nil {
-		_, err = file.Write(data)
-	}
-	if err = errors.Join(err, file.Close()); err == nil {
+	_, failed := file.Write(data)
+	if err = errors.Join(err, failed, file.Close()); err == nil {
 		err = p.root.Rename(unfinished, name)
 	}
 	if err != nil {

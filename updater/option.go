@@ -43,7 +43,8 @@ type TokenSource interface {
 // between processes.
 type Limiter interface {
 	// Wait returns when one request may be sent. It must return an error instead of
-	// waiting beyond the deadline of ctx.
+	// waiting beyond the deadline of ctx. After an error nothing is sent: see
+	// [ErrLocalLimit].
 	Wait(ctx context.Context) error
 }
 

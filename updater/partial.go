@@ -203,10 +203,11 @@ func (p *partial) followSync(ctx context.Context, from int64) *follower {
 	})
 }
 
-// commit gives the content its path. A record of it stays beside it if one is given.
-func (p *partial) commit(size int64, resource string, record *metadata) error {
+// commit gives the content its path. If asked for, a record stays beside it, with what
+// the next call needs to ask whether the file is current.
+func (p *partial) commit(m metadata, record bool) error {
 	info, err := p.file.Stat()
-	if err == nil && (info.Size() != size || !p.isNamed(p.file)) {
+	if err == nil && (info.Size() != m.Size || !p.isNamed(p.file)) {
 		err = fs.ErrInvalid // somebody else has been at it
 	}
 	if err != nil {
@@ -222,35 +223,28 @@ func (p *partial) commit(size int64, resource string, record *metadata) error {
 		}
 		info, _ = p.root.Lstat(p.name) // which closing may have changed
 	}
-	p.record(resource, info, record)
+	// The names beside the path belong to this download until the file has it; the file's
+	// time tells if it never got there. Without a record the content is fetched again, so
+	// that failing to write one is no failure.
+	p.root.Remove(p.recordName())
+	if record && info != nil {
+		m.Modified = info.ModTime().UnixNano()
+		_ = p.writeMetadata(p.recordName(), m)
+	}
 	// Once the file is renamed, its metadata could be that of the next download, which
 	// may begin at once: it goes before, and comes back if there was no renaming.
-	of, failed := p.readMetadata(p.metadataName(), resource)
+	of, known := p.readMetadata(p.metadataName(), m.Resource)
 	p.root.Remove(p.metadataName())
 	if err := p.root.Rename(p.name, p.base); err != nil {
-		if failed == nil {
-			failed = p.writeMetadata(p.metadataName(), of)
+		if !known || p.writeMetadata(p.metadataName(), of) != nil {
+			p.tainted = true
 		}
-		p.tainted = p.tainted || failed != nil
 		return fileError("the content is complete, but cannot take its path", err)
 	}
 	if err := syncDirectory(p.root); err != nil {
 		return fileError("the file is complete, but may not outlast a crash of the machine", err)
 	}
 	return nil
-}
-
-// record keeps what the next call needs to ask whether the file is current. It
-// comes before the file has its path, as the names beside it belong to this
-// download until then; the file's time tells if it never got there. Without a
-// record the content is fetched again, so that failing to write one is no failure.
-func (p *partial) record(resource string, info fs.FileInfo, m *metadata) {
-	p.root.Remove(p.recordName())
-	if m == nil || info == nil {
-		return
-	}
-	m.Resource, m.Size, m.Modified = resource, info.Size(), info.ModTime().UnixNano()
-	_ = p.writeMetadata(p.recordName(), *m)
 }
 
 // isInPlace tells whether the caller's path still leads to the directory.

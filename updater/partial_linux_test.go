@@ -2,6 +2,8 @@ package updater
 
 import (
 	"io/fs"
+	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 )
@@ -30,5 +32,26 @@ func TestSticky(t *testing.T) {
 		if got := isSticky(test.dir, test.file, test.user); got != test.want {
 			t.Errorf("%+v: %v", test, got)
 		}
+	}
+}
+
+// TestUnknownMount: a file that cannot be opened, of which no mount is known, is let pass.
+func TestUnknownMount(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "result")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := openPartial(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	info, err := os.Lstat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Remove(path) // who may do anything can open what is there
+	if err := p.checkReplaceable(info); err != nil {
+		t.Error(err)
 	}
 }

@@ -31,7 +31,7 @@ func TestPartialChangesHands(t *testing.T) {
 				if placed, err := os.Lstat(path); err == nil && os.SameFile(opened, placed) {
 					t.Error("what is at the path is open")
 				}
-				if err := p.commit(0, "resource", nil); err != nil {
+				if err := p.commit(metadata{}, false); err != nil {
 					t.Error(err)
 				}
 				p.close()

@@ -62,23 +62,13 @@ func syncDirectory(root *os.Root) error {
 // something is mounted on, as containers do with single files, and one of somebody
 // else in a directory such as /tmp. What it cannot find out it lets pass.
 func (p *partial) checkReplaceable(info fs.FileInfo) error {
-	dir, err := p.root.Open(".")
-	if err != nil {
-		return nil
-	}
-	defer dir.Close()
-	if around, err := dir.Stat(); err == nil && isSticky(around, info, os.Geteuid()) {
+	if around, err := p.root.Stat("."); err == nil && isSticky(around, info, os.Geteuid()) {
 		return syscall.EPERM
 	}
 	if !info.Mode().IsRegular() {
 		return nil
 	}
-	file, err := p.root.OpenFile(p.base, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil
-	}
-	defer file.Close()
-	if mount(file) != mount(dir) {
+	if file, dir := p.mount(p.base), p.mount("."); file != "" && dir != "" && file != dir {
 		return syscall.EBUSY
 	}
 	return nil
@@ -90,10 +80,15 @@ func isSticky(dir, file fs.FileInfo, user int) bool {
 	return dir.Mode()&fs.ModeSticky != 0 && user != 0 && int(own.Uid) != user && int(around.Uid) != user
 }
 
-// mount tells which mount an open file was reached by, on Linux. The device number
-// does not: overlay file systems give files and directories different ones, and one
-// file system can be mounted upon itself.
-func mount(file *os.File) string {
+// mount tells by which mount a name of the directory is reached, on Linux; "" if it cannot
+// be found out. The device number does not: overlay file systems give files and
+// directories different ones, and one file system can be mounted upon itself.
+func (p *partial) mount(name string) string {
+	file, err := p.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
 	info, _ := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", file.Fd()))
 	for line := range strings.Lines(string(info)) {
 		if id, ok := strings.CutPrefix(line, "mnt_id:"); ok {

@@ -65,7 +65,7 @@ func (c *Client) request(ctx context.Context, jobID string, wait *WaitOptions, o
 	switch {
 	case c == nil || c.core == nil:
 		err = transport.Invalid("the client was not made by NewClient")
-	case c.merchant == nil:
+	case c.merchant() == "":
 		err = transport.Invalid("the client has no merchant: make one for a merchant with ForMerchant")
 	case ctx == nil:
 		err = transport.Invalid("the context is nil")
@@ -279,7 +279,7 @@ func (r *resumer) Read(p []byte) (int, error) {
 			r.err = r.resume(err)
 		}
 	}
-	if r.isClosed() {
+	if context.Cause(r.ctx) == os.ErrClosed {
 		r.err = r.failure(transport.NewError("the download was closed", os.ErrClosed))
 	}
 	return 0, r.err
@@ -349,11 +349,9 @@ func (r *resumer) giveUp(cause error) error {
 // isBreak tells what another try may mend. What a service does not support (501
 // and 505) it will not support a moment later.
 func isBreak(err error) bool {
-	if failed, ok := err.(*Error); ok {
-		switch failed.StatusCode {
-		case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
-			return false
-		}
+	failed, ok := err.(*Error)
+	if ok && (failed.StatusCode == http.StatusNotImplemented || failed.StatusCode == http.StatusHTTPVersionNotSupported) {
+		return false
 	}
 	return errors.Is(err, ErrBadResponse) || errors.Is(err, ErrNoResponse) || errors.Is(err, ErrTimeout) || errors.Is(err, ErrServer) ||
 		errors.Is(err, ErrRateLimited)
@@ -385,8 +383,6 @@ func (r *resumer) Close() error {
 	r.cancel(os.ErrClosed)
 	return r.closeStream()
 }
-
-func (r *resumer) isClosed() bool { return context.Cause(r.ctx) == os.ErrClosed }
 
 func (r *resumer) closeStream() error {
 	r.mu.Lock()

@@ -123,7 +123,7 @@ func TestNoResume(t *testing.T) {
 		{"gone", []updatertest.Fault{cut, {Status: 404}}, nil, 0, updater.ErrNotFound, "status 404", 2, "not_found", false},
 		{"not supported", []updatertest.Fault{cut, {Status: 501}}, nil, 0, updater.ErrServer, "status 501", 2, "server_error", false},
 		{"no such version", []updatertest.Fault{cut, {Status: 505}}, nil, 0, updater.ErrServer, "status 505", 2, "server_error", false},
-		{"a longer wait than is obeyed", []updatertest.Fault{cut, {Status: 503, RetryAfter: time.Hour}}, nil, 0, updater.ErrServer, "retry after 1h", 2, "server_error", true},
+		{"a longer wait than is obeyed", []updatertest.Fault{cut, {Status: 503, RetryAfter: time.Hour}}, nil, 0, updater.ErrServer, "Retry-After: 1h", 2, "server_error", true},
 		{"another part", []updatertest.Fault{cut, {Range: "bytes=5-"}}, nil, 0, updater.ErrBadResponse, "not the part", 2, "bad_response", false},
 		{"a part of no bytes", []updatertest.Fault{cut, {Status: 206, NoBody: true, Header: http.Header{"Content-Range": {"bytes 300-999/1000"}}}}, nil, 0, updater.ErrBadResponse, "not the part", 2, "bad_response", false},
 		{"above the cap", nil, options{updater.WithMaxResponseBytes(300)}, 0, updater.ErrResponseTooLarge, "", 1, "response_too_large", false},

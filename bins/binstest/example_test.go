@@ -39,7 +39,7 @@ func ExampleServer() {
 func ExampleLike() {
 	// In a test, the file that examples/probe wrote about your service.
 	profile := []byte(`{"version": 1, "points": {"lookup.echo": ["whole"], "lookup.unknown": ["null data"]}}`)
-	fake := binstest.Start(binstest.Like(profile)) // in a test, binstest.NewServer(t, …)
+	fake := binstest.Start(binstest.Like(profile)) // in a test: binstest.NewServer(t, …)
 	defer fake.Close()
 
 	resp, err := fake.Client().Lookup(context.Background(), &bins.LookupRequest{Cards: bins.Cards("45717360", "999999999")})

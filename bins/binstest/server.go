@@ -13,7 +13,8 @@ type Server struct {
 }
 
 // NewServer starts a fake that ends with the test. If you use testing/synctest, call it
-// inside the bubble.
+// inside the bubble. If a [bins.Loader] still renews a stale result when the test ends,
+// synctest reports a deadlock: end such a test with time.Sleep(time.Minute).
 func NewServer(tb TB, opts ...ServerOption) *Server {
 	tb.Helper()
 	return newServer(sandbox.NewFake(tb, sandbox.Bins), opts)

@@ -51,7 +51,7 @@ var boundDefects = []defect{
 	},
 	{
 		"lookups", "a refused token is not replaced", refreshToken,
-		[]edit.Edit{edit.Force(false, "a.token")},
+		[]edit.Edit{edit.Force(false, "=credential.token", "a.token")},
 		[]invariant{gaveUp},
 	},
 	{

@@ -61,7 +61,7 @@ var resultDefects = []defect{
 	},
 	{
 		"loads", "a caller that leaves a loader ends the request of all", leaveRequest,
-		[]edit.Edit{edit.Force(false, ".waiters")},
+		[]edit.Edit{edit.Force(true, ".waiters")},
 		[]invariant{wrongAnswer, overdue},
 	},
 	{
@@ -91,7 +91,7 @@ var resultDefects = []defect{
 	},
 	{
 		"files", "a file is done before its content", fetchFile,
-		[]edit.Edit{edit.Rewrite("fill()", "func() error { _ = {it}; return {1}.Err() }()")},
+		[]edit.Edit{edit.Rewrite("io.CopyBuffer()", "func() (int64, error) { n, _ := {it}; return n, {1}.Err() }()")},
 		[]invariant{wrongBytes},
 	},
 }

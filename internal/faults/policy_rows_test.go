@@ -31,7 +31,7 @@ var policyRows = []struct {
 	{"transport failed", nil, "no response: the HTTP transport failed"},
 	{"attempt timed out", nil, "no response within"},
 	{"not HTTP", nil, "the response is not HTTP"},
-	{"status is no result", nil, "the status is no result"},
+	{"unexpected status", nil, "unexpected status"},
 	{"HTML", nil, "the response is an HTML page"},
 	{"before the request", nil, "the response came before"},
 	{"error object", nil, "the response is an error object"},

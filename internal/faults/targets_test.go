@@ -57,7 +57,7 @@ var (
 	decodeBody     = target{binsDir, "decodeSlowly"}
 	askCache       = target{binsDir, "remoteCache.call"}
 	separateNested = target{binsDir, "apart"}
-	mayJoin        = target{binsDir, "load.canHold"}
+	mayJoin        = target{binsDir, "canJoin"}
 	correlateItems = target{binsDir, "correlate"}
 	weighItems     = target{binsDir, "correlation.byEvidence"}
 	bulkMaySend    = target{binsDir, "bulkRun.advance"}
@@ -76,7 +76,7 @@ var (
 	completeRecord = target{refundsDir, "bulkRun.complete"}
 	abandonRecords = target{refundsDir, "bulkRun.abandon"}
 	rethrowPanic   = target{refundsDir, "bulkRun.rethrow"}
-	setThrown      = target{refundsDir, "record.setPanic"}
+	failRecord     = target{refundsDir, "encodedRefund.failure"}
 	submissionOf   = target{refundsDir, "record.submission"}
 
 	// updater

@@ -49,22 +49,17 @@ func (inv *invocation) RoundTrip(req *http.Request) (*http.Response, error) {
 	// led to it is of no more interest.
 	a, before, arrived := &attempt{trace: connTrace{writeEnded: make(chan struct{}, 1)}}, inv.current, time.Now()
 	inv.current, inv.retryDue = a, false
-	header, stopped, err := inv.prepare(req, a)
-	if err != nil {
-		a.verdict, a.err = stopped, err
-		if req.Context().Err() != nil {
+	if a.verdict, a.err = inv.prepare(req, a); a.err != nil {
+		if inv.ctx.Err() != nil { // whatever it was waiting for
 			a.verdict = callerEnded
-		}
-		if req.Body != nil {
-			req.Body.Close() // a RoundTripper's duty
 		}
 		if before != nil {
 			// The call ends with the last response, and with why there was no other.
 			inv.current, inv.unsent, inv.retryDue = before, a, a.verdict == callerEnded
 		}
-		return nil, err
+		return refuse(req, a.err)
 	}
-	a.sent, a.write, a.request, a.queued = true, inv.call.Write, header, time.Since(arrived)
+	a.sent, a.write, a.queued = true, inv.call.Write, time.Since(arrived)
 	inv.attempts++
 	if inv.call.Observe != nil {
 		inv.call.Observe(inv.attempts, nil)
@@ -78,16 +73,15 @@ var harmless = map[string]bool{
 	"Accept": true, "Accept-Encoding": true, "Content-Type": true, "If-None-Match": true, "If-Modified-Since": true, "If-Range": true, "Range": true, "User-Agent": true,
 }
 
-// prepare waits for leave to send, and makes the request's header. What stops
-// here was not sent.
+// prepare waits for leave to send, and makes the request's header. What stops here, with
+// an error and what it is due to, was not sent.
 //
 // The header is made anew for each attempt, from nothing: what http.Client copied from
 // the request before, or for a redirect, is not used. So a token is never older than
 // its attempt, and another host gets what is meant for it alone.
-func (inv *invocation) prepare(req *http.Request, a *attempt) (header http.Header, stopped *verdict, err error) {
-	ctx := req.Context()
-	if err := ctx.Err(); err != nil {
-		return nil, callerEnded, err
+func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *verdict, err error) {
+	if err := inv.ctx.Err(); err != nil {
+		return nil, err
 	}
 	// The token comes before the throttle: a slow source behind it would let
 	// attempts out together, above the rate, or into a cooldown. A token that turns
@@ -95,15 +89,15 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (header http.Heade
 	a.away = !sameOrigin(req.URL, inv.origin)
 	if inv.settings.credential != nil && !a.away {
 		if a.token = inv.freshToken; a.token == "" {
-			if a.token, err = inv.settings.credential.token(ctx, ""); err != nil {
-				return nil, credentialFailed, err
+			if a.token, err = inv.settings.credential.token(inv.ctx, ""); err != nil {
+				return credentialFailed, err
 			}
 		}
 	}
-	if err := inv.client.throttle.wait(ctx, inv.settings); err != nil {
-		return nil, limiterRefused, err
+	if err := inv.client.throttle.wait(inv.ctx, inv.settings); err != nil {
+		return limiterRefused, err
 	}
-	header = make(http.Header, 8)
+	header := make(http.Header, 8)
 	header["User-Agent"] = []string{strings.TrimSpace(inv.settings.UserAgent + library())}
 	if inv.call.Headers != nil {
 		inv.call.Headers(header)
@@ -112,19 +106,15 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (header http.Heade
 		maps.DeleteFunc(header, func(name string, _ []string) bool { return !harmless[name] })
 	} else {
 		// Those that the caller must not change are refused as options.
-		for _, own := range inv.settings.headers {
-			name, value := own()
-			header[name] = []string{value}
+		for name, value := range inv.settings.headers {
+			header[name] = []string{value()}
 		}
 	}
 	if a.token != "" {
 		header["Authorization"] = []string{"Bearer " + a.token}
 	}
-	// The limiter and the source may not have looked.
-	if err := ctx.Err(); err != nil {
-		return nil, callerEnded, err
-	}
-	return header, nil, nil
+	a.request = header
+	return nil, inv.ctx.Err() // the limiter and the source may not have looked
 }
 
 // send hands the request to the network and gives the attempt its verdict.
@@ -133,7 +123,7 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (header http.Heade
 // written while a response arrives. The evidence comes before the verdict, which may
 // rest on it; and the timer is stopped after both, unless a stream goes on to use it.
 func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, error) {
-	ctx, cancel := context.WithCancelCause(cmp.Or(inv.call.RequestContext, req.Context()))
+	ctx, cancel := context.WithCancelCause(cmp.Or(inv.call.RequestContext, inv.ctx))
 	began := time.Now()
 	timer := time.AfterFunc(inv.timeout, func() { cancel(ErrTimeout) })
 	defer func() { // also if the caller's own code panics, such as a transport
@@ -173,7 +163,7 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 	if a.write && a.outcome() == OutcomeAccepted {
 		inv.confirm(a)
 	}
-	inv.log.attempt(inv.attempts, a)
+	inv.logAttempt(a)
 	if inv.call.Drift.Listening && !a.away {
 		inv.reportDrift(a)
 	}
@@ -243,6 +233,11 @@ func (inv *invocation) receive(ctx context.Context, cancel context.CancelCauseFu
 // accept reads and checks the body of a success. It decodes here, and not once the
 // loop has ended, because a body that is not the documented one is retried.
 func (inv *invocation) accept(ctx context.Context, body io.ReadCloser, a *attempt) {
+	// Requests that are ready leave before a response is decoded, so that the service works
+	// meanwhile. Or all responses would come at once, and then none until the next ones do.
+	if inv.call.Bulk {
+		runtime.Gosched()
+	}
 	buffer := buffers.Get().(*bytes.Buffer)
 	buffer.Reset()
 	a.Body, a.err = readBounded(body, buffer, inv.settings.MaxResponseBytes, a.Length)

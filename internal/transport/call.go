@@ -31,9 +31,9 @@ type Call struct {
 	// Conditional calls ask for what has changed: a 304 is a success, without a body.
 	Conditional bool
 
-	// QueueBeyondTimeout calls may queue for the limiter beyond the CallTimeout. It
-	// bounds their attempts, where nothing else does.
-	QueueBeyondTimeout bool
+	// Bulk calls are many at a time. They may queue for the limiter beyond the
+	// CallTimeout, which bounds their attempts where nothing else does.
+	Bulk bool
 	// RequestContext ends the request on the wire. The call's own context then ends
 	// what has not begun: waits and further attempts. Nil: that ends both.
 	RequestContext context.Context
@@ -85,7 +85,8 @@ type invocation struct {
 	call     *Call
 	settings *Settings
 	timeout  time.Duration // of an attempt
-	log      callLog
+	ctx      context.Context
+	log      *slog.Logger
 	origin   *url.URL
 	began    time.Time
 
@@ -99,7 +100,7 @@ type invocation struct {
 	budgetSpent bool             // which kept the call from another attempt
 
 	freshToken string   // the token that replaces a refused one
-	current    *attempt // the last that counts
+	current    *attempt // the last that counts; nil: http.Client refused the request
 	unsent     *attempt // the one after it, if it ended before it was sent
 	ambiguous  *attempt // a write that may have been processed, and was repeated all the same
 }
@@ -125,7 +126,7 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) (res Result)
 	// behind thousands, and what has to end there is the attempt.
 	timeout := settings.AttemptTimeout
 	if _, bounded := ctx.Deadline(); !bounded && c.service.CallTimeout > 0 {
-		if call.QueueBeyondTimeout {
+		if call.Bulk {
 			timeout = cmp.Or(timeout, c.service.CallTimeout)
 		} else {
 			var cancel context.CancelFunc
@@ -133,25 +134,23 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) (res Result)
 			defer cancel()
 		}
 	}
-	// go-retryablehttp keeps the body, and rewinds it for each attempt.
-	var body any // a nil []byte in it would be an empty body
-	if call.Body != nil {
-		body = call.Body
+	req, err := retryablehttp.NewRequestWithContext(ctx, call.Method, c.base()+call.Path, nil)
+	if err == nil && call.Body != nil {
+		err = req.SetBody(call.Body) // which is kept, and rewound for each attempt
 	}
-	req, err := retryablehttp.NewRequestWithContext(ctx, call.Method, c.base()+call.Path, body)
 	if err != nil {
 		return refused(call, Invalid("the request cannot be built"))
 	}
 	inv := &invocation{
 		client: c, call: call, settings: settings, origin: req.URL, began: time.Now(), timeout: cmp.Or(timeout, forever),
-		credit: earnedByCall, log: callLog{ctx, settings.Logger, c.service.Name, call},
+		credit: earnedByCall, ctx: ctx, log: cmp.Or(settings.Logger, silent),
 	}
-	call.Drift.Listening = inv.log.enabled(slog.LevelWarn)
+	call.Drift.Listening = inv.log.Enabled(ctx, slog.LevelWarn)
 	// A stream that broke is resumed by a call of its own, which has no attempt before
 	// it. What would have been a retry waits as one.
 	if call.Resume > 0 {
 		wait := settings.backoff(ctx, call.Resume-1, false, 0) // the first resume is the first retry
-		inv.log.resume(wait)
+		inv.logResume(wait)
 		if Sleep(ctx, wait) != nil {
 			return refused(call, Ended(ctx))
 		}
@@ -178,7 +177,7 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) (res Result)
 	}()
 	// What it returns is the invocation's already, together with what it drops.
 	_, _ = retryer.Do(req)
-	return inv.result(ctx)
+	return inv.result()
 }
 
 // refused is the result of a call that ended before its first attempt.
@@ -218,14 +217,14 @@ func (inv *invocation) checkRedirect(next *http.Request, via []*http.Request) er
 func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ error) (bool, error) {
 	a := inv.current
 	if a == nil || inv.unsent != nil {
-		return false, nil // the request could not be built, or its turn never came
+		return false, nil // its turn never came
 	}
 	retryAfter := a.retryAfter()
 	if retryAfter > 0 && !a.away && (a.verdict == rateLimited || a.verdict == serverUnavailable) {
 		inv.client.throttle.cooldown(min(retryAfter, maxRetryAfter))
 	}
 	if inv.call.Observe != nil && a.verdict != success { // who then finds the client throttled
-		inv.call.Observe(inv.attempts, inv.failure(ctx, a, a.outcome()))
+		inv.call.Observe(inv.attempts, inv.failure(a, a.outcome()))
 	}
 	if a.verdict == success {
 		inv.client.budget.give(inv.credit)
@@ -244,7 +243,7 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 	cost := costRetry
 	inv.wait = inv.settings.backoff(ctx, inv.retries, a.verdict == rateLimited, retryAfter)
 	if a.verdict == unauthorized {
-		if !inv.refreshToken(ctx, a) {
+		if !inv.refreshToken(a) {
 			return false, nil
 		}
 		inv.wait, cost = 0, costFreshAuth // the service is well, and was only shown the wrong token
@@ -260,7 +259,7 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 	// Whose retry is refused here learns so from its error and the log: without that, a
 	// call that ends after its first attempt would look like a setting gone wrong.
 	if !inv.client.budget.take(cost) {
-		inv.log.budgetSpent()
+		inv.logBudgetSpent()
 		inv.budgetSpent = true
 		return false, nil
 	}
@@ -275,7 +274,7 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 	}
 	inv.retried[a.verdict]++
 	inv.retryDue = true
-	inv.log.retry(inv.attempts, a, inv.wait)
+	inv.logRetry(a)
 	return true, nil
 }
 
@@ -295,12 +294,11 @@ func (inv *invocation) mayRetry(a *attempt) bool {
 
 // refreshToken asks for another token. There is no point in sending the one that
 // was just refused.
-func (inv *invocation) refreshToken(ctx context.Context, a *attempt) bool {
-	credential := inv.settings.credential
-	if credential == nil || a.away {
-		return false
+func (inv *invocation) refreshToken(a *attempt) bool {
+	if a.token == "" {
+		return false // to another host, or without a credential
 	}
-	token, err := credential.token(ctx, a.token)
+	token, err := inv.settings.credential.token(inv.ctx, a.token)
 	if err != nil {
 		// To the calls that come next, which are not sent without a token, the source's
 		// failure is all there is. This one, which saw the 401, is told the same.
@@ -312,7 +310,7 @@ func (inv *invocation) refreshToken(ctx context.Context, a *attempt) bool {
 }
 
 // result reads the invocation once its loop has ended.
-func (inv *invocation) result(ctx context.Context) Result {
+func (inv *invocation) result() Result {
 	a := inv.current
 	if a == nil {
 		return refused(inv.call, Invalid("the request cannot be sent"))
@@ -324,9 +322,9 @@ func (inv *invocation) result(ctx context.Context) Result {
 		res.Outcome, res.Evidence = OutcomeUnknown, inv.ambiguous.Evidence
 	}
 	if a.verdict != success && res.BodyErr == nil {
-		res.Failure = inv.failure(ctx, a, res.Outcome)
+		res.Failure = inv.failure(a, res.Outcome)
 	}
-	inv.log.done(&res, a, time.Since(inv.began))
+	inv.logResult(&res, a)
 	return res
 }
 
@@ -346,7 +344,7 @@ func (inv *invocation) resultOf(a *attempt) Result {
 // Its error is built from the inside: the attempt, then what kept the call from another
 // one, then what ended the call, then what the caller has to know beside it. The
 // outermost text is printed, and errors.Is finds all of them.
-func (inv *invocation) failure(ctx context.Context, a *attempt, outcome Outcome) *Failure {
+func (inv *invocation) failure(a *attempt, outcome Outcome) *Failure {
 	// The error may live long; it must not keep a whole response alive.
 	response := Response{Header: a.Header, Body: bytes.Clone(a.Body[:min(len(a.Body), maxErrorBody)])}
 	f := &Failure{
@@ -365,8 +363,8 @@ func (inv *invocation) failure(ctx context.Context, a *attempt, outcome Outcome)
 	if inv.unsent != nil && !inv.retryDue {
 		f.Err = NewError(inv.unsent.reason().Error(), f.Err, inv.unsent.reason())
 	}
-	if ctx.Err() != nil && (inv.retryDue || a.verdict == callerEnded) {
-		f.Err = endedBy(ctx, f.Err)
+	if inv.ctx.Err() != nil && (inv.retryDue || a.verdict == callerEnded) {
+		f.Err = endedBy(inv.ctx, f.Err)
 	}
 	if inv.ambiguous != nil && a.outcome() != OutcomeUnknown {
 		f.Err = NewError(f.Err.Error()+", after an earlier attempt that may have been processed", f.Err)
@@ -374,11 +372,8 @@ func (inv *invocation) failure(ctx context.Context, a *attempt, outcome Outcome)
 	if inv.budgetSpent {
 		f.Err = NewError(f.Err.Error()+"; the retry budget of the client is spent", f.Err)
 	}
-	cause := a.err
-	if inv.unsent != nil {
-		cause = inv.unsent.err
-	}
-	f.Err = newAttemptError(f.Err, attemptFacts{a.verdict, outcome, response, cause})
+	last := cmp.Or(inv.unsent, a)
+	f.Err = newAttemptError(f.Err, attemptFacts{a.verdict, outcome, response, last.err})
 	return f
 }
 

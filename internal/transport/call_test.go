@@ -36,6 +36,14 @@ func TestEveryRetryCarriesTheBody(t *testing.T) {
 	}
 }
 
+// A refusal does not use up the retry of another.
+func TestEachRefusalHasItsRetry(t *testing.T) {
+	network := serve(status(421), status(425), status(200))
+	if r := newClient(t, network, WithRetryWait(0, 0)).Do(t.Context(), write(), nil); r.err() != nil || r.Attempts != 3 {
+		t.Errorf("%v after %d attempts", r.err(), r.Attempts)
+	}
+}
+
 func TestRequestThatCannotBeBuilt(t *testing.T) {
 	r := newClient(t, serve(status(200))).Do(t.Context(), &Call{Method: "BAD METHOD", Path: "/"}, nil)
 	check(t, r.err(), ErrInvalidArgument)
@@ -142,7 +150,7 @@ func TestCallTimeout(t *testing.T) {
 			}
 			if test.queues {
 				call = write()
-				call.QueueBeyondTimeout = true
+				call.Bulk = true
 			}
 			network := serve(stall)
 			c, err := New(service, "https://service.test", []Option{WithHTTPClient(client(network)), WithRetryWait(0, 0), WithAttemptTimeout(test.attempt)})

@@ -37,8 +37,8 @@ func New(service Service, baseURL string, opts []Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{service: service, settings: settings, base: hide(base)}
-	c.budget.give(budgetFull) // a client that was just started may meet an outage, too
+	// The budget is full, as a client that was just started may meet an outage, too.
+	c := &Client{service: service, settings: settings, base: hide(base), budget: budget{tokens: budgetFull}}
 	switch hc := settings.HTTPClient; {
 	case hc != nil:
 		c.network = traced(cmp.Or(hc.Transport, http.DefaultTransport))

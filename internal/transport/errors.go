@@ -129,16 +129,10 @@ func (f *Failure) Outcome() Outcome { return f.facts().outcome }
 // made it: a transport, a token source, a limiter. Its text may hold anything.
 func (f *Failure) Cause() error {
 	cause := f.facts().cause
-	for {
-		if filtered, ok := cause.(*filteredError); ok {
-			return filtered.err()
-		}
-		safe, ok := cause.(*safeError)
-		if !ok || len(safe.causes()) == 0 {
-			return cause
-		}
+	for safe, ok := cause.(*safeError); ok && len(safe.causes()) > 0; safe, ok = cause.(*safeError) {
 		cause = safe.causes()[len(safe.causes())-1] // conditions come first
 	}
+	return cause
 }
 
 // Condition names what went wrong, or is "other".
@@ -231,18 +225,14 @@ func endedBy(ctx context.Context, last error) error {
 	if errors.Is(ended, context.Canceled) {
 		msg = "canceled by the caller"
 	}
-	causes := []error{ended}
-	// The attempt's own timeout cancels, and nobody else may seem to have.
-	if errors.Is(ended, context.Canceled) || !errors.Is(last, context.Canceled) {
-		causes = append(causes, last)
-	}
-	if cause := context.Cause(ctx); cause != ended {
-		causes = append(causes, foreign(cause))
-	}
 	if known, ok := errors.AsType[*safeError](last); ok && errors.Is(last, ErrCredential) {
 		msg += ": " + known.msg // that no attempt was made is not the service's doing
 	}
-	return NewError(msg, causes...)
+	// The attempt's own timeout cancels, and nobody else may seem to have.
+	if errors.Is(last, context.Canceled) && !errors.Is(ended, context.Canceled) {
+		last = nil
+	}
+	return NewError(msg, ended, last, foreign(context.Cause(ctx)))
 }
 
 // foreign is an error of the caller's: the cause of the end of a context, or what its
@@ -311,7 +301,7 @@ func Describe(pkg string, f *Failure) string {
 	fact(f.StatusCode != 0, "status %s", strings.TrimSpace(fmt.Sprint(f.StatusCode, " ", http.StatusText(f.StatusCode))))
 	fact(Loggable(f.Code) != "", "code %s", f.Code)
 	fact(Loggable(f.RequestID) != "", "request id %s", f.RequestID)
-	fact(f.RetryAfter > 0, "retry after %v", f.RetryAfter.Round(time.Second))
+	fact(f.RetryAfter > 0, "Retry-After: %v", f.RetryAfter.Round(time.Second))
 	fact(f.Attempts == 1, "1 attempt")
 	fact(f.Attempts > 1, "%d attempts", f.Attempts)
 	if len(facts) > 0 {

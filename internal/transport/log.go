@@ -2,7 +2,6 @@ package transport
 
 import (
 	"cmp"
-	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -13,61 +12,50 @@ import (
 	"github.com/carddata/carddata-go/internal/mask"
 )
 
-// A callLog writes the events of one call. Only what stands in this file is ever
-// logged: an allow-list, because a list of what to leave out is never complete.
-// No URL, header, body, id of the caller's or credential can be reached from it.
-type callLog struct {
-	ctx     context.Context
-	logger  *slog.Logger // nil: nothing is logged
-	service string
-	call    *Call
-}
+// silent is the logger of a call that has none.
+var silent = slog.New(slog.DiscardHandler)
 
-func (l callLog) enabled(level slog.Level) bool {
-	return l.logger != nil && l.logger.Enabled(l.ctx, level)
-}
-
-func (l callLog) event(level slog.Level, message string, attrs ...slog.Attr) {
-	if !l.enabled(level) {
-		return
-	}
-	l.logger.LogAttrs(l.ctx, level, message, append([]slog.Attr{
-		slog.String("service", l.service),
-		slog.String("operation", l.call.Operation),
-		slog.String("route", l.call.Method+" "+l.call.Route),
+// event writes to the log. Only what stands in this file is ever logged: an
+// allow-list, because a list of what to leave out is never complete. No URL, header,
+// body, id of the caller's or credential is in it.
+func (inv *invocation) event(level slog.Level, message string, attrs ...slog.Attr) {
+	inv.log.LogAttrs(inv.ctx, level, message, append([]slog.Attr{
+		slog.String("service", inv.client.service.Name),
+		slog.String("operation", inv.call.Operation),
+		slog.String("route", inv.call.Method+" "+inv.call.Route),
 	}, attrs...)...)
 }
 
 // Debug is for who looks at one call closely, info for what an operator wants to count,
 // warn for what somebody should look at. A success is no news.
 
-// attempt logs each request, also of a call that succeeds in the end. As this is
+// logAttempt logs each request, also of a call that succeeds in the end. As this is
 // hardly ever wanted, its attributes are made only if it is.
-func (l callLog) attempt(n int, a *attempt) {
-	if l.enabled(slog.LevelDebug) {
-		l.event(slog.LevelDebug, "attempt", append(a.ending("attempt", n, a.verdict != success),
+func (inv *invocation) logAttempt(a *attempt) {
+	if inv.log.Enabled(inv.ctx, slog.LevelDebug) {
+		inv.event(slog.LevelDebug, "attempt", append(a.ending("attempt", inv.attempts, a.verdict != success),
 			slog.Duration("queued", a.queued),
 			slog.Duration("duration", a.Evidence.Ended.Sub(a.Evidence.Began)))...)
 	}
 }
 
-func (l callLog) retry(n int, a *attempt, wait time.Duration) {
-	l.event(slog.LevelInfo, "retry", append(a.ending("attempt", n, true), slog.Duration("wait", wait))...)
+func (inv *invocation) logRetry(a *attempt) {
+	inv.event(slog.LevelInfo, "retry", append(a.ending("attempt", inv.attempts, true), slog.Duration("wait", inv.wait))...)
 }
 
-func (l callLog) done(r *Result, a *attempt, took time.Duration) {
+func (inv *invocation) logResult(r *Result, a *attempt) {
 	level := slog.LevelDebug
 	if r.Failure != nil {
 		level = slog.LevelInfo
 	}
-	if !l.enabled(level) {
+	if !inv.log.Enabled(inv.ctx, level) {
 		return
 	}
-	attrs := append(a.ending("attempts", r.Attempts, r.Failure != nil), slog.Duration("duration", took))
-	if l.call.Write {
+	attrs := append(a.ending("attempts", r.Attempts, r.Failure != nil), slog.Duration("duration", time.Since(inv.began)))
+	if inv.call.Write {
 		attrs = append(attrs, slog.String("outcome", r.Outcome.String()))
 	}
-	l.event(level, "call", attrs...)
+	inv.event(level, "call", attrs...)
 }
 
 // ending is how an attempt ended, and with the last one its call. The result is in
@@ -85,19 +73,19 @@ func (a *attempt) ending(count string, n int, failed bool) []slog.Attr {
 	return attrs
 }
 
-func (l callLog) resume(wait time.Duration) {
-	l.event(slog.LevelInfo, "resume", slog.Duration("wait", wait))
+func (inv *invocation) logResume(wait time.Duration) {
+	inv.event(slog.LevelInfo, "resume", slog.Duration("wait", wait))
 }
 
-// streamed logs how the content of a download ended, which is long after its
+// logContent logs how the content of a download ended, which is long after its
 // call did.
-func (l callLog) streamed(bytes int64, took time.Duration, end error) {
+func (inv *invocation) logContent(bytes int64, took time.Duration, end error) {
 	attrs := []slog.Attr{slog.Int64("bytes", bytes), slog.Duration("duration", took)}
 	if end == io.EOF {
-		l.event(slog.LevelDebug, "content", append(attrs, slog.String("result", success.msg))...)
+		inv.event(slog.LevelDebug, "content", append(attrs, slog.String("result", success.msg))...)
 		return
 	}
-	l.event(slog.LevelInfo, "content", append(attrs, slog.String("result", end.Error()), slog.String("condition", conditionOf(end).name))...)
+	inv.event(slog.LevelInfo, "content", append(attrs, slog.String("result", end.Error()), slog.String("condition", conditionOf(end).name))...)
 }
 
 // reportDrift logs, once in the life of the process, what a response shows that the
@@ -111,18 +99,18 @@ func (inv *invocation) reportDrift(a *attempt) {
 		if inv.isEcho(a, finding.Place) {
 			finding.Place = "*"
 		}
-		inv.log.event(slog.LevelWarn, "drift", slog.String("kind", finding.Kind), slog.String("place", finding.Place))
+		inv.event(slog.LevelWarn, "drift", slog.String("kind", finding.Kind), slog.String("place", finding.Place))
 	}
 }
 
-// budgetSpent is a warning because it is the one event that is about more than
+// logBudgetSpent is a warning because it is the one event that is about more than
 // its own call: the service fails, and no call is retried.
-func (l callLog) budgetSpent() {
-	l.event(slog.LevelWarn, "retry budget spent")
+func (inv *invocation) logBudgetSpent() {
+	inv.event(slog.LevelWarn, "retry budget spent")
 }
 
-func (l callLog) rate(perSecond float64) {
-	l.event(slog.LevelInfo, "rate", slog.Float64("rate", perSecond))
+func (inv *invocation) logRate(perSecond float64) {
+	inv.event(slog.LevelInfo, "rate", slog.Float64("rate", perSecond))
 }
 
 // hide keeps a value that must not be printed out of the reach of fmt, which
@@ -140,11 +128,10 @@ func (inv *invocation) loggable(a *attempt, s string) string {
 // isEcho tells whether the service repeats in s a credential or an id of the caller's.
 func (inv *invocation) isEcho(a *attempt, s string) bool {
 	said := mask.Fold(s)
+	repeated := func(value string) bool { return mask.Repeats(said, strings.TrimPrefix(value, "Bearer "), 8) }
 	for name, values := range a.request {
-		for _, value := range values {
-			if !harmless[name] && mask.Repeats(said, strings.TrimPrefix(value, "Bearer "), 8) {
-				return true
-			}
+		if !harmless[name] && slices.ContainsFunc(values, repeated) {
+			return true
 		}
 	}
 	return inv.call.Identifiers != nil && slices.ContainsFunc(inv.call.Identifiers(), func(id string) bool { return mask.Repeats(said, id, 6) })

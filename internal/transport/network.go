@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -199,7 +200,7 @@ func newTransport(s *Settings) *http.Transport {
 	// respond at all leaves time for another attempt.
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}
 	t := &http.Transport{
-		Proxy: proxyForTLS,
+		Proxy: *cmp.Or(s.proxy, new(proxyForTLS)),
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			c, err := dialer.DialContext(ctx, network, address)
 			if err != nil {
@@ -222,18 +223,13 @@ func newTransport(s *Settings) *http.Transport {
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		Protocols:              &protocols,
 	}
-	if s.proxy != nil {
-		t.Proxy = *s.proxy
-	}
 	if s.tls != nil {
 		t.TLSClientConfig = s.tls().Clone()
 	}
 	// A configuration of the caller's is kept but for what the promises rest on.
 	t.TLSClientConfig.MinVersion = max(t.TLSClientConfig.MinVersion, tls.VersionTLS12)
 	t.TLSClientConfig.NextProtos = nil // "h2" would be a promise that the protocols above break
-	if t.TLSClientConfig.ClientSessionCache == nil {
-		t.TLSClientConfig.ClientSessionCache = tls.NewLRUClientSessionCache(0)
-	}
+	t.TLSClientConfig.ClientSessionCache = cmp.Or(t.TLSClientConfig.ClientSessionCache, tls.NewLRUClientSessionCache(0))
 	if check := t.TLSClientConfig.VerifyConnection; check != nil {
 		t.TLSClientConfig.VerifyConnection = func(s tls.ConnectionState) error { return ownRefusal(check(s)) }
 	}

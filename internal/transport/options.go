@@ -5,10 +5,10 @@ import (
 	"context"
 	"crypto/tls"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/textproto"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -52,7 +52,7 @@ type Settings struct {
 	EncodedContent bool
 	HTMLContent    bool
 
-	headers       []func() (name, value string) // closures, out of the reach of fmt
+	headers       map[string]func() string // closures, out of the reach of fmt
 	redirectHosts redirectHosts
 	proxy         *func(*http.Request) (*url.URL, error)
 	tls           func() *tls.Config // a closure, as it holds a private key
@@ -103,7 +103,7 @@ func (s *Settings) refuse(err error) { s.err = cmp.Or(s.err, err) }
 // together is looked at once all have been applied, whatever their order.
 func (s *Settings) with(opts []Option, perCall bool) (*Settings, error) {
 	changed := *s
-	changed.headers = slices.Clone(s.headers)
+	changed.headers = maps.Collect(maps.All(s.headers)) // and never nil
 	changed.perCall = perCall
 	for i, o := range opts {
 		if o == nil {
@@ -111,10 +111,8 @@ func (s *Settings) with(opts []Option, perCall bool) (*Settings, error) {
 		}
 		o.apply(&changed)
 	}
-	for _, header := range changed.headers {
-		name, _ := header()
-		changed.refuse(require(name != "Authorization" || changed.credential == nil, "both a token source and an Authorization header are given"))
-	}
+	_, authorized := changed.headers["Authorization"]
+	changed.refuse(require(!authorized || changed.credential == nil, "both a token source and an Authorization header are given"))
 	// An option about a transport that is not used would be a promise that nobody keeps:
 	// the client certificate that is not sent, or the proxy that is not asked.
 	changed.refuse(require(changed.HTTPClient == nil || changed.ownTransport == "", "%s and WithHTTPClient are both given", changed.ownTransport))
@@ -176,7 +174,7 @@ func WithHeader(name, value string) Option {
 		require(value != "", "the value of header %s is empty", canonical),
 		require(isHeaderValue(value), "the value of header %s holds characters that a header cannot carry", canonical),
 	)
-	return checked(refusal, func(s *Settings) { s.headers = append(s.headers, func() (string, string) { return canonical, value }) })
+	return checked(refusal, func(s *Settings) { s.headers[canonical] = hide(value) })
 }
 
 func WithUserAgent(product string) Option {

@@ -66,7 +66,7 @@ var (
 
 	// Nothing was sent: a further attempt would be refused by the same limiter or source,
 	// and the caller is free to make the call again.
-	limiterRefused = &verdict{0, OutcomeNotSent, ErrLocalLimit, "the local rate limiter gave no leave to send"}
+	limiterRefused = &verdict{0, OutcomeNotSent, ErrLocalLimit, "the local rate limiter refused to send"}
 	// Before the attempt, or after it: where a token was refused, and the source has no
 	// other, the service has not processed the request.
 	credentialFailed = &verdict{0, OutcomeRejected, ErrCredential, "no credential"}
@@ -99,7 +99,8 @@ var (
 	// A 408 may come from a proxy that had passed the request on.
 	requestTimeout = &verdict{2, OutcomeUnknown, ErrTimeout, "failed"}
 	// 421 and 425 promise that the request was not processed (RFC 9110, 15.5.20;
-	// RFC 8470, 5.2), and so does a 429 by its meaning.
+	// RFC 8470, 5.2), and so does a 429 by its meaning. Each has a row, as retries are
+	// counted by row.
 	misdirected = &verdict{1, OutcomeRejected, ErrBadRequest, "refused"}
 	tooEarly    = &verdict{1, OutcomeRejected, ErrBadRequest, "refused"}
 	rateLimited = &verdict{unlimited, OutcomeRejected, ErrRateLimited, "refused"}
@@ -114,7 +115,7 @@ var (
 	redirectSameMethod = &verdict{0, OutcomeRejected, ErrRedirect, "a redirect, not followed"}
 
 	// From here on the response is of no use, whatever its status.
-	unexpectedStatus = &verdict{0, OutcomeUnknown, ErrBadResponse, "the status is no result"}
+	unexpectedStatus = &verdict{0, OutcomeUnknown, ErrBadResponse, "unexpected status"}
 	// A login or block page with status 200 comes from something in between.
 	htmlResponse = &verdict{0, OutcomeUnknown, ErrBadResponse, "the response is an HTML page"}
 	// Of writes alone. The response cannot be about a request that was not there yet.
@@ -191,7 +192,8 @@ func bodyVerdict(ctx context.Context, call *Call, h http.Header, body []byte, er
 		return errorObject
 	case call.Write:
 		return truncatedResponse
-	case isCorrupt(err):
+	// A compressed body that arrived whole and cannot be decompressed; others broke off.
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), is[flate.CorruptInputError](err):
 		return malformedResponse
 	case ctx.Err() != nil:
 		return endedVerdict(ctx)
@@ -322,12 +324,6 @@ func isHTML(h http.Header, body []byte) bool {
 func isEncoded(h http.Header) bool {
 	encoding := h.Get("Content-Encoding")
 	return encoding != "" && !strings.EqualFold(encoding, "identity")
-}
-
-// isCorrupt tells a compressed body that arrived whole and cannot be
-// decompressed from one that broke off.
-func isCorrupt(err error) bool {
-	return errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || is[flate.CorruptInputError](err)
 }
 
 // The documented error object, {"error":{code,message,details}}, is an error whatever its

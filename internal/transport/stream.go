@@ -80,7 +80,7 @@ func (s *stream) peek(length int64) (errorObject []byte) {
 // ended long ago, as a success.
 func (s *stream) end(err error) {
 	s.err = err
-	s.inv.log.streamed(s.read, time.Since(s.began), err)
+	s.inv.logContent(s.read, time.Since(s.began), err)
 }
 
 // explain says why a read failed. Its error never is io.EOF by errors.Is, which

@@ -106,11 +106,17 @@ func limiterRefusal(ctx context.Context, l Limiter, err error) error {
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return ctxErr
 	}
-	causes := []error{ErrLocalLimit, err}
-	if r, ok := l.(*rate.Limiter); ok && r.Burst() > 0 && !errors.Is(err, context.DeadlineExceeded) {
-		causes = append(causes, context.DeadlineExceeded)
+	if r, ok := l.(*rate.Limiter); ok && r.Burst() > 0 {
+		return NewError(limiterRefused.msg, ErrLocalLimit, context.DeadlineExceeded, err)
 	}
-	return NewError(limiterRefused.msg, causes...)
+	return NewError(limiterRefused.msg, ErrLocalLimit, err)
+}
+
+// OutOfTime reports that a call could not be sent by the deadline of ctx, which no further
+// one could be either. A limiter's own deadline is not that of ctx.
+func OutOfTime(ctx context.Context, err error) bool {
+	_, bounded := ctx.Deadline()
+	return bounded && errors.Is(err, ErrLocalLimit) && errors.Is(err, context.DeadlineExceeded)
 }
 
 // adapt tells an adaptive limiter what became of a request. A failure of the service
@@ -130,7 +136,7 @@ func (inv *invocation) adapt(a *attempt) {
 	}
 	// That it creeps back between two refusals, by a little every second, is no news.
 	if now := l.Rate(); refused && now != before || now > 1.1*before {
-		inv.log.rate(float64(now))
+		inv.logRate(float64(now))
 	}
 }
 
@@ -168,10 +174,7 @@ func (a *attempt) retryAfter() time.Duration {
 	if err == nil || errors.Is(err, strconv.ErrRange) { // and then it is the largest there is
 		return time.Duration(min(seconds, uint64(retryAfterCeiling/time.Second))) * time.Second
 	}
-	at, err := http.ParseTime(value)
-	if err != nil {
-		return 0
-	}
+	at, _ := http.ParseTime(value) // what cannot be read is long past
 	return min(max(0, time.Until(at)), retryAfterCeiling)
 }
 
@@ -181,7 +184,7 @@ func (a *attempt) retryAfter() time.Duration {
 //
 // A wait that the service asked for lengthens it to somewhat beyond that, so that calls
 // which were refused together do not come back together.
-func (s *Settings) backoff(ctx context.Context, n int, limited bool, retryAfter time.Duration) (wait time.Duration) {
+func (s *Settings) backoff(ctx context.Context, n int, limited bool, retryAfter time.Duration) time.Duration {
 	base, limit := s.WaitBase, s.WaitMax
 	if limited && base > 0 {
 		base = max(base, min(throttleBase, limit))
@@ -190,9 +193,7 @@ func (s *Settings) backoff(ctx context.Context, n int, limited bool, retryAfter 
 	if grown := math.Ldexp(float64(base), n); grown < float64(limit) { // a shift would overflow
 		bound = time.Duration(grown)
 	}
-	if bound > 0 {
-		wait = s.jitter(ctx, bound)
-	}
+	wait := s.jitter(ctx, max(bound, 1)) // of a bound of 0, nothing
 	if retryAfter > 0 {
 		wait = max(wait, retryAfter+s.jitter(ctx, min(time.Second, retryAfter/10)+1))
 	}

@@ -93,7 +93,7 @@ func TestCause(t *testing.T) {
 	for says, options := range map[string][]Option{
 		"its own error is the Cause": {WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, cause })})},
 		"the token source failed":    {WithTokenSource(TokenFunc(func(context.Context) (string, error) { return "", cause }))},
-		"gave no leave to send":      {WithLimiter(limiterFunc(func(context.Context) error { return cause }))},
+		"refused to send":            {WithLimiter(limiterFunc(func(context.Context) error { return cause }))},
 	} {
 		c, err := New(Service{Name: "test"}, "https://service.test", options)
 		if err != nil {
@@ -157,6 +157,12 @@ func TestCause(t *testing.T) {
 	}
 	if (&Failure{}).Cause() != nil || (&Failure{Err: Invalid("x")}).Cause() != nil {
 		t.Error("an error without a cause has one")
+	}
+	// The last error of a chain may be the library's own.
+	call, unusable := read(), Unusable("x")
+	call.Decode = func([]byte) error { return unusable }
+	if f := newClient(t, serve(status(200)), WithMaxRetries(0)).Do(t.Context(), call, nil).Failure; f.Cause() != unusable {
+		t.Errorf("%v is caused by %v", f.Err, f.Cause())
 	}
 }
 

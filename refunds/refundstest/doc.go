@@ -5,7 +5,7 @@
 //	func TestRefundJob(t *testing.T) {
 //		fake := refundstest.NewServer(t)
 //		fake.Script(refundstest.Fault{DropAfter: true}) // recorded, but without a response
-//		job := NewJob(fake.Client())                           // your code
+//		job := NewJob(fake.Client())                    // your code
 //		if err := job.Refund(t.Context(), "rf_1001"); !errors.Is(err, refunds.ErrOutcomeUnknown) {
 //			t.Error(err)
 //		}

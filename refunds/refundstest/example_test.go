@@ -10,7 +10,7 @@ import (
 )
 
 func ExampleServer() {
-	fake := refundstest.Start() // in a test, refundstest.NewServer(t)
+	fake := refundstest.Start() // in a test: refundstest.NewServer(t)
 	defer fake.Close()
 
 	fake.Script(refundstest.Fault{DropAfter: true}) // recorded, but without a response
@@ -29,7 +29,7 @@ func ExampleServer() {
 func ExampleLike() {
 	// In a test, the file that examples/probe wrote about your service.
 	profile := []byte(`{"version": 1, "points": {"refund.duplicate": ["refused 409"]}}`)
-	fake := refundstest.Start(refundstest.Like(profile)) // in a test, refundstest.NewServer(t, …)
+	fake := refundstest.Start(refundstest.Like(profile)) // in a test: refundstest.NewServer(t, …)
 	defer fake.Close()
 
 	for range 2 {

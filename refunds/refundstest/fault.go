@@ -32,8 +32,7 @@ type Fault struct {
 	// Header is set in the response header, such as a Location. A name with a nil value
 	// is removed from it.
 	Header http.Header
-	// Process processes the request even if Status is 300 or above: a refund is then
-	// recorded.
+	// Process processes the request even if Status is 300 or above.
 	Process bool
 	// Refuse refuses the connection before any byte of the request is sent. At the
 	// address of [Server.URL] it acts as DropBefore, because the connection exists by
@@ -105,9 +104,11 @@ func (s *Server) Script(faults ...Fault) {
 
 // ScriptFunc lets choose return the fault of each request for which Script has none left,
 // for example to fail a share of the requests or one kind of them. choose is called from
-// many goroutines at once. The Request that it gets has no Body, and Refuse in the Fault
-// that it returns acts as DropBefore. choose replaces an earlier function; nil goes back
-// to normal behavior.
+// many goroutines at once, and replaces an earlier function; nil goes back to normal
+// behavior. The Request that it gets has no Body. Refuse in the Fault that it returns acts
+// as DropBefore: to refuse the next n connections, use
+//
+//	Script(slices.Repeat([]Fault{{Refuse: true}}, n)...)
 func (s *Server) ScriptFunc(choose func(Request) Fault) {
 	if choose == nil {
 		s.fake.ScriptFunc(nil)
