@@ -80,3 +80,67 @@ var boundDefects = []defect{
 		[]invariant{miscounted},
 	},
 }
+
+// liveness is the workload of the defects that TestLiveness finds.
+const liveness = "liveness"
+
+// livenessDefects let something outlive its reason.
+var livenessDefects = []defect{
+	{
+		liveness, "a pause is never lifted", beginCooldown,
+		[]edit.Edit{edit.Rewrite("Add()", "{it}.Add(24 * time.Hour)")},
+		[]invariant{unended},
+	},
+	{
+		liveness, "a circuit breaker never probes", probeDelay,
+		[]edit.Edit{edit.Rewrite("time.Until()", "time.Hour")},
+		[]invariant{unended},
+	},
+	{
+		liveness, "the retry budget never refills", refillBudget,
+		[]edit.Edit{edit.Returns("")},
+		[]invariant{unended},
+	},
+	{
+		liveness, "a loader keeps a dead request", removeRequest,
+		[]edit.Edit{edit.Returns("")},
+		[]invariant{unended},
+	},
+	{
+		liveness, "nobody is told that a loader's request has ended", sendRequest,
+		[]edit.Edit{edit.Drop("close()")},
+		[]invariant{unended, overdue, leaked},
+	},
+}
+
+// misbehaving is the workload of the defects that TestParts finds.
+const misbehaving = "parts"
+
+// partDefects let the caller's own parts do harm.
+var partDefects = []defect{
+	{
+		misbehaving, "a token source is waited for on the call's goroutine", askToken,
+		[]edit.Edit{edit.Returns("{recv}.question({1}, {2})")},
+		[]invariant{overdue},
+	},
+	{
+		misbehaving, "a cache is waited for", askCache,
+		[]edit.Edit{edit.Rewrite("context.WithTimeout()", "context.WithCancel({1})")},
+		[]invariant{overdue, gaveUp},
+	},
+	{
+		misbehaving, "a download stays open when a logger throws", clientDo,
+		[]edit.Edit{edit.Drop("Stream.Close()")},
+		[]invariant{leaked},
+	},
+	{
+		misbehaving, "a bulk submission swallows what a part throws", rethrowPanic,
+		[]edit.Edit{edit.Returns("")},
+		[]invariant{swallowed},
+	},
+	{
+		misbehaving, "a refund that was sent counts as not sent when a part throws", failRecord,
+		[]edit.Edit{edit.Force(false, ".attempts")},
+		[]invariant{outcome, miscounted},
+	},
+}
