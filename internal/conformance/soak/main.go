@@ -2,7 +2,7 @@
 // rounds, and checks after each round that every answer was right and that
 // nothing is left behind.
 //
-//	go run ./internal/soak -for 10m
+//	go -C internal/conformance run ./soak -for 10m
 //
 // It ends with exit code 1 when an answer was wrong, a refund was lost or doubled,
 // or the end holds more than the start.
