@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,6 +105,31 @@ func TestSubmitAllOutlastsAnOutage(t *testing.T) {
 			t.Errorf("took %v", took)
 		}
 	})
+}
+
+// Where new requests fail at once and those sent before still succeed, as when a service
+// drains, an outage leaves no more outcomes unknown than any other.
+func TestSubmitAllIsNotToldOfAnOutageByOldRequests(t *testing.T) {
+	for _, concurrency := range []int{1, 8, 64} {
+		synctest.Test(t, func(t *testing.T) {
+			fake, began := refundstest.NewServer(t), time.Now()
+			inner, n := fake.HTTPClient().Transport, atomic.Int64{}
+			client := fake.Client(refunds.WithHTTPClient(&http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				if since := time.Since(began); since > 10*time.Second && since < 70*time.Second {
+					return &http.Response{StatusCode: 503, Header: http.Header{}, Body: http.NoBody}, nil
+				}
+				time.Sleep(time.Duration(1+n.Add(1)%7) * time.Second)
+				return inner.RoundTrip(r)
+			})}))
+			counts, probes := map[refunds.Outcome]int{}, 8
+			for s := range client.SubmitAll(t.Context(), refunds.Items("acct", numbered(concurrency*20)), refunds.BulkOptions{Concurrency: concurrency}) {
+				counts[s.Outcome]++
+			}
+			if unknown := counts[refunds.OutcomeUnknown]; unknown < 5 || unknown > 4+concurrency+probes || counts[refunds.OutcomeAccepted] != concurrency*20-unknown {
+				t.Errorf("%d in flight: %v", concurrency, counts)
+			}
+		})
+	}
 }
 
 // Five failures that every record would meet pause the submission; refusals of a

@@ -52,6 +52,7 @@ type record struct {
 	options []Option
 	own     bool // options has some of the item's own
 	index   int
+	sent    int // as the nth record
 
 	done     bool
 	receipt  *Receipt

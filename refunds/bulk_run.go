@@ -32,6 +32,8 @@ type bulkRun struct {
 	ready    []*record               // to be sent
 	blocked  map[refundKey][]*record // behind the one with this key that is ready or in flight
 	inFlight int
+	sent     int          // records
+	failed   int          // the latest of them that met a failure of the service
 	finished chan *record // back from the network
 	ordered  []*record    // if Ordered: all records from the first without a result on
 	results  []*record    // to be delivered
@@ -187,6 +189,8 @@ func (b *bulkRun) send() {
 	r := b.ready[0]
 	b.ready = b.ready[1:]
 	b.inFlight++
+	b.sent++
+	r.sent = b.sent
 	b.breaker.Sent()
 	b.requests.Go(func() {
 		defer func() {
@@ -253,8 +257,14 @@ func (b *bulkRun) receive(r *record) {
 		return
 	}
 	failure := scopeOf(r)
+	if failure == ofRecord && r.sent < b.failed {
+		return // it says how the service was before it failed
+	}
 	if b.accounts.repeats(r.accountID, failure) {
 		return
+	}
+	if failure != ofRecord {
+		b.failed = max(b.failed, r.sent)
 	}
 	if b.breaker.Settled(failure != ofRecord) {
 		b.stopSending(transport.NewError("the service kept failing, submission is suspended", ErrSuspended, errors.Unwrap(r.err)))

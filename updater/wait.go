@@ -20,8 +20,9 @@ var ErrNotReady = transport.NewCondition("not_ready", "not ready", true)
 type WaitOptions struct {
 	// NotReady reports whether a failure means that the job is not ready. Any other
 	// failure ends the wait. A 202, a 204, and a 200 with the documented error object are
-	// failures too, with that StatusCode. DownloadWhenReady requires NotReady. For
-	// example:
+	// failures too, with that StatusCode. It is not called without a response: such a
+	// failure ends the wait; if it is Retryable, call again. DownloadWhenReady
+	// requires NotReady. For example:
 	//
 	//	func(e *updater.Error) bool { return e.StatusCode == 202 || e.Code == "job_not_ready" }
 	//

@@ -16,7 +16,9 @@ import (
 	"github.com/carddata/carddata-go/updater/updatertest"
 )
 
-func notReady(e *updater.Error) bool { return e.StatusCode == 404 || e.StatusCode == 202 }
+func notReady(e *updater.Error) bool {
+	return e.StatusCode == 404 || e.StatusCode == 202 || e.Code == "job_not_ready"
+}
 
 func TestDownloadWhenReady(t *testing.T) {
 	type fault = updatertest.Fault
@@ -33,6 +35,8 @@ func TestDownloadWhenReady(t *testing.T) {
 		{"ready later", []fault{{Status: 404}, {Status: 202}}, updater.WaitOptions{}, 0, nil, 3, time.Minute, 72 * time.Second},
 		{"own interval", []fault{{Status: 404}, {Status: 404}}, updater.WaitOptions{Interval: time.Second}, 0, nil, 3, 2 * time.Second, 2400 * time.Millisecond},
 		{"the service names a wait", []fault{{Status: 404, RetryAfter: 10 * time.Minute}}, updater.WaitOptions{}, 0, nil, 2, 10 * time.Minute, 12 * time.Minute},
+		{"a 202 names a wait", []fault{{Status: 202, RetryAfter: 10 * time.Minute}}, updater.WaitOptions{}, 0, nil, 2, 10 * time.Minute, 12 * time.Minute},
+		{"an error object names a wait", []fault{{Status: 200, Body: `{"error":{"code":"job_not_ready"}}`, RetryAfter: 10 * time.Minute}}, updater.WaitOptions{}, 0, nil, 2, 10 * time.Minute, 12 * time.Minute},
 		{"a shorter wait than the interval", []fault{{Status: 404, RetryAfter: time.Second}}, updater.WaitOptions{}, 0, nil, 2, 30 * time.Second, 36 * time.Second},
 		{"another failure", []fault{{Status: 404}, {Status: 403}}, updater.WaitOptions{}, 0, []error{updater.ErrForbidden}, 2, 30 * time.Second, 36 * time.Second},
 		{"not within the time", many(404), updater.WaitOptions{Interval: time.Minute, MaxWait: 5 * time.Minute}, 0, []error{updater.ErrNotReady, updater.ErrNotFound}, 5, 4 * time.Minute, 5 * time.Minute},

@@ -162,12 +162,12 @@ const (
 
 // retryAfter is the wait that a response asked for, in whole seconds or one of the
 // three HTTP date forms. Zero is "none": an absent, unreadable or past value, or that of
-// a success, which does not concern this call. go-retryablehttp reads the header as
-// well, but its 64-bit multiplication overflows into the past, it obeys a wait of years,
-// and it knows one date form.
+// a success or a page, which does not concern this call. A 202 says when to come back.
+// go-retryablehttp reads the header as well, but its 64-bit multiplication overflows into
+// the past, it obeys a wait of years, and it knows one date form.
 func (a *attempt) retryAfter() time.Duration {
 	value := strings.TrimSpace(a.Header.Get("Retry-After"))
-	if a.StatusCode < 300 || value == "" {
+	if value == "" || a.StatusCode < 300 && a.verdict != unexpectedStatus && a.verdict != errorObject {
 		return 0
 	}
 	seconds, err := strconv.ParseUint(value, 10, 64)
