@@ -53,10 +53,10 @@ type BulkOptions struct {
 	Cache Cache
 
 	// GiveUpAfter is how long the lookup pauses while the service fails, as described
-	// at [Client.LookupAll], before it gives up: it then sends nothing more, and each card
-	// without a result fails with [ErrSuspended]. So for an input that does not end, set it
-	// below zero, or leave the loop at ErrSuspended and call LookupAll again. Zero is 30
-	// minutes; below zero it pauses as long as ctx allows.
+	// at [Client.LookupAll], before it gives up: it then sends nothing more, and each
+	// card without a result fails with [ErrSuspended]. For an input that does not end,
+	// set it below zero, or leave the loop at ErrSuspended and call LookupAll again.
+	// Zero is 30 minutes; below zero it pauses as long as ctx allows.
 	GiveUpAfter time.Duration
 
 	// ReadAhead runs the input on a goroutine of its own, for an input that blocks, such
@@ -158,11 +158,12 @@ const (
 // If one identifier begins with another, such as 40000201 and 400002, the two go into
 // different requests, so that neither gets the other's item.
 //
-// An error with an Index of 0 or more is about that card, and the loop goes on: the card
-// has no item ([ErrMissing]), or its request failed, which fails every card in it. An
-// error with Index -1 ends the loop, because every further request would fail with it:
-// 401, 403, 404, a redirect, an unusable argument or credential, an unknown host name, an
-// untrusted certificate, the end of ctx, or a limit that leaves no time before it. An
+// An error with an Index of 0 or more is about that card, and the loop goes on: the
+// card has no item ([ErrMissing]), or its request failed, which fails every card in it.
+// An error with Index -1 ends the loop, because every further request would fail with
+// it: 401, 403, 404, a redirect, an unusable argument or credential, a token source
+// that fails before this lookup has had a result, an unknown host name, an untrusted
+// certificate, the end of ctx, or a rate limit or a pause that would outlast ctx. An
 // unknown card is not an error: see [Result.Card].
 //
 // # When the service fails
@@ -182,10 +183,11 @@ const (
 //
 // # Stopping
 //
-// Leaving the loop stops the lookup and cancels requests in flight. So does an error with
-// Index -1, unless a limit leaves no time: what is in flight then ends first. Inputs
-// beyond the last result may have been read by then, and some of them sent. No goroutine
-// is left, except those of idle connections and of a cache that ignores its context.
+// Leaving the loop stops the lookup and cancels requests in flight. So does an error
+// with Index -1; if its reason is such a limit, requests in flight finish first. Inputs
+// beyond the last result may have been read by then, and some of them sent. No
+// goroutine is left, except those of idle connections and of a cache that ignores its
+// context.
 //
 // Input, loop and Progress run on one goroutine, so they may share variables, unless
 // [BulkOptions.ReadAhead] is set. If the caller's code panics, such as a token source, a

@@ -49,9 +49,9 @@ type CacheOptions struct {
 	// as [Result.Stale]. Zero serves no expired results.
 	//
 	// A [Loader] returns an expired result at once, and renews it in the background. So
-	// with 24 hours it serves every card that it has cached through an outage of a day, and
-	// no caller waits for a renewal. A bulk lookup waits for its request, and uses an
-	// expired result only if the service fails.
+	// with 24 hours, an outage of a day does not keep it from serving the cards in its
+	// cache, and no caller waits for a renewal. A bulk lookup waits for its request,
+	// and uses an expired result only if the service fails.
 	StaleFor time.Duration
 	// NegativeTTL is the TTL of items without a card. They are kept in memory only,
 	// whatever their error says. Zero is one hour. Below zero they are not kept: choose

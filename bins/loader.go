@@ -107,8 +107,8 @@ func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
 // sent as an item without one.
 //
 // A Loader has no circuit breaker. While the service hangs, each Load of a card that is
-// not cached takes until its deadline. With [CacheOptions.StaleFor], a card that was
-// cached once is served at once.
+// not cached takes until its deadline. With [CacheOptions.StaleFor], a card that is
+// still in the cache is served at once.
 //
 // Every error is an [*Error]: the failure of the request, [ErrMissing], the end of ctx,
 // or [ErrLocalLimit] as soon as the service asks for a pause that outlasts the deadline.

@@ -77,8 +77,9 @@ type BulkProgress struct {
 // A Submission is what became of one record.
 type Submission struct {
 	// Index is the position of the record in the input, from 0. It is -1 if the error
-	// ended the submission and is not about a record; the other fields are unset then, and
-	// Outcome reads OutcomeUnknown without meaning it. Check Index first.
+	// ended the submission and is not about a record; the other fields are unset then,
+	// and Outcome is then its zero value, OutcomeUnknown, which says nothing. Check
+	// Index first.
 	//
 	// To find your own row: the input counts its items and, before it yields one, puts the
 	// row into a map by that number. With ReadAhead the map needs a mutex. AccountID and
@@ -115,8 +116,8 @@ func (s Submission) LogValue() slog.Value {
 }
 
 // ErrSuspended: the service kept failing for [BulkOptions.GiveUpAfter], so this record
-// was not sent. Submit it again later, in another call. The error also matches the failure of the last
-// probe, such as [ErrServer] or [ErrUnauthorized].
+// was not sent. Submit it again later, in another call. The error also matches the
+// failure of the last probe, such as [ErrServer] or [ErrUnauthorized].
 var ErrSuspended = transport.NewCondition("suspended", "submission suspended", true)
 
 const (
@@ -158,11 +159,11 @@ const (
 // the input is taken and yielded as not sent, with [ErrSuspended].
 //
 // A failure is one that the next record would meet too: every unknown outcome, every
-// record that was not sent, and the rejections 401, 403, 404, 407, 410, 429, redirects,
-// 501 and 505. Other rejections, such as 400 and 422, are about their record. If the
-// input has several accounts, 403, 404 and 410 are about the account, and so is 401 if
-// the item has its own options. They count once for each account, so that one bad
-// account does not stop the others.
+// record that was not sent, except an unusable one, and the rejections 401, 403, 404,
+// 407, 410, 429, redirects, 501 and 505. Other rejections, such as 400 and 422, are
+// about their record. If the input has several accounts, 403, 404 and 410 are about the
+// account, and so is 401 if the item has its own options. They count once for each
+// account, so that one bad account does not stop the others.
 //
 // If the rate limit or a Retry-After would delay a record past ctx's deadline,
 // SubmitAll stops as if the deadline had passed.

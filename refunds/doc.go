@@ -43,7 +43,8 @@
 // or [WithReceiptCheck] refuses the receipt.
 //
 // Not sent: the arguments, the limiter or the token source ended the call; or no
-// connection was made; or no byte was written to the connection, which is counted.
+// connection was made; or no byte was written to the connection (the client counts
+// them).
 //
 // Rejected: a 4xx status other than 408, or 307, 308, 501 and 505. The service has not
 // recorded what it refuses, but a 409 may be about an earlier submission that it has
@@ -116,10 +117,11 @@
 //
 // # Retries
 //
-// Submit retries up to twice if the refund was proven not sent, and after 429; once
-// after 421, 425, and 401 with another token. It never retries an unknown outcome,
-// unless [WithResubmit] says that the service removes duplicates, which is not
-// documented.
+// Submit retries up to twice if the refund was proven not sent, other than for an
+// unknown host, an untrusted certificate, a proxy login, a limiter or a token source,
+// and after 429; once after 421, 425, and 401 with another token. It never retries an
+// unknown outcome, unless [WithResubmit] says that the service removes duplicates,
+// which is not documented.
 //
 // # Proxies that repeat a request
 //

@@ -85,13 +85,13 @@ func CachedToken(fetch func(ctx context.Context) (token string, expires time.Tim
 //
 //	WithTransport(func(base http.RoundTripper) http.RoundTripper { return otelhttp.NewTransport(base) })
 //
-// All guarantees of the library's transport hold: see [WithHTTPClient]. Once a byte of a
-// refund was written, base refuses to send it again in the same attempt. If base was not
-// called, nothing was sent. The wrapper may send its own requests through base, such as
-// one for a token, but if the attempt then fails, the refund counts as perhaps sent, and
-// so it does if the wrapper returns before base. A refund that is rebuilt has to keep the
-// context or the Cancel channel of its request, or base refuses it; a call whose request
-// is rebuilt without them can outlast its deadline.
+// All guarantees of the library's transport hold: see [WithHTTPClient]. Once a byte of
+// a refund was written, base refuses to send it again in the same attempt. If base was
+// not called, nothing was sent. The wrapper may send its own requests through base,
+// such as one for a token, but if the attempt then fails, the refund counts as perhaps
+// sent. So it does if the wrapper returns before base. A refund that is rebuilt has to
+// keep the context or the Cancel channel of its request, or base refuses it; a call
+// whose request is rebuilt without them can outlast its deadline.
 //
 // A response that the wrapper makes up counts as the service's: if it is a 2xx, a refund
 // is accepted that the service has never seen.
@@ -109,8 +109,9 @@ func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
 // NextProtos is ignored because connections use HTTP/1.1. The default is the system's
 // certificate authorities and no client certificate.
 //
-// What c's VerifyConnection or VerifyPeerCertificate refuses, as certificate pinning does,
-// counts as an untrusted certificate: it is not retried, and its error is [Error.Cause].
+// What c's VerifyConnection or VerifyPeerCertificate refuses, as certificate pinning
+// does, counts as an untrusted certificate: it is not retried, and [Error.Cause]
+// returns its error.
 //
 // With TLS 1.3, a server may refuse the client certificate after the request was written.
 // A refund then has an unknown outcome. Test certificates with a harmless lookup, or with
@@ -156,10 +157,10 @@ func WithHTTPClient(c *http.Client) Option { return transport.WithHTTPClient(c) 
 // WithTokenSource sends the source's token as Authorization: Bearer, and replaces any
 // other source. The default is the source given to NewClient; refunds have none.
 //
-// Make the source once, not for each call. While its Token does not return, one goroutine
-// waits for it, and further calls wait for that one: one for each source from [TokenFunc]
-// or [CachedToken], and one for each option or client with a source of your own type. So
-// for your own type make the option once, too, and give it to all clients and calls.
+// Make the source once, not for each call. A Token that hangs holds one goroutine for
+// each source from [TokenFunc] or [CachedToken], but one for each option or client with
+// a source of your own type. For your own type, make the option once, too, and give it
+// to all clients and calls.
 func WithTokenSource(source TokenSource) Option { return transport.WithTokenSource(source) }
 
 // WithHeader adds a header to every request, such as a correlation id or a credential that
@@ -247,10 +248,10 @@ type AdaptiveRate struct {
 // whichever is later, and follows a limit that changes. Each doubling and
 // each change after a 429 is logged.
 //
-// Each 429 costs its call a retry. It proves that the request was rejected, also for a
+// Each 429 costs its call a retry. It proves that the request was rejected, even for a
 // refund. If several clients use the same limit, they do not share it fairly: give them
-// one [Limiter] instead. The option does not suit a limit that never allows two requests
-// close together.
+// one [Limiter] instead. The option does not suit a limit that never allows two
+// requests close together.
 //
 // NewClient only: a call refuses it. It is also refused beside [WithRateLimit] and
 // [WithLimiter]. Each client has its own rate. The default is no limit.

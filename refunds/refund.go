@@ -20,9 +20,9 @@ import (
 // Printing a Refund shows its id, amount and currency. Its JSON is the whole record, and
 // slog's JSON handler encodes lists of refunds that way: log one refund at a time.
 type Refund struct {
-	// RefundID identifies the record. You choose it, and submit the refund with the same
-	// id again if you have to. This package requires it: without it nobody can find out
-	// what became of a refund with an unknown outcome. Its format is not documented.
+	// RefundID identifies the record. Choose it yourself; to submit the refund again,
+	// use the same id. This package requires it: without it nobody can find out what
+	// became of a refund with an unknown outcome. Its format is not documented.
 	RefundID string `json:"refund_id,omitzero"`
 
 	// Amount is an integer. Its unit is not documented; minor units are common, such as

@@ -14,20 +14,20 @@ import (
 // conditions, such as ErrRateLimited and context.Canceled when a call was canceled while
 // it waited for a retry.
 //
-// For a refund, check the outcome first: never submit a refund with an unknown outcome
+// For a refund, check the outcome first: do not submit a refund with an unknown outcome
 // again, whatever the condition says.
 var (
 	// ErrInvalidArgument: refused before anything was sent. Correct the argument.
 	ErrInvalidArgument = transport.ErrInvalidArgument
 	// ErrLocalLimit: the client's own limiter failed, or a limit or a pause that the
 	// service asked for left no time before the deadline. This attempt sent nothing.
-	// During a pause, Error.RetryAfter is the rest of it.
+	// During a pause, Error.RetryAfter is the time left.
 	ErrLocalLimit = transport.ErrLocalLimit
 	// ErrCredential: the token source failed or returned an unusable token, before the
-	// request or after a 401, when the error matches ErrUnauthorized as well.
+	// request or after a 401; the error then also matches ErrUnauthorized.
 	ErrCredential = transport.ErrCredential
 	// ErrNoResponse: no connection could be made, or it broke before a response. Try
-	// later; if it stays, check the base URL, the network and the certificates.
+	// later; if it persists, check the base URL, the network and the certificates.
 	ErrNoResponse = transport.ErrNoResponse
 	// ErrTimeout: an attempt took longer than WithAttemptTimeout, or status 408. Try
 	// later, or allow more time. The end of the call's own context is
@@ -54,9 +54,9 @@ var (
 	ErrServer = transport.ErrServer
 	// ErrRedirect: status 301, 302, 303, 307 or 308, not followed. Check the base URL.
 	ErrRedirect = transport.ErrRedirect
-	// ErrBadResponse: a response that cannot come from the service: an HTML page, a body
-	// that is cut off or not as documented, or an unknown status. Check the base URL and
-	// proxies.
+	// ErrBadResponse: a response that is not one the service documents: an HTML page, a
+	// body that is cut off or not as documented, or an unknown status. Check the base
+	// URL and proxies.
 	ErrBadResponse = transport.ErrBadResponse
 	// ErrResponseTooLarge: the response exceeds WithMaxResponseBytes. Raise the limit if
 	// you expect such a response.
@@ -115,12 +115,12 @@ func (e *Error) Cause() error { return e.failure().Cause() }
 // was asked for another token and failed, else unauthorized.
 func (e *Error) Condition() string { return e.failure().Condition() }
 
-// Retryable reports whether the same call, unchanged, can succeed later: after a timeout,
-// 429, most 5xx, a broken connection, a limit or pause on this side, or the end of its
-// context. It is false if something must change first, such as the argument, the
-// credential, the base URL or a certificate. For a refund it is also false if the outcome
-// is unknown, and for the error that ends refunds.SubmitAll, because the same call would
-// submit the records before it again.
+// Retryable reports whether the same call, unchanged, can succeed later: after a
+// timeout, 429, most 5xx, a broken connection, a failed token source, a limit or pause
+// on this side, or the end of its context. It is false if something must change first,
+// such as the argument, a refused credential, the base URL or a certificate. For a
+// refund it is also false if the outcome is unknown, and for the error that ends
+// refunds.SubmitAll, because the same call would submit the records before it again.
 func (e *Error) Retryable() bool { return e.failure().Retryable() }
 
 func (e *Error) failure() *transport.Failure { return (*transport.Failure)(e) }

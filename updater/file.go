@@ -117,16 +117,15 @@ func (f File) LogValue() slog.Value {
 //
 // # Continuing
 //
-// The content is first written to a private file beside path: .NAME.part for a path that
-// ends in NAME, with its metadata in .NAME.part.json. If the download fails, is canceled,
-// or the process is killed, the next call for the same job, merchant and address
-// continues there, provided the service confirms that the content is the same.
-// Otherwise it starts over, also if the service refuses to continue but responds to a
-// request for the whole content. An outage or a throttle costs no progress: after 401,
-// 407, 408, 429, 502, 503, 504, no response, or a Retry-After, the call fails and the
-// files stay.
+// The content is first written to a private file beside path: .NAME.part for a path
+// that ends in NAME, with its metadata in .NAME.part.json. If the download fails, is
+// canceled, or the process is killed, the next call for the same job, merchant and
+// address continues there, provided the service confirms that the content is the same.
+// Otherwise, or if the service refuses to continue but serves the whole content, it
+// starts over. An outage or a throttle costs no progress: after 401, 407, 408, 429,
+// 502, 503, 504, no response, or a Retry-After, the call fails and the files stay.
 //
-// The two files are kept only if the service sent a validator to continue with, also if
+// The two files are kept only if the service sent a validator to continue with, even if
 // the content is complete and cannot be moved to path. They hold card data: remove them
 // if there will be no next call. They are reused only if owned by the current user with
 // mode 0600. The longest NAME is 15 bytes shorter than the file system allows: usually
