@@ -143,7 +143,7 @@ func (b *bulkRun) settle(sent *batch, r *response) {
 	// Where the service has worked before, a page in its place is an outage, too.
 	outage := r.err != nil && (isOutage(r.err) || b.works && errors.Is(r.err, ErrBadResponse))
 	b.tellBreaker(outage, r)
-	if !outage || !b.isSentAgain(sent) {
+	if !outage || !b.isSentAgain(sent, r.err) {
 		if outage && b.suspended != nil {
 			r.err = b.suspended
 		}
@@ -178,15 +178,17 @@ func (b *bulkRun) tellBreaker(outage bool, r *response) {
 
 // isSentAgain keeps a batch that failed by the service's fault to be sent again, until it
 // gives up. A batch that fails over and over while others succeed, or that alone fails
-// since others did, fails for what it holds.
-func (b *bulkRun) isSentAgain(failed *batch) bool {
+// since others did, fails for what it holds; but not if it was not sent.
+func (b *bulkRun) isSentAgain(failed *batch, err error) bool {
 	const ownFault = 8
 	if b.lastFailed != failed {
 		b.failedAlone, b.lastFailed = 0, failed
 	}
-	b.failedAlone++
-	if b.successes > failed.failedAt && !b.breaker.Open() {
-		failed.faults++
+	if !isAny(err, ErrLocalLimit, ErrCredential) {
+		b.failedAlone++
+		if b.successes > failed.failedAt && !b.breaker.Open() {
+			failed.faults++
+		}
 	}
 	if b.suspended != nil || failed.faults >= ownFault || b.successes > 0 && b.failedAlone >= ownFault {
 		return false

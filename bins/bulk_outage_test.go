@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/carddata/carddata-go/bins"
 )
@@ -38,19 +41,79 @@ func TestLookupAllPausesInAnOutage(t *testing.T) {
 			}), bins.StaticToken("k"))
 		})
 	}
-	fails := func(down func() bool) error {
-		if !down() {
-			return nil
+	// What the caller's own limiter or token source fails with says nothing of the service.
+	for _, failure := range []error{errDown, context.DeadlineExceeded, &net.DNSError{IsNotFound: true}, bins.ErrForbidden} {
+		fails := func(down func() bool) error {
+			if !down() {
+				return nil
+			}
+			time.Sleep(20 * time.Millisecond)
+			return fmt.Errorf("own: %w", failure)
 		}
-		time.Sleep(20 * time.Millisecond)
-		return errDown
+		pausesInAnOutage(t, "limiter", func(s *service, down func() bool) *bins.Client {
+			return s.through(t, s, bins.StaticToken("k"), bins.WithLimiter(limiterFunc(func() error { return fails(down) })))
+		})
+		pausesInAnOutage(t, "token source", func(s *service, down func() bool) *bins.Client {
+			return s.through(t, s, bins.TokenFunc(func(context.Context) (string, error) { return "k", fails(down) }))
+		})
 	}
-	pausesInAnOutage(t, "limiter", func(s *service, down func() bool) *bins.Client {
-		return s.through(t, s, bins.StaticToken("k"), bins.WithLimiter(limiterFunc(func() error { return fails(down) })))
-	})
-	pausesInAnOutage(t, "token source", func(s *service, down func() bool) *bins.Client {
-		return s.through(t, s, bins.TokenFunc(func(context.Context) (string, error) { return "k", fails(down) }))
-	})
+}
+
+// What a limiter refuses was not sent, and fails no card, however often and however few
+// they are.
+func TestLookupAllOutlastsItsLimiter(t *testing.T) {
+	for name, refuses := range map[string]func(n int64, since time.Duration) bool{
+		"every second":    func(n int64, _ time.Duration) bool { return n%2 == 0 },
+		"for ten minutes": func(_ int64, since time.Duration) bool { return since < 10*time.Minute },
+	} {
+		for _, cards := range []int{60, 5000} {
+			synctest.Test(t, func(t *testing.T) {
+				began, n, results := time.Now(), atomic.Int64{}, 0
+				limiter := limiterFunc(func() error {
+					if refuses(n.Add(1), time.Since(began)) {
+						return errDown
+					}
+					return nil
+				})
+				for r, err := range (&service{}).client(t, bins.WithLimiter(limiter)).LookupAll(t.Context(), numbered(cards), bins.BulkOptions{Concurrency: 1}) {
+					if err != nil {
+						t.Fatalf("%s, %d: %v", name, r.Index, err)
+					}
+					results++
+				}
+				if results != cards {
+					t.Errorf("%s: %d results of %d", name, results, cards)
+				}
+			})
+		}
+	}
+}
+
+// What no wait mends ends the lookup at once, in the middle as well.
+func TestLookupAllEndsAtAWrongSetting(t *testing.T) {
+	var asked atomic.Int64
+	for want, client := range map[error]*bins.Client{
+		bins.ErrCredential: (&service{}).through(t, &service{}, bins.TokenFunc(func(context.Context) (string, error) {
+			if asked.Add(1) > 2 {
+				return "bad\ntoken", nil
+			}
+			return "k", nil
+		})),
+		bins.ErrLocalLimit: (&service{}).client(t, bins.WithLimiter(rate.NewLimiter(10, 0))),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			began, last := time.Now(), error(nil)
+			for r, err := range client.LookupAll(t.Context(), numbered(1000), bins.BulkOptions{Concurrency: 1}) {
+				if err != nil && r.Index >= 0 {
+					t.Fatalf("%d: %v", r.Index, err)
+				}
+				last = err
+			}
+			if took := time.Since(began); !errors.Is(last, want) || took > time.Second {
+				t.Errorf("%v after %v, want %v", last, took, want)
+			}
+		})
+	}
 }
 
 type limiterFunc func() error
@@ -70,7 +133,7 @@ func pausesInAnOutage(t *testing.T, name string, newClient func(s *service, down
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
 			var met atomic.Int64
-			client := newClient(&service{latency: func() time.Duration { return 20 * time.Millisecond }}, func() bool {
+			client := newClient(&service{latency: func() time.Duration { return 100 * time.Millisecond }}, func() bool {
 				since := time.Since(began)
 				down := since >= time.Second && since <= 91*time.Second
 				if down {
@@ -78,15 +141,17 @@ func pausesInAnOutage(t *testing.T, name string, newClient func(s *service, down
 				}
 				return down
 			})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
 			results, paused := 0, false
 			progress := func(p bins.BulkProgress) { paused = paused || p.Paused }
-			for r, err := range client.LookupAll(t.Context(), numbered(30_000), bins.BulkOptions{Unordered: unordered, Progress: progress}) {
+			for r, err := range client.LookupAll(ctx, numbered(8_000), bins.BulkOptions{Unordered: unordered, Progress: progress}) {
 				if err != nil || r.Result.Data.Card.CardBrand != "of "+r.Input.Reveal() {
 					t.Fatalf("%s: %v, %v", name, r, err)
 				}
 				results++
 			}
-			if most := int64(4*8 + 20); results != 30_000 || met.Load() == 0 || met.Load() > most || !paused {
+			if most := int64(4*8 + 20); results != 8_000 || met.Load() == 0 || met.Load() > most || !paused {
 				t.Errorf("%s: %d results, %d requests in the outage, at most %d allowed, paused %v", name, results, met.Load(), most, paused)
 			}
 		})
@@ -95,25 +160,27 @@ func pausesInAnOutage(t *testing.T, name string, newClient func(s *service, down
 
 // A deadline that the limit leaves no time for ends the lookup, and fails no card.
 func TestLookupAllEndsOutOfTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+time.Millisecond)
-		defer cancel()
-		s, results := &service{}, 0
-		var end error
-		for r, err := range s.client(t, bins.WithRateLimit(1, 1)).LookupAll(ctx, numbered(10_000), bins.BulkOptions{}) {
-			switch {
-			case r.Index < 0:
-				end = err
-			case err != nil:
-				t.Fatalf("%d: %v", r.Index, err)
-			default:
-				results++
+	for name, limit := range map[string]bins.Option{"rate": bins.WithRateLimit(1, 1), "adaptive": bins.WithAdaptiveRate(bins.AdaptiveRate{Start: 1, Max: 1})} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+time.Millisecond)
+			defer cancel()
+			s, results := &service{}, 0
+			var end error
+			for r, err := range s.client(t, limit).LookupAll(ctx, numbered(10_000), bins.BulkOptions{}) {
+				switch {
+				case r.Index < 0:
+					end = err
+				case err != nil:
+					t.Fatalf("%s, %d: %v", name, r.Index, err)
+				default:
+					results++
+				}
 			}
-		}
-		if !errors.Is(end, bins.ErrLocalLimit) || !errors.Is(end, context.DeadlineExceeded) || results < 500 {
-			t.Errorf("ended with %v after %d results", end, results)
-		}
-	})
+			if !errors.Is(end, bins.ErrLocalLimit) || !errors.Is(end, context.DeadlineExceeded) || results < 400 {
+				t.Errorf("%s: ended with %v after %d results", name, end, results)
+			}
+		})
+	}
 }
 
 type transportFunc func(*http.Request) (*http.Response, error)

@@ -340,7 +340,7 @@ func (b *bulkRun) drain() bool {
 		return true
 	}
 	if b.running > 0 { // what has arrived already still counts; what has not ends at once, or has its turn
-		if !transport.OutOfTime(b.ctx, b.fatal) {
+		if !transport.NoTurn(b.fatal) {
 			b.cancel()
 		}
 		for b.running > 0 {

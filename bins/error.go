@@ -184,14 +184,18 @@ func (e ItemError) MarshalText() ([]byte, error) { return []byte(e.Error()), nil
 // isPermanent tells whether every further request would meet the same failure. A source
 // that fails may work later, if it has worked.
 func isPermanent(ctx context.Context, err error, worked bool) bool {
-	if ctx.Err() == nil && isAny(err, ErrUnauthorized, ErrCredential) {
-		failed, isFailure := err.(*Error)
-		return !worked || !isFailure || !failed.Retryable()
-	}
+	failed, _ := errors.AsType[*Error](err)
 	dns, _ := errors.AsType[*net.DNSError](err)
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
-	return untrusted || dns != nil && dns.IsNotFound || ctx.Err() != nil || transport.OutOfTime(ctx, err) ||
-		isAny(err, ErrForbidden, ErrNotFound, ErrRedirect, ErrInvalidArgument)
+	switch {
+	case ctx.Err() != nil:
+		return true
+	case errors.Is(err, ErrLocalLimit): // whatever it says of an earlier attempt, or holds of the limiter's
+		return transport.NoTurn(err)
+	case isAny(err, ErrUnauthorized, ErrCredential):
+		return !worked || !failed.Retryable() || failed.Cause() == ErrCredential // an unusable token
+	}
+	return untrusted || dns != nil && dns.IsNotFound || isAny(err, ErrForbidden, ErrNotFound, ErrRedirect, ErrInvalidArgument)
 }
 
 // isOutage tells whether the service, or what leads to it, is to blame for a failure, and

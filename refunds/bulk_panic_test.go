@@ -130,3 +130,25 @@ func TestSubmitAllEndsWithItsDeadline(t *testing.T) {
 		}
 	})
 }
+
+// A deadline of the limiter's own is not that of the submission.
+func TestSubmitAllOutlastsADeadlineOfTheLimiter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake, n := refundstest.NewServer(t), 0
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		counts := map[refunds.Outcome]int{}
+		limiter := limiterFunc(func(context.Context) error {
+			if n++; n == 20 {
+				return fmt.Errorf("redis: %w", context.DeadlineExceeded)
+			}
+			return nil
+		})
+		for s := range fake.Client(refunds.WithLimiter(limiter)).SubmitAll(ctx, refunds.Items("acct", numbered(500)), refunds.BulkOptions{Concurrency: 1}) {
+			counts[s.Outcome]++
+		}
+		if counts[refunds.OutcomeAccepted] != 499 || counts[refunds.OutcomeNotSent] != 1 {
+			t.Error(counts)
+		}
+	})
+}

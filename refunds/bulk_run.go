@@ -252,7 +252,7 @@ func (b *bulkRun) receive(r *record) {
 	if b.stopErr != nil || b.ctx.Err() != nil || r.panicked != nil {
 		return // what the end of ctx did says nothing about the service
 	}
-	if !r.own && transport.OutOfTime(b.ctx, r.err) {
+	if !r.own && transport.NoTurn(r.err) {
 		b.halt(errors.Unwrap(r.err))
 		return
 	}

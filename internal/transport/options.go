@@ -167,7 +167,8 @@ var reserved = map[string]bool{
 func WithHeader(name, value string) Option {
 	canonical := textproto.CanonicalMIMEHeaderKey(name)
 	refusal := cmp.Or(
-		require(isHeaderName(name), "a header name is not usable"),
+		// What is no token by RFC 9110 (5.6.2).
+		require(name != "" && IsVisible(name) && !strings.ContainsAny(name, "\"(),/:;<=>?@[\\]{}"), "a header name is not usable"),
 		require(!reserved[canonical], "header %s is set by the library", canonical),
 		// It would be sent, and what an unset variable leaves would look like a credential
 		// that the service refuses.
@@ -258,11 +259,6 @@ func WithHTMLContent() Option { return option(func(s *Settings) { s.HTMLContent 
 // is for simulations that must be repeated exactly.
 func WithJitter(f func(ctx context.Context, below time.Duration) time.Duration) Option {
 	return option(func(s *Settings) { s.random = f })
-}
-
-// isHeaderName refuses what is no token by RFC 9110 (5.6.2).
-func isHeaderName(name string) bool {
-	return name != "" && IsVisible(name) && !strings.ContainsAny(name, "\"(),/:;<=>?@[\\]{}")
 }
 
 // isHeaderValue refuses also what net/http would trim, and so change.

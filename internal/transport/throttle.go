@@ -73,7 +73,10 @@ func (t *throttle) wait(ctx context.Context, s *Settings) error {
 	}
 }
 
-var errCooldown = NewError("the service asked all calls to wait beyond this call's deadline", ErrLocalLimit, context.DeadlineExceeded)
+// errNoTurn marks the refusal of a call after which no other has its turn.
+var errNoTurn = errors.New("no further call can be sent")
+
+var errCooldown = NewError("the service asked all calls to wait beyond this call's deadline", ErrLocalLimit, errNoTurn, context.DeadlineExceeded)
 
 func waitCooldown(ctx context.Context, s *Settings, left time.Duration) error {
 	// Those who waited together must not all set off together: they spread over an eighth
@@ -101,23 +104,24 @@ func (c *Client) Throttled(ctx context.Context, operation string) *Failure {
 
 // limiterRefusal says that the refusal is local. x/time/rate refuses a wait that
 // would pass the deadline with an error which is not context.DeadlineExceeded,
-// though it means that.
+// though it means that. What the error of another limiter means is not known.
 func limiterRefusal(ctx context.Context, l Limiter, err error) error {
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return ctxErr
 	}
-	if r, ok := l.(*rate.Limiter); ok && r.Burst() > 0 {
-		return NewError(limiterRefused.msg, ErrLocalLimit, context.DeadlineExceeded, err)
+	causes := []error{ErrLocalLimit, err}
+	_, adapts := l.(*adaptive.Limiter)
+	if r, ok := l.(*rate.Limiter); ok && r.Burst() == 0 {
+		causes = []error{ErrLocalLimit, errNoTurn, err} // it never lets a call through
+	} else if ok || adapts {
+		causes = []error{ErrLocalLimit, errNoTurn, context.DeadlineExceeded, err}
 	}
-	return NewError(limiterRefused.msg, ErrLocalLimit, err)
+	return NewError(limiterRefused.msg, causes...)
 }
 
-// OutOfTime reports that a call could not be sent by the deadline of ctx, which no further
-// one could be either. A limiter's own deadline is not that of ctx.
-func OutOfTime(ctx context.Context, err error) bool {
-	_, bounded := ctx.Deadline()
-	return bounded && errors.Is(err, ErrLocalLimit) && errors.Is(err, context.DeadlineExceeded)
-}
+// NoTurn reports that a limit or a pause lets no further call through, before the
+// deadline or at all.
+func NoTurn(err error) bool { return errors.Is(err, errNoTurn) }
 
 // adapt tells an adaptive limiter what became of a request. A failure of the service
 // says nothing about its limit.
