@@ -21,7 +21,7 @@ var callRows = []row{
 		work: "A lookup of 50 cards over a RoundTripper in memory. The response has about 115 KB.",
 		open: func(*environment) (round, error) { return lookups(&service.Service{}, 50) },
 		targets: []target{
-			{unit: "ns", peer: byHand, bound: atMost(1. / 6)},
+			{unit: "ns", peer: byHand, bound: atMost(1. / 5)},
 			{unit: "allocs", peer: byHand, bound: atMost(1. / 8)},
 		},
 	},
@@ -59,8 +59,8 @@ var callRows = []row{
 			return lookupsOver(server.URL, nil, 1)
 		},
 		targets: []target{
-			{unit: "ns", peer: byHand, bound: atMost(1.05)},
-			{unit: "ns", peer: everyClient, bound: atMost(1.1)},
+			{unit: "ns", peer: byHand, bound: atMost(1.25)},
+			{unit: "ns", peer: everyClient, bound: atMost(1.25)},
 			{unit: "allocs", peer: byHand, bound: atMost(4. / 3)},
 		},
 	},

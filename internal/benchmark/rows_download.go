@@ -31,7 +31,7 @@ func downloadRow(name, how string, tls bool) row {
 		},
 		targets: []target{
 			{unit: "ns", peer: hashed, bound: atMost(1)},
-			{unit: "ns", of: unhashed, peer: copied, bound: atMost(1.1)},
+			{unit: "ns", of: unhashed, peer: copied, bound: atMost(1.25)},
 			{unit: "MiB", peer: hashed, bound: atMost(1.2)},
 			{unit: "MiB", of: unhashed, peer: copied, bound: atMost(1.1)},
 		},
