@@ -169,13 +169,14 @@ const (
 // # When the service fails
 //
 // The lookup pauses after five failures in a row. A failure is a request, or a retry of
-// one, that met 429, a 5xx status, a timeout, no response or a failing limiter; or, if the
-// service has sent results before, a failing token source, or a page or another response
-// that is not the documented one. During a pause one request at a time is sent as a probe: after a second, then after delays that
-// double up to two minutes, each shortened by up to half at random. When the service
-// responds, the lookup goes on and sends what failed again. So an outage fails no card
-// unless it lasts for [BulkOptions.GiveUpAfter]: the rest of the input is then taken, and
-// cards without a result are yielded with [ErrSuspended].
+// one, that met 429, a 5xx status, a timeout, no response or a failing limiter; or, if
+// the service has sent results before, a failing token source, or a page or another
+// response that is not the documented one. During a pause one request at a time is sent
+// as a probe: after a second, then after delays that double up to two minutes, each
+// shortened by up to half at random. When the service responds, the lookup goes on and
+// sends what failed again. So an outage fails no card unless it lasts for
+// [BulkOptions.GiveUpAfter]: the rest of the input is then taken, and cards without a
+// result are yielded with [ErrSuspended].
 //
 // A request that fails while others succeed is sent again, after the others. Its cards
 // fail when it has failed eight times while others succeeded, or eight times in a row

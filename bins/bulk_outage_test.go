@@ -30,7 +30,7 @@ func TestLookupAllPausesInAnOutage(t *testing.T) {
 		"a page": {200, "<html>"}, "an error object": {200, `{"error":{"code":"maintenance"}}`}, "the half": {200, `{"cards":[`},
 	} {
 		pausesInAnOutage(t, name, func(s *service, down func() bool) *bins.Client {
-			return s.through(t, transportFunc(func(r *http.Request) (*http.Response, error) {
+			return clientOver(t, transportFunc(func(r *http.Request) (*http.Response, error) {
 				if !down() {
 					return s.RoundTrip(r)
 				}
@@ -51,10 +51,10 @@ func TestLookupAllPausesInAnOutage(t *testing.T) {
 			return fmt.Errorf("own: %w", failure)
 		}
 		pausesInAnOutage(t, "limiter", func(s *service, down func() bool) *bins.Client {
-			return s.through(t, s, bins.StaticToken("k"), bins.WithLimiter(limiterFunc(func() error { return fails(down) })))
+			return clientOver(t, s, bins.StaticToken("k"), bins.WithLimiter(limiterFunc(func() error { return fails(down) })))
 		})
 		pausesInAnOutage(t, "token source", func(s *service, down func() bool) *bins.Client {
-			return s.through(t, s, bins.TokenFunc(func(context.Context) (string, error) { return "k", fails(down) }))
+			return clientOver(t, s, bins.TokenFunc(func(context.Context) (string, error) { return "k", fails(down) }))
 		})
 	}
 }
@@ -93,7 +93,7 @@ func TestLookupAllOutlastsItsLimiter(t *testing.T) {
 func TestLookupAllEndsAtAWrongSetting(t *testing.T) {
 	var asked atomic.Int64
 	for want, client := range map[error]*bins.Client{
-		bins.ErrCredential: (&service{}).through(t, &service{}, bins.TokenFunc(func(context.Context) (string, error) {
+		bins.ErrCredential: clientOver(t, &service{}, bins.TokenFunc(func(context.Context) (string, error) {
 			if asked.Add(1) > 2 {
 				return "bad\ntoken", nil
 			}
@@ -120,7 +120,7 @@ type limiterFunc func() error
 
 func (f limiterFunc) Wait(context.Context) error { return f() }
 
-func (s *service) through(t *testing.T, network http.RoundTripper, source bins.TokenSource, opts ...bins.Option) *bins.Client {
+func clientOver(t *testing.T, network http.RoundTripper, source bins.TokenSource, opts ...bins.Option) *bins.Client {
 	client, err := bins.NewClient("https://bin.example", source, append(opts, bins.WithHTTPClient(&http.Client{Transport: network}))...)
 	if err != nil {
 		t.Fatal(err)
@@ -234,10 +234,7 @@ func TestLookupAllIsNotHeldUpByOneBatch(t *testing.T) {
 				}
 				return s.RoundTrip(r)
 			})
-			client, err := bins.NewClient("https://bin.example", bins.StaticToken("k"), bins.WithHTTPClient(&http.Client{Transport: poisoned}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			client := clientOver(t, poisoned, bins.StaticToken("k"))
 			began, failed := time.Now(), 0
 			for _, err := range client.LookupAll(t.Context(), numbered(2000), bins.BulkOptions{Concurrency: concurrency}) {
 				if err != nil {

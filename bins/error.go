@@ -90,8 +90,8 @@ type Error struct {
 func (e *Error) Message() string { return e.failure().Response().Message }
 
 // Details returns the error details from the body of the last response: the documented
-// JSON object, or any other JSON that the service sent. It
-// returns nil if there are none or the body has no known shape. Do not change it.
+// JSON object, or any other JSON that the service sent. It returns nil if there are
+// none or the body has no known shape. Do not change it.
 func (e *Error) Details() json.RawMessage { return e.failure().Response().Details }
 
 // Body returns the body of the last response, up to 64 KiB; nil if there was none. Do not
