@@ -53,6 +53,8 @@ func judge(receipt *refunds.Receipt, err error) outcome {
 	case o.trouble == "invalid_argument": // the library refuses the record, and always will
 		o.event, o.trouble = eventRefused, ""
 	case errors.Is(err, refunds.ErrNotSent):
+	case errors.Is(err, refunds.ErrConflict): // the service may have it, from another row or program
+		o.event, o.trouble = eventConflict, ""
 	case !errors.Is(err, refunds.ErrRejected):
 		o.event = eventDoubted
 	case !ofTheService[o.trouble]:

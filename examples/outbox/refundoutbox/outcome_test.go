@@ -22,7 +22,7 @@ func TestJudge(t *testing.T) {
 	}{
 		{"accepted", refundstest.Fault{Status: 202}, eventAccepted, "", ""},
 		{"bad request", refundstest.Fault{Status: 400}, eventRefused, "400 scripted", ""},
-		{"conflict", refundstest.Fault{Status: 409}, eventRefused, "409 scripted", ""},
+		{"conflict", refundstest.Fault{Status: 409}, eventConflict, "409 scripted", ""},
 		{"too large", refundstest.Fault{Status: 413}, eventRefused, "413 scripted", ""},
 		{"unprocessable", refundstest.Fault{Status: 422, Body: `{"message":"canary"}`}, eventRefused, "422 Unprocessable Entity", ""},
 		{"code like a card", refundstest.Fault{Status: 422, Body: `{"error":{"code":"4111111111111111"}}`}, eventRefused, "422 Unprocessable Entity", ""},

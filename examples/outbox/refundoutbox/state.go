@@ -31,6 +31,7 @@ const (
 	eventRefused  Event = "refused"
 	eventUnsent   Event = "not sent"
 	eventDoubted  Event = "no clear response"
+	eventConflict Event = "conflict" // unlike eventDoubted, it is not worth another attempt
 )
 
 // What the service's report or its lookup says.
@@ -71,6 +72,7 @@ var transitions = []transition{
 	{eventUnsent, []State{Sending}, Pending, Pending},
 	{eventUnsent, []State{Unknown}, Pending, Unknown},
 	{eventDoubted, []State{Sending}, Unknown, Unknown},
+	{eventConflict, []State{Sending}, Unknown, Unknown},
 
 	{eventFound, []State{Unknown, Absent, Pending}, Accepted, Accepted},
 	{eventNotFound, []State{Unknown}, Absent, Absent},
@@ -138,7 +140,7 @@ func move(ctx context.Context, db Session, row int64, attempt int, from State, e
 	}
 	set, args := "changed_at = $6", []any{row, attempt, from, t.to, t.inDoubt, timeText(time.Now())}
 	switch event {
-	case eventDoubted:
+	case eventDoubted, eventConflict:
 		set += ", doubtful = CASE WHEN doubtful = 0 THEN attempts ELSE doubtful END"
 	case eventRefused, eventUnsent: // this attempt is not in doubt
 		set += ", doubtful = CASE WHEN doubtful = attempts THEN 0 ELSE doubtful END"

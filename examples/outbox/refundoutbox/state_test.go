@@ -65,6 +65,24 @@ func TestRefused(t *testing.T) {
 	s.check("rejected")
 }
 
+// TestConflict: the service may have a refund that it refuses with 409, and sending it
+// again by itself would settle nothing.
+func TestConflict(t *testing.T) {
+	for _, resubmit := range []bool{false, true} {
+		s := newSystem(t)
+		s.w.Resubmit = resubmit
+		s.enqueue(refund("a", 5))
+		s.attempt(1, sandbox.Fault{Status: 409})
+		s.check("unknown")
+		if s.log() != "" {
+			t.Errorf("the log says %s", s.log())
+		}
+		s.decide(Unknown, DecideNotRecorded)
+		s.attempt(1, sandbox.Fault{Status: 422})
+		s.check("unknown")
+	}
+}
+
 // TestClosed: a refund that nobody wants to be sent.
 func TestClosed(t *testing.T) {
 	s := newSystem(t)
@@ -136,7 +154,7 @@ func TestLateResponse(t *testing.T) {
 // TestLostAcknowledgement: a worker whose commit was not acknowledged writes the
 // outcome down again. Nobody decided, so that it is no matter for a person.
 func TestLostAcknowledgement(t *testing.T) {
-	for _, o := range []outcome{{event: eventAccepted}, {event: eventRefused}, {event: eventUnsent}, {event: eventDoubted}} {
+	for _, o := range []outcome{{event: eventAccepted}, {event: eventRefused}, {event: eventUnsent}, {event: eventDoubted}, {event: eventConflict}} {
 		for _, resubmit := range []bool{false, true} {
 			s := newSystem(t)
 			s.w.Resubmit = resubmit
