@@ -69,8 +69,8 @@
 //	           Retryable (421, 425, 429; 401  submit it again later, after a 429 when
 //	           if the token source failed)    RetryAfter has passed
 //	           ErrUnauthorized (401),         stop; correct the credential, account id,
-//	           ErrForbidden (403, 407),       base URL or proxy login; submit the same
-//	           ErrNotFound (404, 410),        record again
+//	           ErrForbidden (403, 407),       base URL or proxy; submit the same record
+//	           ErrNotFound (404, 410),        again
 //	           ErrRedirect (307, 308),
 //	           ErrServer (501, 505)
 //	           any other (4xx)                correct the record
@@ -78,7 +78,7 @@
 //	not sent   ErrInvalidArgument             correct the record or the option
 //	           Retryable                      submit it again later
 //	           any other (unknown host,       stop; correct host name, certificate or
-//	           certificate, proxy login)      proxy login; submit the same record again
+//	           certificate, proxy)            proxy; submit the same record again
 //
 // # Defaults
 //
@@ -118,7 +118,7 @@
 // # Retries
 //
 // Submit retries up to twice if the refund was proven not sent, other than for an
-// unknown host, an untrusted certificate, a proxy login, a limiter or a token source,
+// unknown host, an untrusted certificate, a proxy's refusal, a limiter or a token source,
 // and after 429; once after 421, 425, and 401 with another token. It never retries an
 // unknown outcome, unless [WithResubmit] says that the service removes duplicates,
 // which is not documented.

@@ -38,8 +38,8 @@ var (
 	ErrBadRequest = transport.ErrBadRequest
 	// ErrUnauthorized: status 401. The credential is wrong or expired: replace it.
 	ErrUnauthorized = transport.ErrUnauthorized
-	// ErrForbidden: status 403, or 407 from a proxy. Check what the credential may do,
-	// or who may use the proxy.
+	// ErrForbidden: status 403 or 407, or a proxy that forbids the connection. Check what
+	// the credential may do, or who may use the proxy.
 	ErrForbidden = transport.ErrForbidden
 	// ErrNotFound: status 404 or 410. Check the id and the base URL.
 	ErrNotFound = transport.ErrNotFound

@@ -79,9 +79,9 @@ var (
 	connectFailed    = &verdict{unlimited, OutcomeUnknown, ErrNoResponse, "no response: no connection could be made"}
 	handshakeFailed  = &verdict{0, OutcomeUnknown, ErrNoResponse, "no response: the TLS handshake failed"}
 	// A proxy refuses for its own reasons, which may pass, or by a rule, which does not.
-	proxyRefused      = &verdict{1, OutcomeUnknown, ErrNoResponse, "no response: the proxy could not connect"}
-	proxyAuthRequired = &verdict{0, OutcomeUnknown, ErrForbidden, "no response: the proxy wants a login"}
-	connectionBroken  = &verdict{unlimited, OutcomeUnknown, ErrNoResponse, "no response: the connection broke"}
+	proxyRefused     = &verdict{1, OutcomeUnknown, ErrNoResponse, "no response: the proxy could not connect"}
+	proxyForbids     = &verdict{0, OutcomeUnknown, ErrForbidden, "no response: the proxy forbids the connection or wants a login"}
+	connectionBroken = &verdict{unlimited, OutcomeUnknown, ErrNoResponse, "no response: the connection broke"}
 	// Without events nothing is ever proven unsent.
 	transportFailed = &verdict{unlimited, OutcomeUnknown, ErrNoResponse, "no response: the HTTP transport failed, its own error is the Cause"}
 	// An attempt takes its full timeout each time, so that few fit into a call.
@@ -220,8 +220,8 @@ func failureVerdict(ctx context.Context, err error, e *Evidence, wrapped, asked 
 	case ctx.Err() != nil:
 		return endedVerdict(ctx)
 	// The proxy first: what it refuses looks like a connection that could not be made.
-	case refusedByProxy && proxy.status == http.StatusProxyAuthRequired:
-		return proxyAuthRequired
+	case refusedByProxy && proxy.status/100 == 4 && proxy.status != http.StatusRequestTimeout && proxy.status != http.StatusTooManyRequests:
+		return proxyForbids
 	case refusedByProxy:
 		return proxyRefused
 	case handshakeRefusal(err) != "":

@@ -60,6 +60,8 @@ func TestMatrixBehindProxy(t *testing.T) {
 		{"502", behind("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"), fail(2, errNoAnswer), notSent(2, errNoAnswer), fail(2, errNoAnswer)},
 		{"reset", behind(""), fail(4, errNoAnswer), notSent(3, errNoAnswer), fail(4, errNoAnswer)},
 		{"407", behind("HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"), fail(1, errNoAnswer), notSent(1, errNoAnswer), fail(1, errNoAnswer)},
+		{"403", behind("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"), fail(1, errNoAnswer), notSent(1, errNoAnswer), fail(1, errNoAnswer)},
+		{"429", behind("HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n"), fail(2, errNoAnswer), notSent(2, errNoAnswer), fail(2, errNoAnswer)},
 	} {
 		for _, column := range columns {
 			t.Run(row.point+"/"+column.name, func(t *testing.T) { proveCell(t, row.world(t), column.call, column.of(row)) })
