@@ -193,7 +193,7 @@ func isPermanent(ctx context.Context, err error, worked bool) bool {
 	case errors.Is(err, ErrLocalLimit): // whatever it says of an earlier attempt, or holds of the limiter's
 		return transport.NoTurn(err)
 	case isAny(err, ErrUnauthorized, ErrCredential):
-		return !worked || !failed.Retryable() || failed.Cause() == ErrCredential // an unusable token
+		return !worked || !failed.Retryable() || failed.Cause() == nil // an unusable token
 	}
 	return untrusted || dns != nil && dns.IsNotFound || isAny(err, ErrForbidden, ErrNotFound, ErrRedirect, ErrInvalidArgument)
 }

@@ -175,6 +175,9 @@ func TestUnusablePaths(t *testing.T) {
 		if _, own := err.(*updater.Error); !own || got != nil || test.is != nil && !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%q: %v, %v", test.path, got, err)
 		}
+		if cause := err.(*updater.Error).Cause(); (cause == nil) != (test.is == updater.ErrInvalidArgument) || !errors.Is(cause, test.is) && cause != nil && test.is != nil {
+			t.Errorf("%q: caused by %v", test.path, cause)
+		}
 		testkit.NoLeak(t, err, "canary", filepath.Base(filepath.Dir(dir)))
 	}
 	if names := beside(t, file); len(fake.Requests()) > 0 || !slices.Equal(names, []string{"file", "socket"}) {

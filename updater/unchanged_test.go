@@ -211,6 +211,9 @@ func TestCheck(t *testing.T) {
 		}
 		client := fake.Client(updater.WithRetryWait(0, 0))
 		_, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{Check: check})
+		if failed, ok := err.(*updater.Error); !ok || failed.Cause() != refusal {
+			t.Errorf("%s: caused by %v", name, failed.Cause())
+		}
 		if !errors.Is(err, updater.ErrRefused) || !errors.Is(err, refusal) || calls != 1 || bytes.Contains([]byte(err.Error()), []byte("canary")) {
 			t.Errorf("%s: %v after %d calls", name, err, calls)
 		}

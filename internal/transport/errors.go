@@ -116,7 +116,7 @@ func (f *Failure) facts() attemptFacts {
 	if v := statusVerdict(f.StatusCode); f.StatusCode != 0 && v != success {
 		return attemptFacts{verdict: v, outcome: v.outcome}
 	}
-	return attemptFacts{}
+	return attemptFacts{cause: f.Err} // of what a package found itself
 }
 
 // Response is zero if there was none, or if the Failure was made by hand.
@@ -131,6 +131,9 @@ func (f *Failure) Cause() error {
 	cause := f.facts().cause
 	for safe, ok := cause.(*safeError); ok && len(safe.causes()) > 0; safe, ok = cause.(*safeError) {
 		cause = safe.causes()[len(safe.causes())-1] // conditions come first
+	}
+	if _, own := cause.(*condition); own {
+		return nil // the words say it all
 	}
 	return cause
 }

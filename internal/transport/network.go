@@ -286,12 +286,11 @@ type wrapped struct {
 // An attemptKey finds the attempt in the context of its request.
 type attemptKey struct{}
 
-var (
-	// errSentBefore ends what would be a second refund.
-	errSentBefore = NewError("the request was sent before, and is not sent twice")
-	// errRebuilt ends what could be one.
-	errRebuilt = NewError("a wrapper of the transport has to keep the context or the Cancel channel of the request")
-)
+// errSentBefore ends what would be a second refund.
+var errSentBefore = NewError("the request was sent before, and is not sent twice")
+
+// errRebuilt ends what could be one.
+var errRebuilt = NewError("a wrapper of the transport has to keep the context or the Cancel channel of the request")
 
 // send hands the request of an attempt to the wrapper.
 //

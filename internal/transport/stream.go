@@ -101,7 +101,7 @@ func (s *stream) explain(err error) error {
 
 // CutOff is the error of a stream that ended before its content.
 func CutOff(cause error) error {
-	return newAttemptError(NewError(truncatedResponse.msg, ErrBadResponse, cause), attemptFacts{verdict: truncatedResponse})
+	return newAttemptError(NewError(truncatedResponse.msg, ErrBadResponse, cause), attemptFacts{verdict: truncatedResponse, cause: cause})
 }
 
 // Close ends the request if it is still running, from any goroutine. Reading
