@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"strconv"
@@ -44,6 +45,8 @@ const (
 	// whatever the settings say, so that an outage is not met with a flood of requests.
 	quickResumes = 5
 	minPause     = time.Second
+	// minBound is what a last resume needs that waits for a Retry-After.
+	minBound = 2 * maxWait
 )
 
 // A request is for the result of one job, whole or from an offset on. It is sent as
@@ -298,7 +301,9 @@ func (r *resumer) resume(cause error) error {
 		if r.stall.stalledResumes > quickResumes && transport.Sleep(r.ctx, minPause) != nil {
 			return r.failure(transport.Ended(r.ctx))
 		}
+		release := r.bound()
 		res := r.request.send(r.ctx, want{offset: r.offset, version: r.version, retry: r.stall.stalledResumes})
+		release()
 		if r.isComplete(&res) {
 			r.version.Length, r.framed = r.offset, true
 			return io.EOF
@@ -309,6 +314,13 @@ func (r *resumer) resume(cause error) error {
 		}
 		cause = err
 	}
+}
+
+// bound ends a resume that hangs: an attempt has a timeout, and a token source or a
+// limiter has none.
+func (r *resumer) bound() (release func() bool) {
+	timeout := cmp.Or(r.request.settings.ResumeTimeout, math.MaxInt64)
+	return time.AfterFunc(max(timeout-r.stall.spent, minBound), func() { r.cancel(transport.ErrTimeout) }).Stop
 }
 
 // isComplete tells whether a content of unknown length that broke has no rest: the

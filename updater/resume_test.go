@@ -193,6 +193,14 @@ func TestResumeTimeout(t *testing.T) {
 		}
 	}
 	minutes := func(n float64) time.Duration { return time.Duration(n * float64(time.Minute)) }
+	calls := 0
+	hangs := func(ctx context.Context) error { // from the second time on
+		if calls++; calls > 1 {
+			<-ctx.Done()
+		}
+		return ctx.Err()
+	}
+	source := updater.TokenFunc(func(ctx context.Context) (string, error) { return "t", hangs(ctx) })
 	for _, test := range []struct {
 		name     string
 		fault    func(since time.Duration, request int) fault
@@ -217,11 +225,15 @@ func TestResumeTimeout(t *testing.T) {
 		{"64 KiB each time", always(fault{Truncate: 64 << 10}), nil, nil, 0, minutes(1)},
 		{"4 minutes of 503 after each 64 KiB", turns(minutes(4), fault{Truncate: 64 << 10}, fault{Status: 503}), nil, nil, minutes(16), minutes(20)},
 		{"a shorter timeout", always(fault{Truncate: -1}), []updater.Option{updater.WithResumeTimeout(10 * time.Second)}, updater.ErrBadResponse, 10 * time.Second, 20 * time.Second},
+		{"a token source that hangs", always(fault{Truncate: 100_000}), []updater.Option{updater.WithTokenSource(source)}, updater.ErrTimeout, minutes(5), minutes(5)},
+		{"a limiter that hangs", always(fault{Truncate: 100_000}), []updater.Option{updater.WithLimiter(limiterFunc(hangs))}, updater.ErrTimeout, minutes(5), minutes(5)},
+		{"a limiter that hangs, and a short timeout", always(fault{Truncate: 100_000}), []updater.Option{updater.WithLimiter(limiterFunc(hangs)), updater.WithResumeTimeout(1)}, updater.ErrTimeout, minutes(2), minutes(2)},
 		{"no timeout", outage(time.Hour, fault{Status: 503}), []updater.Option{updater.WithResumeTimeout(0)}, nil, time.Hour, time.Hour + minutes(1)},
 	} {
 		bubble(t, test.name, func(t *testing.T) {
 			fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(size)})
 			began, requests := time.Now(), 0
+			calls = 0
 			fake.ScriptFunc(func(updatertest.Request) fault {
 				requests++
 				return test.fault(time.Since(began), requests-1)
