@@ -67,16 +67,20 @@ func (o *WaitOptions) check() error {
 func (o *WaitOptions) wait(ctx context.Context, q *request, open func() (*resumer, error)) (*resumer, error) {
 	until := time.Now().Add(cmp.Or(o.MaxWait, defaultMaxWait))
 	deadline, bounded := ctx.Deadline()
-	for {
+	for waited := false; ; {
 		r, err := open()
 		failed, ok := err.(*Error)
-		if !ok || o.NotReady == nil || failed.StatusCode == 0 || ctx.Err() != nil || !o.NotReady(failed) {
+		notReady := ok && o.NotReady != nil && failed.StatusCode != 0 && o.NotReady(failed)
+		if ctx.Err() != nil || !notReady && !(waited && ok && failed.Retryable()) {
 			return r, err
 		}
+		waited = true
 		pause := min(max(cmp.Or(o.Interval, defaultInterval), failed.RetryAfter), math.MaxInt64/2) // for the sum
 		pause += q.client.core.Jitter(ctx, pause/5+1)
 		last := *failed
 		switch {
+		case !notReady && (bounded && time.Until(deadline) <= pause || time.Until(until) < pause):
+			return nil, err
 		case bounded && time.Until(deadline) <= pause:
 			last.Err = transport.NewError("the job is not ready, and the deadline leaves no time to ask again", ErrNotReady, context.DeadlineExceeded, failed)
 		case time.Until(until) < pause:

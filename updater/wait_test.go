@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -39,6 +40,9 @@ func TestDownloadWhenReady(t *testing.T) {
 		{"an error object names a wait", []fault{{Status: 200, Body: `{"error":{"code":"job_not_ready"}}`, RetryAfter: 10 * time.Minute}}, updater.WaitOptions{}, 0, nil, 2, 10 * time.Minute, 12 * time.Minute},
 		{"a shorter wait than the interval", []fault{{Status: 404, RetryAfter: time.Second}}, updater.WaitOptions{}, 0, nil, 2, 30 * time.Second, 36 * time.Second},
 		{"another failure", []fault{{Status: 404}, {Status: 403}}, updater.WaitOptions{}, 0, []error{updater.ErrForbidden}, 2, 30 * time.Second, 36 * time.Second},
+		{"an outage while it waits", slices.Concat(many(404)[:1], many(503)[:4], slices.Repeat([]fault{{DropBefore: true}}, 4)), updater.WaitOptions{}, 0, nil, 10, 90 * time.Second, 112 * time.Second},
+		{"an outage without end", slices.Concat(many(404)[:1], many(503)), updater.WaitOptions{Interval: time.Minute, MaxWait: 5 * time.Minute}, 0, []error{updater.ErrServer}, 17, 4 * time.Minute, 5 * time.Minute},
+		{"an outage at first", many(503), updater.WaitOptions{}, 0, []error{updater.ErrServer}, 4, 0, 2 * time.Second},
 		{"not within the time", many(404), updater.WaitOptions{Interval: time.Minute, MaxWait: 5 * time.Minute}, 0, []error{updater.ErrNotReady, updater.ErrNotFound}, 5, 4 * time.Minute, 5 * time.Minute},
 		{"not within an hour", many(404), updater.WaitOptions{Interval: 25 * time.Minute}, 0, []error{updater.ErrNotReady}, 3, 50 * time.Minute, time.Hour},
 		{"below zero asks once", many(404), updater.WaitOptions{Interval: 1, MaxWait: -1}, 0, []error{updater.ErrNotReady}, 1, 0, 0},
@@ -80,6 +84,9 @@ func TestDownloadWhenReady(t *testing.T) {
 			failed, ok := err.(*updater.Error)
 			if !ok || failed.StatusCode == 0 || failed.Code == "" {
 				t.Errorf("the last response is not in %v", err)
+			}
+			if errors.Is(err, updater.ErrNotReady) != slices.Contains(test.is, updater.ErrNotReady) {
+				t.Errorf("%v", err)
 			}
 			if errors.Is(err, updater.ErrNotReady) && failed.Attempts != test.requests {
 				t.Errorf("%d attempts", failed.Attempts)
