@@ -42,9 +42,10 @@ type BulkOptions struct {
 	// while it waits for its next record, as a queue does (see also GiveUpAfter). By
 	// default it runs on the loop's goroutine, and results wait until it yields or returns.
 	//
-	// The input must end when ctx does; SubmitAll waits up to Grace for it. If you leave
-	// the loop before ctx has ended, SubmitAll does not wait for the input: cancel ctx.
-	// A record for which the input's yield returns false was neither taken nor sent.
+	// The input must end when ctx does; SubmitAll waits up to Grace for it. If you
+	// leave the loop before ctx has ended, SubmitAll does not wait for the input:
+	// cancel ctx. If the input's yield returns false, its record was neither taken nor
+	// sent.
 	ReadAhead bool
 
 	// Progress is called on the loop's goroutine, before each result is yielded and
@@ -173,10 +174,12 @@ const (
 // To stop, cancel ctx and go on taking results. Nothing new is sent. Records that were
 // taken but not sent are yielded as not sent, with the context's error. Requests in
 // flight may finish within [BulkOptions.Grace]. The last result has Index -1 and an
-// [*Error] with the context's error, which matches no outcome. Input beyond the yielded
-// records was neither taken nor sent: submit that later, and not the whole input again,
-// which is why Retryable is false for the error. An unusable argument ends the submission
-// in the same way, before anything is taken.
+// [*Error] with the context's error, which matches no outcome. Records that the input
+// has not yielded were neither taken nor sent: submit these later, and not the whole
+// input again, which is why Retryable is false for the error. The record for which the
+// input's yield returns false has a result like any other: do not give it back to a
+// queue. With ReadAhead it has none, because it was not taken. An unusable argument
+// ends the submission in the same way, before anything is taken.
 //
 // Breaking out of the loop does the same, and hands the remaining results to
 // [BulkOptions.Abandoned]. No goroutine is left, except as [BulkOptions.ReadAhead] says.

@@ -142,8 +142,8 @@ func ExampleBulkOptions_stop() {
 	// recorded: 2
 }
 
-// A queue waits for its next message. ReadAhead yields the results of those before
-// while it does.
+// A queue waits for its next message. Meanwhile ReadAhead yields the results of earlier
+// messages.
 func ExampleBulkOptions_readAhead() {
 	service := httpmock.NewMockTransport()
 	service.RegisterResponder("POST", "https://refund.example.com/v1/acct_1/refunds", httpmock.NewStringResponder(200, ""))
@@ -163,7 +163,7 @@ func ExampleBulkOptions_readAhead() {
 			select {
 			case r := <-queue:
 				if !yield(r) {
-					return // r was neither taken nor sent
+					return // with ReadAhead, r was neither taken nor sent: give it back
 				}
 			case <-ctx.Done(): // it must end with the context
 				return

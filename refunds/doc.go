@@ -108,12 +108,19 @@
 //
 // # From a queue
 //
-// A client remembers nothing. Save the RefundID before the call and the outcome after
-// it: a message that comes a second time without a saved outcome is an unknown outcome,
+// A client remembers nothing. Save the RefundID before the call, in one step that fails
+// if it is there already, such as an INSERT with a unique key, and the outcome after
+// it. A message that comes a second time without a saved outcome is an unknown outcome,
 // because the process may have ended during the call. Do not let a shutdown cancel a
 // call: give it a context of its own, such as [context.WithoutCancel] with a timeout.
-// Where Actions says stop, other records would fail too: leave them in the queue. The
-// program examples/outbox does all this.
+//
+// Where Actions says stop, other records would fail too: leave them in the queue. With
+// several accounts, 403, 404 and 410 stop only their account, and so does 401 if each
+// account has its own credential: set its records aside and go on with the others.
+//
+// Submit has no circuit breaker, so each message taken in an outage can end as unknown.
+// After a few failures in a row, wait before the next message, and try one at a time.
+// [Client.SubmitAll] does that. The program examples/outbox does all this.
 //
 // # Retries
 //
@@ -166,10 +173,15 @@
 //
 //	for s, err := range client.SubmitAll(ctx, items, refunds.BulkOptions{}) {
 //		if s.Index < 0 {
-//			return err // the submission has ended early: what was not yielded was not sent
+//			return err // the submission has ended early
 //		}
 //		save(s.AccountID, s.RefundID, s.Outcome, err) // and act on it: see Actions
 //	}
+//
+// SubmitAll removes no duplicates, and remembers nothing after a crash. So if the records
+// are in a table or a queue, the input marks each one as begun, durably, before it yields
+// it. A record that is begun and has no saved outcome is unknown, whether the process was
+// killed or save has failed: do not submit it again.
 //
 // A circuit breaker pauses submission while the service fails, so that an outage leaves
 // few outcomes unknown. To stop, cancel ctx and keep taking results: requests in flight

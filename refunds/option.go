@@ -87,11 +87,13 @@ func CachedToken(fetch func(ctx context.Context) (token string, expires time.Tim
 //
 // All guarantees of the library's transport hold: see [WithHTTPClient]. Once a byte of
 // a refund was written, base refuses to send it again in the same attempt. If base was
-// not called, nothing was sent. The wrapper may send its own requests through base,
-// such as one for a token, but if the attempt then fails, the refund counts as perhaps
-// sent. So it does if the wrapper returns before base. A refund that is rebuilt has to
-// keep the context or the Cancel channel of its request, or base refuses it; a call
-// whose request is rebuilt without them can outlast its deadline.
+// not called, the attempt counts as not sent and may be repeated: a wrapper that sends
+// through another transport, such as http.DefaultTransport, can repeat a refund. The
+// wrapper may send its own requests through base, such as one for a token, but if the
+// attempt then fails, the refund counts as perhaps sent. So it does if the wrapper
+// returns before base. A refund that is rebuilt has to keep the context or the Cancel
+// channel of its request, or base refuses it; a call whose request is rebuilt without
+// them can outlast its deadline.
 //
 // A response that the wrapper makes up counts as the service's: if it is a 2xx, a refund
 // is accepted that the service has never seen.
@@ -176,14 +178,17 @@ func WithHeader(name, value string) Option { return transport.WithHeader(name, v
 func WithUserAgent(product string) Option { return transport.WithUserAgent(product) }
 
 // WithLogger logs to l. By default, and with nil, nothing is logged. examples/telemetry
-// makes metrics of the events.
+// makes metrics of the events, for which its handler accepts debug. The messages are
 //
-//   - debug: attempts, calls, and how the content of a download ended
-//   - info: retries, resumes, failed calls, downloads that broke, and an adaptive rate
-//     when it has doubled or a 429 has changed it
-//   - warn: an empty retry budget, and drift, which is reported once per process
-//     for each kind and place: an "unknown member", a member of "another type", a response
-//     that took the slower "fallback decoder", or a "deprecation" or "sunset" header
+//   - debug: "attempt"; "call", if it succeeded; "content", if a download was read whole
+//   - info: "retry"; "resume"; "call", if it failed; "content", if a download broke; and
+//     "rate", when an adaptive rate has doubled or a 429 has changed it
+//   - warn: "retry budget spent"; and "drift", once per process for each kind and place:
+//     an "unknown member", a member of "another type", a response that took the slower
+//     "fallback decoder", or a "deprecation" or "sunset" header
+//
+// Each request of a bulk call is a call. What was not tried is no event, such as an
+// invalid argument, or a record with refunds.ErrSuspended: count results instead.
 //
 // The attributes are service, operation, route template, attempt, attempts, status, queued
 // (the wait for a token, the limiter and Retry-After), duration, wait, bytes, rate (in
