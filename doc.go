@@ -1,4 +1,4 @@
-// Package carddata is the map of a client for a Card Data Service. It holds no
+// Package carddata is the front page of a client for a Card Data Service. It holds no
 // code: import the package of the area that you use.
 //
 //   - [github.com/carddata/carddata-go/bins] looks up cards, 1 to 50 in a request or
@@ -11,10 +11,10 @@
 //     in process, for tests of code that uses the three.
 //
 // The three share one design. NewClient takes the base URL, what the area needs for
-// authentication, and options. An option can also be given to a single call, where it
-// wins over the client's: see [github.com/carddata/carddata-go/bins.Option]. Failures
-// are an Error of the package, with conditions for errors.Is that are the same values
-// in all three.
+// authentication, and options. Most options can also be given to a single call, where
+// they win over the client's: see [github.com/carddata/carddata-go/bins.Option].
+// Failures are an Error of the package, with conditions for errors.Is that are the same
+// values in all three.
 //
 // # What happens in a call
 //

@@ -56,7 +56,9 @@ type BulkOptions struct {
 	// at [Client.LookupAll], before it gives up: it then sends nothing more, and each
 	// card without a result fails with [ErrSuspended]. For an input that does not end,
 	// set it below zero, or leave the loop at ErrSuspended and call LookupAll again.
-	// Zero is 30 minutes; below zero it pauses as long as ctx allows.
+	// Zero is 30 minutes; below zero it pauses as long as ctx allows. A Retry-After can
+	// add to it, because requests in flight use up their retries first: one of a minute
+	// adds up to three minutes for each request in flight.
 	GiveUpAfter time.Duration
 
 	// ReadAhead runs the input on a goroutine of its own, for an input that blocks, such
@@ -79,7 +81,7 @@ type BulkProgress struct {
 	Done     int  // results yielded, errors included
 	Distinct int  // identifiers put into requests, which may still be in flight
 	Cached   int  // results yielded without a request of their own: from a cache, or repeats, of failed cards too
-	Requests int  // requests that have ended, retries included
+	Requests int  // requests of batches that have ended, retries included
 	Retries  int  // requests that repeat another one
 	Errors   int  // results yielded with an error
 	Paused   bool // the service fails, and the lookup waits
@@ -161,10 +163,14 @@ const (
 // An error with an Index of 0 or more is about that card, and the loop goes on: the
 // card has no item ([ErrMissing]), or its request failed, which fails every card in it.
 // An error with Index -1 ends the loop, because every further request would fail with
-// it: 401, 403, 404, a redirect, an unusable argument or credential, a token source
-// that fails before this lookup has had a result, an unknown host name, an untrusted
-// certificate, the end of ctx, or a rate limit or a pause that would outlast ctx. An
-// unknown card is not an error: see [Result.Card].
+// it: 401, 403, 404, 407, 410, a redirect, an unusable argument or credential, a token
+// source that fails before this lookup has had a result, an unknown host name, an
+// untrusted certificate, the end of ctx, or a rate limit or a Retry-After that would
+// outlast ctx. An unknown card is not an error: see [Result.Card].
+//
+// Any other failure that every request meets, such as a 400, or an HTML page from a
+// wrong base URL before the first result, fails all cards one by one. If none of the
+// first few hundred has a result, leave the loop.
 //
 // # When the service fails
 //
@@ -185,10 +191,10 @@ const (
 // # Stopping
 //
 // Leaving the loop stops the lookup and cancels requests in flight. So does an error
-// with Index -1; if its reason is such a limit, requests in flight finish first. Inputs
-// beyond the last result may have been read by then, and some of them sent. No
-// goroutine is left, except those of idle connections and of a cache that ignores its
-// context.
+// with Index -1; if its reason is a rate limit or a Retry-After that would outlast ctx,
+// requests in flight finish first. Inputs beyond the last result may have been read by
+// then, and some of them sent. No goroutine is left, except those of idle connections,
+// and of a cache or token source that ignores its context.
 //
 // Input, loop and Progress run on one goroutine, so they may share variables, unless
 // [BulkOptions.ReadAhead] is set. If the caller's code panics, such as a token source, a

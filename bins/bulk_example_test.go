@@ -64,6 +64,11 @@ func ExampleLoader() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(bins.NewIdentifier(result.BIN), result.Data.Card.Country.Name, "requests:", len(fake.Requests()))
+	card, err := result.Card()
+	if err != nil { // an unknown card, for example
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(bins.NewIdentifier(result.BIN), card.Country.Name, "requests:", len(fake.Requests()))
 	// Output: 45717360 Denmark requests: 1
 }

@@ -13,8 +13,8 @@ type Client struct {
 	core *transport.Client
 }
 
-// NewClient returns a client of the service at baseURL, the {bin_url} of the service
-// description. It may have a path and a trailing slash.
+// NewClient returns a client of the service at baseURL, the {bin_url} of the package
+// comment. It may have a path and a trailing slash.
 //
 // token provides the API key, which is sent as Authorization: Bearer. Use [StaticToken]
 // for a key that does not change.

@@ -73,10 +73,10 @@
 //	result, err := loader.Load(ctx, "45717360") // wherever a card is needed
 //
 // Both keep results in a [MemoryCache]: one of their own, or one that you share between
-// them. A [Cache] keeps results outside the process as well. Neither stores full card
-// numbers: for these, set PrefixLength or Ranges. With Ranges, one cached result serves
-// every card in its BIN range. That assumes that all cards of a range have the same
-// result, which is not documented.
+// them. A [Cache] keeps results outside the process as well. Neither cache stores
+// anything under a full card number: to reuse results of card numbers, set PrefixLength
+// or Ranges. With Ranges, one cached result serves every card in its BIN range. That
+// assumes that all cards of a range have the same result, which is not documented.
 //
 // # Errors
 //
@@ -120,8 +120,9 @@
 //   - Logs: none ([WithLogger])
 //
 // Further options: [WithHeader] and [WithUserAgent] add to each request,
-// [WithTokenSource] replaces the credential, [WithInsecureHTTP] allows http beyond
-// loopback, and [WithHTTPClient] takes a fake.
+// [WithTokenSource] replaces the credential ([CachedToken] and [TokenFunc] make a
+// source of a function), [WithInsecureHTTP] allows http beyond loopback, and
+// [WithHTTPClient] takes a fake.
 //
 // # Retries
 //
@@ -131,10 +132,11 @@
 //   - up to 3 times if no connection could be made or it broke, also in the middle of
 //     a response, and after 429, 502, 503 and 504
 //   - up to twice after a timeout, 408, 500, and any other 5xx but 501 and 505
-//   - once after 401 with another token, 421, 425, and a response that is not HTTP or
-//     not the documented JSON
-//   - never after any other status, an untrusted certificate, an unknown host name, or
-//     an HTML page
+//   - once after 401 with another token, 421, 425, a response that is not HTTP or not
+//     the documented JSON, and if a proxy could not connect
+//   - never after any other status, an unknown host name, a failed TLS handshake, such as
+//     with an untrusted certificate, a proxy that forbids the connection, an HTML page, or
+//     an error object with status 200
 //
 // All calls of a client share one retry budget, so retries do not multiply the load
 // during an outage.

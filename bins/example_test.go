@@ -11,8 +11,8 @@ import (
 	"github.com/carddata/carddata-go/bins/binstest"
 )
 
-// Three cards in one request. One is known, one is unknown, and about the third the
-// service says less.
+// Three cards in one request. One is known, one is unknown, and the service says less
+// about the third.
 func ExampleClient_Lookup() {
 	fake := binstest.Start() // stands in for the service
 	defer fake.Close()

@@ -35,8 +35,10 @@ type LoaderOptions struct {
 	Cache Cache
 	// MaxDetached is how many requests may go on after all their callers have given up.
 	// Their results are cached for later callers; otherwise a service slower than the
-	// callers' deadlines would never fill the cache. They are not retried, and end after
-	// 30 seconds. Zero is 16; below zero such requests are canceled.
+	// callers' deadlines would never fill the cache. They are not retried, and end
+	// after 30 seconds, or after [WithAttemptTimeout] (10 seconds) if that is less: do
+	// not set that to the deadline of your callers. Zero is 16; below zero such
+	// requests are canceled.
 	MaxDetached int
 }
 
@@ -106,9 +108,9 @@ func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
 // [Result.Card]. It is cached as well: see [CacheOptions.NegativeTTL]. An empty card is
 // sent as an item without one.
 //
-// A Loader has no circuit breaker. While the service hangs, each Load of a card that is
-// not cached takes until its deadline. With [CacheOptions.StaleFor], a card that is
-// still in the cache is served at once.
+// A Loader does not pause as LookupAll does. While the service hangs, each Load of a
+// card that is not cached takes until its deadline. With [CacheOptions.StaleFor], a
+// card that is still in the cache is served at once.
 //
 // Every error is an [*Error]: the failure of the request, [ErrMissing], the end of ctx,
 // or [ErrLocalLimit] as soon as the service asks for a pause that outlasts the deadline.

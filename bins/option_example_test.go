@@ -103,8 +103,8 @@ func ExampleWithTLSConfig() {
 	// <nil>
 }
 
-// Eight digits are all that leaves the process of a card number. Cards that share
-// them share one result.
+// Only the first eight digits of a card number leave the process. Cards that share them
+// share one result.
 func ExampleBulkOptions_prefixLength() {
 	fake := binstest.Start() // stands in for the service
 	defer fake.Close()

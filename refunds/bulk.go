@@ -31,7 +31,9 @@ type BulkOptions struct {
 
 	// GiveUpAfter is how long submission pauses while the service fails, as described
 	// at [Client.SubmitAll], before the rest is reported as not sent, with
-	// [ErrSuspended]. Zero is 30 minutes; below zero it pauses as long as ctx allows.
+	// [ErrSuspended]. Zero is 30 minutes; below zero it pauses as long as ctx allows. A
+	// Retry-After can add to it, because requests in flight use up their retries first:
+	// one of a minute adds up to two minutes for each request in flight.
 	//
 	// For an input without an end, such as a queue, set it below zero, or leave the loop
 	// at ErrSuspended and call SubmitAll again later: a call that has given up still takes
@@ -182,7 +184,8 @@ const (
 // ends the submission in the same way, before anything is taken.
 //
 // Breaking out of the loop does the same, and hands the remaining results to
-// [BulkOptions.Abandoned]. No goroutine is left, except as [BulkOptions.ReadAhead] says.
+// [BulkOptions.Abandoned]. No goroutine is left, except as [BulkOptions.ReadAhead]
+// says, and that of a token source that ignores its context.
 //
 // Input, loop and the functions of BulkOptions run on one goroutine, so they may share
 // variables; only ReadAhead moves the input to another. If the caller's code panics,

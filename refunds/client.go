@@ -13,9 +13,8 @@ type Client struct {
 	core *transport.Client
 }
 
-// NewClient returns a client of the service at baseURL, such as
-// https://refund.example.com: the {refund_url} of the package comment. It may have a path
-// and a trailing slash.
+// NewClient returns a client of the service at baseURL, the {refund_url} of the package
+// comment. It may have a path and a trailing slash.
 //
 // No credential is documented for this endpoint, so none is sent. If the service asks for
 // one, add it with [WithTokenSource] or [WithHeader].

@@ -102,9 +102,10 @@
 //   - Rate limit: none ([WithRateLimit], [WithAdaptiveRate], [WithLimiter])
 //   - Logs: none ([WithLogger])
 //
-// Further options: [WithTokenSource] and [WithHeader] add a credential or another
-// header to each request, [WithUserAgent] names your product, [WithInsecureHTTP] allows
-// http beyond loopback, and [WithHTTPClient] takes a fake.
+// Further options: [WithTokenSource] (with [CachedToken] or [TokenFunc]) and
+// [WithHeader] add a credential or another header to each request, [WithUserAgent]
+// names your product, [WithInsecureHTTP] allows http beyond loopback, and
+// [WithHTTPClient] takes a fake.
 //
 // # From a queue
 //
@@ -124,11 +125,12 @@
 //
 // # Retries
 //
-// Submit retries up to twice if the refund was proven not sent, other than for an
-// unknown host, an untrusted certificate, a proxy's refusal, a limiter or a token source,
-// and after 429; once after 421, 425, and 401 with another token. It never retries an
-// unknown outcome, unless [WithResubmit] says that the service removes duplicates,
-// which is not documented.
+// Submit retries up to twice if the refund was proven not sent, and after 429; once
+// after 421, 425, and 401 with another token, and if a proxy could not connect. It does
+// not retry after an unknown host name, a failed TLS handshake, such as with an
+// untrusted certificate, a proxy that forbids the connection, or a failure of the
+// limiter or the token source. It never retries an unknown outcome, unless
+// [WithResubmit] says that the service removes duplicates, which is not documented.
 //
 // # Proxies that repeat a request
 //
@@ -146,8 +148,8 @@
 //
 // # Connections
 //
-// Each refund uses a new connection. A reused one can deliver the response to another
-// request, or the other side can close it while the refund is being written.
+// Each refund uses a new connection. A reused one can deliver a response that belongs
+// to another request, or the other side can close it while the refund is being written.
 // [WithConnectionReuse] trades that safety for speed; its comment has the figures.
 //
 // # Errors

@@ -24,7 +24,7 @@ var (
 	// During a pause, Error.RetryAfter is the time left.
 	ErrLocalLimit = transport.ErrLocalLimit
 	// ErrCredential: the token source failed or returned an unusable token, before the
-	// request or after a 401; the error then also matches ErrUnauthorized.
+	// request or after a 401. After a 401 the error also matches ErrUnauthorized.
 	ErrCredential = transport.ErrCredential
 	// ErrNoResponse: no connection could be made, or it broke before a response. Try
 	// later; if it persists, check the base URL, the network and the certificates.
@@ -71,7 +71,7 @@ var (
 // response data: do not log it. They return zero values for an Error that you made
 // yourself.
 type Error struct {
-	Operation  string        // operation that failed, such as "lookup"
+	Operation  string        // operation that failed, such as "lookup", "submit" or "download"
 	StatusCode int           // status of the last response; 0 if there was none
 	Code       string        // service's error code; "" if the body has no known shape, or the code may hold a card number or is not a plain word
 	RequestID  string        // request id of the last response, for the service's support; "" if there is none, or it is not plain

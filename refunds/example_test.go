@@ -170,7 +170,7 @@ func ExampleWithConnectionReuse() {
 }
 
 // A worker decides what to do with a refund that was not accepted, as Actions in the
-// package comment has it, and counts it under a name for its metrics.
+// package comment says, and counts it under a name for its metrics.
 func ExampleError_Retryable() {
 	service := httpmock.NewMockTransport()
 	statuses := []int{429, 422, 403, 409, 503}

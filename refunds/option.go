@@ -15,10 +15,15 @@ import (
 
 // An Option adjusts a client, or a single call of it.
 //
-// An option of NewClient applies to every call. An option of a call applies to that call
-// and wins. If two options set the same thing, the later one wins. Packages bins, refunds
-// and updater share this type, so one list of options can serve all three: an option that
-// a package does not have has no effect there, except refunds.WithConnectionReuse.
+// An option of NewClient applies to every call. An option of a call applies to that
+// call and wins. If two options set the same thing, the later one wins. A call refuses
+// WithTransport, WithTLSConfig, WithProxy, WithHTTPClient, WithInsecureHTTP,
+// WithRateLimit, WithAdaptiveRate and refunds.WithConnectionReuse.
+//
+// Packages bins, refunds and updater share this type, so one list of options can serve
+// all three. An option that a package does not have has no effect there. The only
+// exception is refunds.WithConnectionReuse: it sets how long a client of any package
+// keeps idle connections.
 type Option = transport.Option
 
 // A TokenSource provides the bearer credential. Token is
@@ -65,8 +70,8 @@ func TokenFunc(f func(ctx context.Context) (string, error)) TokenSource {
 //   - All callers wait for one fetch. Its context has the values of the caller that
 //     began it, and ends when all callers have given up.
 //   - A token is renewed in the background in the last tenth to fifth of its lifetime, at
-//     a random point; calls keep using it. A fetch may take up to a minute, and is
-//     repeated if it fails.
+//     a random point; calls keep using it. Such a fetch may take up to a minute, and is
+//     repeated if it fails. The first one may take as long as the callers wait.
 //   - A token that the service refuses with 401 is dropped, and the call is retried with
 //     a new one: a revoked token costs one more request.
 //
@@ -147,7 +152,7 @@ func WithProxy(proxy func(*http.Request) (*url.URL, error)) Option {
 //	connect, handshake     5 seconds each                up to c (net/http: none)
 //	refunds' connections   one for each request          kept, so that one which the service closes
 //	                                                     leaves an outcome unknown
-//	downloads' connections one for each download         kept
+//	downloads' connections one for each request          kept
 //	proxy                  the environment's, for https  up to c
 //
 // c is never changed, and its idle connections are never closed. Its Timeout bounds each
@@ -187,8 +192,10 @@ func WithUserAgent(product string) Option { return transport.WithUserAgent(produ
 //     an "unknown member", a member of "another type", a response that took the slower
 //     "fallback decoder", or a "deprecation" or "sunset" header
 //
-// Each request of a bulk call is a call. What was not tried is no event, such as an
-// invalid argument, or a record with refunds.ErrSuspended: count results instead.
+// Each request of a bulk call is a call, and so is each resume of a download. What
+// sends nothing is no event, such as an invalid argument or a record with
+// refunds.ErrSuspended, nor is what DownloadFile finds in a content, such as a wrong
+// digest. For a metric of what failed, count the errors that are returned.
 //
 // The attributes are service, operation, route template, attempt, attempts, status, queued
 // (the wait for a token, the limiter and Retry-After), duration, wait, bytes, rate (in

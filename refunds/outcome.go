@@ -12,20 +12,21 @@ import (
 // The package comment says how it is decided; the service documents no outcomes.
 type Outcome int
 
+// What can become of a refund.
 const (
 	// OutcomeUnknown: the refund may have been recorded. Find out before you submit it
 	// again.
-	OutcomeUnknown = Outcome(transport.OutcomeUnknown)
+	OutcomeUnknown Outcome = Outcome(transport.OutcomeUnknown)
 	// OutcomeNotSent: nothing was recorded, which is proven. Actions in the package comment
 	// says what to correct, if anything, before you submit it again.
-	OutcomeNotSent = Outcome(transport.OutcomeNotSent)
+	OutcomeNotSent Outcome = Outcome(transport.OutcomeNotSent)
 	// OutcomeRejected: the service refused this request, and did not record it. After a
 	// 409 ([ErrConflict]) an earlier submission of the refund may have been recorded:
 	// handle it like an unknown outcome. For other conditions see Actions in the package
 	// comment.
-	OutcomeRejected = Outcome(transport.OutcomeRejected)
+	OutcomeRejected Outcome = Outcome(transport.OutcomeRejected)
 	// OutcomeAccepted: the service accepted the refund. No error has this outcome.
-	OutcomeAccepted = Outcome(transport.OutcomeAccepted)
+	OutcomeAccepted Outcome = Outcome(transport.OutcomeAccepted)
 )
 
 // String returns "unknown", "not sent", "rejected" or "accepted".

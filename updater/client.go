@@ -16,9 +16,8 @@ type Client struct {
 	merchant func() string // "": none; a closure keeps the id out of the reach of fmt
 }
 
-// NewClient returns a client of the service at baseURL, such as
-// https://updater.example.com: the {updater_url} of the package comment. It may have a
-// path and a trailing slash.
+// NewClient returns a client of the service at baseURL, the {updater_url} of the
+// package comment. It may have a path and a trailing slash.
 //
 // merchantID is sent as x-merchant-id. Its format is not documented; 1 to 128 visible
 // ASCII characters without a comma are accepted. With an empty one, only

@@ -22,11 +22,12 @@
 //	x-merchant-id: <MERCHANT_ID>
 //
 // A failure has the body {"error":{"code":string,"message":string,"details":object}}.
-// Not documented are the format of a job id, the content type and the format of a result,
-// the values of error.code, the status codes, the states of a job, rate limits, and how
-// jobs are created and the access token is obtained. So the package does not decode
-// results and passes error codes through unchanged, and your code says what the response
-// for a job that is not ready looks like: see [WaitOptions].
+// Not documented are the format of a job id, the content type and the format of a
+// result, the values of error.code, the status codes, the states of a job, rate limits,
+// and how jobs are created and the access token is obtained. So the package does not
+// decode results and passes error codes through unchanged, and your code says what the
+// response for a job that is not ready looks like: see [Client.DownloadWhenReady] and
+// [FileOptions.Wait].
 //
 // # Many merchants
 //
@@ -43,8 +44,8 @@
 //		…
 //	}
 //
-// Don't use a job or merchant ID as a file name: it may contain a slash, be "..", or be
-// too long. Use its hex SHA-256, or "result-"+url.PathEscape(id) for short ids on
+// Do not use a job or merchant id as a file name: it may contain a slash, be "..", or
+// be too long. Use its hex SHA-256, or "result-"+url.PathEscape(id) for short ids on
 // case-sensitive file systems, as on Linux.
 //
 // # Errors
@@ -60,13 +61,12 @@
 //
 // and those of a download:
 //
-//	ErrChanged         the content changed during the download      download it again
-//	ErrNotResumable    the stream broke, no way to fetch the rest   download it again
-//	ErrDigestMismatch  the content is not what its digest says      download it again
-//	ErrUnverified      nothing marks the end of the content         FileOptions.AcceptUnverified
-//	ErrRefused         FileOptions.Check refused the content        as Check's error says
-//	ErrBusy            another download to the path is under way    wait for it
-//	ErrNotReady        the job was not ready in time                ask later
+//   - [ErrChanged], [ErrNotResumable], [ErrDigestMismatch]: download it again
+//   - [ErrUnverified]: nothing marks the end of the content, see
+//     [FileOptions.AcceptUnverified]
+//   - [ErrRefused]: [FileOptions.Check] refused the content, [Error.Cause] is its error
+//   - [ErrBusy]: another download to the path is under way, wait for it
+//   - [ErrNotReady]: the job was not ready in time, ask later
 //
 // [Error.Condition] names the condition, for metrics, and [Error.Retryable] says whether
 // the same call can succeed later.
@@ -85,7 +85,8 @@
 //     the error says so
 //   - Attempt timeout: 30 s to the header, and for each wait for content
 //     ([WithAttemptTimeout])
-//   - Call timeout: none while content arrives
+//   - Call timeout: none. Without a deadline, a first request waits for a token source or
+//     a limiter without end
 //   - Response: not limited, it is streamed ([WithMaxResponseBytes])
 //   - Redirects: at most 5, within the origin ([WithRedirectHosts])
 //   - Idle connections: none, each request has its own
@@ -96,18 +97,27 @@
 //   - Logs: none ([WithLogger])
 //
 // Further options: [WithHeader] and [WithUserAgent] add to each request,
-// [WithTokenSource] replaces the credential, [WithEncodedContent] and [WithHTMLContent]
-// accept what is refused otherwise, [WithInsecureHTTP] allows http beyond loopback, and
+// [WithTokenSource] replaces the credential ([CachedToken] and [TokenFunc] make a
+// source of a function), [WithEncodedContent] and [WithHTMLContent] accept what is
+// refused otherwise, [WithInsecureHTTP] allows http beyond loopback, and
 // [WithHTTPClient] takes a fake.
 //
 // # Retries
 //
-// A request is retried up to 3 times, after a random wait, when no connection could be
-// made or it broke, and after 429, 502, 503 and 504; up to twice after a timeout, 408,
-// 500 and any other 5xx but 501 and 505; once after 401 with another token, 421, 425,
-// and a response that is not HTTP. Redirects are followed within the origin, and to
-// the hosts of [WithRedirectHosts]; the credential and the merchant id never travel
-// anywhere else.
+// A download only reads, so it can be retried safely. Each request waits a random time
+// before a retry:
+//
+//   - up to 3 times if no connection could be made or it broke, and after 429, 502, 503
+//     and 504
+//   - up to twice after a timeout, 408, 500, and any other 5xx but 501 and 505
+//   - once after 401 with another token, 421, 425, a response that is not HTTP, and if a
+//     proxy could not connect
+//   - never after any other status, an unknown host name, a failed TLS handshake, such as
+//     with an untrusted certificate, a proxy that forbids the connection, an HTML page, or
+//     the documented error object with status 200
+//
+// Redirects are followed within the origin, and to the hosts of [WithRedirectHosts].
+// The credential and the merchant id are sent to the origin only.
 //
 // A stream that breaks or stalls is resumed if the service sent a validator: a request
 // with Range and If-Range fetches the rest. Resumes end when [WithResumeTimeout] has

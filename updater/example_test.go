@@ -49,7 +49,7 @@ func ExampleClient_Download() {
 	// true 404 no_such_job
 }
 
-// One client serves many merchants: they share connections, limits and token. It
+// One client serves many merchants: they share transport, limits and token. It
 // needs no merchant of its own.
 func ExampleClient_ForMerchant() {
 	service := httpmock.NewMockTransport()

@@ -28,10 +28,11 @@ type FileOptions struct {
 	// not called.
 	Progress func(FileProgress)
 	// Check decides whether the content may replace the file at the path. It is called
-	// when the whole content is in its private file, with the header of the response
-	// that began the download. If it returns an error, the content is removed, the path
-	// is left alone, and the call fails with [ErrRefused]. It is not called for an
-	// unchanged file. Nil accepts any content.
+	// when the whole content is in its private file, with the header of the first
+	// response of this call: if the call continues an earlier one, that is a 206, whose
+	// Content-Length is that of the rest. If Check returns an error, the content is
+	// removed, the path is left alone, and the call fails with [ErrRefused]. It is not
+	// called for an unchanged file. Nil accepts any content.
 	Check func(content *io.SectionReader, header http.Header) error
 	// IfChanged fetches nothing if the file at the path is what the service has; the
 	// result is then [File.Unchanged]. The call sends the ETag or Last-Modified of the

@@ -14,15 +14,16 @@ import (
 // a job that is not ready: a 202 is [ErrBadResponse], for example.
 var ErrNotReady = transport.NewCondition("not_ready", "not ready", true)
 
-// WaitOptions say how to wait for a job. The states of a job, and the response for a job
-// that is not ready, are not documented: NotReady says what you know about them. The zero
-// value does not wait.
+// WaitOptions say how to wait for a job. The states of a job, and the response for a
+// job that is not ready, are not documented: NotReady says what you know about them.
+// They are for [Client.DownloadWhenReady] and [FileOptions.Wait], where the zero value
+// does not wait; any other needs NotReady.
 type WaitOptions struct {
 	// NotReady reports whether a failure means that the job is not ready. Any other
-	// failure ends the wait. A 202, a 204, and a 200 with the documented error object are
-	// failures too, with that StatusCode. It is not called without a response: such a
-	// failure ends the wait; if it is Retryable, call again. DownloadWhenReady
-	// requires NotReady. For example:
+	// failure ends the wait, except one that is Retryable, such as an outage, after the
+	// job was reported not ready. A 202, a 204, and a 200 with the documented error
+	// object are failures too, with that StatusCode. NotReady is not called without a
+	// response. For example:
 	//
 	//	func(e *updater.Error) bool { return e.StatusCode == 202 || e.Code == "job_not_ready" }
 	//
@@ -41,11 +42,11 @@ const (
 	defaultMaxWait  = time.Hour
 )
 
-// DownloadWhenReady is [Client.Download] for a job that may not be ready. It repeats the
-// request, as o says, until the job is ready. It fails with [ErrNotReady] as soon as
-// MaxWait or the deadline of ctx leaves no time for another request, and with
-// [ErrInvalidArgument] if NotReady is nil or Interval is below zero. For a file, use
-// [FileOptions.Wait].
+// DownloadWhenReady is [Client.Download] for a job that may not be ready. It repeats
+// the request, as o says, until the job is ready. It fails with [ErrNotReady], or with
+// the error of an outage, as soon as MaxWait or the deadline of ctx leaves no time for
+// another request, and with [ErrInvalidArgument] if NotReady is nil or Interval is
+// below zero. For a file, use [FileOptions.Wait].
 func (c *Client) DownloadWhenReady(ctx context.Context, jobID string, o WaitOptions, opts ...Option) (*Download, error) {
 	if o.NotReady == nil {
 		return nil, &Error{Operation: operation, Err: transport.Invalid("WaitOptions.NotReady is nil")}

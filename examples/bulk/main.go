@@ -48,7 +48,7 @@ Output:
                  ` + defaultColumns + `
   -failed FILE   rows without an answer, by line, with masked cards (OUT.failed.csv)
   -keep-failed   rows without an answer stay in the output, with empty columns and
-                 the reason in the column "error"; only rows that can not be read
+                 the reason in the column "error"; only rows that cannot be read
                  go to the failed file
   -report FILE   the report as JSON, in place of an earlier one
   -resume        goes on where the same command ended. The files of a run are
@@ -58,8 +58,8 @@ Output:
                  takes only the rows of the input that a failed file names. The
                  output is a new one
   -give-up DURATION
-                 how long the run pauses while the service fails, before it ends to be
-                 resumed (30m)
+                 how long the run pauses while the service fails, before it ends; it can
+                 then be resumed (30m)
 
 Requests:
   -concurrency N  requests in flight (16)
@@ -74,11 +74,12 @@ Requests:
                   numbers; the service does not document it
 
 CARDDATA_BIN_URL and CARDDATA_API_KEY name the service and the credential.
-Without both, a sandbox with invented data answers.
+If neither is set, a sandbox with invented data answers.
 
-Exit code: 0 every row is in the output, be its card unknown; 1 failed;
-2 usage, configuration, or another process on the same output; 3 done, but for rows
-in the failed file; 4 the service does not answer, to be resumed; 130 interrupted.
+Exit code: 0 every row is in the output, even if its card is unknown; 1 failed;
+2 usage, configuration, or another process on the same output; 3 done, but some rows
+are in the failed file; 4 the service does not answer, the run can be resumed;
+130 interrupted.
 "go run" turns all but 0 into 1: build the program first.
 `
 
@@ -210,7 +211,7 @@ func (c *config) check(arguments int) error {
 	case c.in != "" && c.out == "":
 		return target.Usage("bulk: -out is missing (-h helps)")
 	case c.out == standard && c.resume:
-		return target.Usage("bulk: what went to standard output can not be resumed")
+		return target.Usage("bulk: what went to standard output cannot be resumed")
 	case c.out == standard && c.failed == "" && !c.keepFailed:
 		return target.Usage("bulk: -out - needs -failed FILE or -keep-failed: rows without an answer would be lost")
 	case c.concurrency < 1, c.giveUp <= 0, !(c.rate >= 0):

@@ -60,14 +60,14 @@ func TestPipeUsage(t *testing.T) {
 		stderr string
 	}{
 		{[]string{"-in", "-", "-out", "-", "-lines"}, "bulk: -out - needs -failed FILE or -keep-failed"},
-		{[]string{"-in", "-", "-out", "-", "-lines", "-keep-failed", "-resume"}, "bulk: what went to standard output can not be resumed"},
+		{[]string{"-in", "-", "-out", "-", "-lines", "-keep-failed", "-resume"}, "bulk: what went to standard output cannot be resumed"},
 		{[]string{"-in", "-", "-out", "-", "-keep-failed"}, "bulk: the input's format does not show in its name"},
 		{[]string{"-in", semicolons, "-out", dir + "/x"}, `bulk: line 1 of the input names the column "card" with another delimiter: give -delimiter ';'`},
 		{[]string{"-in", write(t, "tabs.csv", "id\tcard\n1\t411111\n"), "-out", dir + "/x"}, `bulk: line 1 of the input names the column "card" with another delimiter: give -delimiter tab`},
 		{[]string{"-in", write(t, "commas.tsv", "id,card\n"), "-out", dir + "/x"}, `bulk: line 1 of the input names the column "card" with another delimiter: give -delimiter ','`},
 		{[]string{"-in", semicolons, "-out", dir + "/x", "-delimiter", ";;"}, "bulk: -delimiter is one character"},
 		{[]string{"-in", semicolons, "-out", dir + "/x", "-delimiter", `"`}, "bulk: -delimiter is one character"},
-		{[]string{"-in", write(t, "x.csv.gz", "card\n411111\n"), "-out", dir + "/x"}, "bulk: the input can not be read: gzip: "},
+		{[]string{"-in", write(t, "x.csv.gz", "card\n411111\n"), "-out", dir + "/x"}, "bulk: the input cannot be read: gzip: "},
 		{[]string{"-in", write(t, "in.csv", "card\n"), "-out", old, "-columns", "type", "-resume"}, "bulk: " + old + ".state is of another version of this program"},
 	} {
 		got := bulk(t, vars, test.args...)

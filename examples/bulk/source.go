@@ -39,7 +39,7 @@ func openSource(ctx context.Context, path string, stdin io.Reader) (*source, err
 	s, err := ofFile(ctx, file)
 	if err != nil {
 		file.Close()
-		return nil, target.Usage("bulk: the input can not be read: %v", err)
+		return nil, target.Usage("bulk: the input cannot be read: %v", err)
 	}
 	s.file = file
 	return s, nil

@@ -30,7 +30,7 @@ func TestUsage(t *testing.T) {
 		{"a demo on the live service", vars, []string{"-demo", t.TempDir()}, "bulk: -in is missing"},
 		{"no output", vars, []string{"-in", in}, "bulk: -out is missing"},
 		{"no such input", vars, []string{"-in", in + "x.csv", "-out", out}, "bulk: open "},
-		{"no file", vars, []string{"-in", filepath.Dir(in), "-lines", "-out", out}, "bulk: the input can not be read: it is a directory"},
+		{"no file", vars, []string{"-in", filepath.Dir(in), "-lines", "-out", out}, "bulk: the input cannot be read: it is a directory"},
 		{"argument", vars, []string{"-in", in, "-out", out, "4111111111111111"}, "bulk: no arguments besides flags"},
 		{"unknown flag", vars, []string{"-4111111111111111"}, "bulk: flag provided but not defined: -411111******1111"},
 		{"two formats", vars, []string{"-in", in, "-out", out, "-lines", "-field", "x"}, "bulk: -column, -field and -lines exclude"},

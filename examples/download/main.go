@@ -24,7 +24,7 @@ const usage = `usage: download [-job ID] [-o FILE] [flags]
 Fetches the result of an account updater job. With -o it survives broken
 connections, Ctrl-C and being killed: the same command goes on where it ended, and
 FILE is the old one until the new one is complete. Without -o the result goes to
-standard output: masked on a terminal, as it is to a pipe or a file.
+standard output: masked on a terminal, unchanged to a pipe or a file.
 
   -job ID           the inquiry job; 42, with invented data, in the built-in sandbox
   -o FILE           a file that only you can read; {merchant} in it is replaced. If it
@@ -60,7 +60,7 @@ standard output: masked on a terminal, as it is to a pipe or a file.
   -flaky            makes the sandbox's connections break and its answers fail
 
 CARDDATA_UPDATER_URL, CARDDATA_ACCESS_TOKEN and CARDDATA_MERCHANT_ID name the
-service, the credential and the merchant. Without all of them, a sandbox answers.
+service, the credential and the merchant. If none is set, a sandbox answers.
 
 Exit code: 0 complete; 1 failed; 2 usage or configuration; 3 not complete, but the
 same command may yet succeed; 130 interrupted. "go run" turns all but 0 into 1:

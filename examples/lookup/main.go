@@ -22,7 +22,7 @@ cards are read from standard input, one per line, unless it is a terminal.
   -json      prints the response as JSON
 
 CARDDATA_BIN_URL and CARDDATA_API_KEY name the service and the credential.
-Without both, a sandbox with invented data takes its place.
+If neither is set, a sandbox with invented data takes its place.
 CARDDATA_INSECURE_HTTP=1 allows http beyond this machine.
 
 Exit code: 0 looked up, though cards may be unknown; 1 failed; 2 usage or

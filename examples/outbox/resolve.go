@@ -25,9 +25,9 @@ import (
 )
 
 const resolveUsage = `Lists the refunds whose outcome is unknown, or settles them: by the service's report
-(-export, and then -import), or by a decision about the ROWs that stand behind the flags,
-or about the whole list. What a report would change, and a list, end with a token, by which
-you confirm it: -expect.
+(-export, and then -import), or by a decision about the ROWs that follow the flags, or
+about the whole list. Each list and each preview of a report ends with a token: confirm
+it with -expect.
 
 Exit code 3: something is still to be looked at.`
 
@@ -96,7 +96,7 @@ func (p *process) resolveFlags(args []string) (*resolveFlags, error) {
 	decision("not-recorded", refundoutbox.DecideNotRecorded, "the service does not have it: send it again")
 	decision("resubmit", refundoutbox.DecideResubmit, "nobody knows: send it again, and the service may have it twice. With -import: send\nagain what a second complete report does not have either")
 	decision("close", refundoutbox.DecideClosed, "the service does not have it, and is not to get it: it becomes rejected")
-	decision("seen", refundoutbox.Seen, "no decision: somebody looked at the responses of the rows that came late")
+	decision("seen", refundoutbox.Seen, "no decision: somebody looked at the late responses of these rows")
 	flags.StringVar((*string)(&f.State), "state", string(refundoutbox.Unknown), "the refunds of this `STATE`: unknown, absent, rejected or pending. Rejected ones that\na later record corrected are left out")
 	flags.StringVar(&f.Reason, "reason", "", "only those with the reason `TEXT`, as listed")
 	flags.StringVar(&f.expect, "expect", "", "the `TOKEN` at the end of the list or the preview")

@@ -30,10 +30,10 @@ func (p *process) work(ctx context.Context, args []string) error {
 	flags.Float64Var((*float64)(&c.Rate), "rate", 0, "most requests a second of this worker; 0: any")
 	flags.BoolVar(&c.Drain, "drain", false, "end when nothing is left that can be sent")
 	flags.BoolVar(&c.Resubmit, "resubmit-unknown", false, `send a refund without a clear response again, without asking. It is your word
-that the service takes records with one refund_id as one refund, which its
-documentation does not say. Each time is logged as a decision`)
+that the service takes records with one refund_id as one refund, which is not
+documented. Each time is logged as a decision`)
 	flags.Func("lookup", "ask `URL`"+`/ACCOUNT/REFUND_ID about unknown refunds, five minutes after their request. The
-documented interface has no such endpoint: see lookup in work.go for what one has to
+service description has no such endpoint: see lookup in work.go for what one has to
 say`, func(text string) error {
 		base, err := url.Parse(text)
 		if err != nil || base.Host == "" {

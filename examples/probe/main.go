@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, env func(string) (string, bool), st
 	flags := flag.NewFlagSet("probe", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.BoolVar(&s.connect, "connect", false, "connect to each area, to see versions and when idle connections are closed")
-	flags.BoolVar(&s.read, "read", false, "look up at most 60 times and download at most 15 times. Lookups may be billed")
+	flags.BoolVar(&s.read, "read", false, "look up at most 56 times and download at most 5 times. Lookups may be billed")
 	flags.StringVar(&s.write, "write", "", "submit at most 6 refunds, marked as test records, to this `ACCOUNT`. Each may be recorded")
 	flags.StringVar(&s.confirm, "confirm", "", "the `ACCOUNT` of -write once more")
 	flags.StringVar(&s.planHash, "plan-hash", "", "the `HASH` that the plan of -write printed")

@@ -123,7 +123,7 @@ func TestFiles(t *testing.T) {
 		}
 	}
 	text, _ = os.ReadFile(file("html"))
-	for _, part := range []string{"lookup.order", "changed", "at 95 % at most", "NotReady", "did not hold", "operator"} {
+	for _, part := range []string{"lookup.order", "changed", "with 95 % confidence, at most", "NotReady", "did not hold", "operator"} {
 		if !strings.Contains(string(text), part) {
 			t.Errorf("the page does not say %q", part)
 		}

@@ -16,7 +16,7 @@ import (
 const usage = `usage: refund [-fault NAME] [FILE]
 
 Submits the refund record in FILE, or on standard input, and prints what became
-of it. The record is the JSON object of the service's interface; members that it
+of it. The record is the JSON object of the service description; members that it
 does not have are refused. In the built-in sandbox, a demo record is submitted if
 standard input is a terminal or /dev/null.
 
@@ -28,14 +28,14 @@ standard input is a terminal or /dev/null.
     429          the service responds with 429, and asks to wait for two minutes
 
 CARDDATA_REFUND_URL and CARDDATA_ACCOUNT_ID name the service and the account,
-CARDDATA_REFUND_TOKEN a bearer credential, if the service asks for one. Without
-all of them, a sandbox takes the record and forgets it. CARDDATA_INSECURE_HTTP=1
+CARDDATA_REFUND_TOKEN a bearer credential, if the service asks for one. If none of
+them is set, a sandbox takes the record and forgets it. CARDDATA_INSECURE_HTTP=1
 allows http beyond this machine.
 
 Exit code: 0 accepted; 2 usage, configuration or an unusable record, nothing was
-sent; 3 rejected; 4 not sent, submit it again; 5 outcome unknown, find out before
-submitting it again; 130 interrupted before submitting. An interrupt afterwards
-ends with 4 or 5. "go run" turns all but 0 into 1: build the program first.
+sent; 3 rejected; 4 not sent; 5 outcome unknown, find out before submitting it again;
+130 interrupted before submitting. An interrupt afterwards ends with 4 or 5. "go run"
+turns all but 0 into 1: build the program first.
 `
 
 const (
@@ -93,7 +93,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case errors.Is(err, refunds.ErrInvalidArgument):
 		return target.ExitUsage
 	case errors.Is(err, refunds.ErrNotSent):
-		fmt.Fprintf(stdout, "not sent: %s; nothing was recorded, submit it again later\n", name)
+		advice := "correct the URL, the certificate or the proxy first"
+		if failed, ok := errors.AsType[*refunds.Error](err); ok && failed.Retryable() {
+			advice = "submit it again later"
+		}
+		fmt.Fprintf(stdout, "not sent: %s; nothing was recorded, %s\n", name, advice)
 		return exitNotSent
 	case errors.Is(err, refunds.ErrRateLimited):
 		fmt.Fprintf(stdout, "rejected: %s; nothing was recorded, the service asks to send less often\n", name)

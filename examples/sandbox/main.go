@@ -30,7 +30,7 @@ data until Ctrl-C or SIGTERM, and prints the settings under which the other
 examples find it. At the same address there is a page for the browser that shows
 what arrives and switches faults on, and an API that scripts everything:
 /sandbox/openapi.json describes it, and /openapi.json the service. Any credential
-is accepted, and nothing is stored. What the real service does not document, such
+is accepted, and nothing is written to disk. What the real service does not document, such
 as status codes and the content of job 42, is the sandbox's own choice.
 
   -addr HOST:PORT   a loopback address to serve on, 127.0.0.1:8080 by default;
@@ -38,10 +38,10 @@ as status codes and the content of job 42, is the sandbox's own choice.
   -remote           accept any other address too: whoever reaches it can see
                     what arrives, and switch faults on
   -allow-host NAME  serve page and API under this name too, such as that of a
-                    container; repeat it for several. The first is the one that
-                    the printed settings have
-  -like FILE        decide like the service that this profile is of, as
-                    examples/probe writes it
+                    container; repeat it for several. The printed settings use
+                    the first
+  -like FILE        behave like the service in this profile, which examples/probe
+                    writes
 
 Exit code: 0 ended by a signal; 1 the address cannot be used; 2 usage.
 `

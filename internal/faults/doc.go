@@ -15,7 +15,7 @@
 //	fault_test.go       what can happen to a request; network_test.go to a connection,
 //	                    tokens_test.go to a request for a token
 //	service_test.go     the service, with items_test.go, content_test.go
-//	wire_test.go        checks of every attempt whether it was allowed
+//	wire_test.go        checks whether each attempt was allowed
 //	*_test.go           a workload each: lookups, bulk, loads, submits, submit_all,
 //	                    downloads, files
 //	liveness_test.go    what must end well once the faults have ended

@@ -194,7 +194,7 @@ func nullsPoint(seen facts) Point {
 	}
 	p := answer(n, orNone(unique(names))...)
 	if p.State == Observed {
-		p.Bound = fmt.Sprintf("in %d items: at 95 %% another member is null in at most %.1f %% of items", n, share(n))
+		p.Bound = fmt.Sprintf("in %d items: with 95 %% confidence, another member is null in at most %.1f %% of items", n, share(n))
 	}
 	return p
 }

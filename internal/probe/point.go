@@ -65,7 +65,7 @@ func answer(n int, words ...string) Point {
 	if n == 0 || len(words) == 0 {
 		return Point{State: NotAnswerable}
 	}
-	bound := fmt.Sprintf("%s in %d of %d: at 95 %% at most %.1f %% of requests differ", strings.Join(words, ", "), n, n, share(n))
+	bound := fmt.Sprintf("%s in %d of %d: with 95 %% confidence, at most %.1f %% of requests differ", strings.Join(words, ", "), n, n, share(n))
 	return Point{State: Observed, Answer: words, Observations: n, Bound: bound}
 }
 

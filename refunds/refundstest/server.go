@@ -21,8 +21,8 @@ func NewServer(tb TB, opts ...ServerOption) *Server {
 	return newServer(sandbox.NewFake(tb, sandbox.Refunds), opts)
 }
 
-// Start starts a fake outside a test, such as in an Example. End it with Close. What
-// would fail the test of NewServer is a panic.
+// Start starts a fake outside a test, such as in an Example. End it with Close. Start
+// panics where NewServer would fail the test.
 func Start(opts ...ServerOption) *Server {
 	return newServer(sandbox.StartFake(sandbox.Refunds), opts)
 }

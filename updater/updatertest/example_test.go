@@ -30,8 +30,8 @@ func ExampleServer() {
 	// the whole content, 1 resumed, <nil>
 }
 
-// A job becomes ready: the first responses are what you know of yours, and inside
-// testing/synctest the hours between them pass at once.
+// A job becomes ready: script what your service sends until then. Inside
+// testing/synctest the hours of waiting pass at once.
 func ExampleServer_Script() {
 	fake := updatertest.Start() // in a test: updatertest.NewServer(t)
 	defer fake.Close()

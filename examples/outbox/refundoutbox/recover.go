@@ -74,7 +74,7 @@ func (w *worker) adopt(ctx context.Context) error {
 }
 
 // A Resolver asks the service whether it has a refund, where the service can be
-// asked. The documented interface has no endpoint for it.
+// asked. The service description has no endpoint for it.
 type Resolver interface {
 	// Resolve reports whether the service has a refund, and with which amount and
 	// currency. Not found has to mean that it never came: if the service's records
