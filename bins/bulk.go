@@ -165,8 +165,9 @@ const (
 // An error with Index -1 ends the loop, because every further request would fail with
 // it: 401, 403, 404, 407, 410, a redirect, an unusable argument or credential, a token
 // source that fails before this lookup has had a result, an unknown host name, an
-// untrusted certificate, the end of ctx, or a rate limit or a Retry-After that would
-// outlast ctx. An unknown card is not an error: see [Result.Card].
+// untrusted certificate, the end of ctx, a rate limit or a Retry-After that would
+// outlast ctx, or a rate limit that allows nothing. An unknown card is not an error:
+// see [Result.Card].
 //
 // Any other failure that every request meets, such as a 400, or an HTML page from a
 // wrong base URL before the first result, fails all cards one by one. If none of the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"net/http"
 	"slices"
 
 	"github.com/carddata/carddata-go/internal/transport"
@@ -143,7 +144,7 @@ func (b *bulkRun) settle(sent *batch, r *response) {
 	// Where the service has worked before, a page in its place is an outage, too.
 	outage := r.err != nil && (isOutage(r.err) || b.works && errors.Is(r.err, ErrBadResponse))
 	b.tellBreaker(outage, r)
-	if !outage || !b.isSentAgain(sent, r.err) {
+	if !outage || !b.isSentAgain(sent, r) {
 		if outage && b.suspended != nil {
 			r.err = b.suspended
 		}
@@ -179,12 +180,12 @@ func (b *bulkRun) tellBreaker(outage bool, r *response) {
 // isSentAgain keeps a batch that failed by the service's fault to be sent again, until it
 // gives up. A batch that fails over and over while others succeed, or that alone fails
 // since others did, fails for what it holds; but not if it was not sent.
-func (b *bulkRun) isSentAgain(failed *batch, err error) bool {
+func (b *bulkRun) isSentAgain(failed *batch, r *response) bool {
 	const ownFault = 8
 	if b.lastFailed != failed {
 		b.failedAlone, b.lastFailed = 0, failed
 	}
-	if !isAny(err, ErrLocalLimit, ErrCredential) {
+	if e, _ := errors.AsType[*Error](r.err); r.attempts > 0 && e.StatusCode != http.StatusUnauthorized {
 		b.failedAlone++
 		if b.successes > failed.failedAt && !b.breaker.Open() {
 			failed.faults++

@@ -1,12 +1,14 @@
 package bins_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -42,7 +44,8 @@ func TestLookupAllPausesInAnOutage(t *testing.T) {
 		})
 	}
 	// What the caller's own limiter or token source fails with says nothing of the service.
-	for _, failure := range []error{errDown, context.DeadlineExceeded, &net.DNSError{IsNotFound: true}, bins.ErrForbidden} {
+	_, foreign := (&service{}).client(t, bins.WithLimiter(rate.NewLimiter(1, 0))).Lookup(t.Context(), &bins.LookupRequest{Cards: bins.Cards("411111")})
+	for _, failure := range []error{errDown, context.DeadlineExceeded, &net.DNSError{IsNotFound: true}, bins.ErrForbidden, foreign} {
 		fails := func(down func() bool) error {
 			if !down() {
 				return nil
@@ -87,6 +90,41 @@ func TestLookupAllOutlastsItsLimiter(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A batch that fails for what it holds is given up after eight requests, also where the
+// limiter refuses each retry.
+func TestLookupAllGivesUpABatchThatIsNotRetried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, bad, refuse := &service{}, 0, false
+		client := clientOver(t, transportFunc(func(r *http.Request) (*http.Response, error) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil || !strings.Contains(string(body), `"40000120"`) {
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				return s.RoundTrip(r)
+			}
+			bad++
+			refuse = true
+			return &http.Response{StatusCode: 500, Header: http.Header{}, Body: http.NoBody}, nil
+		}), bins.StaticToken("k"), bins.WithLimiter(limiterFunc(func() error {
+			if !refuse {
+				return nil
+			}
+			refuse = false
+			return errDown
+		})))
+		failed := 0
+		for r, err := range client.LookupAll(t.Context(), numbered(20_000), bins.BulkOptions{Concurrency: 1}) {
+			if r.Index < 0 {
+				t.Fatal(err)
+			} else if err != nil {
+				failed++
+			}
+		}
+		if bad != 8 || failed != bins.MaxCards {
+			t.Errorf("sent %d times, %d cards failed", bad, failed)
+		}
+	})
 }
 
 // What no wait mends ends the lookup at once, in the middle as well.
@@ -284,8 +322,8 @@ func TestLookupAllReadsAhead(t *testing.T) {
 	})
 }
 
-// With ReadAhead, a loop whose input blocks ends with the context, and what the input
-// panics with reaches the loop.
+// With ReadAhead, a loop whose input blocks ends with the context, and a panic of the
+// input, or the end of its goroutine, reaches the loop.
 func TestLookupAllReadingAheadEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -305,12 +343,16 @@ func TestLookupAllReadingAheadEnds(t *testing.T) {
 			t.Errorf("ended by %v", end)
 		}
 		synctest.Wait()
-		defer func() {
-			if recovered := recover(); recovered != "input" {
-				t.Errorf("recovered %v", recovered)
-			}
-		}()
-		for range client.LookupAll(t.Context(), func(func(string) bool) { panic("input") }, bins.BulkOptions{ReadAhead: true}) {
+		for name, end := range map[string]func(){"input": func() { panic("input") }, "exit": runtime.Goexit} {
+			func() {
+				defer func() {
+					if recovered := recover(); recovered == nil || name == "input" && recovered != name {
+						t.Errorf("%s: recovered %v", name, recovered)
+					}
+				}()
+				for range client.LookupAll(t.Context(), func(func(string) bool) { end() }, bins.BulkOptions{ReadAhead: true}) {
+				}
+			}()
 		}
 	})
 }

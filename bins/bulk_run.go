@@ -130,17 +130,19 @@ func (b *bulkRun) run(cards iter.Seq[string]) {
 // taken.
 func (b *bulkRun) readAhead(cards iter.Seq[string]) bool {
 	inputs := make(chan string, MaxCards)
-	var panicked any
+	var panicked any = errPanicked
 	go func() {
 		defer close(inputs)
-		defer func() { panicked = recover() }()
+		defer func() { panicked = cmp.Or(recover(), panicked) }()
 		for card := range cards {
 			select {
 			case inputs <- card:
+				continue
 			case <-b.ctx.Done():
-				return
 			}
+			break
 		}
+		panicked = nil
 	}()
 	var window <-chan time.Time
 	for b.advance() {

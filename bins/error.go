@@ -71,10 +71,10 @@ var (
 // An Error says why a call failed. Its text names the operation, the status and the
 // attempts.
 //
-// Text and fields hold at most the service's error code and request id, and only if they
-// look harmless and repeat no credential or id of the caller. The methods return raw
-// response data: do not log it. They return zero values for an Error that you made
-// yourself.
+// Text and fields hold at most the service's error code and request id, and only if
+// they look harmless and repeat no credential or id of the caller (an id of less than
+// six characters counts only as the whole). The methods return raw response data: do
+// not log it. They return zero values for an Error that you made yourself.
 type Error struct {
 	Operation  string        // operation that failed, such as "lookup", "submit" or "download"
 	StatusCode int           // status of the last response; 0 if there was none

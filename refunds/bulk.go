@@ -155,11 +155,12 @@ const (
 // # When the service fails
 //
 // A circuit breaker opens after five failures in a row, so an outage leaves at most 4 +
-// Concurrency outcomes unknown, and one more for each probe. While it is open,
-// one record at a time is sent as a probe: after a second, then after delays that
-// double up to two minutes, each shortened by up to half at random. The first
-// response that is no failure closes it. After [BulkOptions.GiveUpAfter] the rest of
-// the input is taken and yielded as not sent, with [ErrSuspended].
+// Concurrency outcomes unknown, and one more for each probe. While it is open, one
+// record at a time is sent as a probe: after a second, then after delays that double up
+// to two minutes, each shortened by up to half at random. The first response that is no
+// failure closes it, if it is to a request that was sent after the first of the
+// failures. After [BulkOptions.GiveUpAfter] the rest of the input is taken and yielded
+// as not sent, with [ErrSuspended].
 //
 // A failure is one that the next record would meet too: every unknown outcome, every
 // record that was not sent, except an unusable one, and the rejections 401, 403, 404,
@@ -169,19 +170,22 @@ const (
 // account, so that one bad account does not stop the others.
 //
 // If the rate limit or a Retry-After would delay a record past ctx's deadline,
-// SubmitAll stops as if the deadline had passed.
+// SubmitAll stops as if the deadline had passed. It stops as well if the rate limit
+// allows nothing, as a rate.Limiter with a burst of 0 does. If an item's own options
+// have such a limiter, only that item fails, as not sent.
 //
 // # Stopping
 //
 // To stop, cancel ctx and go on taking results. Nothing new is sent. Records that were
 // taken but not sent are yielded as not sent, with the context's error. Requests in
 // flight may finish within [BulkOptions.Grace]. The last result has Index -1 and an
-// [*Error] with the context's error, which matches no outcome. Records that the input
-// has not yielded were neither taken nor sent: submit these later, and not the whole
-// input again, which is why Retryable is false for the error. The record for which the
-// input's yield returns false has a result like any other: do not give it back to a
-// queue. With ReadAhead it has none, because it was not taken. An unusable argument
-// ends the submission in the same way, before anything is taken.
+// [*Error] with the reason, which is the context's error or the limiter's and matches
+// no outcome. Records that the input has not yielded were neither taken nor sent:
+// submit these later, and not the whole input again, which is why Retryable is false
+// for the error. The record for which the input's yield returns false has a result like
+// any other: do not give it back to a queue. With ReadAhead it has none, because it was
+// not taken. An unusable argument ends the submission in the same way, before anything
+// is taken.
 //
 // Breaking out of the loop does the same, and hands the remaining results to
 // [BulkOptions.Abandoned]. No goroutine is left, except as [BulkOptions.ReadAhead]

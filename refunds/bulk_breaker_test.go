@@ -3,12 +3,14 @@ package refunds_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/testkit"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/refunds/refundstest"
 )
@@ -127,6 +129,58 @@ func TestSubmitAllIsNotToldOfAnOutageByOldRequests(t *testing.T) {
 			}
 			if unknown := counts[refunds.OutcomeUnknown]; unknown < 5 || unknown > 4+concurrency+probes || counts[refunds.OutcomeAccepted] != concurrency*20-unknown {
 				t.Errorf("%d in flight: %v", concurrency, counts)
+			}
+		})
+	}
+}
+
+// A few failures at once among successes that take their time are no outage.
+func TestSubmitAllIsNotPausedByFewFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := atomic.Int64{}
+		client, err := refunds.NewClient(testkit.Base, refunds.WithHTTPClient(&http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			if sent.Add(1)%33 == 0 {
+				return testkit.Answer(503, "")(r)
+			}
+			time.Sleep(2 * time.Second)
+			return testkit.Answer(200, "")(r)
+		})}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := refunds.BulkOptions{Concurrency: 128, Progress: func(p refunds.BulkProgress) {
+			if p.Paused {
+				t.Errorf("paused after %d", p.Done)
+			}
+		}}
+		for range client.SubmitAll(t.Context(), refunds.Items("acct", numbered(3000)), o) {
+		}
+	})
+}
+
+// Where every account is refused, probes keep their distance, and the rest is not sent.
+func TestSubmitAllGivesUpWhereAllAccountsAreRefused(t *testing.T) {
+	for _, accounts := range []int{5, 10} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &service{
+				latency: func(string) time.Duration { return 50 * time.Millisecond },
+				status:  func(string) int { return http.StatusForbidden },
+			}
+			items := func(yield func(refunds.Item) bool) {
+				for i := range 1000 {
+					if !yield(refunds.Item{AccountID: fmt.Sprint(i % accounts), Refund: &refunds.Refund{RefundID: fmt.Sprint(i)}}) {
+						return
+					}
+				}
+			}
+			suspended := 0
+			for _, err := range s.client(t).SubmitAll(t.Context(), items, refunds.BulkOptions{}) {
+				if errors.Is(err, refunds.ErrSuspended) {
+					suspended++
+				}
+			}
+			if sent := len(s.ids()); sent > 100 || suspended != 1000-sent || time.Since(s.began) < 30*time.Minute {
+				t.Errorf("%d accounts: %d sent, %d suspended in %v", accounts, sent, suspended, time.Since(s.began))
 			}
 		})
 	}

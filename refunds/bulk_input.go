@@ -51,6 +51,7 @@ type record struct {
 	encodedRefund
 	options []Option
 	own     bool // options has some of the item's own
+	limited bool // and a limiter among them
 	index   int
 	sent    int // as the nth record
 
@@ -62,7 +63,7 @@ type record struct {
 
 // take makes an item a record; err says why it cannot be sent.
 func (b *bulkRun) take(i Item) *record {
-	r := &record{options: b.opts, own: len(i.Options) > 0}
+	r := &record{options: b.opts, own: len(i.Options) > 0, limited: len(i.Options) > 0 && transport.HasLimiter(i.Options)}
 	r.encodedRefund, r.err = b.client.encode(i.AccountID, i.Refund)
 	if r.err == nil && r.own {
 		r.options = slices.Concat(b.opts, i.Options)

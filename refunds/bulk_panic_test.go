@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/refunds/refundstest"
 )
@@ -104,35 +106,52 @@ func TestSubmitAllSurvivesPanics(t *testing.T) {
 }
 
 // A deadline that leaves no time to send is the caller's, and says nothing of the
-// service.
+// service, also where the items have options of their own.
 func TestSubmitAllEndsWithItsDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake := refundstest.NewServer(t)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		paused, notSent, last := false, 0, error(nil)
-		o := refunds.BulkOptions{Progress: func(p refunds.BulkProgress) { paused = paused || p.Paused }}
-		for s, err := range fake.Client(refunds.WithRateLimit(1, 1)).SubmitAll(ctx, refunds.Items("acct", slices.Values(records(1000))), o) {
-			switch {
-			case s.Index < 0:
-				last = err
-			case s.Outcome == refunds.OutcomeNotSent:
-				notSent++
-			case err != nil:
-				t.Error(err)
+	for _, opts := range [][]refunds.Option{nil, {refunds.WithHeader("Idempotency-Key", "key")}} {
+		synctest.Test(t, func(t *testing.T) {
+			fake := refundstest.NewServer(t)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			items := func(yield func(refunds.Item) bool) {
+				for i := range refunds.Items("acct", slices.Values(records(1000))) {
+					if i.Options = opts; !yield(i) {
+						return
+					}
+				}
 			}
-		}
-		if paused || notSent > 8 || !errors.Is(last, refunds.ErrLocalLimit) || !errors.Is(last, context.DeadlineExceeded) {
-			t.Errorf("paused %v, %d not sent, and ended with %v", paused, notSent, last)
-		}
-		if n := len(fake.Recorded()); n < 50 {
-			t.Errorf("%d recorded in a minute", n)
-		}
-	})
+			paused, notSent, last := false, 0, error(nil)
+			o := refunds.BulkOptions{Progress: func(p refunds.BulkProgress) { paused = paused || p.Paused }}
+			for s, err := range fake.Client(refunds.WithRateLimit(1, 1)).SubmitAll(ctx, items, o) {
+				switch {
+				case s.Index < 0:
+					last = err
+				case s.Outcome == refunds.OutcomeNotSent:
+					notSent++
+				case err != nil:
+					t.Error(err)
+				}
+			}
+			if paused || notSent > 8 || !errors.Is(last, refunds.ErrLocalLimit) || !errors.Is(last, context.DeadlineExceeded) {
+				t.Errorf("paused %v, %d not sent, and ended with %v", paused, notSent, last)
+			}
+			if n := len(fake.Recorded()); n < 50 {
+				t.Errorf("%d recorded in a minute", n)
+			}
+		})
+	}
 }
 
-// A deadline of the limiter's own is not that of the submission.
-func TestSubmitAllOutlastsADeadlineOfTheLimiter(t *testing.T) {
+// What a limiter fails with is not the end of the submission: neither a deadline of its
+// own, nor the error of another client whose limit lets nothing through.
+func TestSubmitAllOutlastsAFailureOfTheLimiter(t *testing.T) {
+	_, foreign := (&service{}).client(t, refunds.WithLimiter(rate.NewLimiter(1, 0))).Submit(t.Context(), "acct", &refunds.Refund{RefundID: "rf"})
+	for _, failure := range []error{context.DeadlineExceeded, foreign} {
+		submitsPastALimiter(t, failure)
+	}
+}
+
+func submitsPastALimiter(t *testing.T, failure error) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, n := refundstest.NewServer(t), 0
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -140,7 +159,7 @@ func TestSubmitAllOutlastsADeadlineOfTheLimiter(t *testing.T) {
 		counts := map[refunds.Outcome]int{}
 		limiter := limiterFunc(func(context.Context) error {
 			if n++; n == 20 {
-				return fmt.Errorf("redis: %w", context.DeadlineExceeded)
+				return fmt.Errorf("redis: %w", failure)
 			}
 			return nil
 		})

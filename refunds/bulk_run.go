@@ -33,7 +33,7 @@ type bulkRun struct {
 	blocked  map[refundKey][]*record // behind the one with this key that is ready or in flight
 	inFlight int
 	sent     int          // records
-	failed   int          // the latest of them that met a failure of the service
+	failed   int          // the first of them of the present run of failures; 0: none
 	finished chan *record // back from the network
 	ordered  []*record    // if Ordered: all records from the first without a result on
 	results  []*record    // to be delivered
@@ -252,19 +252,21 @@ func (b *bulkRun) receive(r *record) {
 	if b.stopErr != nil || b.ctx.Err() != nil || r.panicked != nil {
 		return // what the end of ctx did says nothing about the service
 	}
-	if !r.own && transport.NoTurn(r.err) {
+	if !r.limited && transport.NoTurn(r.err) {
 		b.halt(errors.Unwrap(r.err))
 		return
 	}
 	failure := scopeOf(r)
-	if failure == ofRecord && r.sent < b.failed {
+	switch {
+	case failure != ofRecord:
+		b.failed = min(cmp.Or(b.failed, r.sent), r.sent)
+	case r.sent < b.failed:
 		return // it says how the service was before it failed
+	default:
+		b.failed = 0
 	}
-	if b.accounts.repeats(r.accountID, failure) {
+	if b.accounts.repeats(r.accountID, failure) && !b.breaker.Open() {
 		return
-	}
-	if failure != ofRecord {
-		b.failed = max(b.failed, r.sent)
 	}
 	if b.breaker.Settled(failure != ofRecord) {
 		b.stopSending(transport.NewError("the service kept failing, submission is suspended", ErrSuspended, errors.Unwrap(r.err)))

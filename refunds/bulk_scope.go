@@ -22,7 +22,7 @@ func scopeOf(r *record) scope {
 	switch failure, _ := errors.AsType[*Error](r.err); {
 	case r.err == nil:
 		return ofRecord
-	case r.own && is(ErrCredential, ErrUnauthorized, ErrLocalLimit):
+	case r.own && is(ErrCredential, ErrUnauthorized), r.limited && is(ErrLocalLimit):
 		return ofAccount // its own token source, header or limiter
 	case !is(ErrRejected):
 		return ofAll

@@ -61,6 +61,7 @@ type request struct {
 	resumes   int    // of them, for the rest of a broken stream
 	requestID string // of the last response
 	settings  *transport.Settings
+	waitUntil time.Time // for a job that is not ready
 }
 
 func (c *Client) request(ctx context.Context, jobID string, wait *WaitOptions, opts []Option) (*request, error) {
@@ -75,7 +76,8 @@ func (c *Client) request(ctx context.Context, jobID string, wait *WaitOptions, o
 	case err == nil:
 		err = wait.check()
 	}
-	q := &request{client: c, opts: opts, path: "/updater/inquiries/jobs/" + job + "/download", ids: func() []string { return []string{jobID} }}
+	until := time.Now().Add(cmp.Or(wait.MaxWait, defaultMaxWait))
+	q := &request{waitUntil: until, client: c, opts: opts, path: "/updater/inquiries/jobs/" + job + "/download", ids: func() []string { return []string{jobID} }}
 	if err != nil {
 		return nil, q.failure(err)
 	}

@@ -32,8 +32,8 @@ type WaitOptions struct {
 	// Interval is the wait before the next request, plus up to a fifth at random. A
 	// longer Retry-After is obeyed. Zero is 30 seconds; below zero is refused.
 	Interval time.Duration
-	// MaxWait is the longest total wait: no request begins after it. Zero is an hour;
-	// below zero asks once.
+	// MaxWait is the longest total wait: no request begins after it, except a retry.
+	// Zero is an hour; below zero asks once.
 	MaxWait time.Duration
 }
 
@@ -66,7 +66,6 @@ func (o *WaitOptions) check() error {
 
 // wait calls open until the job is ready.
 func (o *WaitOptions) wait(ctx context.Context, q *request, open func() (*resumer, error)) (*resumer, error) {
-	until := time.Now().Add(cmp.Or(o.MaxWait, defaultMaxWait))
 	deadline, bounded := ctx.Deadline()
 	for waited := false; ; {
 		r, err := open()
@@ -80,11 +79,11 @@ func (o *WaitOptions) wait(ctx context.Context, q *request, open func() (*resume
 		pause += q.client.core.Jitter(ctx, pause/5+1)
 		last := *failed
 		switch {
-		case !notReady && (bounded && time.Until(deadline) <= pause || time.Until(until) < pause):
+		case !notReady && (bounded && time.Until(deadline) <= pause || time.Until(q.waitUntil) < pause):
 			return nil, err
 		case bounded && time.Until(deadline) <= pause:
 			last.Err = transport.NewError("the job is not ready, and the deadline leaves no time to ask again", ErrNotReady, context.DeadlineExceeded, failed)
-		case time.Until(until) < pause:
+		case time.Until(q.waitUntil) < pause:
 			last.Err = transport.NewError("the job was not ready in time", ErrNotReady, failed)
 		case transport.Sleep(ctx, pause) != nil:
 			ended := transport.Ended(ctx)

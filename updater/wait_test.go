@@ -156,6 +156,22 @@ func TestFileWhenReady(t *testing.T) {
 	})
 }
 
+// TestFileWhenReadyStartsOver: a download that starts over does not wait anew.
+func TestFileWhenReadyStartsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		faults := slices.Concat(many(202)[:10], []updatertest.Fault{{Truncate: 500}}, many(202))
+		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000), ETag: new(string)}, faults...)
+		began := time.Now()
+		o := updater.FileOptions{Wait: updater.WaitOptions{NotReady: notReady, Interval: time.Minute, MaxWait: 30 * time.Minute}}
+		if _, err := fake.Client().DownloadFile(t.Context(), "7", target(t), o); !errors.Is(err, updater.ErrNotReady) {
+			t.Error(err)
+		}
+		if took := time.Since(began); took < 25*time.Minute || took > 30*time.Minute || len(fake.Requests()) < 20 {
+			t.Errorf("%d requests in %v", len(fake.Requests()), took)
+		}
+	})
+}
+
 // openFiles are the files in a directory that this process has open, and itself, where
 // the system tells.
 func openFiles(dir string) (names []string) {

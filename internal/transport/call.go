@@ -150,7 +150,7 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) (res Result)
 	// it. What would have been a retry waits as one.
 	if call.Resume > 0 {
 		wait := settings.backoff(ctx, call.Resume-1, false, 0) // the first resume is the first retry
-		inv.logResume(wait)
+		inv.event(slog.LevelInfo, "resume", slog.Duration("wait", wait))
 		if Sleep(ctx, wait) != nil {
 			return refused(call, Ended(ctx))
 		}
@@ -259,7 +259,7 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 	// Whose retry is refused here learns so from its error and the log: without that, a
 	// call that ends after its first attempt would look like a setting gone wrong.
 	if !inv.client.budget.take(cost) {
-		inv.logBudgetSpent()
+		inv.event(slog.LevelWarn, "retry budget spent") // about more than this call: none is retried
 		inv.budgetSpent = true
 		return false, nil
 	}

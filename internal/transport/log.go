@@ -73,10 +73,6 @@ func (a *attempt) ending(count string, n int, failed bool) []slog.Attr {
 	return attrs
 }
 
-func (inv *invocation) logResume(wait time.Duration) {
-	inv.event(slog.LevelInfo, "resume", slog.Duration("wait", wait))
-}
-
 // logContent logs how the content of a download ended, which is long after its
 // call did.
 func (inv *invocation) logContent(bytes int64, took time.Duration, end error) {
@@ -101,16 +97,6 @@ func (inv *invocation) reportDrift(a *attempt) {
 		}
 		inv.event(slog.LevelWarn, "drift", slog.String("kind", finding.Kind), slog.String("place", finding.Place))
 	}
-}
-
-// logBudgetSpent is a warning because it is the one event that is about more than
-// its own call: the service fails, and no call is retried.
-func (inv *invocation) logBudgetSpent() {
-	inv.event(slog.LevelWarn, "retry budget spent")
-}
-
-func (inv *invocation) logRate(perSecond float64) {
-	inv.event(slog.LevelInfo, "rate", slog.Float64("rate", perSecond))
 }
 
 // hide keeps a value that must not be printed out of the reach of fmt, which

@@ -272,3 +272,9 @@ func (c *Client) CheckOptions(opts []Option) error {
 	_, err := c.settings.with(opts, true)
 	return err
 }
+
+// HasLimiter tells whether options bring a limiter.
+func HasLimiter(opts []Option) bool {
+	s, err := new(Settings).with(opts, true)
+	return err == nil && s.Limiter != nil
+}

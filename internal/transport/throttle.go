@@ -3,9 +3,11 @@ package transport
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -121,7 +123,10 @@ func limiterRefusal(ctx context.Context, l Limiter, err error) error {
 
 // NoTurn reports that a limit or a pause lets no further call through, before the
 // deadline or at all.
-func NoTurn(err error) bool { return errors.Is(err, errNoTurn) }
+func NoTurn(err error) bool {
+	cause, ok := (&Failure{Err: err}).facts().cause.(*safeError) // and not what it holds of another call
+	return ok && slices.Contains(cause.causes(), errNoTurn)
+}
 
 // adapt tells an adaptive limiter what became of a request. A failure of the service
 // says nothing about its limit.
@@ -140,7 +145,7 @@ func (inv *invocation) adapt(a *attempt) {
 	}
 	// That it creeps back between two refusals, by a little every second, is no news.
 	if now := l.Rate(); refused && now != before || now > 1.1*before {
-		inv.logRate(float64(now))
+		inv.event(slog.LevelInfo, "rate", slog.Float64("rate", float64(now)))
 	}
 }
 
