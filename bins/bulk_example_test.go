@@ -2,6 +2,7 @@ package bins_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -71,4 +72,47 @@ func ExampleLoader() {
 	}
 	fmt.Println(bins.NewIdentifier(result.BIN), card.Country.Name, "requests:", len(fake.Requests()))
 	// Output: 45717360 Denmark requests: 1
+}
+
+// A queue has no end: ReadAhead yields results while it waits for the next card, and
+// GiveUpAfter below zero keeps an outage from ending the lookup.
+func ExampleBulkOptions_readAhead() {
+	fake := binstest.Start() // stands in for the service
+	defer fake.Close()
+
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	queue := make(chan string, 1)
+	queue <- "45717360"
+	cards := func(yield func(string) bool) {
+		for {
+			select {
+			case card := <-queue:
+				if !yield(card) {
+					return
+				}
+			case <-ctx.Done(): // it must end with the context
+				return
+			}
+		}
+	}
+	for r, err := range fake.Client().LookupAll(ctx, cards, bins.BulkOptions{ReadAhead: true, GiveUpAfter: -1}) {
+		if r.Index < 0 {
+			fmt.Println("stopped:", errors.Is(err, context.Canceled))
+			continue
+		}
+		if err != nil { // its request failed: the service, or the way to it
+			fmt.Println(r.Input, err)
+			continue
+		}
+		if card, err := r.Result.Card(); err != nil {
+			fmt.Println(r.Input, err)
+		} else {
+			fmt.Println(r.Input, card.CardBrand)
+		}
+		stop() // here, after the first
+	}
+	// Output:
+	// 45717360 VISA
+	// stopped: true
 }

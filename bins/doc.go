@@ -3,14 +3,16 @@
 //
 //	client, err := bins.NewClient("https://bin.example.com", bins.StaticToken(apiKey))
 //	…
-//	resp, err := client.Lookup(ctx, &bins.LookupRequest{Cards: bins.Cards("45717360", "411111")})
+//	resp, err := client.Lookup(ctx, &bins.LookupRequest{
+//		Cards: bins.Cards("45717360", "411111"),
+//	})
 //	…
 //	for _, result := range resp.Cards {
 //		card, err := result.Card()
 //		if err != nil {
 //			continue // this card is unknown; the others may be known
 //		}
-//		fmt.Println(bins.NewIdentifier(result.BIN), card.CardBrand, card.Country.Alpha2, card.Prepaid.Or(false))
+//		fmt.Println(bins.NewIdentifier(result.BIN), card.CardBrand, card.Prepaid.Or(false))
 //	}
 //
 // # Service description

@@ -2,6 +2,7 @@ package bins_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -132,4 +133,30 @@ func ExampleTokenFunc() {
 	// status: 401
 	// status: 200
 	// error: <nil>
+}
+
+// Which failures are worth another call, and under which name they are counted. The client
+// has made its own retries by then.
+func ExampleError_Retryable() {
+	service := httpmock.NewMockTransport() // stands in for the service
+	client, err := bins.NewClient("https://bin.example.com", bins.StaticToken("key"),
+		bins.WithHTTPClient(&http.Client{Transport: service}), bins.WithMaxRetries(0))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, status := range []int{429, 503, 403} {
+		service.RegisterResponder("POST", "https://bin.example.com/bins/multiple", httpmock.NewStringResponder(status, ""))
+		_, err := client.Lookup(context.Background(), &bins.LookupRequest{Cards: bins.Cards("45717360")})
+		failure, _ := errors.AsType[*bins.Error](err)
+		if failure.Retryable() {
+			fmt.Println(failure.Condition(), "- try again later")
+		} else {
+			fmt.Println(failure.Condition(), "- something must change first")
+		}
+	}
+	// Output:
+	// rate_limited - try again later
+	// server_error - try again later
+	// forbidden - something must change first
 }

@@ -101,6 +101,56 @@ func ExampleItem() {
 	// acct_2 rf_1 accepted <nil>
 }
 
+// A table is submitted again after a crash. Each row is marked as begun before it can be
+// sent, so that what the crash left is told from what was never begun.
+func ExampleClient_SubmitAll_resume() {
+	fake := refundstest.Start() // stands in for the service
+	defer fake.Close()
+
+	type row struct {
+		refund  *refunds.Refund
+		begun   bool
+		outcome string
+	}
+	table := []*row{ // as the run before left it
+		{refund: &refunds.Refund{RefundID: "rf_1"}, begun: true, outcome: "accepted"},
+		{refund: &refunds.Refund{RefundID: "rf_2"}, begun: true}, // the process was killed meanwhile
+		{refund: &refunds.Refund{RefundID: "rf_3"}},
+		{refund: &refunds.Refund{RefundID: "rf_4"}},
+	}
+	var taken []*row // by Index
+	records := func(yield func(*refunds.Refund) bool) {
+		for _, r := range table {
+			if r.begun {
+				continue
+			}
+			r.begun = true // and committed
+			taken = append(taken, r)
+			if !yield(r.refund) {
+				return
+			}
+		}
+	}
+	for s, err := range fake.Client().SubmitAll(context.Background(), refunds.Items("acct_1", records), refunds.BulkOptions{}) {
+		if s.Index < 0 {
+			fmt.Println("ended early:", err)
+			continue
+		}
+		taken[s.Index].outcome = s.Outcome.String()
+	}
+	for _, r := range table {
+		if r.begun && r.outcome == "" {
+			r.outcome = "unknown: find out before you submit it again"
+		}
+		fmt.Println(r.refund.RefundID, r.outcome)
+	}
+	// Output:
+	// rf_1 accepted
+	// rf_2 unknown: find out before you submit it again
+	// rf_3 accepted
+	// rf_4 accepted
+}
+
 // SIGTERM ends ctx: nothing new is sent, and requests in flight may finish within Grace.
 // Abandoned saves the results that the loop does not take.
 func ExampleBulkOptions_stop() {

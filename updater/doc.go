@@ -1,7 +1,8 @@
 // Package updater downloads the results of account updater jobs, of any size, to
 // files or as streams.
 //
-//	client, err := updater.NewClient("https://updater.example.com", merchantID, updater.StaticToken(accessToken))
+//	client, err := updater.NewClient("https://updater.example.com", merchantID,
+//		updater.StaticToken(accessToken))
 //	…
 //	file, err := client.DownloadFile(ctx, jobID, "result.csv", updater.FileOptions{})
 //

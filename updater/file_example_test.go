@@ -116,11 +116,12 @@ func ExampleFileOptions_check() {
 			return nil
 		},
 	})
-	fmt.Println(errors.Is(err, updater.ErrRefused), errors.Is(err, noColumns))
+	failure, _ := errors.AsType[*updater.Error](err)
+	fmt.Println(errors.Is(err, updater.ErrRefused), failure.Cause())
 	result, err := os.ReadFile(path)
 	fmt.Println(string(result), err)
 	// Output:
-	// true true
+	// true the first line has no columns
 	// yesterday's <nil>
 }
 
