@@ -21,7 +21,8 @@ type BulkOptions struct {
 	Concurrency int
 
 	// Ordered yields the results in input order instead of as they arrive. One slow
-	// refund then holds back the results of up to a thousand behind it.
+	// refund then holds back the results of up to a thousand behind it, and if the
+	// process is killed meanwhile, all of these are unknown.
 	Ordered bool
 
 	// Grace is how long requests in flight may go on after the context has ended or
@@ -167,7 +168,9 @@ const (
 // 407, 410, 429, redirects, 501 and 505. Other rejections, such as 400 and 422, are
 // about their record. If the input has several accounts, 403, 404 and 410 are about the
 // account, and so is 401 if the item has its own options. They count once for each
-// account, so that one bad account does not stop the others.
+// account, so that one bad account does not stop the others. Five bad accounts in a row
+// do: do not sort the input by account, and leave out the records of an account once it
+// was refused.
 //
 // If the rate limit or a Retry-After would delay a record past ctx's deadline,
 // SubmitAll stops as if the deadline had passed. It stops as well if the rate limit

@@ -158,6 +158,26 @@ func TestSubmitAllIsNotPausedByFewFailures(t *testing.T) {
 	})
 }
 
+// A record that was suspended tells what failed before it.
+func TestSuspendedHasACause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		down, suspended := errors.New("down"), 0
+		client := (&service{}).client(t, refunds.WithLimiter(limiterFunc(func(context.Context) error { return down })))
+		for _, err := range client.SubmitAll(t.Context(), refunds.Items("acct", numbered(50)), refunds.BulkOptions{GiveUpAfter: time.Minute}) {
+			failure, _ := errors.AsType[*refunds.Error](err)
+			if failure.Cause() != down {
+				t.Errorf("%v is caused by %v", err, failure.Cause())
+			}
+			if errors.Is(err, refunds.ErrSuspended) {
+				suspended++
+			}
+		}
+		if suspended == 0 {
+			t.Error("nothing was suspended")
+		}
+	})
+}
+
 // Where every account is refused, probes keep their distance, and the rest is not sent.
 func TestSubmitAllGivesUpWhereAllAccountsAreRefused(t *testing.T) {
 	for _, accounts := range []int{5, 10} {

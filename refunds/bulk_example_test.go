@@ -101,8 +101,9 @@ func ExampleItem() {
 	// acct_2 rf_1 accepted <nil>
 }
 
-// A table is submitted again after a crash. Each row is marked as begun before it can be
-// sent, so that what the crash left is told from what was never begun.
+// A table is submitted again after a crash. Each row is marked as begun before it can
+// be sent, so that what the crash left is told from what was never begun. One job at a
+// time works the table.
 func ExampleClient_SubmitAll_resume() {
 	fake := refundstest.Start() // stands in for the service
 	defer fake.Close()
@@ -124,7 +125,7 @@ func ExampleClient_SubmitAll_resume() {
 			if r.begun {
 				continue
 			}
-			r.begun = true // and committed
+			r.begun = true // committed, and only if no other process has begun it
 			taken = append(taken, r)
 			if !yield(r.refund) {
 				return

@@ -76,6 +76,8 @@
 //	           any other (4xx)                correct the record
 //
 //	not sent   ErrInvalidArgument             correct the record or the option
+//	           ErrSuspended                   see to the failures before it; submit it
+//	                                          again in another call
 //	           Retryable                      submit it again later
 //	           any other (unknown host,       stop; correct host name, certificate or
 //	           certificate, proxy)            proxy; submit the same record again
@@ -107,13 +109,22 @@
 // names your product, [WithInsecureHTTP] allows http beyond loopback, and
 // [WithHTTPClient] takes a fake.
 //
-// # From a queue
+// # From a queue or a table
 //
-// A client remembers nothing. Save the RefundID before the call, in one step that fails
-// if it is there already, such as an INSERT with a unique key, and the outcome after
-// it. A message that comes a second time without a saved outcome is an unknown outcome,
-// because the process may have ended during the call. Do not let a shutdown cancel a
-// call: give it a context of its own, such as [context.WithoutCancel] with a timeout.
+// A client remembers nothing. Before every call, mark the record as begun, durably, in one
+// step that fails if another process does the same: an INSERT with a unique key, or, to
+// submit again what was not sent or rejected, an UPDATE that replaces the outcome that you
+// read. If it changes nothing, leave the record alone. The key is account and RefundID;
+// add a number of your own if a later status goes under the same RefundID. After the call,
+// replace the mark with the outcome.
+//
+// A record that is found begun may still be in its call. Once it cannot be, its outcome is
+// unknown: the process ended during the call, or could not save. So let a queue hide a
+// message for longer than the call's timeout (the visibility timeout of SQS), and let one
+// job at a time work a table.
+//
+// Do not let a shutdown cancel a call: give it a context of its own, such as
+// [context.WithoutCancel] with a timeout.
 //
 // Where Actions says stop, other records would fail too: leave them in the queue. With
 // several accounts, 403, 404 and 410 stop only their account, and so does 401 if each
@@ -180,10 +191,9 @@
 //		save(s.AccountID, s.RefundID, s.Outcome, err) // and act on it: see Actions
 //	}
 //
-// SubmitAll removes no duplicates, and remembers nothing after a crash. So if the records
-// are in a table or a queue, the input marks each one as begun, durably, before it yields
-// it. A record that is begun and has no saved outcome is unknown, whether the process was
-// killed or save has failed: do not submit it again.
+// SubmitAll removes no duplicates. The input marks each record as begun before it yields
+// it, and the loop saves the outcome: see From a queue or a table. After a kill, the
+// outcomes of the requests in flight are unknown.
 //
 // A circuit breaker pauses submission while the service fails, so that an outage leaves
 // few outcomes unknown. To stop, cancel ctx and keep taking results: requests in flight

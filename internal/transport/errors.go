@@ -164,7 +164,7 @@ func (e *attemptError) Unwrap() error { return e.err() }
 // WithOutcome is err as the error of a write of which the outcome is known although no
 // attempt tells it: a refused argument, for example, was not sent.
 func WithOutcome(err error, o Outcome) error {
-	return newAttemptError(err, attemptFacts{verdict: (&Failure{Err: err}).facts().verdict, outcome: o})
+	return newAttemptError(err, attemptFacts{verdict: (&Failure{Err: err}).facts().verdict, outcome: o, cause: (&Failure{Err: err}).Cause()})
 }
 
 // A safeError is a cause in words that are safe to print, and the errors that it

@@ -55,9 +55,9 @@ func (s *Server) Client(opts ...refunds.Option) *refunds.Client {
 	return c
 }
 
-// SetResponse sets the response to every well-formed refund, where Fault sets it for one
-// request. The default is 200 with {}. With a status of 300 and above, refunds are not
-// recorded.
+// SetResponse sets the response to every well-formed refund, where Fault sets it for
+// one request. The default is 200 with {}. With a status of 300 and above, refunds are
+// not recorded, not even those that a Fault accepts.
 func (s *Server) SetResponse(status int, contentType, body string) {
 	s.fake.SetRefundResponse(status, contentType, body)
 }
