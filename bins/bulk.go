@@ -161,11 +161,12 @@ const (
 // different requests, so that neither gets the other's item.
 //
 // An error with an Index of 0 or more is about that card, and the loop goes on: the
-// card has no item ([ErrMissing]), or its request failed, which fails every card in it.
-// An error with Index -1 ends the loop, because every further request would fail with
-// it: 401, 403, 404, 407, 410, a redirect, an unusable argument or credential, a token
-// source that fails before this lookup has had a result, an unknown host name, an
-// untrusted certificate, the end of ctx, a rate limit or a Retry-After that would
+// card has no item ([ErrMissing]) or one that cannot be read ([ErrBadResponse]), or its
+// request failed, which fails every card in it. An error with Index -1 ends the loop,
+// because every further request would fail with it: 401, 403, 404, 407, 410, a
+// redirect, an unusable argument or credential, a token source that fails before this
+// lookup has had a result, an unknown host name, an untrusted certificate, a proxy that
+// forbids the connection, the end of ctx, a rate limit or a Retry-After that would
 // outlast ctx, or a rate limit that allows nothing. An unknown card is not an error:
 // see [Result.Card].
 //

@@ -24,10 +24,14 @@ import (
 // not called again until it returns. A panic of Get reaches the caller; a panic of Set
 // counts as a failure.
 //
+// A result from a Cache is kept in memory for a TTL of its own, so it can be served for
+// twice the TTL before it counts as expired. Expired results are kept in memory only: a
+// process that starts during an outage has none to serve.
+//
 // A Cache never gets a full card number, neither in a key nor in a value. Values leave
-// out pan_or_token and correlation_id, and a BIN that may be a card number. An item that
-// may have a card number in any other field is not stored; only bank.phone and the bounds
-// of BIN ranges are not checked.
+// out pan_or_token and correlation_id, and a BIN that may be a card number. An item
+// that may have a card number in any other field is not stored; only bank.phone and the
+// bounds of BIN ranges are not checked.
 type Cache interface {
 	// Get returns the values of the keys that it has, of the 1 to 50 given.
 	Get(ctx context.Context, keys []string) (map[string][]byte, error)

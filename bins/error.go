@@ -26,7 +26,8 @@ var (
 	ErrInvalidArgument = transport.ErrInvalidArgument
 	// ErrLocalLimit: the client's own limiter failed, or a limit or a pause that the
 	// service asked for left no time before the deadline. This attempt sent nothing.
-	// During a pause, Error.RetryAfter is the time left.
+	// During a pause, Error.RetryAfter is the time left, at most a minute, and the
+	// error matches context.DeadlineExceeded as well: test for ErrLocalLimit first.
 	ErrLocalLimit = transport.ErrLocalLimit
 	// ErrCredential: the token source failed or returned an unusable token, before the
 	// request or after a 401. After a 401 the error also matches ErrUnauthorized.
@@ -102,9 +103,10 @@ func (e *Error) Body() []byte { return e.failure().Response().Body }
 // Deprecation or Location; nil if there was none. Do not change it.
 func (e *Error) Header() http.Header { return e.failure().Response().Header }
 
-// Cause returns the original error of the network or of your own code, such as your HTTP
-// transport, token source or limiter; nil if there was none. Its text may hold addresses
-// and ids, so the text of Error does not include it.
+// Cause returns the original error of the network, the file system, or your own code,
+// such as your HTTP transport, token source, limiter or FileOptions.Check; nil if there
+// was none. Its text may hold addresses and ids, so the text of Error does not include
+// it.
 func (e *Error) Cause() error { return e.failure().Cause() }
 
 // Condition returns a stable name of what went wrong, for metrics. It is one of
@@ -193,7 +195,7 @@ func isPermanent(ctx context.Context, err error, worked bool) bool {
 	case errors.Is(err, ErrLocalLimit): // whatever it says of an earlier attempt, or holds of the limiter's
 		return transport.NoTurn(err)
 	case isAny(err, ErrUnauthorized, ErrCredential):
-		return !worked || !failed.Retryable() || failed.Cause() == nil // an unusable token
+		return !worked || !failed.Retryable() || failed.Cause() == ErrCredential // an unusable token
 	}
 	return untrusted || dns != nil && dns.IsNotFound || isAny(err, ErrForbidden, ErrNotFound, ErrRedirect, ErrInvalidArgument)
 }

@@ -112,11 +112,12 @@ func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
 // card that is not cached takes until its deadline. With [CacheOptions.StaleFor], a
 // card that is still in the cache is served at once.
 //
-// Every error is an [*Error]: the failure of the request, [ErrMissing], the end of ctx,
-// or [ErrLocalLimit] as soon as the service asks for a pause that outlasts the deadline.
-// The last two also match the last failure of the request, such as [ErrServer] or
-// [ErrRateLimited]. If the service refuses a request, all its cards fail: look each up
-// alone with [Client.Lookup].
+// Every error is an [*Error]: the failure of the request, [ErrMissing],
+// [ErrBadResponse] for an item that cannot be read, the end of ctx, or [ErrLocalLimit]
+// as soon as the service asks for a pause that outlasts the deadline. The last two also
+// match the last failure of the request, such as [ErrServer] or [ErrRateLimited]. If
+// the service refuses a request, all its cards fail: look each up alone with
+// [Client.Lookup].
 //
 // The call ends at the deadline of ctx, or after 30 seconds if ctx has none. ctx ends
 // only this call. The request goes on for the other callers that wait for it. If there
@@ -253,7 +254,7 @@ func (l *Loader) leave(b *load, end *transport.Failure) *Error {
 	e := Error(*end)
 	if b.failed != nil {
 		e = Error(*b.failed)
-		e.Operation, e.Err = end.Operation, transport.NewError(end.Err.Error()+": "+e.Err.Error(), end.Err, e.Err)
+		e.Operation, e.Err = end.Operation, transport.NewError(end.Err.Error()+": "+e.Err.Error(), e.Err, end.Err)
 	}
 	e.Attempts = b.attempts
 	return &e

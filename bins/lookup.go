@@ -118,7 +118,8 @@ type Result struct {
 
 	// Err says which field of the item has an undocumented JSON type. It matches
 	// [ErrBadResponse]. BIN is still set if it could be read. Other items are not
-	// affected.
+	// affected. If no item of a response can be read, the whole call fails instead,
+	// with [ErrBadResponse].
 	Err error `json:"-"`
 
 	// Stale is true if the result is from a cache and has expired: see

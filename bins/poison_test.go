@@ -140,7 +140,7 @@ func TestLoaderTellsThoseWhoWaitOfAPause(t *testing.T) {
 			_, err := loadWithin(t, l, 10*time.Second, "411111")
 			e, _ := errors.AsType[*bins.Error](err)
 			if !errors.Is(err, bins.ErrRateLimited) || !errors.Is(err, bins.ErrLocalLimit) || time.Since(began) > time.Second ||
-				e.StatusCode != 429 || e.RetryAfter != 20*time.Second || e.Attempts != 2 {
+				e.StatusCode != 429 || e.Condition() != "rate_limited" || e.RetryAfter != 20*time.Second || e.Attempts != 2 {
 				t.Errorf("%v after %v", err, time.Since(began))
 			}
 		})

@@ -159,7 +159,7 @@ const (
 // Concurrency outcomes unknown, and one more for each probe. While it is open, one
 // record at a time is sent as a probe: after a second, then after delays that double up
 // to two minutes, each shortened by up to half at random. The first response that is no
-// failure closes it, if it is to a request that was sent after the first of the
+// failure closes it, if it is to a request that was sent after the last of the
 // failures. After [BulkOptions.GiveUpAfter] the rest of the input is taken and yielded
 // as not sent, with [ErrSuspended].
 //
@@ -168,9 +168,10 @@ const (
 // 407, 410, 429, redirects, 501 and 505. Other rejections, such as 400 and 422, are
 // about their record. If the input has several accounts, 403, 404 and 410 are about the
 // account, and so is 401 if the item has its own options. They count once for each
-// account, so that one bad account does not stop the others. Five bad accounts in a row
-// do: do not sort the input by account, and leave out the records of an account once it
-// was refused.
+// account, so that one bad account does not stop the others. Five of them in a row open
+// the circuit breaker. Then each of their records is a probe, which comes a second
+// after the one before it if other accounts worked before: leave out the records of an
+// account once it was refused.
 //
 // If the rate limit or a Retry-After would delay a record past ctx's deadline,
 // SubmitAll stops as if the deadline had passed. It stops as well if the rate limit

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -176,6 +177,65 @@ func TestSuspendedHasACause(t *testing.T) {
 			t.Error("nothing was suspended")
 		}
 	})
+}
+
+// A refused account does not keep the others from being submitted after an outage.
+func TestSubmitAllOutlastsAnOutageAndARefusedAccount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake, began := refundstest.NewServer(t), time.Now()
+		fake.ScriptFunc(func(r refundstest.Request) refundstest.Fault {
+			switch since := time.Since(began); {
+			case since > time.Second && since < time.Minute:
+				return refundstest.Fault{Status: 503}
+			case r.Path == "/v1/bad/refunds":
+				return refundstest.Fault{Status: 403}
+			}
+			return refundstest.Fault{HeaderDelay: 100 * time.Millisecond}
+		})
+		accounts := slices.Concat(slices.Repeat([]string{"good"}, 90), slices.Repeat([]string{"bad"}, 300), slices.Repeat([]string{"good"}, 500))
+		counts := map[refunds.Outcome]int{}
+		for s := range fake.Client().SubmitAll(t.Context(), table(accounts...), refunds.BulkOptions{}) {
+			counts[s.Outcome]++
+		}
+		if counts[refunds.OutcomeNotSent] > 0 || counts[refunds.OutcomeAccepted] < 550 {
+			t.Errorf("%v in %v", counts, time.Since(began))
+		}
+	})
+}
+
+// An outage whose old requests still succeed, now and then, leaves no more outcomes unknown
+// than any other.
+func TestSubmitAllIsNotToldOfAnOutageByLateSuccesses(t *testing.T) {
+	for _, concurrency := range []int{8, 64} {
+		synctest.Test(t, func(t *testing.T) {
+			began, n := time.Now(), atomic.Int64{}
+			client, err := refunds.NewClient(testkit.Base, refunds.WithHTTPClient(&http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				i := n.Add(1)
+				if since := time.Since(began); since > 3*time.Second {
+					return testkit.Answer(503, "")(r)
+				}
+				time.Sleep(time.Duration(i*37%60) * 100 * time.Millisecond)
+				if since := time.Since(began); since > 3*time.Second && i%2 == 0 {
+					return testkit.Answer(503, "")(r)
+				}
+				return testkit.Answer(200, "")(r)
+			})}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			unknown := 0
+			for s := range client.SubmitAll(ctx, refunds.Items("acct", numbered(concurrency*1000)), refunds.BulkOptions{Concurrency: concurrency}) {
+				if s.Index >= 0 && s.Outcome == refunds.OutcomeUnknown {
+					unknown++
+				}
+			}
+			if probes := 6; unknown < 5 || unknown > 4+concurrency+probes {
+				t.Errorf("%d in flight: %d unknown", concurrency, unknown)
+			}
+		})
+	}
 }
 
 // Where every account is refused, probes keep their distance, and the rest is not sent.

@@ -33,7 +33,8 @@ type bulkRun struct {
 	blocked  map[refundKey][]*record // behind the one with this key that is ready or in flight
 	inFlight int
 	sent     int          // records
-	failed   int          // the first of them of the present run of failures; 0: none
+	failed   int          // the first of them to fail since a success closed the breaker; 0: none
+	latest   int          // the last of them to fail
 	finished chan *record // back from the network
 	ordered  []*record    // if Ordered: all records from the first without a result on
 	results  []*record    // to be delivered
@@ -259,16 +260,22 @@ func (b *bulkRun) receive(r *record) {
 	failure := scopeOf(r)
 	switch {
 	case failure != ofRecord:
-		b.failed = min(cmp.Or(b.failed, r.sent), r.sent)
-	case r.sent < b.failed:
+		b.failed, b.latest = min(cmp.Or(b.failed, r.sent), r.sent), max(b.latest, r.sent)
+	case r.sent < b.failed || b.breaker.Open() && r.sent < b.latest:
 		return // it says how the service was before it failed
 	default:
 		b.failed = 0
 	}
-	if b.accounts.repeats(r.accountID, failure) && !b.breaker.Open() {
-		return
+	settle := func() bool { return b.breaker.Settled(failure != ofRecord) }
+	if b.accounts.repeats(r.accountID, failure) {
+		switch {
+		case !b.breaker.Open():
+			return
+		case b.accounts.worked:
+			settle = b.breaker.Repeated
+		}
 	}
-	if b.breaker.Settled(failure != ofRecord) {
+	if settle() {
 		b.stopSending(transport.NewError("the service kept failing, submission is suspended", ErrSuspended, errors.Unwrap(r.err)))
 	}
 	b.reportPause()

@@ -42,6 +42,7 @@ type accounts struct {
 	several bool
 	failed  map[string]bool // since the last success
 	shared  bool            // a failure since then concerned all accounts
+	worked  bool            // some account was not refused
 }
 
 // add notes the account of a record. It reports whether the failures so far were
@@ -68,7 +69,7 @@ func (a *accounts) repeats(id string, s scope) bool {
 	switch s {
 	case ofRecord:
 		clear(a.failed)
-		a.shared = false
+		a.shared, a.worked = false, true
 	case ofAll:
 		a.shared = true
 	case ofAccount:

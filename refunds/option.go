@@ -192,10 +192,11 @@ func WithUserAgent(product string) Option { return transport.WithUserAgent(produ
 //     an "unknown member", a member of "another type", a response that took the slower
 //     "fallback decoder", or a "deprecation" or "sunset" header
 //
-// Each request of a bulk call is a call, and so is each resume of a download. What
-// sends nothing is no event, such as an invalid argument or a record with
-// refunds.ErrSuspended, nor is what DownloadFile finds in a content, such as a wrong
-// digest. For a metric of what failed, count the errors that are returned.
+// Each request of a bulk call is a call, and so is each resume of a download. An
+// invalid argument is no event, nor is a record with refunds.ErrSuspended, nor what
+// DownloadFile finds in a content, such as a wrong digest. Each request for a job that
+// is not ready is a call that failed. So for a metric of what failed, count the errors
+// that are returned.
 //
 // The attributes are service, operation, route template, attempt, attempts, status, queued
 // (the wait for a token, the limiter and Retry-After), duration, wait, bytes, rate (in

@@ -2,6 +2,7 @@ package updater
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -160,6 +161,9 @@ func (c *Client) DownloadFile(ctx context.Context, jobID, path string, o FileOpt
 	}
 	if failed, ok := err.(*Error); ok {
 		return nil, failed
+	}
+	if ctx.Err() == nil && !errors.Is(err, ErrInvalidArgument) { // the file system
+		err = transport.WithCause(err, err)
 	}
 	return nil, q.failure(err)
 }

@@ -35,6 +35,8 @@ func (d *fileDownload) mayRestart(err error, restarts int) bool {
 	switch {
 	case isFailure && failed.RetryAfter > maxWait:
 		return false // the caller is to hear of it
+	case errors.Is(err, ErrNotReady):
+		return false
 	case errors.Is(err, ErrChanged):
 		return restarts == 0
 	case errors.Is(err, ErrNotResumable), errors.Is(err, ErrDigestMismatch), restarts > 0 && isBreak(err):
@@ -179,7 +181,7 @@ func (d *fileDownload) finish(r *resumer, sums digests, from, size int64) (*File
 	}
 	if d.options.Check != nil {
 		if err := d.options.Check(io.NewSectionReader(d.partial.file, 0, size), r.header()); err != nil {
-			return nil, r.failure(transport.NewError("FileOptions.Check refused the content", ErrRefused, err))
+			return nil, r.failure(transport.WithCause(transport.NewError("FileOptions.Check refused the content", ErrRefused, err), err))
 		}
 	}
 	m := metadata{

@@ -192,10 +192,11 @@ func WithUserAgent(product string) Option { return transport.WithUserAgent(produ
 //     an "unknown member", a member of "another type", a response that took the slower
 //     "fallback decoder", or a "deprecation" or "sunset" header
 //
-// Each request of a bulk call is a call, and so is each resume of a download. What
-// sends nothing is no event, such as an invalid argument or a record with
-// refunds.ErrSuspended, nor is what DownloadFile finds in a content, such as a wrong
-// digest. For a metric of what failed, count the errors that are returned.
+// Each request of a bulk call is a call, and so is each resume of a download. An
+// invalid argument is no event, nor is a record with refunds.ErrSuspended, nor what
+// DownloadFile finds in a content, such as a wrong digest. Each request for a job that
+// is not ready is a call that failed. So for a metric of what failed, count the errors
+// that are returned.
 //
 // The attributes are service, operation, route template, attempt, attempts, status, queued
 // (the wait for a token, the limiter and Retry-After), duration, wait, bytes, rate (in
@@ -298,10 +299,11 @@ func WithRedirectHosts(hosts ...string) Option { return transport.WithRedirectHo
 // another 64 KiB, or the end of the content. Time that the caller takes between two
 // Reads does not count. The download then fails with the error of the last resume. A
 // resume that hangs, such as in a token source or a limiter, is canceled with
-// [ErrTimeout] at that time, but not within its first two minutes. A longer timeout
-// outlasts longer outages; to bound the whole download, give ctx a deadline. Zero is no
-// timeout; a negative d is refused. The default is 5 minutes. From the sixth resume in
-// a row on, each waits at least a second.
+// [ErrTimeout] at that time, or when its attempts would have ended if that is later:
+// after 7 minutes with the defaults. That does not apply if [WithAttemptTimeout] is
+// zero. A longer timeout outlasts longer outages; to bound the whole download, give ctx
+// a deadline. Zero is no timeout; a negative d is refused. The default is 5 minutes.
+// From the sixth resume in a row on, each waits at least a second.
 func WithResumeTimeout(d time.Duration) Option { return transport.WithResumeTimeout(d) }
 
 // WithEncodedContent accepts content with a Content-Encoding, such as gzip, although the

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"os"
 	"strconv"
@@ -45,8 +44,6 @@ const (
 	// whatever the settings say, so that an outage is not met with a flood of requests.
 	quickResumes = 5
 	minPause     = time.Second
-	// minBound is what a last resume needs that waits for a Retry-After.
-	minBound = 2 * maxWait
 )
 
 // A request is for the result of one job, whole or from an offset on. It is sent as
@@ -61,7 +58,7 @@ type request struct {
 	resumes   int    // of them, for the rest of a broken stream
 	requestID string // of the last response
 	settings  *transport.Settings
-	waitUntil time.Time // for a job that is not ready
+	waited    time.Duration // for a job that is not ready
 }
 
 func (c *Client) request(ctx context.Context, jobID string, wait *WaitOptions, opts []Option) (*request, error) {
@@ -76,8 +73,7 @@ func (c *Client) request(ctx context.Context, jobID string, wait *WaitOptions, o
 	case err == nil:
 		err = wait.check()
 	}
-	until := time.Now().Add(cmp.Or(wait.MaxWait, defaultMaxWait))
-	q := &request{waitUntil: until, client: c, opts: opts, path: "/updater/inquiries/jobs/" + job + "/download", ids: func() []string { return []string{jobID} }}
+	q := &request{client: c, opts: opts, path: "/updater/inquiries/jobs/" + job + "/download", ids: func() []string { return []string{jobID} }}
 	if err != nil {
 		return nil, q.failure(err)
 	}
@@ -303,9 +299,10 @@ func (r *resumer) resume(cause error) error {
 		if r.stall.stalledResumes > quickResumes && transport.Sleep(r.ctx, minPause) != nil {
 			return r.failure(transport.Ended(r.ctx))
 		}
-		release := r.bound()
-		res := r.request.send(r.ctx, want{offset: r.offset, version: r.version, retry: r.stall.stalledResumes})
-		release()
+		res := r.sendBounded(want{offset: r.offset, version: r.version, retry: r.stall.stalledResumes})
+		if context.Cause(r.ctx) == transport.ErrTimeout {
+			return r.failure(transport.NewError("a resume hung", transport.ErrTimeout))
+		}
 		if r.isComplete(&res) {
 			r.version.Length, r.framed = r.offset, true
 			return io.EOF
@@ -318,11 +315,15 @@ func (r *resumer) resume(cause error) error {
 	}
 }
 
-// bound ends a resume that hangs: an attempt has a timeout, and a token source or a
-// limiter has none.
-func (r *resumer) bound() (release func() bool) {
-	timeout := cmp.Or(r.request.settings.ResumeTimeout, math.MaxInt64)
-	return time.AfterFunc(max(timeout-r.stall.spent, minBound), func() { r.cancel(transport.ErrTimeout) }).Stop
+// sendBounded ends a resume that hangs. All that a resume does has a timeout, except the
+// caller's token source and limiter.
+func (r *resumer) sendBounded(w want) transport.Result {
+	if s := r.request.settings; s.ResumeTimeout > 0 && s.AttemptTimeout > 0 {
+		attempt := min(s.AttemptTimeout, time.Hour) + min(s.WaitMax, time.Hour) + maxWait*9/8 // a Retry-After, and its jitter
+		longest := time.Duration(min(s.MaxRetries, 1000)+1) * attempt
+		defer time.AfterFunc(max(s.ResumeTimeout-r.stall.spent, longest), func() { r.cancel(transport.ErrTimeout) }).Stop()
+	}
+	return r.request.send(r.ctx, w)
 }
 
 // isComplete tells whether a content of unknown length that broke has no rest: the
@@ -361,10 +362,10 @@ func (r *resumer) giveUp(cause error) error {
 }
 
 // isBreak tells what another try may mend. What a service does not support (501
-// and 505) it will not support a moment later.
+// and 505) or a proxy forbids will be no different a moment later.
 func isBreak(err error) bool {
 	failed, ok := err.(*Error)
-	if ok && (failed.StatusCode == http.StatusNotImplemented || failed.StatusCode == http.StatusHTTPVersionNotSupported) {
+	if ok && (failed.StatusCode == http.StatusNotImplemented || failed.StatusCode == http.StatusHTTPVersionNotSupported) || errors.Is(err, ErrForbidden) {
 		return false
 	}
 	return errors.Is(err, ErrBadResponse) || errors.Is(err, ErrNoResponse) || errors.Is(err, ErrTimeout) || errors.Is(err, ErrServer) ||

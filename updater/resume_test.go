@@ -225,9 +225,15 @@ func TestResumeTimeout(t *testing.T) {
 		{"64 KiB each time", always(fault{Truncate: 64 << 10}), nil, nil, 0, minutes(1)},
 		{"4 minutes of 503 after each 64 KiB", turns(minutes(4), fault{Truncate: 64 << 10}, fault{Status: 503}), nil, nil, minutes(16), minutes(20)},
 		{"a shorter timeout", always(fault{Truncate: -1}), []updater.Option{updater.WithResumeTimeout(10 * time.Second)}, updater.ErrBadResponse, 10 * time.Second, 20 * time.Second},
-		{"a token source that hangs", always(fault{Truncate: 100_000}), []updater.Option{updater.WithTokenSource(source)}, updater.ErrTimeout, minutes(5), minutes(5)},
-		{"a limiter that hangs", always(fault{Truncate: 100_000}), []updater.Option{updater.WithLimiter(limiterFunc(hangs))}, updater.ErrTimeout, minutes(5), minutes(5)},
-		{"a limiter that hangs, and a short timeout", always(fault{Truncate: 100_000}), []updater.Option{updater.WithLimiter(limiterFunc(hangs)), updater.WithResumeTimeout(1)}, updater.ErrTimeout, minutes(2), minutes(2)},
+		{"a token source that hangs", always(fault{Truncate: 100_000}), []updater.Option{updater.WithTokenSource(source)}, updater.ErrTimeout, minutes(6.8), minutes(6.9)},
+		{"a limiter that hangs", always(fault{Truncate: 100_000}), []updater.Option{updater.WithLimiter(limiterFunc(hangs))}, updater.ErrTimeout, minutes(6.8), minutes(6.9)},
+		{"a limiter that hangs, and a short timeout", always(fault{Truncate: 100_000}), []updater.Option{updater.WithLimiter(limiterFunc(hangs)), updater.WithResumeTimeout(1), updater.WithMaxRetries(1)}, updater.ErrTimeout, minutes(3), minutes(3.5)},
+		{"an attempt that takes longer than the timeout", func(_ time.Duration, n int) fault {
+			if n == 0 {
+				return fault{Truncate: 100_000}
+			}
+			return fault{HeaderDelay: 3 * time.Minute}
+		}, []updater.Option{updater.WithResumeTimeout(time.Minute), updater.WithAttemptTimeout(minutes(10))}, nil, minutes(3), minutes(3.1)},
 		{"no timeout", outage(time.Hour, fault{Status: 503}), []updater.Option{updater.WithResumeTimeout(0)}, nil, time.Hour, time.Hour + minutes(1)},
 	} {
 		bubble(t, test.name, func(t *testing.T) {
@@ -245,6 +251,9 @@ func TestResumeTimeout(t *testing.T) {
 			}
 			if took := time.Since(began); took < test.from || took > test.to {
 				t.Errorf("took %v, want %v to %v", took, test.from, test.to)
+			}
+			if failed, ok := err.(*updater.Error); ok && test.is == updater.ErrTimeout && (failed.Condition() != "timeout" || errors.Is(err, context.Canceled)) {
+				t.Errorf("%s: %v", failed.Condition(), err)
 			}
 			if failed, ok := err.(*updater.Error); ok && failed.StatusCode == 206 && !strings.Contains(err.Error(), "no progress for") {
 				t.Errorf("no reason: %v", err)

@@ -66,6 +66,9 @@ func (o *WaitOptions) check() error {
 
 // wait calls open until the job is ready.
 func (o *WaitOptions) wait(ctx context.Context, q *request, open func() (*resumer, error)) (*resumer, error) {
+	began := time.Now()
+	until := began.Add(cmp.Or(o.MaxWait, defaultMaxWait) - q.waited) // a download that starts over does not wait anew
+	defer func() { q.waited += time.Since(began) }()
 	deadline, bounded := ctx.Deadline()
 	for waited := false; ; {
 		r, err := open()
@@ -79,11 +82,11 @@ func (o *WaitOptions) wait(ctx context.Context, q *request, open func() (*resume
 		pause += q.client.core.Jitter(ctx, pause/5+1)
 		last := *failed
 		switch {
-		case !notReady && (bounded && time.Until(deadline) <= pause || time.Until(q.waitUntil) < pause):
+		case !notReady && (bounded && time.Until(deadline) <= pause || time.Until(until) < pause):
 			return nil, err
 		case bounded && time.Until(deadline) <= pause:
 			last.Err = transport.NewError("the job is not ready, and the deadline leaves no time to ask again", ErrNotReady, context.DeadlineExceeded, failed)
-		case time.Until(q.waitUntil) < pause:
+		case time.Until(until) < pause:
 			last.Err = transport.NewError("the job was not ready in time", ErrNotReady, failed)
 		case transport.Sleep(ctx, pause) != nil:
 			ended := transport.Ended(ctx)

@@ -84,8 +84,9 @@ type Request struct {
 }
 
 // HTTPClient returns an HTTP client that reaches the fake in memory, whatever the base
-// URL. Code under test that makes its own client takes it through WithHTTPClient. Inside a
-// testing/synctest bubble, waits take no real time.
+// URL. Code under test that makes its own client takes it through WithHTTPClient.
+// Inside a testing/synctest bubble, waits take no real time. To test code that uses
+// WithTransport, which is refused beside it, wrap the client's Transport instead.
 func (s *Server) HTTPClient() *http.Client { return s.fake.HTTPClient() }
 
 // URL returns a base URL of the fake on the loopback interface, for code that only takes

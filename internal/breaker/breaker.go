@@ -76,6 +76,15 @@ func (b *Breaker) Delay() time.Duration {
 // Sent records that a request was started.
 func (b *Breaker) Sent() { b.probing = b.Open() }
 
+// Repeated is Settled for a failure that says nothing new of the service: after a probe
+// that met it, the next one is due after the first delay.
+func (b *Breaker) Repeated() (giveUp bool) {
+	if b.probing {
+		b.delay = firstDelay / 2
+	}
+	return b.Settled(true)
+}
+
 // Settled records how a request ended. A failure is one that the next request
 // would meet too; a response that concerns its own request alone is none. Settled
 // reports whether to give up: the breaker has been open for GiveUpAfter, and a

@@ -116,7 +116,7 @@ func (f *Failure) facts() attemptFacts {
 	if v := statusVerdict(f.StatusCode); f.StatusCode != 0 && v != success {
 		return attemptFacts{verdict: v, outcome: v.outcome}
 	}
-	return attemptFacts{cause: f.Err} // of what a package found itself
+	return attemptFacts{}
 }
 
 // Response is zero if there was none, or if the Failure was made by hand.
@@ -131,9 +131,6 @@ func (f *Failure) Cause() error {
 	cause := f.facts().cause
 	for safe, ok := cause.(*safeError); ok && len(safe.causes()) > 0; safe, ok = cause.(*safeError) {
 		cause = safe.causes()[len(safe.causes())-1] // conditions come first
-	}
-	if _, own := cause.(*condition); own {
-		return nil // the words say it all
 	}
 	return cause
 }
@@ -165,6 +162,11 @@ func (e *attemptError) Unwrap() error { return e.err() }
 // attempt tells it: a refused argument, for example, was not sent.
 func WithOutcome(err error, o Outcome) error {
 	return newAttemptError(err, attemptFacts{verdict: (&Failure{Err: err}).facts().verdict, outcome: o, cause: (&Failure{Err: err}).Cause()})
+}
+
+// WithCause is err as the error of a call that failed for what cause says.
+func WithCause(err, cause error) error {
+	return newAttemptError(err, attemptFacts{cause: cause})
 }
 
 // A safeError is a cause in words that are safe to print, and the errors that it

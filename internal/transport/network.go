@@ -253,7 +253,7 @@ type proxyRefusal struct{ status int }
 
 func (*proxyRefusal) Error() string { return "the proxy refused to connect" }
 
-// Is makes it what it is for the caller even where its condition is that of a 407.
+// Is makes it what it is for the caller even where its condition is ErrForbidden.
 func (*proxyRefusal) Is(target error) bool { return target == ErrNoResponse }
 
 // A network sends the request of an attempt, and has it traced.

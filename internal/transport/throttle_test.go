@@ -404,15 +404,21 @@ func spend(t *testing.T, c *Client) (repetitions int) {
 }
 
 // TestBudget proves that an outage is not met with a multiple of the load, and
-// what earns repetitions again.
+// what earns repetitions again: a success, or another response that is final.
 func TestBudget(t *testing.T) {
+	for _, status := range []int{200, 202, 404} {
+		earns(t, status)
+	}
+}
+
+func earns(t *testing.T, status int) {
 	fails, first := true, true
 	network := roundTripper(func(*http.Request) (*http.Response, error) {
 		if fails || !first {
 			first = true
 			return reply(503, ""), nil
 		}
-		return reply(200, ""), nil
+		return reply(status, ""), nil
 	})
 	var log bytes.Buffer
 	c := newClient(t, network, WithRetryWait(0, 0), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
@@ -435,7 +441,7 @@ func TestBudget(t *testing.T) {
 	succeed := func(times int) {
 		fails = false
 		for range times {
-			if r := c.get(t.Context()); r.Failure != nil {
+			if r := c.get(t.Context()); r.StatusCode != status {
 				t.Fatal(r.err())
 			}
 		}
@@ -454,7 +460,7 @@ func TestBudget(t *testing.T) {
 	fails = false
 	for range 1000 {
 		first = false
-		if r := c.get(t.Context()); r.Failure != nil || r.Attempts != 2 {
+		if r := c.get(t.Context()); r.StatusCode != status || r.Attempts != 2 {
 			t.Fatalf("%d attempts, %v", r.Attempts, r.err())
 		}
 	}
