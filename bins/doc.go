@@ -107,10 +107,10 @@
 //   - Retry-After: every call of the client waits for it, up to 60 s. A call that is asked
 //     to wait longer, or beyond its deadline, fails and reports the wait
 //   - Retry budget: a client starts with 500 points, the most it can have. A retry costs 5
-//     points, 10 after an attempt timeout, none after a 401 with a new token. A retry that
-//     helps gets them back. A call whose first response is final, such as a success or a
-//     404, earns 1; time earns nothing. Without enough points nothing is retried, and the
-//     error says so
+//     points, 10 after an attempt timeout, none after a 401 with a new token. If it helps,
+//     it costs nothing. A call without a retry that ends with a success, a 202 or a 4xx
+//     earns 1; time earns nothing. Without enough points nothing is retried, and the error
+//     says so
 //   - Attempt timeout: 10 s ([WithAttemptTimeout])
 //   - Call timeout: 30 s, if the context has no deadline
 //   - Response: at most 8 MiB ([WithMaxResponseBytes])

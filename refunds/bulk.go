@@ -155,7 +155,7 @@ const (
 //
 // # When the service fails
 //
-// A circuit breaker opens after five failures in a row, so an outage leaves at most 4 +
+// A circuit breaker opens after five failures in a row, so an outage leaves about 4 +
 // Concurrency outcomes unknown, and one more for each probe. While it is open, one
 // record at a time is sent as a probe: after a second, then after delays that double up
 // to two minutes, each shortened by up to half at random. The first response that is no
@@ -169,9 +169,9 @@ const (
 // about their record. If the input has several accounts, 403, 404 and 410 are about the
 // account, and so is 401 if the item has its own options. They count once for each
 // account, so that one bad account does not stop the others. Five of them in a row open
-// the circuit breaker. Then each of their records is a probe, which comes a second
-// after the one before it if other accounts worked before: leave out the records of an
-// account once it was refused.
+// the circuit breaker. Then each of their records is a probe, and if any account worked
+// before, the next one comes within a second: leave out the records of an account once
+// it was refused.
 //
 // If the rate limit or a Retry-After would delay a record past ctx's deadline,
 // SubmitAll stops as if the deadline had passed. It stops as well if the rate limit

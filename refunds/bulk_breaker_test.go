@@ -207,6 +207,29 @@ func TestSubmitAllOutlastsAnOutageAndARefusedAccount(t *testing.T) {
 	})
 }
 
+// In an outage, the refusals of one account keep no probe of the others from coming later.
+func TestSubmitAllKeepsItsDistanceBesideARefusedAccount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake, began := refundstest.NewServer(t), time.Now()
+		fake.ScriptFunc(func(r refundstest.Request) refundstest.Fault {
+			switch {
+			case r.Path == "/v1/bad/refunds":
+				return refundstest.Fault{Status: 403}
+			case time.Since(began) > time.Second && time.Since(began) < 25*time.Minute:
+				return refundstest.Fault{Status: 503}
+			}
+			return refundstest.Fault{HeaderDelay: 100 * time.Millisecond}
+		})
+		counts := map[refunds.Outcome]int{}
+		for s := range fake.Client().SubmitAll(t.Context(), table(slices.Repeat([]string{"good", "bad", "good"}, 700)...), refunds.BulkOptions{}) {
+			counts[s.Outcome]++
+		}
+		if unknown := counts[refunds.OutcomeUnknown]; unknown < 5 || unknown > 45 || counts[refunds.OutcomeNotSent] > 0 {
+			t.Errorf("%v in %v", counts, time.Since(began))
+		}
+	})
+}
+
 // An outage whose old requests still succeed, now and then, leaves no more outcomes unknown
 // than any other.
 func TestSubmitAllIsNotToldOfAnOutageByLateSuccesses(t *testing.T) {

@@ -90,10 +90,10 @@
 //   - Retry-After: every call of the client waits for it, up to 60 s. A call that is asked
 //     to wait longer, or beyond its deadline, fails and reports the wait
 //   - Retry budget: a client starts with 500 points, the most it can have. A retry costs 5
-//     points, 10 after an attempt timeout, none after a 401 with a new token. A retry that
-//     helps gets them back. A call whose first response is final, such as a success or a
-//     404, earns 1; time earns nothing. Without enough points nothing is retried, and the
-//     error says so
+//     points, 10 after an attempt timeout, none after a 401 with a new token. If it helps,
+//     it costs nothing. A call without a retry that ends with a success, a 202 or a 4xx
+//     earns 1; time earns nothing. Without enough points nothing is retried, and the error
+//     says so
 //   - Attempt timeout: 35 s ([WithAttemptTimeout])
 //   - Call timeout: 90 s, if the context has no deadline
 //   - Response: the first 64 KiB are kept ([WithMaxResponseBytes])
@@ -119,10 +119,13 @@
 // add a number of your own if a later status goes under the same RefundID. After the call,
 // replace the mark with the outcome.
 //
-// A record that is found begun may still be in its call. Once it cannot be, its outcome is
-// unknown: the process ended during the call, or could not save. So let a queue hide a
-// message for longer than the call's timeout (the visibility timeout of SQS), and let one
-// job at a time work a table.
+// Save the time with the mark. A record that is found begun may still be in its call,
+// because queues deliver some messages twice: leave record and message alone until the
+// mark is older than the call's timeout. Then the outcome is unknown: the process ended
+// during the call, or could not save. Delete a message only if its record is accepted,
+// unknown, or waits for a correction; one that is to be submitted again stays in the
+// queue. Let the queue hide a message for longer than the call's timeout (the
+// visibility timeout of SQS), and let one job at a time work a table.
 //
 // Do not let a shutdown cancel a call: give it a context of its own, such as
 // [context.WithoutCancel] with a timeout.

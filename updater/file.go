@@ -162,7 +162,7 @@ func (c *Client) DownloadFile(ctx context.Context, jobID, path string, o FileOpt
 	if failed, ok := err.(*Error); ok {
 		return nil, failed
 	}
-	if ctx.Err() == nil && !errors.Is(err, ErrInvalidArgument) { // the file system
+	if ctx.Err() == nil && !errors.Is(err, ErrInvalidArgument) && !errors.Is(err, ErrBusy) { // the file system
 		err = transport.WithCause(err, err)
 	}
 	return nil, q.failure(err)

@@ -299,11 +299,12 @@ func WithRedirectHosts(hosts ...string) Option { return transport.WithRedirectHo
 // another 64 KiB, or the end of the content. Time that the caller takes between two
 // Reads does not count. The download then fails with the error of the last resume. A
 // resume that hangs, such as in a token source or a limiter, is canceled with
-// [ErrTimeout] at that time, or when its attempts would have ended if that is later:
-// after 7 minutes with the defaults. That does not apply if [WithAttemptTimeout] is
-// zero. A longer timeout outlasts longer outages; to bound the whole download, give ctx
-// a deadline. Zero is no timeout; a negative d is refused. The default is 5 minutes.
-// From the sixth resume in a row on, each waits at least a second.
+// [ErrTimeout] at that time, or when its attempts would have ended without redirects,
+// if that is later: after 7 minutes with the defaults. That does not apply if
+// [WithAttemptTimeout] is zero. A longer timeout outlasts longer outages; to bound the
+// whole download, give ctx a deadline. Zero is no timeout; a negative d is refused. The
+// default is 5 minutes. From the sixth resume in a row on, each waits at least a
+// second.
 func WithResumeTimeout(d time.Duration) Option { return transport.WithResumeTimeout(d) }
 
 // WithEncodedContent accepts content with a Content-Encoding, such as gzip, although the

@@ -299,8 +299,11 @@ func (r *resumer) resume(cause error) error {
 		if r.stall.stalledResumes > quickResumes && transport.Sleep(r.ctx, minPause) != nil {
 			return r.failure(transport.Ended(r.ctx))
 		}
-		res := r.sendBounded(want{offset: r.offset, version: r.version, retry: r.stall.stalledResumes})
-		if context.Cause(r.ctx) == transport.ErrTimeout {
+		res, hung := r.sendBounded(want{offset: r.offset, version: r.version, retry: r.stall.stalledResumes})
+		if hung {
+			if res.Stream != nil {
+				res.Stream.Close()
+			}
 			return r.failure(transport.NewError("a resume hung", transport.ErrTimeout))
 		}
 		if r.isComplete(&res) {
@@ -317,13 +320,14 @@ func (r *resumer) resume(cause error) error {
 
 // sendBounded ends a resume that hangs. All that a resume does has a timeout, except the
 // caller's token source and limiter.
-func (r *resumer) sendBounded(w want) transport.Result {
+func (r *resumer) sendBounded(w want) (res transport.Result, hung bool) {
 	if s := r.request.settings; s.ResumeTimeout > 0 && s.AttemptTimeout > 0 {
-		attempt := min(s.AttemptTimeout, time.Hour) + min(s.WaitMax, time.Hour) + maxWait*9/8 // a Retry-After, and its jitter
+		attempt := min(s.AttemptTimeout, 24*time.Hour) + min(s.WaitMax, time.Hour) + maxWait*9/8 // a Retry-After, and its jitter
 		longest := time.Duration(min(s.MaxRetries, 1000)+1) * attempt
-		defer time.AfterFunc(max(s.ResumeTimeout-r.stall.spent, longest), func() { r.cancel(transport.ErrTimeout) }).Stop()
+		timer := time.AfterFunc(max(s.ResumeTimeout-r.stall.spent, longest), func() { r.cancel(transport.ErrTimeout) })
+		defer func() { hung = !timer.Stop() }()
 	}
-	return r.request.send(r.ctx, w)
+	return r.request.send(r.ctx, w), false
 }
 
 // isComplete tells whether a content of unknown length that broke has no rest: the

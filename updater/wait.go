@@ -67,7 +67,7 @@ func (o *WaitOptions) check() error {
 // wait calls open until the job is ready.
 func (o *WaitOptions) wait(ctx context.Context, q *request, open func() (*resumer, error)) (*resumer, error) {
 	began := time.Now()
-	until := began.Add(cmp.Or(o.MaxWait, defaultMaxWait) - q.waited) // a download that starts over does not wait anew
+	until := began.Add(cmp.Or(max(o.MaxWait, -1), defaultMaxWait) - q.waited) // a download that starts over does not wait anew
 	defer func() { q.waited += time.Since(began) }()
 	deadline, bounded := ctx.Deadline()
 	for waited := false; ; {

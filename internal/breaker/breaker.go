@@ -77,9 +77,10 @@ func (b *Breaker) Delay() time.Duration {
 func (b *Breaker) Sent() { b.probing = b.Open() }
 
 // Repeated is Settled for a failure that says nothing new of the service: after a probe
-// that met it, the next one is due after the first delay.
+// that met it, the next one is due after the first delay, and the delay does not grow.
 func (b *Breaker) Repeated() (giveUp bool) {
 	if b.probing {
+		defer func(delay time.Duration) { b.delay = delay }(b.delay)
 		b.delay = firstDelay / 2
 	}
 	return b.Settled(true)

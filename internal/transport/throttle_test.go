@@ -404,7 +404,7 @@ func spend(t *testing.T, c *Client) (repetitions int) {
 }
 
 // TestBudget proves that an outage is not met with a multiple of the load, and
-// what earns repetitions again: a success, or another response that is final.
+// what earns repetitions again: a success, a 202 and a 4xx.
 func TestBudget(t *testing.T) {
 	for _, status := range []int{200, 202, 404} {
 		earns(t, status)
