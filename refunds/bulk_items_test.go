@@ -244,11 +244,13 @@ func TestSubmitAllOutlastsAnItemsOwnLimiter(t *testing.T) {
 			}
 		}
 		var got []string
-		for s := range s.client(t).SubmitAll(ctx, items, refunds.BulkOptions{Concurrency: 1}) {
+		paused := false
+		o := refunds.BulkOptions{Concurrency: 1, Progress: func(p refunds.BulkProgress) { paused = paused || p.Paused }}
+		for s := range s.client(t).SubmitAll(ctx, items, o) {
 			got = append(got, s.AccountID+" "+s.Outcome.String())
 		}
-		if len(got) != 8 || got[7] != "b accepted" {
-			t.Errorf("%q", got)
+		if len(got) != 8 || got[7] != "b accepted" || paused {
+			t.Errorf("%q, paused %v", got, paused)
 		}
 	})
 }
