@@ -42,8 +42,9 @@ type BulkOptions struct {
 	GiveUpAfter time.Duration
 
 	// ReadAhead runs the input on a goroutine of its own, so that results are yielded
-	// while it waits for its next record, as a queue does (see also GiveUpAfter). By
-	// default it runs on the loop's goroutine, and results wait until it yields or returns.
+	// while it waits for its next record, as a queue does (see also GiveUpAfter, and
+	// From a queue or a table in the package comment). By default it runs on the loop's
+	// goroutine, and results wait until it yields or returns.
 	//
 	// The input must end when ctx does; SubmitAll waits up to Grace for it. If you
 	// leave the loop before ctx has ended, SubmitAll does not wait for the input:
@@ -141,11 +142,12 @@ const (
 //
 // At most [BulkOptions.Concurrency] requests are in flight, within the client's rate
 // limit. An item may wait for the limiter without a time limit; each attempt then lasts
-// up to [WithAttemptTimeout]. SubmitAll takes the next item only when it can be sent and
-// fewer than Concurrency results are waiting. It holds at most 1,024 records plus
-// Concurrency, each as its JSON or its Receipt. An unusable item, such as one with a nil
-// Refund or no account, is yielded as not sent, with [ErrInvalidArgument]. Unusable opts
-// end the submission.
+// up to [WithAttemptTimeout]. SubmitAll takes the next item only when fewer than
+// Concurrency are in flight, or waiting for the limiter or a Retry-After, and fewer
+// than Concurrency results are waiting. It holds at most 1,024 records plus
+// Concurrency, each as its JSON or its Receipt. An unusable item, such as one with a
+// nil Refund or no account, is yielded as not sent, with [ErrInvalidArgument]. Unusable
+// opts end the submission.
 //
 // Records with the same account and RefundID are sent one after the other, in input
 // order and whatever the outcome of the previous one. They count as separate records,

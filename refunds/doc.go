@@ -95,7 +95,7 @@
 //     earns 1; time earns nothing. Without enough points nothing is retried, and the error
 //     says so
 //   - Attempt timeout: 35 s ([WithAttemptTimeout])
-//   - Call timeout: 90 s, if the context has no deadline
+//   - Call timeout: 90 s, if the context has no deadline; a record of SubmitAll has none
 //   - Response: the first 64 KiB are kept ([WithMaxResponseBytes])
 //   - Redirects: none are followed
 //   - Idle connections: none, each attempt has its own ([WithConnectionReuse])
@@ -126,6 +126,12 @@
 // unknown, or waits for a correction; one that is to be submitted again stays in the
 // queue. Let the queue hide a message for longer than the call's timeout (the
 // visibility timeout of SQS), and let one job at a time work a table.
+//
+// A record of SubmitAll has no such timeout: it can wait for the limiter, for a
+// Retry-After, or, with ReadAhead, in the input's yield. So over a queue, renew the
+// time of the mark, and the message's visibility, until the record's result is yielded,
+// for example every 30 seconds. If a mark was replaced before its outcome came, save
+// the outcome beside it, and tell whoever decides about the record.
 //
 // Do not let a shutdown cancel a call: give it a context of its own, such as
 // [context.WithoutCancel] with a timeout.
