@@ -16,7 +16,7 @@
 //
 // The faults that matter most are these, and [Server.Recorded] says what happened:
 //
-//	Refuse                         the refund is not sent (not through URL)
+//	Refuse                         the refund is not sent (with Script alone)
 //	Status 400, 422                rejected
 //	DropAfter                      unknown to the client, recorded
 //	Status 503 and Process         unknown to the client, recorded

@@ -34,9 +34,9 @@ type Fault struct {
 	Header http.Header
 	// Process processes the request even if Status is 300 or above.
 	Process bool
-	// Refuse refuses the connection before any byte of the request is sent. At the
-	// address of [Server.URL] it acts as DropBefore, because the connection exists by
-	// then.
+	// Refuse refuses the connection before any byte of the request is sent. It works
+	// with Script only: from ScriptFunc, or at the address of [Server.URL], it acts as
+	// DropBefore, because the connection exists by then.
 	Refuse bool
 	// DropBefore resets the connection without reading the request's body. The request is
 	// not processed.
