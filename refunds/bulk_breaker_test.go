@@ -139,16 +139,13 @@ func TestSubmitAllIsNotToldOfAnOutageByOldRequests(t *testing.T) {
 func TestSubmitAllIsNotPausedByFewFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent := atomic.Int64{}
-		client, err := refunds.NewClient(testkit.Base, refunds.WithHTTPClient(&http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		client := clientOver(t, roundTripper(func(r *http.Request) (*http.Response, error) {
 			if sent.Add(1)%40 == 0 {
 				return testkit.Answer(503, "")(r)
 			}
 			time.Sleep(2 * time.Second)
 			return testkit.Answer(200, "")(r)
-		})}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		paused := 0
 		o := refunds.BulkOptions{Concurrency: 128, Progress: func(p refunds.BulkProgress) {
 			if p.Paused {
@@ -236,7 +233,7 @@ func TestSubmitAllIsNotToldOfAnOutageByLateSuccesses(t *testing.T) {
 	for _, concurrency := range []int{8, 64} {
 		synctest.Test(t, func(t *testing.T) {
 			began, n := time.Now(), atomic.Int64{}
-			client, err := refunds.NewClient(testkit.Base, refunds.WithHTTPClient(&http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			client := clientOver(t, roundTripper(func(r *http.Request) (*http.Response, error) {
 				i := n.Add(1)
 				if since := time.Since(began); since > 3*time.Second {
 					return testkit.Answer(503, "")(r)
@@ -246,10 +243,7 @@ func TestSubmitAllIsNotToldOfAnOutageByLateSuccesses(t *testing.T) {
 					return testkit.Answer(503, "")(r)
 				}
 				return testkit.Answer(200, "")(r)
-			})}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			unknown := 0

@@ -74,8 +74,12 @@ func (s *service) ids() []string {
 func (s *service) client(t testing.TB, opts ...refunds.Option) *refunds.Client {
 	t.Helper()
 	s.began = time.Now()
-	client, err := refunds.NewClient(testkit.Base,
-		append([]refunds.Option{refunds.WithHTTPClient(&http.Client{Transport: s}), refunds.WithRetryWait(0, 0)}, opts...)...)
+	return clientOver(t, s, append([]refunds.Option{refunds.WithRetryWait(0, 0)}, opts...)...)
+}
+
+func clientOver(t testing.TB, network http.RoundTripper, opts ...refunds.Option) *refunds.Client {
+	t.Helper()
+	client, err := refunds.NewClient(testkit.Base, append([]refunds.Option{refunds.WithHTTPClient(&http.Client{Transport: network})}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

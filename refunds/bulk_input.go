@@ -50,8 +50,7 @@ func Items(accountID string, refunds iter.Seq[*Refund]) iter.Seq[Item] {
 type record struct {
 	encodedRefund
 	options []Option
-	own     bool // options has some of the item's own
-	limited bool // and a limiter among them
+	own     []Option // the item's among them
 	index   int
 	sent    int // as the nth record
 
@@ -63,10 +62,11 @@ type record struct {
 
 // take makes an item a record; err says why it cannot be sent.
 func (b *bulkRun) take(i Item) *record {
-	r := &record{options: b.opts, own: len(i.Options) > 0, limited: len(i.Options) > 0 && transport.HasLimiter(i.Options)}
+	r := &record{options: b.opts}
 	r.encodedRefund, r.err = b.client.encode(i.AccountID, i.Refund)
-	if r.err == nil && r.own {
-		r.options = slices.Concat(b.opts, i.Options)
+	if r.err == nil && len(i.Options) > 0 {
+		r.options = slices.Concat(b.opts, i.Options) // the input may reuse its slice
+		r.own = r.options[len(b.opts):]
 		r.err = b.client.core.CheckOptions(r.options)
 	}
 	return r

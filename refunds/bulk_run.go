@@ -253,7 +253,7 @@ func (b *bulkRun) receive(r *record) {
 	if b.stopErr != nil || b.ctx.Err() != nil || r.panicked != nil {
 		return // what the end of ctx did says nothing about the service
 	}
-	if !r.limited && transport.NoTurn(r.err) {
+	if transport.NoTurn(r.err) && !transport.HasLimiter(r.own) {
 		b.halt(errors.Unwrap(r.err))
 		return
 	}
@@ -266,16 +266,17 @@ func (b *bulkRun) receive(r *record) {
 	default:
 		b.failed = 0
 	}
-	settle := func() bool { return b.breaker.Settled(failure != ofRecord) }
-	if b.accounts.repeats(r.accountID, failure) {
-		switch {
-		case !b.breaker.Open():
-			return
-		case b.accounts.worked:
-			settle = b.breaker.Repeated
-		}
+	repeated := b.accounts.repeats(r.accountID, failure)
+	var giveUp bool
+	switch {
+	case repeated && !b.breaker.Open():
+		return
+	case repeated && b.accounts.worked:
+		giveUp = b.breaker.Repeated()
+	default:
+		giveUp = b.breaker.Settled(failure != ofRecord)
 	}
-	if settle() {
+	if giveUp {
 		b.stopSending(transport.NewError("the service kept failing, submission is suspended", ErrSuspended, errors.Unwrap(r.err)))
 	}
 	b.reportPause()

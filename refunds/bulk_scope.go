@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+
+	"github.com/carddata/carddata-go/internal/transport"
 )
 
 // A scope says which records would fail in the way that one did.
@@ -22,7 +24,7 @@ func scopeOf(r *record) scope {
 	switch failure, _ := errors.AsType[*Error](r.err); {
 	case r.err == nil:
 		return ofRecord
-	case r.own && is(ErrCredential, ErrUnauthorized), r.limited && is(ErrLocalLimit):
+	case len(r.own) > 0 && is(ErrCredential, ErrUnauthorized), is(ErrLocalLimit) && transport.HasLimiter(r.own):
 		return ofAccount // its own token source, header or limiter
 	case !is(ErrRejected):
 		return ofAll

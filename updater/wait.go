@@ -81,12 +81,14 @@ func (o *WaitOptions) wait(ctx context.Context, q *request, open func() (*resume
 		pause := min(max(cmp.Or(o.Interval, defaultInterval), failed.RetryAfter), math.MaxInt64/2) // for the sum
 		pause += q.client.core.Jitter(ctx, pause/5+1)
 		last := *failed
+		outOfTime := bounded && time.Until(deadline) <= pause
+		waitedEnough := time.Until(until) < pause
 		switch {
-		case !notReady && (bounded && time.Until(deadline) <= pause || time.Until(until) < pause):
+		case !notReady && (outOfTime || waitedEnough):
 			return nil, err
-		case bounded && time.Until(deadline) <= pause:
+		case outOfTime:
 			last.Err = transport.NewError("the job is not ready, and the deadline leaves no time to ask again", ErrNotReady, context.DeadlineExceeded, failed)
-		case time.Until(until) < pause:
+		case waitedEnough:
 			last.Err = transport.NewError("the job was not ready in time", ErrNotReady, failed)
 		case transport.Sleep(ctx, pause) != nil:
 			ended := transport.Ended(ctx)

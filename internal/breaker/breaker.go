@@ -76,16 +76,6 @@ func (b *Breaker) Delay() time.Duration {
 // Sent records that a request was started.
 func (b *Breaker) Sent() { b.probing = b.Open() }
 
-// Repeated is Settled for a failure that says nothing new of the service: after a probe
-// that met it, the next one is due after the first delay, and the delay does not grow.
-func (b *Breaker) Repeated() (giveUp bool) {
-	if b.probing {
-		defer func(delay time.Duration) { b.delay = delay }(b.delay)
-		b.delay = firstDelay / 2
-	}
-	return b.Settled(true)
-}
-
 // Settled records how a request ended. A failure is one that the next request
 // would meet too; a response that concerns its own request alone is none. Settled
 // reports whether to give up: the breaker has been open for GiveUpAfter, and a
@@ -95,12 +85,22 @@ func (b *Breaker) Settled(failed bool) (giveUp bool) {
 		*b = Breaker{GiveUpAfter: b.GiveUpAfter, Jitter: b.Jitter}
 		return false
 	}
+	return b.fail(false)
+}
+
+// Repeated is Settled for a failure that says nothing new of the service: after a probe
+// that met it, the next one is due after the first delay, and the delay does not grow.
+func (b *Breaker) Repeated() (giveUp bool) { return b.fail(true) }
+
+func (b *Breaker) fail(repeated bool) (giveUp bool) {
 	b.failures++
 	now := time.Now()
 	switch {
 	case b.probing:
 		b.probing = false
-		b.delay = min(2*b.delay, maxDelay)
+		if !repeated {
+			b.delay = min(2*b.delay, maxDelay)
+		}
 	case b.Open(): // sent before it opened
 		return false
 	case b.failures >= threshold:
@@ -112,7 +112,11 @@ func (b *Breaker) Settled(failed bool) (giveUp bool) {
 	if jitter == nil {
 		jitter = rand.N[time.Duration]
 	}
-	b.nextProbe = now.Add(b.delay/2 + jitter(b.delay/2))
+	delay := b.delay
+	if repeated {
+		delay = firstDelay
+	}
+	b.nextProbe = now.Add(delay/2 + jitter(delay/2))
 	if b.GiveUpAfter < 0 {
 		return false
 	}

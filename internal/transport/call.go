@@ -226,6 +226,7 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 	if inv.call.Observe != nil && a.verdict != success { // who then finds the client throttled
 		inv.call.Observe(inv.attempts, inv.failure(a, a.outcome()))
 	}
+	// A service that says "not ready" or refuses is not overloaded, as one that fails may be.
 	if a.verdict == success || a.StatusCode == http.StatusAccepted || a.StatusCode/100 == 4 && a.verdict.outcome == OutcomeRejected && a.verdict.retries == 0 {
 		inv.client.budget.give(inv.credit)
 		return false, nil
