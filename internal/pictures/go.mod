@@ -1,3 +1,0 @@
-module github.com/carddata/carddata-go/internal/pictures
-
-go 1.26.0
