@@ -3,8 +3,8 @@
 //
 //   - [github.com/carddata/carddata-go/bins] looks up cards, 1 to 50 in a request or
 //     any number in bulk.
-//   - [github.com/carddata/carddata-go/refunds] submits refund records, and says of
-//     each whether it was accepted, rejected or not sent, or that nobody can know.
+//   - [github.com/carddata/carddata-go/refunds] submits refund records. Each one ends
+//     as accepted, rejected, not sent or unknown, with what to do next.
 //   - [github.com/carddata/carddata-go/updater] downloads the results of account
 //     updater jobs, as files or streams of any size.
 //   - bins/binstest, refunds/refundstest and updater/updatertest fake the service
@@ -42,13 +42,24 @@
 //	       │ typed result, or typed error
 //	       ▼
 //
+// The calls of one client share what they know of the service: how many requests may be
+// in flight, a pause that the service asked for, and the retry budget.
+//
 // # Where to find things
 //
-// The service description is the document in which the service describes its endpoints
-// and fields. Each package comment sums up its part, and "not documented" means that the
-// description does not say it. The library then passes values on as they are, or says
-// what it assumes. The README lists these places.
+// "Not documented" means that the service description, the document in which the service
+// describes its endpoints and fields, does not say it. The library then passes values on
+// as they are, or says what it assumes. The README lists these places.
 //
-// The programs in examples do what production needs: bulk files, downloads, a refund
-// outbox, a quota shared between processes, and telemetry.
+// Start with these examples of the packages, which pkg.go.dev shows and go doc does not:
+//
+//   - bins: ExampleClient_Lookup, ExampleClient_LookupAll, ExampleBulkResult, ExampleLoader
+//   - refunds: ExampleActionOf, ExampleClient_Submit, ExampleClient_SubmitAll
+//   - updater: ExampleClient_DownloadFile, ExampleClient_Download
+//   - the fakes: ExampleServer in each of them
+//
+// Five programs in the folder examples are there to be copied: lookup, refund, bulk, loader
+// and download. Those in examples/tools are there to be used, and those in examples/engines
+// show a quota and a cache shared by processes, a pipeline, and telemetry. The module
+// refunds/outbox submits refunds from a database.
 package carddata

@@ -2,10 +2,13 @@ package bins_test
 
 import (
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
-	"sync"
+	"strings"
+	"time"
 
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/bins/binstest"
@@ -20,12 +23,12 @@ func ExampleClient_LookupAll() {
 	cards := slices.Values([]string{"45717360", "411111", "45717360", "999999", "411111"})
 	for result, err := range client.LookupAll(context.Background(), cards, bins.BulkOptions{}) {
 		if err != nil {
-			fmt.Println(result.Index, err) // this card has no response; an Index of -1 ended the loop
-			continue
+			fmt.Println(err) // the lookup has ended early; this comes once, and last
+			return
 		}
-		card, err := result.Result.Card()
-		if err != nil {
-			fmt.Println(result.Index, result.Input, "is not known")
+		card, err := result.Card()
+		if err != nil { // the card is unknown, or has no result
+			fmt.Println(result.Index, result.Input, err)
 			continue
 		}
 		fmt.Println(result.Index, result.Input, card.CardBrand, card.Country.Alpha2)
@@ -35,43 +38,89 @@ func ExampleClient_LookupAll() {
 	// 0 45717360 VISA DK
 	// 1 411111 VISA US
 	// 2 45717360 VISA DK
-	// 3 999999 is not known
+	// 3 999999 bins: the item holds an error
 	// 4 411111 VISA US
 	// cards sent: 3
 }
 
-// Lookups from many goroutines share a request, and cards of one BIN share a result.
+// Each result leads back to the row of a file that its card came from. The map holds only the
+// rows without a result, at most 32,768.
+func ExampleBulkResult() {
+	fake := binstest.Start() // stands in for the service
+	defer fake.Close()
+
+	file := csv.NewReader(strings.NewReader("A-1,45717360\nA-2,411111\nA-3,45717360\n")) // in production: an os.File
+	var fileErr error
+	rows := map[int][]string{}
+	cards := func(yield func(string) bool) {
+		for i := 0; ; i++ {
+			row, err := file.Read()
+			if err != nil {
+				fileErr = err
+				return
+			}
+			rows[i] = row
+			if !yield(row[1]) {
+				return
+			}
+		}
+	}
+	for result, err := range fake.Client().LookupAll(context.Background(), cards, bins.BulkOptions{}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		order := rows[result.Index][0]
+		delete(rows, result.Index)
+		if card, err := result.Card(); err != nil {
+			fmt.Println(order, err)
+		} else {
+			fmt.Println(order, card.Country.Alpha2)
+		}
+	}
+	fmt.Println("whole file:", fileErr == io.EOF)
+	// Output:
+	// A-1 DK
+	// A-2 US
+	// A-3 DK
+	// whole file: true
+}
+
+// A checkout decides in time. Concurrent lookups share a request, the cards of one BIN share a
+// result, and a known card is served through an outage of a day. Here prepaid cards are refused.
 func ExampleLoader() {
 	fake := binstest.Start() // stands in for the service
 	defer fake.Close()
-	loader, err := bins.NewLoader(fake.Client(), bins.LoaderOptions{PrefixLength: 8})
+	loader, err := bins.NewLoader(fake.Client(), bins.LoaderOptions{
+		PrefixLength: 8,
+		Memory:       bins.NewMemoryCache(bins.CacheOptions{StaleFor: 24 * time.Hour}),
+	})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-
-	var checkouts sync.WaitGroup
-	for range 40 {
-		checkouts.Go(func() {
-			result, err := loader.Load(context.Background(), "4571736012345678")
-			if err != nil || result.Data == nil {
-				fmt.Println(result, err)
-			}
-		})
+	allow := func(number string) bool {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) // in production: your budget, such as 80 ms
+		defer cancel()
+		result, err := loader.Load(ctx, number)
+		if err != nil {
+			return true // the service is slow or down: decide without it
+		}
+		card, err := result.Card()
+		if err != nil {
+			return true // the card is unknown
+		}
+		return !card.Prepaid.Or(false)
 	}
-	checkouts.Wait()
-	result, err := loader.Load(context.Background(), "4571736087654321") // known by now
-	if err != nil {
-		fmt.Println(err)
-		return
+	for _, number := range []string{"5105101212345678", "5105101287654321", "9999991234567890"} {
+		fmt.Println(bins.NewIdentifier(number), "allowed:", allow(number))
 	}
-	card, err := result.Card()
-	if err != nil { // an unknown card, for example
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(bins.NewIdentifier(result.BIN), card.Country.Name, "requests:", len(fake.Requests()))
-	// Output: 45717360 Denmark requests: 1
+	fmt.Println("cards sent:", fake.Cards())
+	// Output:
+	// 510510******5678 allowed: false
+	// 510510******4321 allowed: false
+	// 999999******7890 allowed: true
+	// cards sent: [51051012 99999912]
 }
 
 // A queue has no end: ReadAhead yields results while it waits for the next card, and
@@ -97,15 +146,11 @@ func ExampleBulkOptions_readAhead() {
 		}
 	}
 	for r, err := range fake.Client().LookupAll(ctx, cards, bins.BulkOptions{ReadAhead: true, GiveUpAfter: -1}) {
-		if r.Index < 0 {
+		if err != nil {
 			fmt.Println("stopped:", errors.Is(err, context.Canceled))
-			continue
+			return
 		}
-		if err != nil { // its request failed: the service, or the way to it
-			fmt.Println(r.Input, err)
-			continue
-		}
-		if card, err := r.Result.Card(); err != nil {
+		if card, err := r.Card(); err != nil {
 			fmt.Println(r.Input, err)
 		} else {
 			fmt.Println(r.Input, card.CardBrand)

@@ -1,14 +1,13 @@
 package bins_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,42 +21,147 @@ import (
 
 var errDown = errors.New("down")
 
-// An outage of a minute and a half fails no card, and is met by few requests.
-func TestLookupAllPausesInAnOutage(t *testing.T) {
+// A run is what became of a bulk lookup.
+type run struct {
+	results, failed int
+	requests        int64
+	took            time.Duration
+	end             error
+	paused          bool
+}
+
+func runBulk(t *testing.T, client *bins.Client, s *service, cards int, o bins.BulkOptions) (r run) {
+	t.Helper()
+	began := time.Now()
+	o.Progress = func(p bins.BulkProgress) { r.paused = r.paused || p.Paused }
+	for result, err := range client.LookupAll(t.Context(), numbered(cards), o) {
+		switch {
+		case err != nil:
+			r.end = err
+		case result.Err != nil:
+			r.failed++
+		case brand(result.Result) != "of "+result.Input.Reveal():
+			t.Fatalf("%v has the result %v", result.Input, result.Result)
+		default:
+			r.results++
+		}
+	}
+	r.requests, r.took = s.requests.Load(), time.Since(began)
+	return r
+}
+
+func (r run) isWhole(cards int) bool { return r.end == nil && r.failed == 0 && r.results == cards }
+
+// A service that takes only part of the load fails no card, and gets few requests in vain.
+// internal/flow tests more such services.
+func TestLookupAllAdapts(t *testing.T) {
+	const batches = 200
+	random := rand.New(rand.NewPCG(1, 2))
 	for name, test := range map[string]struct {
-		status int
-		body   string
+		refuse      func(s *service) int
+		retryAfter  string
+		concurrency int
+		requests    float64       // for each batch, at most
+		within      time.Duration // for all batches
 	}{
-		"503": {503, ""}, "500": {500, ""}, "429": {429, ""}, "no connection": {},
-		"a page": {200, "<html>"}, "an error object": {200, `{"error":{"code":"maintenance"}}`}, "the half": {200, `{"cards":[`},
+		"works": {func(*service) int { return 0 }, "", 8, 1, time.Second},
+		"more than 3 in flight": {func(s *service) int {
+			if s.inFlight.Load() > 3 {
+				return 500
+			}
+			return 0
+		}, "", 64, 1.2, 10 * time.Second},
+		"20 a second, with Retry-After": {perSecond(20), "1", 8, 1.2, 30 * time.Second},
+		"three tenths fail": {func(*service) int {
+			if random.Float64() < .3 {
+				return 500
+			}
+			return 0
+		}, "", 8, 1.8, 30 * time.Second},
+		"one server of two is broken": {func(s *service) int { return []int{200, 500}[s.requests.Load()%2] }, "", 8, 2.5, 30 * time.Second},
 	} {
-		pausesInAnOutage(t, name, func(s *service, down func() bool) *bins.Client {
-			return clientOver(t, transportFunc(func(r *http.Request) (*http.Response, error) {
-				if !down() {
-					return s.RoundTrip(r)
-				}
-				if time.Sleep(20 * time.Millisecond); test.status == 0 {
-					return nil, errDown
-				}
-				return &http.Response{StatusCode: test.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(test.body))}, nil
-			}), bins.StaticToken("k"))
+		synctest.Test(t, func(t *testing.T) {
+			s := &service{latency: func() time.Duration { return 30 * time.Millisecond }, header: http.Header{"Retry-After": {test.retryAfter}}}
+			s.refuse = func(string) int { return test.refuse(s) }
+			r := runBulk(t, clientOver(t, s), s, batches*bins.MaxCards, bins.BulkOptions{Concurrency: test.concurrency})
+			if !r.isWhole(batches*bins.MaxCards) || float64(r.requests) > batches*test.requests || r.took > test.within {
+				t.Errorf("%s: %+v", name, r)
+			}
 		})
 	}
-	// What the caller's own limiter or token source fails with says nothing of the service.
-	_, foreign := (&service{}).client(t, bins.WithLimiter(rate.NewLimiter(1, 0))).Lookup(t.Context(), &bins.LookupRequest{Cards: bins.Cards("411111")})
-	for _, failure := range []error{errDown, context.DeadlineExceeded, &net.DNSError{IsNotFound: true}, bins.ErrForbidden, foreign} {
-		fails := func(down func() bool) error {
-			if !down() {
-				return nil
-			}
-			time.Sleep(20 * time.Millisecond)
-			return fmt.Errorf("own: %w", failure)
+}
+
+// perSecond refuses what exceeds a rate, without a burst.
+func perSecond(n int) func(*service) int {
+	var next time.Time
+	return func(*service) int {
+		if now := time.Now(); now.Before(next) {
+			return http.StatusTooManyRequests
+		} else {
+			next = now.Add(time.Second / time.Duration(n))
 		}
-		pausesInAnOutage(t, "limiter", func(s *service, down func() bool) *bins.Client {
-			return clientOver(t, s, bins.StaticToken("k"), bins.WithLimiter(limiterFunc(func() error { return fails(down) })))
-		})
-		pausesInAnOutage(t, "token source", func(s *service, down func() bool) *bins.Client {
-			return clientOver(t, s, bins.TokenFunc(func(context.Context) (string, error) { return "k", fails(down) }))
+		return 0
+	}
+}
+
+// An outage of a minute and a half fails no card, and gets few requests.
+func TestLookupAllPausesInAnOutage(t *testing.T) {
+	// What the caller's own limiter or token source fails with says nothing about the service.
+	_, foreign := (&service{}).client(t, bins.WithLimiter(rate.NewLimiter(1, 0))).Lookup(t.Context(), &bins.LookupRequest{Cards: bins.Cards("411111")})
+	own := []error{errDown, context.DeadlineExceeded, &net.DNSError{IsNotFound: true}, bins.ErrForbidden, foreign}
+	respond := func(status int, body string) func() (*http.Response, error) {
+		return func() (*http.Response, error) {
+			return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
+		}
+	}
+	tests := map[string]struct {
+		response       func() (*http.Response, error)
+		limiter, token error
+	}{
+		"503": {response: respond(503, "")}, "500": {response: respond(500, "")}, "429": {response: respond(429, "")},
+		"no connection":   {response: func() (*http.Response, error) { return nil, errDown }},
+		"a page":          {response: respond(200, "<html>")},
+		"an error object": {response: respond(200, `{"error":{"code":"maintenance"}}`)},
+		"half a response": {response: respond(200, `{"cards":[`)},
+	}
+	for _, err := range own {
+		test := tests["503"]
+		test.response, test.limiter = nil, err
+		tests[fmt.Sprint("limiter: ", err)] = test
+		test.limiter, test.token = nil, err
+		tests[fmt.Sprint("token source: ", err)] = test
+	}
+	for name, test := range tests {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			var met atomic.Int64
+			isDown := func() bool {
+				since := time.Since(began)
+				if since < time.Second || since > 91*time.Second {
+					return false
+				}
+				met.Add(1)
+				time.Sleep(20 * time.Millisecond)
+				return true
+			}
+			fails := func(err error) error {
+				if err == nil || !isDown() {
+					return nil
+				}
+				return fmt.Errorf("own: %w", err)
+			}
+			s := &service{latency: func() time.Duration { return 200 * time.Millisecond }}
+			client := clientOver(t, transportFunc(func(r *http.Request) (*http.Response, error) {
+				if test.response != nil && isDown() {
+					return test.response()
+				}
+				return s.RoundTrip(r)
+			}), bins.WithLimiter(limiterFunc(func(context.Context) error { return fails(test.limiter) })),
+				bins.WithTokenSource(bins.TokenFunc(func(context.Context) (string, error) { return "k", fails(test.token) })))
+			r := runBulk(t, client, s, 4000, bins.BulkOptions{})
+			if most := int64(4*8 + 20); !r.isWhole(4000) || !r.paused || met.Load() == 0 || met.Load() > most {
+				t.Errorf("%s: %+v, %d requests in the outage, at most %d allowed", name, r, met.Load(), most)
+			}
 		})
 	}
 }
@@ -66,293 +170,156 @@ func TestLookupAllPausesInAnOutage(t *testing.T) {
 // they are.
 func TestLookupAllOutlastsItsLimiter(t *testing.T) {
 	for name, refuses := range map[string]func(n int64, since time.Duration) bool{
-		"every second":    func(n int64, _ time.Duration) bool { return n%2 == 0 },
-		"for ten minutes": func(_ int64, since time.Duration) bool { return since < 10*time.Minute },
+		"every second request": func(n int64, _ time.Duration) bool { return n%2 == 0 },
+		"for ten minutes":      func(_ int64, since time.Duration) bool { return since < 10*time.Minute },
 	} {
-		for _, cards := range []int{60, 5000} {
-			synctest.Test(t, func(t *testing.T) {
-				began, n, results := time.Now(), atomic.Int64{}, 0
-				limiter := limiterFunc(func() error {
-					if refuses(n.Add(1), time.Since(began)) {
-						return errDown
-					}
-					return nil
-				})
-				for r, err := range (&service{}).client(t, bins.WithLimiter(limiter)).LookupAll(t.Context(), numbered(cards), bins.BulkOptions{Concurrency: 1}) {
-					if err != nil {
-						t.Fatalf("%s, %d: %v", name, r.Index, err)
-					}
-					results++
+		synctest.Test(t, func(t *testing.T) {
+			began, n, s := time.Now(), atomic.Int64{}, &service{}
+			client := clientOver(t, s, bins.WithLimiter(limiterFunc(func(context.Context) error {
+				if refuses(n.Add(1), time.Since(began)) {
+					return errDown
 				}
-				if results != cards {
-					t.Errorf("%s: %d results of %d", name, results, cards)
+				return nil
+			})))
+			if r := runBulk(t, client, s, 60, bins.BulkOptions{Concurrency: 1}); !r.isWhole(60) {
+				t.Errorf("%s: %+v", name, r)
+			}
+		})
+	}
+}
+
+// A batch that the service cannot bear fails its cards within a minute, at any place and
+// with others like it. A service that is down fails none.
+func TestLookupAllTellsABadBatchFromAnOutage(t *testing.T) {
+	poisoned := func(cards ...string) func(*service, time.Duration, string) int {
+		return func(_ *service, _ time.Duration, body string) int {
+			for _, card := range cards {
+				if strings.Contains(body, card) {
+					return 500
+				}
+			}
+			return 0
+		}
+	}
+	outage := func(s *service, since time.Duration, _ string) int {
+		if s.requests.Load() > 17 && since < 20*time.Minute {
+			return 500
+		}
+		return 0
+	}
+	for name, test := range map[string]struct {
+		fails  func(s *service, since time.Duration, body string) int
+		failed int
+		within time.Duration
+	}{
+		"the first batch":    {poisoned(`"40000000"`), 50, time.Minute},
+		"a batch in between": {poisoned(`"40000120"`), 50, time.Minute},
+		"the last batch":     {poisoned(`"40000999"`), 50, time.Minute},
+		"three of the last":  {poisoned(`"40000999"`, `"40000940"`, `"40000860"`), 150, time.Minute},
+		"an overload, which happens to meet one batch": {func(_ *service, since time.Duration, body string) int {
+			if since < 10*time.Minute && strings.Contains(body, `"40000120"`) {
+				return 503
+			}
+			return 0
+		}, 0, 15 * time.Minute},
+		"an outage before the end": {outage, 0, 25 * time.Minute},
+		"an outage, and a bad batch": {func(s *service, since time.Duration, body string) int {
+			return max(outage(s, since, body), poisoned(`"40000120"`)(s, since, body))
+		}, 50, 25 * time.Minute},
+	} {
+		for _, concurrency := range []int{1, 8, 64} {
+			synctest.Test(t, func(t *testing.T) {
+				began, s := time.Now(), &service{latency: func() time.Duration { return 20 * time.Millisecond }}
+				s.refuse = func(body string) int { return test.fails(s, time.Since(began), body) }
+				r := runBulk(t, clientOver(t, s), s, 1000, bins.BulkOptions{Concurrency: concurrency})
+				if r.end != nil || r.failed != test.failed || r.results != 1000-test.failed || r.took > test.within {
+					t.Errorf("%s, %d at a time: %+v", name, concurrency, r)
 				}
 			})
 		}
 	}
 }
 
-// A batch that fails for what it holds is given up after eight requests, also where the
-// limiter refuses each retry.
-func TestLookupAllGivesUpABatchThatIsNotRetried(t *testing.T) {
+// A bad batch is given up after few requests, even if the limiter refuses the next request
+// each time.
+func TestLookupAllGivesUpABadBatchSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, bad, refuse := &service{}, 0, false
-		client := clientOver(t, transportFunc(func(r *http.Request) (*http.Response, error) {
-			body, err := io.ReadAll(r.Body)
-			if err != nil || !strings.Contains(string(body), `"40000120"`) {
-				r.Body = io.NopCloser(bytes.NewReader(body))
-				return s.RoundTrip(r)
+		bad, refuse := 0, false
+		s := &service{refuse: func(body string) int {
+			if !strings.Contains(body, `"40000120"`) {
+				return 0
 			}
 			bad++
 			refuse = true
-			return &http.Response{StatusCode: 500, Header: http.Header{}, Body: http.NoBody}, nil
-		}), bins.StaticToken("k"), bins.WithLimiter(limiterFunc(func() error {
+			return 500
+		}}
+		client := clientOver(t, s, bins.WithLimiter(limiterFunc(func(context.Context) error {
 			if !refuse {
 				return nil
 			}
 			refuse = false
 			return errDown
 		})))
-		failed := 0
-		for r, err := range client.LookupAll(t.Context(), numbered(20_000), bins.BulkOptions{Concurrency: 1}) {
-			if r.Index < 0 {
-				t.Fatal(err)
-			} else if err != nil {
-				failed++
-			}
-		}
-		if bad != 8 || failed != bins.MaxCards {
-			t.Errorf("sent %d times, %d cards failed", bad, failed)
+		if r := runBulk(t, client, s, 20_000, bins.BulkOptions{Concurrency: 1}); r.end != nil || r.failed != bins.MaxCards || bad < 4 || bad > 12 {
+			t.Errorf("sent %d times: %+v", bad, r)
 		}
 	})
 }
 
-// What no wait mends ends the lookup at once, in the middle as well.
-func TestLookupAllEndsAtAWrongSetting(t *testing.T) {
-	var asked atomic.Int64
-	for want, client := range map[error]*bins.Client{
-		bins.ErrCredential: clientOver(t, &service{}, bins.TokenFunc(func(context.Context) (string, error) {
-			if asked.Add(1) > 2 {
-				return "bad\ntoken", nil
+// A batch that failed is sent again as soon as others succeed, and delays the results behind
+// it no longer.
+func TestLookupAllRepeatsSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{
+			latency: func() time.Duration { return 10 * time.Millisecond },
+			fail:    func(n int64) int { return map[int64]int{1: http.StatusServiceUnavailable}[n] },
+		}
+		began := time.Now()
+		for r, err := range s.client(t).LookupAll(t.Context(), numbered(20_000), bins.BulkOptions{Concurrency: 2}) {
+			if took := time.Since(began); err != nil || r.Err != nil || took > 50*time.Millisecond {
+				t.Fatalf("result %d after %v, %v", r.Index, took, err)
 			}
-			return "k", nil
-		})),
-		bins.ErrLocalLimit: (&service{}).client(t, bins.WithLimiter(rate.NewLimiter(10, 0))),
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			began, last := time.Now(), error(nil)
-			for r, err := range client.LookupAll(t.Context(), numbered(1000), bins.BulkOptions{Concurrency: 1}) {
-				if err != nil && r.Index >= 0 {
-					t.Fatalf("%d: %v", r.Index, err)
-				}
-				last = err
+			if r.Index == 2*bins.MaxCards { // either of the first two requests may have failed
+				break
 			}
-			if took := time.Since(began); !errors.Is(last, want) || took > time.Second {
-				t.Errorf("%v after %v, want %v", last, took, want)
-			}
-		})
-	}
+		}
+	})
 }
 
-type limiterFunc func() error
-
-func (f limiterFunc) Wait(context.Context) error { return f() }
-
-func clientOver(t *testing.T, network http.RoundTripper, source bins.TokenSource, opts ...bins.Option) *bins.Client {
-	client, err := bins.NewClient("https://bin.example", source, append(opts, bins.WithHTTPClient(&http.Client{Transport: network}))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
-}
-
-func pausesInAnOutage(t *testing.T, name string, newClient func(s *service, down func() bool) *bins.Client) {
-	for _, unordered := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			began := time.Now()
-			var met atomic.Int64
-			client := newClient(&service{latency: func() time.Duration { return 100 * time.Millisecond }}, func() bool {
-				since := time.Since(began)
-				down := since >= time.Second && since <= 91*time.Second
-				if down {
-					met.Add(1)
+// The lookup does not wait for a token source or a limiter that hangs: it pauses, and gives
+// up in the end.
+func TestLookupAllNeverStandsStill(t *testing.T) {
+	for _, what := range []string{"token", "cached token", "limiter"} {
+		for _, recovers := range []bool{true, false} {
+			synctest.Test(t, func(t *testing.T) {
+				began, s := time.Now(), &service{latency: func() time.Duration { return 300 * time.Millisecond }}
+				hang := func(ctx context.Context, is string) error {
+					since := time.Since(began)
+					if is == what && since > time.Second && (since < 5*time.Minute || !recovers) {
+						<-ctx.Done()
+						return ctx.Err()
+					}
+					return nil
 				}
-				return down
-			})
-			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-			defer cancel()
-			results, paused := 0, false
-			progress := func(p bins.BulkProgress) { paused = paused || p.Paused }
-			for r, err := range client.LookupAll(ctx, numbered(8_000), bins.BulkOptions{Unordered: unordered, Progress: progress}) {
-				if err != nil || r.Result.Data.Card.CardBrand != "of "+r.Input.Reveal() {
-					t.Fatalf("%s: %v, %v", name, r, err)
+				var source bins.TokenSource = bins.TokenFunc(func(ctx context.Context) (string, error) { return "k", hang(ctx, "token") })
+				if what == "cached token" {
+					source = bins.CachedToken(func(ctx context.Context) (string, time.Time, error) {
+						return "k", time.Now().Add(2 * time.Second), hang(ctx, what)
+					})
 				}
-				results++
-			}
-			if most := int64(4*8 + 20); results != 8_000 || met.Load() == 0 || met.Load() > most || !paused {
-				t.Errorf("%s: %d results, %d requests in the outage, at most %d allowed, paused %v", name, results, met.Load(), most, paused)
-			}
-		})
-	}
-}
-
-// A deadline that the limit leaves no time for ends the lookup, and fails no card.
-func TestLookupAllEndsOutOfTime(t *testing.T) {
-	for name, limit := range map[string]bins.Option{"rate": bins.WithRateLimit(1, 1), "adaptive": bins.WithAdaptiveRate(bins.AdaptiveRate{Start: 1, Max: 1})} {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+time.Millisecond)
-			defer cancel()
-			s, results := &service{}, 0
-			var end error
-			for r, err := range s.client(t, limit).LookupAll(ctx, numbered(10_000), bins.BulkOptions{}) {
+				limiter := limiterFunc(func(ctx context.Context) error { return hang(ctx, "limiter") })
+				client := clientOver(t, s, bins.WithTokenSource(source), bins.WithLimiter(limiter))
+				r := runBulk(t, client, s, 10_000, bins.BulkOptions{GiveUpAfter: 20 * time.Minute})
 				switch {
-				case r.Index < 0:
-					end = err
-				case err != nil:
-					t.Fatalf("%s, %d: %v", name, r.Index, err)
-				default:
-					results++
+				case !r.paused:
+					t.Errorf("%s: no pause", what)
+				case recovers && (!r.isWhole(10_000) || r.took > 15*time.Minute):
+					t.Errorf("%s: %+v", what, r)
+				case !recovers && (!errors.Is(r.end, bins.ErrSuspended) || r.took > 25*time.Minute):
+					t.Errorf("%s for ever: %+v", what, r)
 				}
-			}
-			if !errors.Is(end, bins.ErrLocalLimit) || !errors.Is(end, context.DeadlineExceeded) || results < 400 {
-				t.Errorf("%s: ended with %v after %d results", name, end, results)
-			}
-		})
-	}
-}
-
-type transportFunc func(*http.Request) (*http.Response, error)
-
-func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// After GiveUpAfter the rest is told as not asked for, but for what is known.
-func TestLookupAllGivesUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		down := atomic.Bool{}
-		s := &service{fail: func(int64) int {
-			if down.Load() {
-				return http.StatusServiceUnavailable
-			}
-			return 0
-		}}
-		memory := bins.NewMemoryCache(bins.CacheOptions{TTL: time.Hour, StaleFor: 24 * time.Hour})
-		o := bins.BulkOptions{GiveUpAfter: 10 * time.Minute, Memory: memory}
-		for range s.client(t).LookupAll(t.Context(), numbered(100), o) {
-		}
-		time.Sleep(2 * time.Hour)
-		down.Store(true)
-		began, suspended, stale := time.Now(), 0, 0
-		for r, err := range s.client(t).LookupAll(t.Context(), numbered(5000), o) {
-			switch {
-			case errors.Is(err, bins.ErrSuspended) && errors.Is(err, bins.ErrServer) && r.Index >= 100:
-				suspended++
-			case err == nil && r.Result.Stale && r.Index < 100:
-				stale++
-			default:
-				t.Fatalf("%d: %v, %v", r.Index, r, err)
-			}
-		}
-		if took := time.Since(began); suspended != 4900 || stale != 100 || took < 10*time.Minute || took > 11*time.Minute {
-			t.Errorf("%d suspended and %d stale after %v", suspended, stale, took)
-		}
-	})
-}
-
-// A request that the service cannot bear fails its cards and holds up no others.
-func TestLookupAllIsNotHeldUpByOneBatch(t *testing.T) {
-	for _, concurrency := range []int{1, 8} {
-		synctest.Test(t, func(t *testing.T) {
-			s := &service{}
-			poisoned := transportFunc(func(r *http.Request) (*http.Response, error) {
-				body, _ := r.GetBody()
-				text := make([]byte, 200)
-				n, _ := body.Read(text)
-				if strings.Contains(string(text[:n]), `"40000100"`) {
-					return &http.Response{StatusCode: 500, Header: http.Header{}, Body: http.NoBody}, nil
-				}
-				return s.RoundTrip(r)
+				time.Sleep(time.Hour) // for what was left behind
 			})
-			client := clientOver(t, poisoned, bins.StaticToken("k"))
-			began, failed := time.Now(), 0
-			for _, err := range client.LookupAll(t.Context(), numbered(2000), bins.BulkOptions{Concurrency: concurrency}) {
-				if err != nil {
-					failed++
-				}
-			}
-			if took := time.Since(began); failed != bins.MaxCards || took > 5*time.Minute {
-				t.Errorf("%d cards failed after %v", failed, took)
-			}
-		})
+		}
 	}
-}
-
-// With ReadAhead, results do not wait for the next input, and what is no full batch
-// leaves after a while.
-func TestLookupAllReadsAhead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		queue := make(chan string)
-		results := make(chan string)
-		go func() {
-			defer close(results)
-			for r, err := range (&service{}).client(t).LookupAll(t.Context(), func(yield func(string) bool) {
-				for card := range queue {
-					if !yield(card) {
-						return
-					}
-				}
-			}, bins.BulkOptions{ReadAhead: true}) {
-				if err != nil {
-					t.Error(err)
-				}
-				results <- r.Result.Data.Card.CardBrand
-			}
-		}()
-		for i := range 3 {
-			card := fmt.Sprintf("41111%d", i)
-			began := time.Now()
-			queue <- card
-			if got := <-results; got != "of "+card || time.Since(began) != 10*time.Millisecond {
-				t.Errorf("%s after %v", got, time.Since(began))
-			}
-		}
-		close(queue)
-		if got, ok := <-results; ok {
-			t.Errorf("a result too many: %s", got)
-		}
-	})
-}
-
-// With ReadAhead, a loop whose input blocks ends with the context, and a panic of the
-// input, or the end of its goroutine, reaches the loop.
-func TestLookupAllReadingAheadEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		blocked := func(yield func(string) bool) {
-			yield("411111")
-			<-ctx.Done()
-		}
-		client := (&service{}).client(t)
-		var end error
-		for r, err := range client.LookupAll(ctx, blocked, bins.BulkOptions{ReadAhead: true}) {
-			if r.Index < 0 {
-				end = err
-			}
-		}
-		if !errors.Is(end, context.DeadlineExceeded) {
-			t.Errorf("ended by %v", end)
-		}
-		synctest.Wait()
-		for name, end := range map[string]func(){"input": func() { panic("input") }, "exit": runtime.Goexit} {
-			func() {
-				defer func() {
-					if recovered := recover(); recovered == nil || name == "input" && recovered != name {
-						t.Errorf("%s: recovered %v", name, recovered)
-					}
-				}()
-				for range client.LookupAll(t.Context(), func(func(string) bool) { end() }, bins.BulkOptions{ReadAhead: true}) {
-				}
-			}()
-		}
-	})
 }

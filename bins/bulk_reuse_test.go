@@ -2,21 +2,18 @@ package bins_test
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/carddata/carddata-go/bins"
 )
 
-// lookUpAll looks cards up and checks that each has its own result.
+// lookUpAll looks up cards, and checks that each gets its own result.
 func lookUpAll(t *testing.T, s *service, o bins.BulkOptions, cards []string) {
 	t.Helper()
 	for r, err := range s.client(t).LookupAll(t.Context(), slices.Values(cards), o) {
-		if err != nil || !strings.HasPrefix(r.Result.Data.Card.CardBrand, "of "+r.Input.Reveal()+" ") {
+		if err != nil || r.Err != nil || !strings.HasPrefix(r.Result.Data.Card.CardBrand, "of "+r.Input.Reveal()+" ") {
 			t.Fatalf("input %d, %s: %v", r.Index, r.Input, err)
 		}
 	}
@@ -28,15 +25,13 @@ func long(card string) (map[string]any, bool) {
 	return map[string]any{"bin": card, "data": map[string]any{"card": map[string]any{"card_brand": brand}}}, true
 }
 
-// TestLookupAllReusesRecentResults: in an input that repeats little, an identifier that
-// comes again soon needs no request, one that comes again much later does, and both have
-// their own result.
+// In an input that repeats little, an identifier that comes again soon needs no request, and one
+// that comes again much later does.
 func TestLookupAllReusesRecentResults(t *testing.T) {
 	var cards []string
 	for i := range 15_000 {
 		cards = append(cards, fmt.Sprintf("4%07d", i))
-		if i%20 == 0 && i >= 11_000 { // the first responses have long been dropped
-
+		if i%20 == 0 && i >= 11_000 { // the first responses are dropped by now
 			cards = append(cards, fmt.Sprintf("4%07d", i-900+i%7))
 		}
 	}
@@ -47,8 +42,7 @@ func TestLookupAllReusesRecentResults(t *testing.T) {
 	}
 }
 
-// TestLookupAllReusesWhatRepeats: once the input has shown that it repeats, all that the
-// memory has room for is reused.
+// In an input that repeats a lot, all results that fit into the memory are reused.
 func TestLookupAllReusesWhatRepeats(t *testing.T) {
 	var cards []string
 	for i := range 4000 {
@@ -66,45 +60,35 @@ func TestLookupAllReusesWhatRepeats(t *testing.T) {
 	}
 }
 
-// TestLookupAllUnorderedWaitsForNothing: what is known is yielded at once, whatever is
-// in flight.
-func TestLookupAllUnorderedWaitsForNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &service{answer: long}
-		memory := bins.NewMemoryCache(bins.CacheOptions{})
-		lookUpAll(t, s, bins.BulkOptions{Memory: memory}, []string{"499999"})
-		s.latency = func() time.Duration { return 9 * time.Second }
-		cards := append(slices.Collect(numbered(bins.MaxCards)), "499999")
-		began := time.Now()
-		for r := range s.client(t).LookupAll(t.Context(), slices.Values(cards), bins.BulkOptions{Memory: memory, Unordered: true}) {
-			if late := time.Since(began) > 0; late != (r.Index < bins.MaxCards) {
-				t.Errorf("result %d after %v", r.Index, time.Since(began))
+// A caller that changes a result changes no other result.
+func TestResultsAreTheReceivers(t *testing.T) {
+	s := &service{answer: func(card string) (map[string]any, bool) {
+		return map[string]any{"bin": card, "data": map[string]any{"card": map[string]any{
+			"networkfees": map[string]any{"fee": 1}, "additional_card_brands": []any{map[string]any{"card_brand": "b"}},
+		}}}, true
+	}}
+	inputs := func(yield func(string) bool) {
+		for i := range 3 * bins.MaxCards {
+			if !yield(fmt.Sprintf("4571736%02d", i%bins.MaxCards)) {
+				return
 			}
 		}
-	})
-}
-
-// TestLookupAllRepeatsSoon: a batch that failed is sent again as soon as others succeed,
-// and holds the results behind it up no longer.
-func TestLookupAllRepeatsSoon(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &service{
-			latency: func() time.Duration { return 10 * time.Millisecond },
-			fail: func(n int64) int {
-				if n == 1 {
-					return http.StatusServiceUnavailable
-				}
-				return 0
-			},
-		}
-		began := time.Now()
-		for r, err := range s.client(t, bins.WithMaxRetries(0)).LookupAll(t.Context(), numbered(20_000), bins.BulkOptions{Concurrency: 2}) {
-			if took := time.Since(began); err != nil || took > 50*time.Millisecond {
-				t.Fatalf("result %d after %v, %v", r.Index, took, err)
+	}
+	cache := bins.NewMemoryCache(bins.CacheOptions{})
+	for range 2 {
+		for r, err := range s.client(t).LookupAll(t.Context(), inputs, bins.BulkOptions{Memory: cache}) {
+			card, failed := r.Card()
+			if err != nil || failed != nil {
+				t.Fatal(err, failed)
 			}
-			if r.Index == 2*bins.MaxCards { // whichever of the first two requests failed
-				break
+			if string(card.NetworkFees) != `{"fee":1}` || card.AdditionalCardBrands[0].CardBrand != "b" {
+				t.Fatalf("result %d has %s and %s", r.Index, card.NetworkFees, card.AdditionalCardBrands[0].CardBrand)
 			}
+			copy(card.NetworkFees, "xxxxxxxxx")
+			card.AdditionalCardBrands[0].CardBrand = "x"
 		}
-	})
+	}
+	if n := s.requests.Load(); n != 1 {
+		t.Errorf("%d requests", n)
+	}
 }

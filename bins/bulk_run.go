@@ -3,18 +3,17 @@ package bins
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/carddata/carddata-go/internal/breaker"
+	"github.com/carddata/carddata-go/internal/flow"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// A bulkRun is one pass of LookupAll. All but the requests and the calls of the
-// caller's cache happens on the goroutine that ranges over it.
+// A bulkRun is one pass of LookupAll. Everything runs on the goroutine that ranges over it,
+// except the requests and the calls of the caller's cache.
 //
 //	input → add → unchecked → the caller's cache → unsent → a batch → the service
 //	                  ↘ known ↘                      results in order ↙
@@ -25,51 +24,33 @@ type bulkRun struct {
 	o        BulkOptions
 	opts     []Option
 	yield    func(BulkResult, error) bool
-	store    *store
 	progress BulkProgress
 
-	inputs  int
-	waiting []waitingInput // until their result is yielded, in its order
-	settled bool           // a lookup, since results were last yielded
-	ended   bool           // the input
-	overdue bool           // what is unsent leaves although it is no full batch
+	order  inputOrder
+	memory memory
+	health health
+	most   int // limit of the lookups that inputs wait for
 
-	lookups     map[string]*lookup // by identifier: those that inputs wait for, or whose response is kept
-	outstanding int                // lookups that inputs wait for
-	window      int                // how many there may be
-	kept        []*response        // of lookups, the oldest first
-	keptBytes   atomic.Int64       // with those of responses that no event has brought
-	repeats     int                // inputs whose identifier was there before
+	inputs  chan string // with ReadAhead
+	failing *any        // the value of the input's panic, once inputs is closed
+	taken   int         // inputs taken so far
+	ended   bool        // the input has ended
+	overdue bool        // send the unsent lookups in a partial batch
+	hurry   <-chan time.Time
 
-	tasks     sync.WaitGroup
-	events    chan func() // what a task that has ended does on the loop's goroutine
-	running   int         // tasks whose event was not received
-	checking  int         // of them calls of the caller's cache
-	inFlight  int         // of them requests
-	unchecked []*lookup   // to be looked for in the caller's cache
-	unsent    []*lookup   // to be asked for
-	batches   []*batch    // to be sent
-	failed    []*batch    // by the service's fault, to be sent again
+	unchecked []*lookup // not yet looked up in the caller's cache
+	unsent    []*lookup // not yet in a batch
+	batches   []*batch  // not yet sent
+	failed    []*batch  // to be sent again
 
-	breaker     breaker.Breaker
-	works       bool // the service has sent a result
-	successes   int
-	lastFailed  *batch
-	failedAlone int   // times in a row
-	suspended   error // of what was not asked for when it gave up
-	fatal       error
+	tasks    sync.WaitGroup
+	events   chan func() // work that a finished task leaves to the loop's goroutine
+	running  int         // tasks without a received event
+	checking int         // running calls of the caller's cache
+	inFlight int         // running requests
+
+	fatal error // ends the lookup
 }
-
-// A waitingInput has its result in memory, or a lookup that will bring it.
-type waitingInput struct {
-	index  int
-	input  string
-	known  *entry
-	lookup *lookup
-	first  bool // to need this lookup
-}
-
-func (w *waitingInput) ready() bool { return w.known != nil || w.lookup.done }
 
 func newBulk(ctx context.Context, c *Client, cards iter.Seq[string], o BulkOptions, opts []Option, yield func(BulkResult, error) bool) (*bulkRun, error) {
 	var err error
@@ -90,15 +71,19 @@ func newBulk(ctx context.Context, c *Client, cards iter.Seq[string], o BulkOptio
 	}
 	o.Concurrency = cmp.Or(o.Concurrency, defaultConcurrency)
 	o.GiveUpAfter = cmp.Or(o.GiveUpAfter, defaultGiveUpAfter)
+	jitter := func(below time.Duration) time.Duration { return c.core.Jitter(ctx, below) }
 	b := &bulkRun{
 		client: c, o: o, opts: opts, yield: yield,
-		store:   newStore("lookup all", o.Memory, bulkEntries, o.Cache, o.Enhanced, o.Ranges),
-		breaker: breaker.Breaker{GiveUpAfter: o.GiveUpAfter, Jitter: func(below time.Duration) time.Duration { return c.core.Jitter(ctx, below) }},
-		lookups: map[string]*lookup{},
-		events:  make(chan func(), 2*o.Concurrency),
-		// A request that is retried is to hold up no other for a second or two. Where many
-		// are in flight, the results that wait for it would take too much memory for that.
-		window: min(maxPending, MaxCards*min(12*o.Concurrency, max(o.Concurrency*5/4, 16_000/o.Concurrency))),
+		order: inputOrder{unordered: o.Unordered},
+		memory: memory{
+			store:  newStore("lookup all", o.Memory, bulkEntries, o.Cache, o.Enhanced),
+			always: o.Memory != nil || o.Cache != nil, lookups: map[string]*lookup{},
+		},
+		health: health{window: flow.New(true, jitter), jitter: jitter, giveUpAfter: o.GiveUpAfter},
+		// A retried batch must not delay the others by a second or two. With many in flight,
+		// the results that wait behind it would take too much memory.
+		most:   min(maxPending, MaxCards*min(12*o.Concurrency, max(o.Concurrency*5/4, 16_000/o.Concurrency))),
+		events: make(chan func(), 2*o.Concurrency),
 	}
 	b.ctx, b.cancel = context.WithCancel(ctx)
 	return b, nil
@@ -106,31 +91,28 @@ func newBulk(ctx context.Context, c *Client, cards iter.Seq[string], o BulkOptio
 
 func bulkError(err error) *Error { return &Error{Operation: "lookup all", Err: err} }
 
-// run takes the input to its end, unless something ends the lookup before.
+// run processes all input, unless something ends the lookup early.
 func (b *bulkRun) run(cards iter.Seq[string]) {
 	defer b.tasks.Wait()
 	defer b.cancel()
 	if b.o.ReadAhead {
-		if !b.readAhead(cards) {
-			return
-		}
+		b.readAhead(cards)
 	} else {
 		for card := range cards {
 			if b.add(card); !b.advance() {
 				return
 			}
 		}
+		b.ended = true
 	}
-	if b.ended = true; b.advance() {
-		b.report()
-	}
+	b.advance()
 }
 
-// readAhead runs the input on a goroutine of its own. It tells whether all of it was
-// taken.
-func (b *bulkRun) readAhead(cards iter.Seq[string]) bool {
-	inputs := make(chan string, MaxCards)
-	var panicked any = errPanicked
+// readAhead runs the input on a goroutine of its own.
+func (b *bulkRun) readAhead(cards iter.Seq[string]) {
+	// Unbuffered, so that no input is taken after the loop has ended.
+	inputs, panicked := make(chan string), any(errPanicked)
+	b.inputs, b.failing = inputs, &panicked
 	go func() {
 		defer close(inputs)
 		defer func() { panicked = cmp.Or(recover(), panicked) }()
@@ -144,234 +126,214 @@ func (b *bulkRun) readAhead(cards iter.Seq[string]) bool {
 		}
 		panicked = nil
 	}()
-	var window <-chan time.Time
-	for b.advance() {
-		if len(b.unsent)+len(b.unchecked)+len(b.failed) == 0 {
-			window, b.overdue = nil, false
-		} else if window == nil {
-			window = time.After(readAheadWindow)
-		}
-		select {
-		case card, ok := <-inputs:
-			if !ok && panicked != nil {
-				panic(panicked)
-			} else if !ok {
-				return true
-			}
-			b.add(card)
-		case event := <-b.events:
-			b.receive(event)
-		case <-window:
-			b.overdue = true
-		case <-b.ctx.Done():
-		}
-	}
-	return false
 }
 
 // add takes one input.
 func (b *bulkRun) add(card string) {
-	w := waitingInput{index: b.inputs, input: card}
-	b.inputs++
+	w := waitingInput{index: b.taken, input: card}
+	b.taken++
 	sent := truncatePAN(card, b.o.PrefixLength)
-	w.lookup = b.lookups[sent]
-	if w.lookup != nil && w.lookup.inputs == 0 { // what comes a second time may come again
-		b.store.unpack(w.lookup.kept)
-		b.drop(w.lookup.kept)
-		w.lookup = nil
-	}
-	if w.lookup == nil {
-		w.known = b.store.find(sent)
-	}
-	if w.lookup != nil || w.known != nil {
-		b.repeats++
-	} else {
-		w.lookup, w.first = b.newLookup(sent), true
+	if w.lookup, w.known = b.memory.find(sent); w.lookup == nil && w.known == nil {
+		w.lookup, w.first = b.begin(sent), true
 	}
 	if w.lookup != nil {
 		w.lookup.inputs++
 	}
-	if len(b.waiting) == cap(b.waiting) { // its front is given up all the time, so append would copy it often
-		b.waiting = slices.Grow(b.waiting, len(b.waiting)+MaxCards)
-	}
-	b.waiting = append(b.waiting, w)
-	if last := len(b.waiting) - 1; b.o.Unordered && w.ready() {
-		b.waiting[0], b.waiting[last] = w, b.waiting[0]
-	}
+	b.order.add(w)
 }
 
-func (b *bulkRun) newLookup(sent string) *lookup {
-	l := &lookup{sent: sent}
-	b.lookups[sent] = l
-	b.outstanding++
-	err := checkCard(sent)
-	switch {
-	case err != nil:
+func (b *bulkRun) begin(sent string) *lookup {
+	l := b.memory.begin(sent)
+	if err := checkCard(sent); err != nil {
 		b.end([]*lookup{l}, bulkError(err))
-	case b.suspended != nil:
-		b.end([]*lookup{l}, b.suspended)
-	case b.store.remote != nil:
+	} else if b.memory.remote != nil {
 		b.unchecked = append(b.unchecked, l)
-	default:
+	} else {
 		b.unsent = append(b.unsent, l)
 	}
 	return l
 }
 
-// packs tells whether to pack results into the memory as they come. To pack costs more
-// than to read, and in most bulk lookups all identifiers are different. So at first
-// responses are kept as they came, and packed when one of their identifiers comes again.
-func (b *bulkRun) packs() bool {
-	return b.o.Memory != nil || b.o.Cache != nil || b.o.Ranges || b.repeats > b.inputs/16
+// A step is the next action of the loop.
+type step int
+
+const (
+	stepYield   step = iota // yield the results that are ready
+	stepEnd                 // end the lookup early
+	stepCheck               // check a batch in the caller's cache
+	stepFill                // fill batches
+	stepSend                // send the next batch
+	stepReceive             // receive events
+	stepWait                // wait for a result or a time
+	stepMore                // take one more input
+	stepDone                // all results were yielded
+)
+
+// next only decides on the next step. A ready result comes first, and no input is taken while
+// there is something to send.
+func (b *bulkRun) next() step {
+	switch due := b.due(); {
+	case b.order.isReady():
+		return stepYield
+	case b.fatal != nil:
+		return stepEnd
+	case b.isBatch(b.unchecked) && b.checking < b.o.Concurrency:
+		return stepCheck
+	case len(b.batches) == 0 && b.isBatch(b.unsent):
+		return stepFill
+	case due != noTurn && b.hasPlace():
+		return stepSend
+	case len(b.events) > 0:
+		return stepReceive
+	case due != noTurn || b.isBatch(b.unchecked) || b.isFull() || b.ended && len(b.order.waiting) > 0:
+		return stepWait
+	case !b.ended:
+		return stepMore
+	}
+	return stepDone
 }
 
-// keep keeps a response as it came, in place of the oldest.
-func (b *bulkRun) keep(r *response) {
-	if r.body == nil {
-		return
-	}
-	for _, l := range r.lookups {
-		if l.err == nil && !mayBeCardNumber(l.sent) {
-			l.kept = r
-		}
-	}
-	b.kept = append(b.kept, r)
-	for ; b.keptBytes.Load() > maxKeptBytes && len(b.kept) > 0; b.kept = b.kept[1:] {
-		b.drop(b.kept[0])
-	}
+// hasPlace reports whether one more request may be in flight.
+func (b *bulkRun) hasPlace() bool {
+	return b.inFlight < b.o.Concurrency && b.client.core.Pause(b.ctx) <= 0 && b.health.window.IsFree()
 }
 
-// drop ends the keeping of a response.
-func (b *bulkRun) drop(r *response) {
-	if r.body == nil {
-		return
-	}
-	for _, l := range r.lookups {
-		if l.kept != r {
-			continue
-		}
-		if l.kept = nil; l.inputs == 0 {
-			delete(b.lookups, l.sent)
-		}
-	}
-	b.keptBytes.Add(-r.size())
-	r.release()
+// isFull bounds the memory of inputs that wait, and of results that wait with them.
+func (b *bulkRun) isFull() bool {
+	return len(b.order.waiting) >= maxHeld || b.memory.pending >= b.most
 }
 
-// advance yields what is ready, and sends and receives as long as it can without
-// more input, or must to make room for it; in the end, until all is done. It
-// waits for nothing while a result is ready.
-func (b *bulkRun) advance() bool {
-	for b.drain() {
-		due := b.due()
-		switch {
-		case b.isBatch(b.unchecked) && b.checking < b.o.Concurrency:
-			b.check()
-		case len(b.batches) == 0 && b.isBatch(b.unsent):
-			b.fillBatches()
-		case due != nil && b.inFlight < b.breaker.Limit(b.o.Concurrency):
-			b.send(due)
-		case due != nil || b.isBatch(b.unchecked) || b.isFull() || b.ended && len(b.waiting) > 0:
-			b.wait(due != nil)
-		default:
-			select {
-			case event := <-b.events:
-				b.receive(event)
-			default:
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// isFull bounds what is held: the inputs that wait, and the results that wait with
-// them.
-func (b *bulkRun) isFull() bool { return len(b.waiting) >= maxHeld || b.outstanding >= b.window }
-
-// isBatch tells whether lookups are to leave. What is no full batch leaves if no more
-// input can come before it has left.
+// isBatch reports whether lookups must leave now. A partial batch leaves if no more input can
+// come before it.
 func (b *bulkRun) isBatch(lookups []*lookup) bool {
 	return len(lookups) >= MaxCards || len(lookups) > 0 && (b.ended || b.overdue || b.isFull() && b.running == 0)
 }
 
-// wait waits for an event, for the time to probe a service that fails if there is a
-// batch to do it with, or for the end of the context.
-func (b *bulkRun) wait(due bool) {
-	var probe <-chan time.Time
-	if due && b.inFlight == 0 && b.breaker.Open() {
-		probe = time.After(b.breaker.Delay())
+// advance does all that needs no more input, and yields the ready results. It reports whether
+// to take more input. With ReadAhead it takes the input itself.
+func (b *bulkRun) advance() bool {
+	for {
+		b.notice()
+		switch b.next() {
+		case stepYield:
+			if !b.yieldResults() {
+				return false
+			}
+		case stepEnd:
+			b.stop()
+			return false
+		case stepCheck:
+			b.check()
+		case stepFill:
+			b.fill()
+		case stepSend:
+			b.send(b.due())
+		case stepReceive:
+			b.receive(<-b.events)
+		case stepWait:
+			b.wait(nil)
+		case stepMore:
+			if b.inputs == nil {
+				return true
+			}
+			b.wait(b.inputs)
+		case stepDone:
+			b.report()
+			return true
+		}
+	}
+}
+
+// notice checks whether the lookup must end, and whether a pause is over.
+func (b *bulkRun) notice() {
+	if b.fatal != nil {
+		return
+	}
+	if b.ctx.Err() != nil {
+		b.fatal = bulkError(transport.Ended(b.ctx))
+	} else if end := b.health.end(); !end.IsZero() && b.inFlight == 0 && !time.Now().Before(end) {
+		b.fatal = b.health.suspended()
+	}
+}
+
+// wait waits for an event, for the time to send a batch or to give up, for the next input if
+// the loop may take one, or for the end of the context.
+func (b *bulkRun) wait(inputs <-chan string) {
+	var due, end <-chan time.Time
+	if delay := max(b.client.core.Pause(b.ctx), b.health.window.Delay()); delay > 0 && b.inFlight < b.o.Concurrency && b.due() != noTurn {
+		due = time.After(delay)
+	}
+	if at := b.health.end(); !at.IsZero() && b.inFlight == 0 {
+		end = time.After(time.Until(at))
+	}
+	if len(b.unsent)+len(b.unchecked)+len(b.failed) == 0 || !b.o.ReadAhead {
+		b.hurry, b.overdue = nil, false
+	} else if b.hurry == nil && !b.overdue {
+		b.hurry = time.After(readAheadWindow)
 	}
 	select {
 	case event := <-b.events:
 		b.receive(event)
-	case <-probe:
+	case card, ok := <-inputs:
+		if ok {
+			b.add(card)
+		} else if b.ended = true; *b.failing != nil {
+			panic(*b.failing)
+		}
+	case <-b.hurry:
+		b.hurry, b.overdue = nil, true
+	case <-due:
+	case <-end:
 	case <-b.ctx.Done():
 	}
 }
 
-func (b *bulkRun) receive(event func()) {
-	b.running--
-	event()
-}
-
-// drain yields the results that are ready and next in order.
-func (b *bulkRun) drain() bool {
-	if b.o.Unordered && b.settled {
-		b.settled = false
-		ready := 0
-		for i := range b.waiting {
-			if b.waiting[i].ready() {
-				b.waiting[ready], b.waiting[i] = b.waiting[i], b.waiting[ready]
-				ready++
-			}
+// stop ends the lookup early. It yields the results of all inputs taken, and then the reason.
+func (b *bulkRun) stop() {
+	if !transport.NoTurn(b.fatal) { // otherwise let the requests in flight finish
+		b.cancel()
+	}
+	for b.running > 0 {
+		b.receive(<-b.events)
+	}
+	suspended := b.fatal
+	if !errors.Is(suspended, ErrSuspended) {
+		suspended = bulkError(transport.NewError(ErrSuspended.Error(), ErrSuspended, b.fatal))
+	}
+	for i := range b.order.waiting {
+		if l := b.order.waiting[i].lookup; l != nil && !l.done {
+			b.end([]*lookup{l}, suspended)
 		}
 	}
-	ready := 0
-	for ; ready < len(b.waiting) && b.waiting[ready].ready(); ready++ {
-		if !b.yieldResult(&b.waiting[ready]) {
+	if !b.yieldResults() {
+		return
+	}
+	b.report()
+	b.yield(BulkResult{}, b.fatal)
+}
+
+func (b *bulkRun) yieldResults() bool {
+	for b.order.isReady() {
+		if !b.yieldResult(b.order.next()) {
 			return false
 		}
 	}
-	clear(b.waiting[:ready]) // or the array behind would hold their results
-	b.waiting = b.waiting[ready:]
-	if b.fatal == nil && b.ctx.Err() != nil {
-		b.fatal = bulkError(transport.Ended(b.ctx))
-	}
-	if b.fatal == nil {
-		return true
-	}
-	if b.running > 0 { // what has arrived already still counts; what has not ends at once, or has its turn
-		if !transport.NoTurn(b.fatal) {
-			b.cancel()
-		}
-		for b.running > 0 {
-			b.receive(<-b.events)
-		}
-		return b.drain()
-	}
-	b.report()
-	b.yield(BulkResult{Index: -1}, b.fatal)
-	return false
+	return true
 }
 
-func (b *bulkRun) yieldResult(w *waitingInput) bool {
+func (b *bulkRun) yieldResult(w waitingInput) bool {
 	r := BulkResult{Index: w.index, Input: NewIdentifier(w.input), Reused: true}
-	var err error
 	if l := w.lookup; l == nil {
 		r.Result = w.known.result(truncatePAN(w.input, b.o.PrefixLength))
 	} else {
-		r.Reused, err = !w.first || l.reused, l.err
+		r.Reused, r.Err = !w.first || l.reused, l.err
 		if l.result != nil {
 			r.Result = *l.result
 		}
-		if l.inputs--; l.inputs > 0 { // the last one has the result as it came
-			r.Result = r.Result.clone()
+		if b.memory.leave(l) { // the last input gets the result without a copy
+			l.result = nil
 		} else {
-			b.outstanding--
-			if l.result = nil; l.kept == nil {
-				delete(b.lookups, l.sent)
-			}
+			r.Result = r.Result.clone()
 		}
 		if r.Reused {
 			r.Result.forgetCard(l.sent)
@@ -381,18 +343,23 @@ func (b *bulkRun) yieldResult(w *waitingInput) bool {
 	if r.Reused {
 		b.progress.Cached++
 	}
-	if err != nil {
+	if r.Err != nil {
 		b.progress.Errors++
 	}
 	if b.progress.Done%reportEvery == 0 {
 		b.report()
 	}
-	return b.yield(r, err)
+	return b.yield(r, nil)
 }
 
 func (b *bulkRun) report() {
+	state := b.health.window.State()
+	p := &b.progress
+	p.Level, p.Reason, p.Paused, p.PausedUntil = min(state.Level, float64(b.o.Concurrency)), state.Why, state.Paused, time.Time{}
+	if state.Paused {
+		p.PausedUntil = state.Next
+	}
 	if b.o.Progress != nil {
-		b.progress.Conflicts, b.progress.Rate = b.store.memory.Conflicts(), b.client.core.Rate()
-		b.o.Progress(b.progress)
+		b.o.Progress(*p)
 	}
 }

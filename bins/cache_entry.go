@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unique"
 )
@@ -29,46 +30,49 @@ type cacheKey struct {
 }
 
 // String is the key in a Cache. A later form of the values gets another beginning.
-func (k cacheKey) String() string { return "bin2:" + string("dep"[k.enhanced]) + ":" + k.id }
+func (k cacheKey) String() string { return "bin3:" + string("dep"[k.enhanced]) + ":" + k.id }
 
-// An entry is a result as the memory keeps it. What a card has in common with the other
-// cards of its issuer and product is kept once for all of them.
+// An entry is a result in memory. The facts that a card shares with other cards of its issuer
+// and product are stored once.
 type entry struct {
-	id             string // "" for a range
+	id             string
 	bin, message   string
 	binMin, binMax string
-	low, high      uint64                   // of a range
 	card           unique.Handle[cardFacts] // zero: no card
-	expires        int64                    // in nanoseconds since 1970; a time.Time would treble it
+	expires        int64                    // in nanoseconds since 1970; a time.Time takes three times the memory
 	recency        *list.Element
+	asked          atomic.Int64 // renewing failed: no further try before this time
 	enhanced       enhancement
+	worth          worth
 	hasData        bool
-	conflicts      bool // and was counted as a conflict
 }
 
-// maxEntrySize bounds what is worth its memory, in bytes. A full card has some 2 KB.
+// A worth ranks entries. An entry of less worth does not replace another.
+type worth uint8
+
+const (
+	noCard    worth = iota // or a card beside an error
+	emptyCard              // a card without any facts
+	fullCard
+)
+
+// maxEntrySize is the maximum size of an entry in bytes. A full card has some 2 KB.
 const maxEntrySize = 8 << 10
 
-// pack makes an entry of a result, or returns nil if it is not to be kept.
-func (m *MemoryCache) pack(key cacheKey, r *Result, byRange bool) *entry {
-	o := m.options()
-	e := &entry{id: key.id, enhanced: key.enhanced, hasData: r.Data != nil}
-	ttl, size := o.NegativeTTL, r.size()
-	if r.hasCard() {
-		ttl = o.TTL
-	}
-	if bounds := r.bounds(); byRange && bounds.holds(spanOf(key.id)) {
-		e.id, e.low, e.high = "", bounds.first, bounds.last
-		const place = 32
-		for range prefixes(e.low, e.high) {
-			size += place
-		}
-	}
-	if key.id == "" || mayBeCardNumber(e.id) || ttl <= 0 || size > maxEntrySize {
+// pack makes an entry from a result with the time when the service sent it. It returns nil if
+// the result must not be kept.
+func (m *MemoryCache) pack(key cacheKey, r *Result, sent time.Time) *entry {
+	if mayBeCardNumber(key.id) || r.size() > maxEntrySize {
 		return nil
 	}
-	e.expires = time.Now().Add(jittered(ttl)).UnixNano()
-	// Copies, because the strings of a response lie together: one would keep all.
+	o := m.options()
+	e := &entry{id: key.id, enhanced: key.enhanced, hasData: r.Data != nil, worth: r.worth()}
+	ttl := max(0, o.NegativeTTL)
+	if e.worth > noCard {
+		ttl = o.TTL
+	}
+	e.expires = sent.Add(jittered(ttl)).UnixNano()
+	// Clone the strings: those of a response share memory, so one would keep all of it.
 	e.id, e.message = strings.Clone(e.id), strings.Clone(r.Error)
 	if !mayBeCardNumber(r.BIN) {
 		e.bin = strings.Clone(r.BIN)
@@ -81,7 +85,37 @@ func (m *MemoryCache) pack(key cacheKey, r *Result, byRange bool) *entry {
 	return e
 }
 
-// size is about what the result takes in memory, in bytes, if it shares nothing.
+func (r *Result) worth() worth {
+	switch {
+	case !r.hasCard() || r.Error != "":
+		return noCard
+	case r.Data.Card.isEmpty():
+		return emptyCard
+	}
+	return fullCard
+}
+
+// isEmpty reports whether a card states no facts that another card could share.
+func (c *Card) isEmpty() bool {
+	for _, text := range c.texts() {
+		if *text != "" {
+			return false
+		}
+	}
+	for _, boolean := range c.booleans() {
+		if boolean.stated {
+			return false
+		}
+	}
+	for _, integer := range c.integers() {
+		if integer.stated {
+			return false
+		}
+	}
+	return len(c.NetworkFees)+len(c.AdditionalCardBrands)+len(c.BINMin)+len(c.BINMax) == 0
+}
+
+// size is the approximate memory of the result in bytes, if it shares nothing.
 func (r *Result) size() int {
 	size := len(r.BIN) + len(r.Error)
 	if r.hasCard() {
@@ -97,20 +131,20 @@ func (r *Result) size() int {
 	return size
 }
 
-func (e *entry) isRange() bool { return e.id == "" }
-
-// isUsable tells whether there is an entry that has not expired for so long.
+// isUsable reports whether an entry is valid, or expired for less than the given time. An
+// expired entry without a card is never usable.
 func (e *entry) isUsable(expired time.Duration) bool {
-	return e != nil && time.Now().UnixNano()-int64(expired) < e.expires
+	if e == nil {
+		return false
+	}
+	if e.worth == noCard {
+		expired = 0
+	}
+	return time.Now().UnixNano()-int64(expired) < e.expires
 }
 
-// same tells whether two entries state the same of their cards.
-func (e *entry) same(other *entry) bool {
-	return e.card == other.card && e.message == other.message
-}
-
-// result is the result for an identifier, as a copy of the caller's own. It states
-// the BIN only where the identifier begins with it.
+// result returns the result for an identifier, as a copy for the caller. It states the BIN
+// only if the identifier begins with it.
 func (e *entry) result(id string) Result {
 	r := Result{Error: e.message}
 	if strings.HasPrefix(id, e.bin) {
@@ -129,25 +163,25 @@ func (e *entry) result(id string) Result {
 	return r
 }
 
-// cardFacts are what a card states, in a form that can be compared, but for its range
-// and what belongs to one card alone.
+// cardFacts are the facts of a card in a comparable form, without its range and the ids of a
+// single card.
 type cardFacts struct {
 	integers [4]Optional[int64]
 	booleans [13]Optional[bool]
 	texts    [43]string
 	fees     string
 	brands   unique.Handle[brandList]
-	noBrands bool // not even an empty list
+	noBrands bool // the list is missing, not empty
 }
 
-// A brandList is the additional brands from one on; zero: none.
+// A brandList links the additional brands from one on; zero: none.
 type brandList struct {
 	brand AdditionalCardBrand
 	next  unique.Handle[brandList]
 }
 
-// ownBound stands in a brandList for a bound of the card's own range, which many brands
-// repeat. No response holds it, as it is no UTF-8.
+// ownBound stands in a brandList for a bound of the card's own range, because many brands
+// repeat it. It is not valid UTF-8, so no response holds it.
 const ownBound = "\xff"
 
 func factsOf(card *Card) (f cardFacts) {
@@ -173,7 +207,7 @@ func factsOf(card *Card) (f cardFacts) {
 	return f
 }
 
-// fill is the reverse of factsOf, for a card of which the range is there.
+// fill is the reverse of factsOf. The range of the card is set already.
 func (f cardFacts) fill(card *Card) {
 	for i, integer := range card.integers() {
 		*integer = f.integers[i]
@@ -202,7 +236,7 @@ func (f cardFacts) fill(card *Card) {
 	}
 }
 
-// integers, booleans and texts list the fields that cardFacts are made of.
+// integers, booleans and texts list the fields that cardFacts consist of.
 func (c *Card) integers() [4]*Optional[int64] {
 	return [...]*Optional[int64]{&c.Number.Length, &c.BINLength, &c.SVCBINLength, &c.FlaggedForDeleteRemainingWks}
 }

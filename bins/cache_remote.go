@@ -3,7 +3,11 @@ package bins
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -12,24 +16,23 @@ import (
 )
 
 const (
-	// remoteTimeout bounds each call of the caller's cache, and so does remoteShare
-	// of what is left until the deadline: a cache that hangs must not be an outage.
+	// remoteTimeout and remoteShare (of the time left until the deadline) bound each call of
+	// the caller's cache: a cache that hangs must not cause an outage.
 	remoteTimeout = 50 * time.Millisecond
 	remoteShare   = 10
 )
 
-// A remoteCache calls the caller's Cache in a way that it cannot harm: for a short
-// time, on a goroutine of its own, and never again before the call before has ended.
-// A cache that ignores its context so holds one goroutine at most.
+// A remoteCache calls the caller's Cache safely: with a timeout, on its own goroutine, and
+// one call at a time. A cache that ignores its context holds at most one goroutine.
 type remoteCache struct {
 	cache   Cache
-	turn    chan struct{} // holds a value while somebody waits for a call; guards skip
-	running atomic.Bool   // a call has not ended, and perhaps nobody waits for it any more
+	turn    chan struct{} // full while somebody waits for a call; guards skip
+	running atomic.Bool   // a call is running, perhaps after its caller left
 	skip    backoff
 }
 
-// A backoff is a time for which something that failed is not tried. It is a second, and
-// doubles with each failure up to 30.
+// A backoff pauses calls after a failure. It starts at a second, and doubles with each
+// further failure up to 30.
 type backoff struct {
 	length time.Duration
 	end    time.Time
@@ -55,21 +58,21 @@ func newRemoteCache(c Cache) *remoteCache {
 	return &remoteCache{cache: c, turn: make(chan struct{}, 1)}
 }
 
-// get returns what the cache has, if it has it in time. What Get panics with is
-// panicked here, where the caller can recover.
+// get returns the values that the cache has, if it answers in time. A panic of Get is
+// repeated here, where the caller can recover.
 func (r *remoteCache) get(ctx context.Context, keys []string) map[string][]byte {
 	return r.call(ctx, func(ctx context.Context) (map[string][]byte, error) { return r.cache.Get(ctx, keys) })
 }
 
-// set keeps values, if the cache takes them in time. Nobody waits for it, and so
-// nobody is told what Set panics with.
+// set stores values, if the cache answers in time. Nobody waits for it, so a panic of Set is
+// dropped.
 func (r *remoteCache) set(ctx context.Context, values map[string][]byte, ttl time.Duration) {
 	defer func() { _ = recover() }()
 	r.call(ctx, func(ctx context.Context) (map[string][]byte, error) { return nil, r.cache.Set(ctx, values, ttl) })
 }
 
-// call makes a call if the cache is to be asked, and waits for it as long as it may
-// take. It returns nothing of a call that has failed.
+// call calls the cache unless a backoff runs, and waits until the timeout. It returns nothing
+// after a failure.
 func (r *remoteCache) call(ctx context.Context, call func(context.Context) (map[string][]byte, error)) map[string][]byte {
 	timeout := remoteTimeout
 	if deadline, ok := ctx.Deadline(); ok {
@@ -80,7 +83,7 @@ func (r *remoteCache) call(ctx context.Context, call func(context.Context) (map[
 	select {
 	case r.turn <- struct{}{}:
 		defer func() { <-r.turn }()
-	case <-limited.Done(): // others keep it busy
+	case <-limited.Done(): // others keep the cache busy
 		return nil
 	}
 	if limited.Err() != nil || r.running.Load() || !r.skip.isOver() {
@@ -89,7 +92,7 @@ func (r *remoteCache) call(ctx context.Context, call func(context.Context) (map[
 	r.running.Store(true)
 	succeeded := false
 	defer func() {
-		if succeeded || ctx.Err() == nil { // and so it is no fault of the caller's
+		if succeeded || ctx.Err() == nil { // the caller has not ended the call
 			r.skip.settle(succeeded)
 		}
 	}()
@@ -101,29 +104,55 @@ func (r *remoteCache) call(ctx context.Context, call func(context.Context) (map[
 	return values
 }
 
-// remoteValue is what the caller's cache keeps of a result; nil: nothing. It holds no card
-// number, whether the service repeats the one that a token stands for or states one
-// somewhere else.
-func remoteValue(r *Result) []byte {
-	if !r.hasCard() || r.Error != "" {
-		return nil
-	}
+// newValue returns the value of a result for the caller's cache, or nil if it must not be
+// stored. It holds no full card number, neither that of a token nor one in another field. It
+// includes the key and the time, so that a value under another key or past its TTL is not
+// used:
+//
+//	checksum of all that follows and the key, time in seconds since 1970, JSON
+func newValue(key string, r *Result, sent time.Time) []byte {
 	kept := r.clone()
 	kept.forgetCard(kept.BIN)
 	if mayBeCardNumber(kept.BIN) {
 		kept.BIN = ""
 	}
 	value, err := json.Marshal(kept)
-	// The bounds of ranges look like card numbers, and so does a phone number.
+	// Bounds of ranges and a phone number look like card numbers, so leave them out of the
+	// check.
 	card := kept.Data.Card
 	card.BINMin, card.BINMax, card.Bank.Phone = "", "", ""
 	for i := range card.AdditionalCardBrands {
 		card.AdditionalCardBrands[i].BINMin, card.AdditionalCardBrands[i].BINMax = "", ""
 	}
 	rest, _ := json.Marshal(kept)
-	// In the service's own JSON, an escaped digit would not be seen.
+	// NetworkFees is the service's own JSON. The check would miss an escaped digit in it.
 	if err != nil || mask.HoldsCardNumber(string(rest)) || bytes.Contains(card.NetworkFees, []byte(`\u`)) {
 		return nil
 	}
-	return value
+	content := fmt.Sprintf("%d %s", sent.Unix(), value)
+	return []byte(checksum(key, content) + " " + content)
+}
+
+// readValue reads a value that newValue made for the same key.
+func readValue(key string, value []byte) (r Result, sent time.Time, ok bool) {
+	sum, content, _ := strings.Cut(string(value), " ")
+	if sum != checksum(key, content) {
+		return r, sent, false
+	}
+	seconds, item, _ := strings.Cut(content, " ")
+	unix, err := strconv.ParseInt(seconds, 10, 64)
+	if sent = time.Unix(unix, 0); sent.After(time.Now()) { // another machine's clock is ahead
+		sent = time.Now()
+	}
+	return r, sent, err == nil && json.Unmarshal([]byte(item), &r) == nil && r.worth() == fullCard
+}
+
+// checksum uses letters only, because sixteen digits would look like a card number.
+func checksum(key, content string) string {
+	hash := sha256.Sum256([]byte(key + "\n" + content))
+	sum := hash[:16]
+	for i := range sum {
+		sum[i] = 'a' + sum[i]%16
+	}
+	return string(sum)
 }

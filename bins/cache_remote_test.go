@@ -2,10 +2,12 @@ package bins_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,30 +17,99 @@ import (
 	"github.com/carddata/carddata-go/bins"
 )
 
-// deaf is a cache that hangs, and does not heed its context.
-type deaf struct {
-	calls   atomic.Int64
-	hanging atomic.Int64
-	release chan struct{}
+// A sharedCache is a cache outside the process. Its functions, if they are set, fail or delay a
+// call, and change what Get has found.
+type sharedCache struct {
+	get, set func(ctx context.Context) error
+	change   func(found map[string][]byte)
+	mu       sync.Mutex
+	values   map[string][]byte
+	gets     []time.Time
 }
 
-func (c *deaf) hang() error {
-	c.calls.Add(1)
-	c.hanging.Add(1)
-	defer c.hanging.Add(-1)
-	<-c.release
+func newSharedCache() *sharedCache { return &sharedCache{values: map[string][]byte{}} }
+
+func (c *sharedCache) Get(ctx context.Context, keys []string) (map[string][]byte, error) {
+	c.mu.Lock()
+	c.gets = append(c.gets, time.Now())
+	found := map[string][]byte{}
+	for _, key := range keys {
+		if value, ok := c.values[key]; ok {
+			found[key] = slices.Clone(value)
+		}
+	}
+	c.mu.Unlock()
+	if c.change != nil {
+		c.change(found)
+	}
+	if c.get != nil {
+		return found, c.get(ctx)
+	}
+	return found, nil
+}
+
+func (c *sharedCache) Set(ctx context.Context, values map[string][]byte, ttl time.Duration) error {
+	if c.set != nil {
+		if err := c.set(ctx); err != nil {
+			return err
+		}
+	}
+	if ttl <= 0 {
+		return errors.New("a value without a ttl")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.Copy(c.values, values)
 	return nil
 }
 
-func (c *deaf) Get(context.Context, []string) (map[string][]byte, error) { return nil, c.hang() }
-func (c *deaf) Set(context.Context, map[string][]byte, time.Duration) error {
-	return c.hang()
+// takes makes a call last, at most until ctx ends.
+func takes(d time.Duration) func(context.Context) error {
+	return func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(d):
+			return nil
+		}
+	}
 }
 
-// A cache that hangs costs a share of the caller's time once, and one goroutine.
+// Two lookups share every result, also the last ones, which are stored while the loop ends.
+func TestSharedCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, cache := &service{answer: ranged(8)}, newSharedCache()
+		cache.set = takes(10 * time.Millisecond)
+		for range 2 {
+			for r, err := range s.client(t).LookupAll(t.Context(), numbered(120), bins.BulkOptions{Cache: cache}) {
+				if err != nil || r.Err != nil || brand(r.Result) != "of "+r.Input.Reveal() {
+					t.Fatalf("%v: %v", r, err)
+				}
+			}
+		}
+		if s.requests.Load() != 3 || len(cache.values) != 120 {
+			t.Errorf("%d requests, %d values", s.requests.Load(), len(cache.values))
+		}
+	})
+}
+
+// hung is a cache that hangs, and ignores its context.
+func hung() (cache *sharedCache, hanging *atomic.Int64, release chan struct{}) {
+	cache, hanging, release = newSharedCache(), &atomic.Int64{}, make(chan struct{})
+	hang := func(context.Context) error {
+		hanging.Add(1)
+		defer hanging.Add(-1)
+		<-release
+		return nil
+	}
+	cache.get, cache.set = hang, hang
+	return cache, hanging, release
+}
+
+// A cache that hangs delays one caller, by a tenth of its time, and holds one goroutine.
 func TestHungCacheIsNoOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cache := &deaf{release: make(chan struct{})}
+		cache, hanging, release := hung()
 		l := loader(t, &service{}, bins.LoaderOptions{Cache: cache, Window: -1})
 		began := time.Now()
 		for i := range 20 {
@@ -46,224 +117,202 @@ func TestHungCacheIsNoOutage(t *testing.T) {
 				t.Errorf("load %d: %v", i, err)
 			}
 		}
-		if took := time.Since(began); took != 15*time.Millisecond || cache.hanging.Load() != 1 {
-			t.Errorf("20 loads took %v, %d goroutines hang", took, cache.hanging.Load())
+		if took := time.Since(began); took != 15*time.Millisecond || hanging.Load() != 1 {
+			t.Errorf("20 loads took %v, %d goroutines hang", took, hanging.Load())
 		}
-		time.Sleep(time.Hour) // beyond every pause, and still it hangs
+		time.Sleep(time.Hour) // longer than the cache is skipped
 		began = time.Now()
-		if _, err := l.Load(t.Context(), "422222"); err != nil || time.Since(began) != 0 || cache.calls.Load() != 1 {
-			t.Errorf("%v after %v and %d calls", err, time.Since(began), cache.calls.Load())
+		if _, err := l.Load(t.Context(), "422222"); err != nil || time.Since(began) != 0 || len(cache.gets) != 1 {
+			t.Errorf("%v after %v and %d calls", err, time.Since(began), len(cache.gets))
 		}
-		close(cache.release)
+		close(release)
 	})
 }
 
-// LookupAll waits for a hung cache no longer, and never on the goroutine of its loop.
+// A cache that hangs delays a bulk lookup once.
 func TestHungCacheHoldsUpNoBulkLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cache := &deaf{release: make(chan struct{})}
+		cache, hanging, release := hung()
 		s := &service{latency: func() time.Duration { return 20 * time.Millisecond }}
 		began, results := time.Now(), 0
-		for _, err := range s.client(t).LookupAll(t.Context(), numbered(2000), bins.BulkOptions{Cache: cache}) {
-			if err != nil {
-				t.Fatal(err)
+		for r, err := range s.client(t).LookupAll(t.Context(), numbered(2000), bins.BulkOptions{Cache: cache}) {
+			if err != nil || r.Err != nil {
+				t.Fatal(r, err)
 			}
 			results++
 		}
-		if took := time.Since(began); results != 2000 || took > 200*time.Millisecond || cache.hanging.Load() != 1 {
-			t.Errorf("%d results took %v, %d goroutines hang", results, took, cache.hanging.Load())
+		if took := time.Since(began); results != 2000 || took > 200*time.Millisecond || hanging.Load() != 1 {
+			t.Errorf("%d results took %v, %d goroutines hang", results, took, hanging.Load())
 		}
-		close(cache.release)
+		close(release)
 	})
-}
-
-// failing is a cache that fails as long as it is down.
-type failing struct {
-	*sharedCache
-	calls []time.Time
-}
-
-func (c *failing) Get(ctx context.Context, keys []string) (map[string][]byte, error) {
-	c.mu.Lock()
-	c.calls = append(c.calls, time.Now())
-	c.mu.Unlock()
-	return c.sharedCache.Get(ctx, keys)
 }
 
 // A cache that failed is skipped for a second, then two, and so on to 30.
 func TestFailedCacheIsSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cache := &failing{sharedCache: &sharedCache{values: map[string][]byte{}, broken: true}}
+		cache, broken := newSharedCache(), true
+		cache.get = func(context.Context) error {
+			if broken {
+				return errDown
+			}
+			return nil
+		}
 		l := loader(t, &service{}, bins.LoaderOptions{Cache: cache, Window: -1})
-		for i := range 3000 {
+		for i := range 600 {
 			if _, err := l.Load(t.Context(), fmt.Sprint(411111+i)); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(500 * time.Millisecond)
 		}
 		var waits []time.Duration
-		for i := 1; i < len(cache.calls); i++ {
-			waits = append(waits, cache.calls[i].Sub(cache.calls[i-1]).Round(time.Second))
+		for i := 1; i < len(cache.gets); i++ {
+			waits = append(waits, cache.gets[i].Sub(cache.gets[i-1]).Round(time.Second))
 		}
 		want := "[1s 2s 4s 8s 16s 30s 30s 30s 30s 30s 30s 30s 30s]"
 		if got := fmt.Sprint(waits); got != want {
 			t.Errorf("skipped for %v, want %v", got, want)
 		}
-		cache.mu.Lock()
-		cache.broken = false
-		cache.mu.Unlock()
+		broken = false
 		time.Sleep(30 * time.Second)
-		calls := len(cache.calls)
+		gets := len(cache.gets)
 		for i := range 10 {
 			if _, err := l.Load(t.Context(), fmt.Sprint(511111+i)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if len(cache.calls) != calls+10 {
-			t.Errorf("%d calls of a cache that works", len(cache.calls)-calls)
+		if len(cache.gets) != gets+10 {
+			t.Errorf("%d calls of a cache that works", len(cache.gets)-gets)
 		}
 	})
 }
 
-// patient is a cache that takes its time, but no longer than its context.
-type patient struct{ calls atomic.Int64 }
-
-func (c *patient) Get(ctx context.Context, _ []string) (map[string][]byte, error) {
-	c.calls.Add(1)
-	select {
-	case <-ctx.Done():
-	case <-time.After(20 * time.Millisecond):
-	}
-	return nil, ctx.Err()
-}
-
-func (c *patient) Set(context.Context, map[string][]byte, time.Duration) error { return nil }
-
-// A caller that leaves while the cache is asked is no failure of the cache's.
+// A caller that leaves during a call of the cache does not count as a failure of the cache.
 func TestCacheIsNotSkippedForACallerThatLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cache := &patient{}
-		l := loader(t, &service{}, bins.LoaderOptions{Cache: cache, Window: -1, MaxDetached: -1})
+		cache := newSharedCache()
+		cache.get = takes(20 * time.Millisecond)
+		s := &service{latency: func() time.Duration { return time.Second }}
+		l := loader(t, s, bins.LoaderOptions{Cache: cache, Window: -1})
+		detach(t, s, l)
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(10*time.Millisecond, cancel)
 		if _, err := l.Load(ctx, "411111"); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		synctest.Wait() // the call of the cache ends by the same context, a moment later
-		if _, err := l.Load(t.Context(), "422222"); err != nil || cache.calls.Load() != 2 {
-			t.Errorf("%v after %d calls", err, cache.calls.Load())
+		synctest.Wait() // for the call of the cache, which ends with the context
+		if _, err := l.Load(t.Context(), "422222"); err != nil || len(cache.gets) != 2 {
+			t.Errorf("%v after %d calls", err, len(cache.gets))
 		}
 	})
 }
 
-// exploding is a cache that panics.
-type exploding struct{ get, set bool }
-
-func (c exploding) Get(context.Context, []string) (map[string][]byte, error) {
-	if c.get {
-		panic("get")
-	}
-	return nil, nil
-}
-
-func (c exploding) Set(context.Context, map[string][]byte, time.Duration) error {
-	if c.set {
-		panic("set")
-	}
-	return nil
-}
-
-// What Get panics with reaches those who wait for it. Nobody waits for Set.
-func TestPanicsOfACache(t *testing.T) {
-	for name, test := range map[string]struct {
-		cache exploding
-		want  any
-	}{"get": {exploding{get: true}, "get"}, "set": {exploding{set: true}, nil}} {
-		synctest.Test(t, func(t *testing.T) {
-			recovered := func(f func()) (panicked any) {
-				defer func() { panicked = recover() }()
-				f()
-				return nil
+// A value that was not stored under its key costs a request, and is not used.
+func TestSpoiledValueIsNoResult(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	each := func(change func(value []byte) []byte) func(map[string][]byte) {
+		return func(found map[string][]byte) {
+			for key, value := range found {
+				found[key] = change(value)
 			}
-			client := (&service{}).client(t)
-			if got := recovered(func() {
-				for _, err := range client.LookupAll(t.Context(), numbered(1), bins.BulkOptions{Cache: test.cache}) {
-					if err != nil {
-						t.Error(err)
-					}
-				}
-			}); got != test.want {
-				t.Errorf("%s: a bulk lookup panicked with %v", name, got)
+		}
+	}
+	for name, change := range map[string]func(map[string][]byte){
+		"under each other's key": func(found map[string][]byte) {
+			keys := slices.Sorted(maps.Keys(found))
+			first := found[keys[0]]
+			for i, key := range keys[1:] {
+				found[keys[i]] = found[key]
 			}
-			l := loader(t, &service{}, bins.LoaderOptions{Cache: test.cache})
-			var callers sync.WaitGroup
-			for range 3 {
-				callers.Go(func() {
-					if got := recovered(func() { _, _ = l.Load(t.Context(), "411111") }); got != test.want {
-						t.Errorf("%s: a load panicked with %v", name, got)
-					}
-				})
-			}
-			callers.Wait()
-			synctest.Wait()
-		})
-	}
-}
-
-// No card number leaves for a cache, wherever the service states one, and the caller
-// gets all of it.
-func TestCacheIsGivenNoCardNumber(t *testing.T) {
-	const number = "4929420573595709"
-	card := func(members map[string]any) map[string]any {
-		members["card_brand"] = "VISA"
-		return map[string]any{"bin": "492942", "data": map[string]any{"card": members}}
-	}
-	var escaped strings.Builder
-	for _, digit := range number {
-		escaped.WriteString(fmt.Sprintf(`\u%04x`, digit))
-	}
-	named := card(map[string]any{"pan_or_token": number, "correlation_id": number})
-	named["bin"] = number
-	for name, test := range map[string]struct {
-		item  map[string]any
-		given bool
-	}{
-		"in bin, pan_or_token and correlation_id": {named, true},
-		"in the bounds of its range": {card(map[string]any{
-			"bin_min": number, "bin_max": number, "additional_card_brands": []any{map[string]any{"bin_min": number}},
-		}), true},
-		"in a phone number":           {card(map[string]any{"bank": map[string]any{"phone": number}}), true},
-		"that fails Luhn's test":      {card(map[string]any{"bank": map[string]any{"name": "4929420573595"}}), true},
-		"in a bank's name":            {card(map[string]any{"bank": map[string]any{"name": "of " + number}}), false},
-		"behind a digit":              {card(map[string]any{"product": map[string]any{"product_id": "1" + number}}), false},
-		"in full-width digits":        {card(map[string]any{"combo_card": "４９２９４２０５７３５９５７０９"}), false},
-		"in fees":                     {card(map[string]any{"networkfees": map[string]any{"x": number}}), false},
-		"in fees as a number":         {card(map[string]any{"networkfees": map[string]any{"x": int64(4929420573595709)}}), false},
-		"in fees, escaped":            {card(map[string]any{"networkfees": json.RawMessage(`{"x":"` + escaped.String() + `"}`)}), false},
-		"in an integer":               {card(map[string]any{"bin_length": int64(4929420573595709)}), false},
-		"in a cap":                    {card(map[string]any{"cost": map[string]any{"interchange": map[string]any{"inter": map[string]any{"cap_type_name": number}}}}), false},
-		"in the name of a brand":      {card(map[string]any{"additional_card_brands": []any{map[string]any{"card_brand": number}}}), false},
-		"in an error beside the card": {map[string]any{"bin": "492942", "error": number, "data": map[string]any{"card": map[string]any{}}}, false},
+			found[keys[len(keys)-1]] = first
+		},
+		"a flipped bit":  each(func(value []byte) []byte { value[rnd.IntN(len(value))] ^= 1 << rnd.IntN(8); return value }),
+		"cut off":        each(func(value []byte) []byte { return value[:rnd.IntN(len(value))] }),
+		"longer":         each(func(value []byte) []byte { return append(value, ' ') }),
+		"nothing":        each(func([]byte) []byte { return nil }),
+		"null":           each(func([]byte) []byte { return []byte("null") }),
+		"an empty card":  each(func([]byte) []byte { return []byte(`{"data":{"card":{}}}`) }),
+		"of a stranger":  each(func([]byte) []byte { return []byte(`{"data":{"card":{"card_brand":"VISA"}}}`) }),
+		"a huge value":   each(func([]byte) []byte { return make([]byte, 1<<20) }),
+		"of another key": func(found map[string][]byte) { clear(found); found["x"] = []byte("{}") },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			cache := &sharedCache{values: map[string][]byte{}}
-			s := &service{answer: func(string) (map[string]any, bool) { return test.item, true }}
-			r, err := loader(t, s, bins.LoaderOptions{Cache: cache}).Load(t.Context(), "tok_8f7e")
-			if err != nil || r.BIN != test.item["bin"] {
-				t.Errorf("%s: the caller gets %v, %v", name, r, err)
-			}
-			synctest.Wait()
-			if given := len(cache.values) == 1; given != test.given {
-				t.Errorf("%s: given to the cache: %v", name, given)
-			}
-			for key, value := range cache.values {
-				for _, aside := range []string{`"bin_min":"` + number, `"bin_max":"` + number, `"phone":"` + number} {
-					value = []byte(strings.ReplaceAll(string(value), aside, ""))
+			s, cache := &service{}, newSharedCache()
+			for i := range 3 {
+				before := s.requests.Load()
+				for r, err := range s.client(t).LookupAll(t.Context(), numbered(100), bins.BulkOptions{Cache: cache}) {
+					if err != nil || r.Err != nil || brand(r.Result) != "of "+r.Input.Reveal() {
+						t.Fatalf("%s: %v, %v", name, r, err)
+					}
 				}
-				if strings.Contains(key+string(value), number) {
-					t.Errorf("%s: the cache is given %s = %s", name, key, value)
+				if n, want := s.requests.Load()-before, []int64{2, 0, 2}[i]; n != want {
+					t.Errorf("%s: %d requests, want %d", name, n, want)
+				}
+				if i == 1 {
+					cache.change = change
 				}
 			}
 		})
 	}
+}
+
+// A value carries its age. After the TTL it costs a request, even if the store has kept it longer.
+// Within StaleFor it serves a process that starts during an outage.
+func TestSharedValueKnowsItsAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		down := false
+		version := "old"
+		s := &service{
+			answer: func(card string) (map[string]any, bool) {
+				return map[string]any{"bin": card, "data": map[string]any{"card": map[string]any{"card_brand": version}}}, true
+			},
+			fail: func(int64) int {
+				if down {
+					return http.StatusServiceUnavailable
+				}
+				return 0
+			},
+		}
+		cache := newSharedCache()
+		start := func(staleFor time.Duration) *bins.Loader { // another process
+			memory := bins.NewMemoryCache(bins.CacheOptions{TTL: time.Hour, StaleFor: staleFor})
+			return loader(t, s, bins.LoaderOptions{Cache: cache, Memory: memory, Window: -1})
+		}
+		check := func(l *bins.Loader, want string) {
+			t.Helper()
+			r, err := loadWithin(t, l, time.Second, "411111")
+			if got := fmt.Sprint(brand(r), " ", r.Stale); err != nil && want != "" || err == nil && got != want {
+				t.Errorf("%s, %v, want %q", got, err, want)
+			}
+			time.Sleep(time.Second)
+		}
+		check(start(0), "old false")
+		version = "new"
+		check(start(0), "old false")
+		time.Sleep(50 * time.Minute)
+		l := start(0)
+		check(l, "old false")
+		time.Sleep(15 * time.Minute) // now older than the TTL
+		check(l, "new false")
+		down = true
+		time.Sleep(2 * time.Hour)
+		check(start(time.Hour), "") // too old by now
+		for range 3 {
+			check(start(10*time.Hour), "new true")
+		}
+		for r, err := range s.client(t).LookupAll(t.Context(), slices.Values([]string{"411111"}), bins.BulkOptions{
+			Cache: cache, Memory: bins.NewMemoryCache(bins.CacheOptions{TTL: time.Hour, StaleFor: 10 * time.Hour}), GiveUpAfter: time.Minute,
+		}) {
+			if err == nil && (r.Err != nil || !r.Result.Stale || brand(r.Result) != "new") {
+				t.Error(r)
+			}
+		}
+		down, version = false, "newer"
+		l = start(10 * time.Hour)
+		check(l, "new true")
+		check(l, "newer false")
+		time.Sleep(365 * 24 * time.Hour)
+		version = "newest"
+		check(start(10*time.Hour), "newest false")
+	})
 }

@@ -4,109 +4,94 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"reflect"
+	"strconv"
 
 	"github.com/carddata/carddata-go/internal/mask"
 )
 
 // Data is the data object of a result item.
 type Data struct {
-	// Card is the card's metadata; nil when the service sent null or left it out.
-	Card *Card `json:"card"`
+	Card *Card `json:"card"` // nil if the service sent none
 }
 
 // A Card is the metadata of one card: data.card of a result item.
 //
-// The service documents the name and the JSON type of each field, and nothing
-// else. The field comments infer the meaning from the name; allowed values, formats and
-// units are not documented unless a comment says otherwise.
+// The service documents the name and the JSON type of each field, and nothing else. The
+// comments, here and on the types of the fields, infer the meaning from the name. Allowed
+// values, formats, lengths, units and languages are not documented, nor is how similar fields
+// differ. Compare strings without regard to letter case.
 //
-// A string is "" if the service sent null or left it out. A boolean or an integer is then
-// an [Optional] without a value, because "not stated" is neither false nor 0. Nested
-// objects are values, so reading through them never panics. Compare strings without
-// regard to letter case.
+// A field that the service sent as null, or left out, is "", an empty object, or an
+// [Optional] without a value. Nested objects are values, so reading through them never panics.
 type Card struct {
-	// Number describes the card number. It never holds the number itself.
+	// Length of the card number. It never holds the number itself.
 	Number Number `json:"number"`
-	// BINLength is the length of the BIN, in digits.
+	// Length of the BIN, in digits.
 	BINLength Optional[int64] `json:"bin_length"`
-	// SVCBINLength is the length of the service's own BIN, in digits. How it differs
-	// from BINLength is not documented.
+	// Length of the service's own BIN, in digits.
 	SVCBINLength Optional[int64] `json:"svc_bin_length"`
-	// BINMin is the first number of the BIN range, a string of digits. Its length is not
-	// documented; 19 is usual.
+	// First number of the BIN range, a string of usually 19 digits.
 	BINMin string `json:"bin_min"`
-	// BINMax is the last number of the BIN range, a string of digits. Its length is not
-	// documented; 19 is usual.
+	// Last number of the BIN range, a string of usually 19 digits.
 	BINMax string `json:"bin_max"`
-	// PANOrToken may hold a full card number or a token; which one, and when, is not
-	// documented. It is masked when printed, and "" in a result from a cache.
+	// May hold a full card number or a token. It is masked when printed, and empty in a
+	// result from a cache.
 	PANOrToken Identifier `json:"pan_or_token"`
-	// VirtualCard is whether the card is virtual: there is no plastic card.
+	// Whether there is no plastic card.
 	VirtualCard Optional[bool] `json:"virtual_card"`
-	// Level2 is whether the card supports level 2 transaction data. The exact condition
-	// is not documented.
+	// Whether the card supports level 2 transaction data.
 	Level2 Optional[bool] `json:"level2"`
-	// Level3 is whether the card supports level 3 transaction data. The exact condition
-	// is not documented.
+	// Whether the card supports level 3 transaction data.
 	Level3 Optional[bool] `json:"level3"`
-	// ALM is the service's alm flag. Its meaning is not documented.
+	// The service's alm flag, with no documented meaning.
 	ALM Optional[bool] `json:"alm"`
-	// AccountUpdater is whether the issuer takes part in account updater services.
+	// Whether the issuer takes part in account updater services.
 	AccountUpdater Optional[bool] `json:"account_updater"`
-	// DomesticOnly is whether the card works only in the issuer's country.
+	// Whether the card works only in the issuer's country.
 	DomesticOnly Optional[bool] `json:"domestic_only"`
-	// GamblingBlocked is whether the issuer blocks gambling payments.
+	// Whether the issuer blocks gambling payments.
 	GamblingBlocked Optional[bool] `json:"gambling_blocked"`
-	// IssuerCurrency is the issuer's currency. Whether the code is alphabetic ("USD") or
-	// numeric ("036") is not documented: keep leading zeros.
+	// The issuer's currency, perhaps as letters ("USD") or digits ("036"): keep leading zeros.
 	IssuerCurrency string `json:"issuer_currency"`
-	// Reloadable is whether money can be loaded onto the card again.
+	// Whether money can be loaded onto the card again.
 	Reloadable Optional[bool] `json:"reloadable"`
-	// AdditionalCardBrands are the other brands that the card can be processed as. It is
-	// empty if there are none; how many there can be is not documented.
+	// Other brands that the card can be processed as.
 	AdditionalCardBrands []AdditionalCardBrand `json:"additional_card_brands"`
-	// CardBrand is the card's brand, such as "VISA". Allowed values are not documented.
+	// Brand, such as "VISA".
 	CardBrand string `json:"card_brand"`
-	// CardSegmentType is the customer segment, such as consumer or commercial. Allowed
-	// values are not documented.
+	// Customer segment, such as consumer or commercial.
 	CardSegmentType string `json:"card_segment_type"`
-	// ComboCard is whether the card combines credit and debit. It is a string, not a
-	// boolean; allowed values are not documented.
+	// Whether the card combines credit and debit, as a string.
 	ComboCard string `json:"combo_card"`
-	// Type is the card type. Allowed values, and how it differs from FundingSource, are
-	// not documented.
+	// Card type.
 	Type string `json:"type"`
-	// FundingSource is the funding source, such as credit or debit. Allowed values are
-	// not documented.
+	// Funding source, such as credit or debit.
 	FundingSource string `json:"funding_source"`
-	// Prepaid is whether the card is prepaid.
+	// Whether the card is prepaid.
 	Prepaid Optional[bool] `json:"prepaid"`
-	// Product is the card product.
+	// Card product.
 	Product Product `json:"product"`
-	// Bank is the issuer.
+	// Issuer.
 	Bank Bank `json:"bank"`
-	// Country is the issuer's country.
+	// Issuer's country.
 	Country Country `json:"country"`
-	// Authentication is the authentication requirement.
+	// Authentication requirement.
 	Authentication Authentication `json:"authentication"`
-	// Cost holds the interchange caps.
+	// Caps on the interchange fee.
 	Cost Cost `json:"cost"`
-	// NetworkFees is a JSON object as the service sent it; nil when null or absent. Its
-	// contents are not documented.
+	// A JSON object as the service sent it; nil if it sent none.
 	NetworkFees json.RawMessage `json:"networkfees"`
-	// CorrelationID is the service's correlation id. Its format and scope are not
-	// documented. It is masked when printed, and "" in a result from a cache.
+	// The service's correlation id. It is masked when printed, and empty in a result from a
+	// cache.
 	CorrelationID string `json:"correlation_id"`
-	// IssuerSupportsTokenization is whether the issuer supports network tokens.
+	// Whether the issuer supports network tokens.
 	IssuerSupportsTokenization Optional[bool] `json:"issuer_supports_tokenization"`
-	// MultiAccountAccessIndicator is whether the card gives access to several accounts.
-	// It is a string, not a boolean; allowed values are not documented.
+	// Whether the card gives access to several accounts, as a string.
 	MultiAccountAccessIndicator string `json:"multi_account_access_indicator"`
-	// SharedBIN is whether several issuers or products share the BIN. Which of the two
-	// is not documented.
+	// Whether several issuers or products share the BIN.
 	SharedBIN Optional[bool] `json:"shared_bin"`
-	// FlaggedForDeleteRemainingWks is the number of weeks until the service deletes the
-	// BIN. What happens at 0 is not documented.
+	// Weeks until the service deletes the BIN.
 	FlaggedForDeleteRemainingWks Optional[int64] `json:"flagged_for_delete_remaining_wks"`
 }
 
@@ -134,121 +119,136 @@ func (d Data) LogValue() slog.Value {
 
 // Number describes the card number: data.card.number.
 type Number struct {
-	// Length is the length of the card number, in digits.
-	Length Optional[int64] `json:"length"`
+	Length Optional[int64] `json:"length"` // in digits
 }
 
 // An AdditionalCardBrand is another brand that the card can be processed as: an element
 // of data.card.additional_card_brands.
 type AdditionalCardBrand struct {
-	// CardBrand is the brand. Allowed values are not documented.
-	CardBrand string `json:"card_brand"`
-	// BINMax is the last number of this brand's BIN range, a string of digits. Its length
-	// is not documented.
-	BINMax string `json:"bin_max"`
-	// BINMin is the first number of this brand's BIN range, a string of digits. Its length
-	// is not documented.
-	BINMin string `json:"bin_min"`
-	// CardBrandProduct is this brand's product. Whether it is an id or a name is not
-	// documented.
-	CardBrandProduct string `json:"card_brand_product"`
-	// CardBrandBankName is the issuer's name at this brand. How it differs from
-	// [Bank.Name] is not documented.
-	CardBrandBankName string `json:"card_brand_bank_name"`
-	// EcomEnabled is whether this brand can be used for e-commerce.
-	EcomEnabled Optional[bool] `json:"ecom_enabled"`
-	// BillpayEnabled is whether this brand can be used for bill payment.
-	BillpayEnabled Optional[bool] `json:"billpay_enabled"`
+	CardBrand         string         `json:"card_brand"`           // brand
+	BINMax            string         `json:"bin_max"`              // last number of the brand's BIN range, as digits
+	BINMin            string         `json:"bin_min"`              // first number of the brand's BIN range, as digits
+	CardBrandProduct  string         `json:"card_brand_product"`   // product
+	CardBrandBankName string         `json:"card_brand_bank_name"` // issuer's name
+	EcomEnabled       Optional[bool] `json:"ecom_enabled"`         // whether the brand can be used for e-commerce
+	BillpayEnabled    Optional[bool] `json:"billpay_enabled"`      // whether the brand can be used for bill payment
 }
 
-// Product is the card product: data.card.product. Allowed values are not documented.
+// Product is the card product: data.card.product.
 type Product struct {
-	// ProductID is the product's id. Whose id it is, the brand's or the service's, is
-	// not documented.
-	ProductID string `json:"product_id"`
-	// ProductName is the product's name.
-	ProductName string `json:"product_name"`
+	ProductID   string `json:"product_id"`   // id
+	ProductName string `json:"product_name"` // name
 }
 
 // Bank is the issuer: data.card.bank.
 type Bank struct {
-	// Name is the issuer's name. Its language is not documented.
-	Name string `json:"name"`
-	// Phone is the issuer's phone number. Its format is not documented.
-	Phone string `json:"phone"`
-	// URL is the issuer's web address. Its format is not documented: check it before
-	// you link to it.
-	URL string `json:"url"`
-	// CleanName is a normalized form of Name. The rules are not documented.
-	CleanName string `json:"clean_name"`
+	Name      string `json:"name"`       // name
+	Phone     string `json:"phone"`      // phone number
+	URL       string `json:"url"`        // web address: check it before you link to it
+	CleanName string `json:"clean_name"` // a normalized form of Name
 }
 
-// Country is the issuer's country: data.card.country. The standard behind the codes is
-// not documented; the field names are those of ISO 3166-1.
+// Country is the issuer's country: data.card.country. The names of the fields are those of
+// ISO 3166-1.
 type Country struct {
-	// Alpha2 is the two-letter code, such as "US".
-	Alpha2 string `json:"alpha2"`
-	// Numeric is the numeric code as a string, such as "036": keep leading zeros.
-	Numeric string `json:"numeric"`
-	// Name is the country's name. Its language is not documented.
-	Name string `json:"name"`
+	Alpha2  string `json:"alpha2"`  // two-letter code, such as "US"
+	Numeric string `json:"numeric"` // numeric code, such as "036": keep leading zeros
+	Name    string `json:"name"`    // name
 }
 
 // Authentication is the authentication requirement: data.card.authentication.
 type Authentication struct {
-	// AuthenticationRequired is whether payments with the card must be authenticated.
-	AuthenticationRequired Optional[bool] `json:"authentication_required"`
-	// AuthenticationName names the requirement. Allowed values are not documented.
-	AuthenticationName string `json:"authentication_name"`
+	AuthenticationRequired Optional[bool] `json:"authentication_required"` // whether payments must be authenticated
+	AuthenticationName     string         `json:"authentication_name"`     // name of the requirement
 }
 
 // Cost holds what accepting the card costs: data.card.cost.
 type Cost struct {
-	// Interchange holds the caps on the interchange fee.
-	Interchange Interchange `json:"interchange"`
+	Interchange Interchange `json:"interchange"` // caps on the interchange fee
 }
 
 // Interchange holds the caps on the interchange fee: data.card.cost.interchange.
 type Interchange struct {
-	// Regulated is whether the interchange fee is regulated.
-	Regulated Optional[bool] `json:"regulated"`
-	// RegulatedName names the regulation. Allowed values are not documented.
-	RegulatedName string `json:"regulated_name"`
-	// Notes is free text. Its language and length are not documented.
-	Notes string `json:"notes"`
-	// Domestic is the cap called domestic. Which payments it covers is not documented.
-	Domestic InterchangeCap `json:"domestic"`
-	// Inter is the cap called inter. Which payments it covers, such as inter-regional
-	// ones, is not documented.
-	Inter InterchangeCap `json:"inter"`
-	// Intra is the cap called intra. Which payments it covers, such as intra-regional
-	// ones, is not documented.
-	Intra InterchangeCap `json:"intra"`
+	Regulated     Optional[bool] `json:"regulated"`      // whether the fee is regulated
+	RegulatedName string         `json:"regulated_name"` // name of the regulation
+	Notes         string         `json:"notes"`          // free text
+	Domestic      InterchangeCap `json:"domestic"`       // cap called domestic
+	Inter         InterchangeCap `json:"inter"`          // cap called inter
+	Intra         InterchangeCap `json:"intra"`          // cap called intra
 }
 
-// An InterchangeCap is one cap on the interchange fee. Every field is a string, amounts
-// too; their units and formats are not documented, so do not compute with them before you
-// know both. Allowed values are not documented either.
+// An InterchangeCap is one cap on the interchange fee. Amounts are strings, and their units
+// and formats are not documented: do not compute with them before you know both.
 type InterchangeCap struct {
-	// CapRegionShortname is the short name of the region where the cap applies.
-	CapRegionShortname string `json:"cap_region_shortname"`
-	// CapAdvaloremAmount is the part of the cap that is proportional to the payment.
-	// Its unit, such as percent or basis points, is not documented.
-	CapAdvaloremAmount string `json:"cap_advalorem_amount"`
-	// CapTypeName is the name of the cap's type.
-	CapTypeName string `json:"cap_type_name"`
-	// CapFixedAmount is the fixed part of the cap. Neither its unit, such as minor units,
-	// nor its currency is documented.
-	CapFixedAmount string `json:"cap_fixed_amount"`
-	// CapTypeQualifierCurrency is the currency of the qualifier. Its format is not
-	// documented.
-	CapTypeQualifierCurrency string `json:"cap_type_qualifier_currency"`
-	// CapTypeQualifierText is the text of the qualifier, which narrows the cap's type.
-	CapTypeQualifierText string `json:"cap_type_qualifier_text"`
-	// CapTypeQualifierLower is the lower bound of the qualifier. Its unit is not
-	// documented.
-	CapTypeQualifierLower string `json:"cap_type_qualifier_lower"`
-	// CapTypeQualifierUpper is the upper bound of the qualifier. Its unit is not
-	// documented.
-	CapTypeQualifierUpper string `json:"cap_type_qualifier_upper"`
+	CapRegionShortname       string `json:"cap_region_shortname"`        // short name of the region where the cap applies
+	CapAdvaloremAmount       string `json:"cap_advalorem_amount"`        // part of the cap that is proportional to the payment
+	CapTypeName              string `json:"cap_type_name"`               // name of the cap's type
+	CapFixedAmount           string `json:"cap_fixed_amount"`            // fixed part of the cap
+	CapTypeQualifierCurrency string `json:"cap_type_qualifier_currency"` // currency of the qualifier, which narrows the type
+	CapTypeQualifierText     string `json:"cap_type_qualifier_text"`     // text of the qualifier
+	CapTypeQualifierLower    string `json:"cap_type_qualifier_lower"`    // lower bound of the qualifier
+	CapTypeQualifierUpper    string `json:"cap_type_qualifier_upper"`    // upper bound of the qualifier
+}
+
+// An Optional is a boolean or an integer that the service may send as null, or leave out. It
+// is then "not stated", which is neither false nor 0. So is the zero value. Optionals compare
+// with ==.
+//
+//	if prepaid, stated := card.Prepaid.Get(); stated && prepaid { … }
+//	length := card.Number.Length.Or(16)
+type Optional[T bool | int64] struct {
+	value  T
+	stated bool
+}
+
+// Stated returns an Optional with a value, for tests and fakes.
+func Stated[T bool | int64](value T) Optional[T] { return Optional[T]{value, true} }
+
+// Get returns the value and true, or zero and false if none is stated.
+func (o Optional[T]) Get() (value T, stated bool) { return o.value, o.stated }
+
+// Or returns the value, or unstated if none is stated.
+func (o Optional[T]) Or(unstated T) T {
+	if !o.stated {
+		return unstated
+	}
+	return o.value
+}
+
+// String returns the value, or "not stated".
+func (o Optional[T]) String() string {
+	if !o.stated {
+		return "not stated"
+	}
+	return fmt.Sprint(o.value)
+}
+
+// MarshalJSON writes the value, or null if none is stated.
+func (o Optional[T]) MarshalJSON() ([]byte, error) {
+	if !o.stated {
+		return []byte("null"), nil
+	}
+	return json.Marshal(o.value)
+}
+
+// UnmarshalJSON reads a value or null. It also reads an integer from a string such as "16",
+// and takes "" for null.
+func (o *Optional[T]) UnmarshalJSON(data []byte) error {
+	*o = Optional[T]{}
+	if string(data) == "null" || string(data) == `""` {
+		return nil
+	}
+	if _, integer := any(o.value).(int64); integer {
+		digits, _ := strconv.Unquote(string(data)) // "" if it is no string
+		// Anything but digits stays a string, and is refused as one.
+		if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
+			data = strconv.AppendInt(nil, n, 10)
+		}
+	}
+	if json.Unmarshal(data, &o.value) != nil {
+		// The error of encoding/json quotes a number that does not fit, which may be a card's.
+		return &json.UnmarshalTypeError{Value: "another value", Type: reflect.TypeFor[T]()}
+	}
+	o.stated = true
+	return nil
 }

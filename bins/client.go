@@ -7,25 +7,19 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// A Client looks up cards. [NewClient] makes it. It is immutable and safe for
-// concurrent use; calls of the zero value fail with [ErrInvalidArgument].
+// A Client looks up cards. [NewClient] makes it. It is immutable and safe for concurrent use.
 type Client struct {
 	core *transport.Client
 }
 
 // NewClient returns a client of the service at baseURL, the {bin_url} of the package
-// comment. It may have a path and a trailing slash.
+// comment. It may have a path and a trailing slash. token provides the API key: see
+// [StaticToken].
 //
-// token provides the API key, which is sent as Authorization: Bearer. Use [StaticToken]
-// for a key that does not change.
-//
-// NewClient does not touch the network. It fails with [ErrInvalidArgument] if
-//   - the base URL is not https (loopback addresses may be http), or has user
-//     information, a query or a fragment
-//   - the API key is empty or unprintable
-//   - an option is unusable
-//
-// The error quotes none of them.
+// NewClient does not touch the network. It fails with [ErrInvalidArgument] if the base URL is
+// not https (loopback addresses may be http), or has user information, a query or a fragment,
+// if the API key is empty or unprintable, or if an option is unusable. The error quotes none of
+// them.
 func NewClient(baseURL string, token TokenSource, opts ...Option) (*Client, error) {
 	core, err := transport.New(transport.Service{
 		Name:  "bins",

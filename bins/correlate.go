@@ -5,15 +5,13 @@ import (
 	"strings"
 )
 
-// correlate finds, for each identifier that was sent, the index of its item, or
-// -1 where the service left it out or it cannot be told. None of the identifiers
-// may begin with another one: see apart.
+// correlate finds the index of each identifier's item, or -1 if the service left it out or
+// the item is ambiguous. No identifier may begin with another one: see apart.
 //
-// Order, repetition and form of the echo are not documented, so evidence decides.
-// First, an item that names an identifier exactly belongs to it, and to nobody
-// else. Then an item whose name is the beginning of one open identifier alone
-// belongs to that. Last comes the position, if there is an item for each
-// identifier and nothing speaks against the order.
+// Order, repetition and form of the echo are not documented, so evidence decides. First, an
+// item that names an identifier exactly belongs only to that identifier. Then an item that
+// fits only one open identifier belongs to it. The position decides last, if there is one
+// item for each identifier and no name contradicts the order.
 func correlate(sent []string, items []Result) []int {
 	c := correlation{sent: sent, items: items, found: slices.Repeat([]int{-1}, len(sent)), taken: make([]bool, len(items))}
 	if !c.inOrder() {
@@ -32,9 +30,9 @@ type correlation struct {
 
 func (c *correlation) match(i, j int) { c.found[i], c.taken[j] = j, true }
 
-// inOrder matches the items if each names the identifier at its place, whole or shortened
-// and with a range that holds it, as nearly all responses do. The evidence would say the
-// same, in ten times the time.
+// inOrder matches the items if each names the identifier at its place: whole, masked, or
+// shortened with a range that holds it. Nearly all responses do. Comparing the evidence gives
+// the same result in ten times the time.
 func (c *correlation) inOrder() bool {
 	if len(c.items) != len(c.sent) {
 		return false
@@ -43,12 +41,12 @@ func (c *correlation) inOrder() bool {
 		item := &c.items[i]
 		switch echo := item.echo(); {
 		case echo == id, echo == "" && item.BIN == id:
-		case echo != "" || item.BIN == "" || !strings.HasPrefix(id, item.BIN):
+			continue
+		case echo != "" && !nameOf(echo).isFor(id), item.BIN == "" && echo == "", !strings.HasPrefix(id, item.BIN):
 			return false
-		default:
-			if bounds := item.bounds(); bounds.ok && !bounds.holds(spanOf(id)) {
-				return false
-			}
+		}
+		if bounds := item.bounds(); bounds.ok && !bounds.holds(spanOf(id)) {
+			return false
 		}
 	}
 	for i := range c.found {
@@ -66,10 +64,10 @@ func (c *correlation) byEvidence() {
 	}
 }
 
-// byName matches the items that name an identifier exactly. Several may name the
-// same: the first that holds a card is its item, and no other identifier gets one
-// of them. An item that names the very card number or token may name a BIN too,
-// and then belongs to the former.
+// byName matches the items that name an identifier exactly. If several name the same
+// identifier, the first one with a card is its item, and no other identifier gets the rest.
+// An item with the full card number or token may also name a BIN. It belongs to the card
+// number or token.
 func (c *correlation) byName() {
 	ids := make(map[string]int, len(c.sent))
 	for i, id := range c.sent {
@@ -90,54 +88,71 @@ func (c *correlation) byName() {
 	}
 }
 
-// Evidence is what an item says about whether it is an identifier's.
+// Evidence says how well an item fits an identifier, the best last.
 type evidence uint8
 
 const (
 	contradicts evidence = iota
-	silent               // it names nothing that could be compared
-	extends              // it names something that begins with the identifier
-	begins               // it names a beginning of the identifier
-	holds                // and its range holds all of the identifier
+	differs              // another name, perhaps of another kind
+	otherKind            // a number for a token, or a token for a number
+	silent               // no name to compare
+	extends              // a name that begins with the identifier
+	ends                 // the end of the identifier
+	begins               // the beginning of the identifier
+	names                // both ends, or the whole
+	holds                // both ends, and a range that holds the identifier
 )
 
-// compare rates every identifier against every item, for what names left open.
+// compare rates all open identifiers against all open items.
 func (c *correlation) compare() {
 	c.evidence = make([][]evidence, len(c.sent))
-	numbers, numeric := make([]span, len(c.sent)), make([]bool, len(c.sent))
+	ids, numbers := make([]name, len(c.sent)), make([]span, len(c.sent))
 	for i, id := range c.sent {
 		c.evidence[i] = make([]evidence, len(c.items))
-		numbers[i], numeric[i] = spanOf(id), isDigits(id)
+		ids[i], numbers[i] = nameOf(id), spanOf(id)
 	}
 	for j := range c.items {
-		bin, bounds := c.items[j].BIN, c.items[j].bounds()
-		isBIN := isDigits(bin)
-		for i, id := range c.sent {
-			e := &c.evidence[i][j]
-			switch {
-			case bounds.isApart(numbers[i]): // it contradicts
-			case bin == "":
-				*e = silent
-			case strings.HasPrefix(id, bin) && bounds.holds(numbers[i]):
+		bin, echo, bounds := nameOf(c.items[j].BIN), nameOf(c.items[j].echo()), c.items[j].bounds()
+		for i := range ids {
+			c.evidence[i][j] = weigh(bin.rate(ids[i]), echo.rate(ids[i]), bin.number)
+			if e := &c.evidence[i][j]; bounds.isApart(numbers[i]) {
+				*e = contradicts
+			} else if *e >= begins && bounds.holds(numbers[i]) {
 				*e = holds
-			case strings.HasPrefix(id, bin):
-				*e = begins
-			case strings.HasPrefix(bin, id):
-				*e = extends
-			case isBIN && !numeric[i]:
-				*e = silent // a token's card has a BIN, too
 			}
 		}
 	}
 }
 
-// byElimination matches identifiers with items that name a beginning of no other
-// open identifier, which can make another match plain.
+// weigh combines the evidence of an item's bin and pan_or_token.
+func weigh(bin, echo evidence, number bool) evidence {
+	switch {
+	case bin == otherKind && number: // a token's card has a BIN, too
+		bin = silent
+	case bin < silent:
+		return contradicts
+	}
+	switch echo {
+	case contradicts:
+		return contradicts
+	case differs: // a number or token that stands for the card, if the BIN says so
+		if bin < ends {
+			return contradicts
+		}
+		return bin
+	case otherKind: // a token for a card number, or a card number for a token
+		return bin
+	}
+	return max(bin, echo)
+}
+
+// byElimination matches identifiers with items that name no other open identifier. Each match
+// can make others unique.
 func (c *correlation) byElimination() {
-	claims := make([]int, len(c.items)) // open identifiers of which an item names a beginning
+	claims := make([]int, len(c.items)) // number of open identifiers that an item names
 	claim := func(i, n int) {
 		for j, e := range c.evidence[i] {
-			if e >= begins {
+			if e >= ends {
 				claims[j] += n
 			}
 		}
@@ -152,7 +167,7 @@ func (c *correlation) byElimination() {
 		for i, at := range c.found {
 			best := -1
 			for j, e := range c.evidence[i] {
-				if at < 0 && !c.taken[j] && e >= begins && claims[j] == 1 && (best < 0 || e > c.evidence[i][best]) {
+				if at < 0 && !c.taken[j] && e >= ends && claims[j] == 1 && (best < 0 || e > c.evidence[i][best]) {
 					best = j
 				}
 			}
@@ -165,11 +180,11 @@ func (c *correlation) byElimination() {
 	}
 }
 
-// byPosition matches what is open if all of it is of one kind: items that name
-// something of the identifier at their place, items with a card that name nothing,
-// or items without either. In a mix, such as cards and errors that name nothing,
-// the errors may come first or last and shift the rest. No two may go better with
-// each other's items.
+// byPosition matches the rest by position if all open items are of one kind: items that name
+// part of the identifier at their place, items with a card and no name, or items with
+// neither. In a mix, such as cards and errors without names, the errors may come first or
+// last and shift the others. It matches nothing if two identifiers fit each other's items
+// better.
 func (c *correlation) byPosition() {
 	if len(c.sent) != len(c.items) {
 		return
@@ -200,7 +215,7 @@ func (c *correlation) byPosition() {
 	}
 }
 
-// echo is the card number or token that the item says it is about, if any.
+// echo is the card number or token that the item names, if any.
 func (r *Result) echo() string {
 	if !r.hasCard() {
 		return ""
@@ -210,17 +225,17 @@ func (r *Result) echo() string {
 
 func (r *Result) hasCard() bool { return r.Data != nil && r.Data.Card != nil }
 
-// canJoin tells whether an identifier may be in one request with others. It may not if one
-// begins with the other, because in the response the shortened name of the longer could be
-// taken for that of the shorter.
+// canJoin reports whether an identifier can share a request with others. It cannot if one
+// begins with the other, because the shortened name of the longer one could look like the
+// shorter one.
 func canJoin(id string, others []*lookup) bool {
 	return !slices.ContainsFunc(others, func(other *lookup) bool {
 		return len(id) != len(other.sent) && (strings.HasPrefix(id, other.sent) || strings.HasPrefix(other.sent, id))
 	})
 }
 
-// apart puts the lookups into groups in which no two identifiers can be confused. There
-// is one group more for each level that identifiers are nested.
+// apart divides the lookups into groups without identifiers that could be confused. Each
+// level of nested identifiers needs one more group.
 func apart(lookups []*lookup) (groups [][]*lookup) {
 	if !slices.ContainsFunc(lookups, func(l *lookup) bool { return len(l.sent) != len(lookups[0].sent) }) {
 		return [][]*lookup{lookups}

@@ -26,11 +26,11 @@ func TestCorrelate(t *testing.T) {
 		{"one left out", []string{"411111", "422222"}, []Result{{BIN: "422222"}}, []int{-1, 0}},
 		{"nothing", []string{"411111"}, nil, []int{-1}},
 		{"one twice", []string{"411111"}, []Result{{BIN: "411111", Error: "a"}, {BIN: "411111", Error: "b"}}, []int{0}},
-		{"one twice, of which the second holds the card", []string{"411111"}, []Result{{BIN: "411111", Error: "a"}, ranged("411111", "", "")}, []int{1}},
+		{"one twice, the second with a card", []string{"411111"}, []Result{{BIN: "411111", Error: "a"}, ranged("411111", "", "")}, []int{1}},
 		{"one token twice, and no other's", []string{"tok_a", "tok_b"}, []Result{echoed("tok_a"), echoed("tok_a")}, []int{0, -1}},
 		{"a range of it alone, rather than a shorter name", []string{"4111111111111111111"}, []Result{{BIN: "4111"}, ranged("411111", "4111111111111111111", "4111111111111111111")}, []int{1}},
 		{"truncated echo", []string{"4111111111111111", "4222222222222222"}, []Result{{BIN: "422222"}, {BIN: "411111"}, {BIN: "4222"}}, []int{1, 0}},
-		{"the shorter name of two alike, one of which another request asks for", []string{"40000001", "40000002"}, []Result{{BIN: "400000"}, {BIN: "400000"}}, []int{0, 1}},
+		{"two items with the same shorter name", []string{"40000001", "40000002"}, []Result{{BIN: "400000"}, {BIN: "400000"}}, []int{0, 1}},
 		{"longer echo", []string{"411111", "tok_a"}, []Result{{BIN: "41111100"}, {BIN: "tok_ax"}}, []int{0, 1}},
 		{"same echo, by position", []string{"4111111111111111", "4111112222222222"}, []Result{{BIN: "411111"}, {BIN: "411111"}}, []int{0, 1}},
 		{"same echo, one left out", []string{"4111111111111111", "4111112222222222"}, []Result{{BIN: "411111"}}, []int{-1, -1}},
@@ -58,7 +58,7 @@ func TestCorrelate(t *testing.T) {
 		{"tokens in another order", []string{"tok_a1", "tok_b1"}, []Result{{BIN: "tok_b"}, {BIN: "tok_a"}}, []int{1, 0}},
 		{"a token's card, which names a BIN too", []string{"411111", "tok_a"}, []Result{{BIN: "411111", Data: echoed("tok_a").Data}, {BIN: "tok_a"}}, []int{-1, 0}},
 		{"a token behind a card of nobody", []string{"tok_a", "tok_b"}, []Result{{Data: &Data{Card: &Card{}}}, echoed("tok_a")}, []int{1, -1}},
-		{"tokens, of which one has a BIN and one a longer name", []string{"tok_a1", "tok_b1"}, []Result{{BIN: "411111"}, {BIN: "tok_b1x"}}, []int{-1, -1}},
+		{"tokens, one with a BIN and one with a longer name", []string{"tok_a1", "tok_b1"}, []Result{{BIN: "411111"}, {BIN: "tok_b1x"}}, []int{-1, -1}},
 		{"longer echo, one left out", []string{"411111", "422222"}, []Result{{BIN: "41111100"}}, []int{-1, -1}},
 		{"longer echo with the range, one left out", []string{"411111", "422222"}, []Result{ranged("41111100", "41111100", "41111199")}, []int{-1, -1}},
 		{"longer echo, and an error of nobody", []string{"411111", "422222"}, []Result{{BIN: "41111100"}, {Error: "a"}}, []int{-1, -1}},
@@ -68,6 +68,31 @@ func TestCorrelate(t *testing.T) {
 		{"another token's", []string{"tok_a1"}, []Result{{BIN: "tok_b"}}, []int{-1}},
 		{"answered for a part of it", []string{"40000"}, []Result{ranged("400000", "40000000", "40000000")}, []int{0}},
 		{"another card's", []string{"411111"}, []Result{{BIN: "555555"}}, []int{-1}},
+		{"masked, in order", []string{"4111111111111111", "4222222222222222"}, []Result{echoed("411111******1111"), echoed("422222******2222")}, []int{0, 1}},
+		{"masked, in another order", []string{"4000021111111111", "5111112222222222"}, []Result{echoed("511111******2222"), echoed("400002******1111")}, []int{1, 0}},
+		{"masked, in bin", []string{"4000021111111111", "5111112222222222"}, []Result{{BIN: "511111xxxxxx2222"}, {BIN: "400002xxxxxx1111"}}, []int{1, 0}},
+		{"masked and grouped", []string{"4000021111111111", "5111112222222222"}, []Result{echoed("5111 11** **** 2222"), echoed("4000-02XX-XXXX-1111")}, []int{1, 0}},
+		{"masked to another length", []string{"4000021111111111", "5111112222222222"}, []Result{echoed("511111...2222"), echoed("400002****1111")}, []int{1, 0}},
+		{"shortened in pan_or_token", []string{"4000021111111111", "5111112222222222"}, []Result{echoed("511111"), echoed("400002")}, []int{1, 0}},
+		{"with a mark behind", []string{"4000021111111111", "5111112222222222"}, []Result{echoed("5111112222222222X"), echoed("4000021111111111X")}, []int{1, 0}},
+		{"last four", []string{"4000021111111111", "5111112222222222"}, []Result{echoed("2222"), echoed("****1111")}, []int{1, 0}},
+		{"last four in bin", []string{"4000021111111111", "5111112222222222"}, []Result{{BIN: "2222"}, {BIN: "1111"}}, []int{1, 0}},
+		{"last four of both, by position", []string{"4000021111111111", "5111112222221111"}, []Result{echoed("1111"), echoed("1111")}, []int{0, 1}},
+		{"masked alike, by position", []string{"4111110000001111", "4111119999991111"}, []Result{echoed("411111******1111"), echoed("411111******1111")}, []int{0, 1}},
+		{"masked alike, one left out", []string{"4111110000001111", "4111119999991111"}, []Result{echoed("411111******1111")}, []int{-1, -1}},
+		{"a mask of nobody", []string{"4111111111111111"}, []Result{echoed("422222******2222")}, []int{-1}},
+		{"a mask of nobody, though the BIN fits", []string{"4111111111111111"}, []Result{{BIN: "411111", Data: echoed("411111******2222").Data}}, []int{-1}},
+		{"last four of nobody", []string{"4111111111111111", "4222222222222222"}, []Result{echoed("3333"), echoed("4444")}, []int{-1, -1}},
+		{"wholly masked, by position", []string{"4111111111111111", "4222222222222222"}, []Result{echoed("****"), echoed("****")}, []int{0, 1}},
+		{"a BIN, by a masked card number", []string{"45717360", "41111111"}, []Result{echoed("457173**********"), echoed("411111**********")}, []int{0, 1}},
+		{"a BIN, by a masked card number at another's place", []string{"45717360", "41111111"}, []Result{echoed("411111**********"), echoed("457173**********")}, []int{-1, -1}},
+		{"masked tokens", []string{"tok_1234567890", "tok_abcdefghij"}, []Result{echoed("tok_****ghij"), echoed("tok_****7890")}, []int{1, 0}},
+		{"another token's mask", []string{"tok_1234567890"}, []Result{echoed("tok_****ghij")}, []int{-1}},
+		{"another card number", []string{"4111111111111111", "4222222222222222"}, []Result{echoed("4222222222222223"), echoed("4111111111111112")}, []int{-1, -1}},
+		{"a number in place of the card's, under its BIN", []string{"4111111111111111"}, []Result{{BIN: "411111", Data: echoed("9222222222221111").Data}}, []int{0}},
+		{"tokens for card numbers, by position", []string{"4111111111111111", "4222222222222222"}, []Result{echoed("tok_a"), echoed("tok_b")}, []int{0, 1}},
+		{"card numbers for tokens, by position", []string{"tok_a", "tok_b"}, []Result{echoed("411111******1111"), echoed("422222******2222")}, []int{0, 1}},
+		{"grouped otherwise", []string{"4111111111111111", "4222222222222222"}, []Result{echoed("4222 2222 2222 2222"), echoed("4111-1111-1111-1111")}, []int{1, 0}},
 		{"out of its range", []string{"4111111111111111"}, []Result{ranged("", "555555", "555555")}, []int{-1}},
 	}
 	for _, tt := range tests {
@@ -77,9 +102,9 @@ func TestCorrelate(t *testing.T) {
 	}
 }
 
-// TestCorrelateGivesNoCardAnother draws services that shorten what they echo, leave
-// items out, add strangers and empty items, and put errors anywhere. No card gets
-// another one's item, and those that an item names exactly get theirs.
+// Random services shorten what they echo, leave items out, add other and empty items, and put
+// errors anywhere. No card gets the item of another card, and a card that an item names exactly
+// gets that item.
 func TestCorrelateGivesNoCardAnother(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	named, unanswered, requests, batches := 0, 0, 0, 20_000
@@ -109,8 +134,7 @@ func TestCorrelateGivesNoCardAnother(t *testing.T) {
 	}
 }
 
-// TestInOrder: responses in order are read in a shorter way, which matches what the
-// evidence would.
+// Responses in order are matched in a shorter way, with the same result.
 func TestInOrder(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	inOrder := 0
@@ -131,6 +155,8 @@ func TestInOrder(t *testing.T) {
 					card.BINMin, card.BINMax = common+strings.Repeat("0", 16-len(common)), common+strings.Repeat("9", 16-len(common))
 				} else if size == 19 {
 					card.PANOrToken = NewIdentifier(l.sent)
+				} else if size == 18 {
+					card.PANOrToken = NewIdentifier(l.sent[:4] + strings.Repeat("*", len(l.sent)-6) + l.sent[len(l.sent)-2:])
 				}
 				items = append(items, Result{BIN: l.sent[:min(len(l.sent), 5+rnd.IntN(8))], Data: &Data{Card: card}})
 			}
@@ -205,8 +231,7 @@ func randomResponse(rnd *rand.Rand, sent []string) (items []Result, exact map[st
 	return items, exact
 }
 
-// TestApart: no identifier of a group begins with another one, and no group is without
-// need.
+// No identifier of a group begins with another one, and there are no more groups than needed.
 func TestApart(t *testing.T) {
 	for want, ids := range map[int][]string{
 		1: {"400000", "400001", "tok"}, 2: {"400000", "40000001", "40000002", "411111"}, 3: {"4000001111", "400000", "40000011", "5"},
@@ -228,6 +253,42 @@ func TestApart(t *testing.T) {
 		}
 		if len(groups) != want || n != len(ids) {
 			t.Errorf("%q: %d groups of %d identifiers, want %d", ids, len(groups), n, want)
+		}
+	}
+}
+
+func TestBounds(t *testing.T) {
+	item := func(low, high string) *Result {
+		return &Result{Data: &Data{Card: &Card{BINMin: low, BINMax: high}}}
+	}
+	tests := []struct {
+		low, high string
+		ok        bool
+	}{
+		{"4225090000000000000", "4225099999999999999", true},
+		{"9999999999999999999", "9999999999999999999", true}, // beyond int64
+		{"422509", "422509", true},
+		{"4225099999999999999", "4225090000000000000", false},
+		{"422509", "4225099", false},
+		{"", "", false},
+		{"42250900000000000000", "42250999999999999999", false},
+		{"4225o9", "422509", false},
+	}
+	for _, tt := range tests {
+		bounds := item(tt.low, tt.high).bounds()
+		if bounds.ok != tt.ok || bounds.ok && bounds.first > bounds.last {
+			t.Errorf("%s to %s: %+v", tt.low, tt.high, bounds)
+		}
+	}
+	if (&Result{}).bounds().ok {
+		t.Error("an item without a card has a range")
+	}
+	bounds := item("42250900", "42250999").bounds()
+	for id, want := range map[string]bool{
+		"42250900": true, "4225091234567890": true, "422509": true, "42250": false, "4225100": false,
+	} {
+		if bounds.holds(spanOf(id)) != want {
+			t.Errorf("%s in the range: %v", id, !want)
 		}
 	}
 }

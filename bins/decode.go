@@ -10,59 +10,62 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// These bound what a small text can unfold to in memory: a documented response of
-// 50 cards has some 3,000 members in 800 objects.
+// These limits bound the memory that a small text can expand to. A documented response of 50
+// cards has some 3,000 members in 800 objects.
 const (
 	maxMembers = 100_000
 	maxObjects = 10_000
 )
 
-// decode reads a response to so many cards. It reads what encoding/json would, by
-// a faster way where that is certain, and reports what is not as documented.
+// decode reads the response to a number of cards. It gives the same result as encoding/json,
+// faster in most cases, and reports deviations from the documented form.
 func decode(body []byte, keepRaw bool, cards int, report *drift.Report) (*LookupResponse, error) {
 	s := scanner{body: body, keepRaw: keepRaw, expected: min(cards, MaxCards), order: documented, report: report}
 	resp, ok := s.response()
 	if !ok && (bytes.Count(body, []byte(",")) > maxMembers || bytes.Count(body, []byte("{")) > maxObjects) {
 		return nil, transport.Unusable("too many members")
 	}
-	report.Compare(body, reflect.TypeFor[LookupResponse](), !ok)
 	switch {
 	case ok:
 		return resp, nil
 	case !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")):
 		return nil, transport.Unusable("not an object")
 	}
-	return decodeSlowly(body, keepRaw)
+	resp, err := decodeSlowly(body, keepRaw)
+	if err == nil {
+		report.FellBack()
+	}
+	return resp, err
 }
 
-// A schema is the fields of an object, in the order of the struct's.
+// A schema lists the fields of an object, in the order of the struct.
 type schema struct {
 	id    int
-	place string   // tells it from the others
+	place string   // the path to it
 	names []string // with quotes and colon: "bin":
 }
 
 var (
-	responseSchema       = schemaOf[LookupResponse](0, "response")
-	resultSchema         = schemaOf[Result](1, "result")
-	dataSchema           = schemaOf[Data](2, "data")
-	cardSchema           = schemaOf[Card](3, "card")
-	numberSchema         = schemaOf[Number](4, "number")
-	brandSchema          = schemaOf[AdditionalCardBrand](5, "brand")
-	productSchema        = schemaOf[Product](6, "product")
-	bankSchema           = schemaOf[Bank](7, "bank")
-	countrySchema        = schemaOf[Country](8, "country")
-	authenticationSchema = schemaOf[Authentication](9, "authentication")
-	costSchema           = schemaOf[Cost](10, "cost")
-	interchangeSchema    = schemaOf[Interchange](11, "interchange")
-	domesticSchema       = schemaOf[InterchangeCap](12, "domestic")
-	interSchema          = schemaOf[InterchangeCap](12, "inter")
-	intraSchema          = schemaOf[InterchangeCap](12, "intra")
+	responseSchema       = schemaOf[LookupResponse](0, "")
+	resultSchema         = schemaOf[Result](1, "cards")
+	dataSchema           = schemaOf[Data](2, "cards.data")
+	cardSchema           = schemaOf[Card](3, "cards.data.card")
+	numberSchema         = schemaOf[Number](4, "cards.data.card.number")
+	brandSchema          = schemaOf[AdditionalCardBrand](5, "cards.data.card.additional_card_brands")
+	productSchema        = schemaOf[Product](6, "cards.data.card.product")
+	bankSchema           = schemaOf[Bank](7, "cards.data.card.bank")
+	countrySchema        = schemaOf[Country](8, "cards.data.card.country")
+	authenticationSchema = schemaOf[Authentication](9, "cards.data.card.authentication")
+	costSchema           = schemaOf[Cost](10, "cards.data.card.cost")
+	interchangeSchema    = schemaOf[Interchange](11, "cards.data.card.cost.interchange")
+	domesticSchema       = schemaOf[InterchangeCap](12, "cards.data.card.cost.interchange.domestic")
+	interSchema          = schemaOf[InterchangeCap](12, "cards.data.card.cost.interchange.inter")
+	intraSchema          = schemaOf[InterchangeCap](12, "cards.data.card.cost.interchange.intra")
 )
 
 const schemas, maxFields = 13, 63
 
-// An order tells which field comes after each, the first of an object being at 0.
+// An order maps each field to the next one. The first field of an object is at 0.
 type order [schemas][maxFields + 1]uint8
 
 var documented order
@@ -86,14 +89,14 @@ func (s *scanner) response() (*LookupResponse, bool) {
 	return resp, !s.gaveUp && s.at == len(s.body)
 }
 
-// An item is what an item of a response points to, in one piece.
+// An item allocates all that an item of a response points to in one piece.
 type item struct {
 	data Data
 	card Card
 	echo string // what PANOrToken points to
 }
 
-// value reads what comes next into a target that is zero, and which null leaves so.
+// value reads the next value into a zero target. Null leaves it zero.
 func (s *scanner) value(target any) {
 	first := s.next()
 	if first == 'n' {
@@ -125,9 +128,6 @@ func (s *scanner) value(target any) {
 			*v = Identifier{value: &s.item.echo}
 		}
 	case *json.RawMessage:
-		if first != '{' {
-			s.report.Odd("networkfees", nil)
-		}
 		*v = bytes.Clone(s.skip())
 	case *[]Result:
 		*v = elements(s, make([]Result, 0, s.expected), s.result)
@@ -200,14 +200,10 @@ func (s *scanner) result(r *Result) {
 	}
 }
 
-// unusual reads a value that has its own way to be read.
+// unusual reads a value of a type with special rules.
 func (s *scanner) unusual(v json.Unmarshaler) {
-	name := s.body[:s.at]
 	if text := s.skip(); s.gaveUp || v.UnmarshalJSON(text) != nil {
 		s.giveUp()
-	} else if text[0] == '"' {
-		name = name[:bytes.LastIndexByte(name, '"')]
-		s.report.Odd("text", name[bytes.LastIndexByte(name, '"')+1:])
 	}
 }
 
@@ -234,15 +230,15 @@ func (s *scanner) object(o *schema, targets ...any) {
 	}
 }
 
-// count bounds what a small text can unfold to in memory.
+// count bounds the memory that a small text can expand to.
 func (s *scanner) count() {
 	if s.objects++; s.objects > maxObjects {
 		s.giveUp()
 	}
 }
 
-// field reads a field's name and returns its index, which is likely to be the one that
-// is expected, or -1 if the field is unknown.
+// field reads a field's name and returns its index, or -1 if the field is unknown. It tries
+// the expected field first.
 func (s *scanner) field(o *schema, expected int) int {
 	s.next()
 	if name := o.names[expected]; s.hasNext(name) {
@@ -258,9 +254,9 @@ func (s *scanner) field(o *schema, expected int) int {
 		if known = known[1 : len(known)-2]; string(name) == known {
 			return i
 		} else if strings.EqualFold(string(name), known) {
-			s.giveUp() // encoding/json takes the one for the other
+			s.giveUp() // encoding/json ignores the case of names
 		}
 	}
-	s.report.Odd(o.place, name)
+	s.report.UnknownMember(o.place, name)
 	return -1
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/carddata/carddata-go/internal/drift"
 )
 
-// A scanner reads a response as long as it is certain to read what encoding/json
-// would. At anything else it gives up, and encoding/json has the word.
+// A scanner reads a response as encoding/json would. If it is not certain of the same result,
+// it gives up, and encoding/json reads the response.
 type scanner struct {
 	body     []byte
 	at       int
 	gaveUp   bool
 	keepRaw  bool
-	expected int             // items
-	objects  int             // and elements so far
-	order    order           // of fields, as it was last
-	item     *item           // that is being read
+	expected int             // expected number of items
+	objects  int             // objects and elements so far
+	order    order           // the last order of fields
+	item     *item           // the item being read
 	texts    strings.Builder // the strings of one item, in one piece
-	room     int             // bytes that they are guessed to take, as the longest so far
-	kept     int             // bytes that they take
+	room     int             // guess of the bytes for them, the maximum so far
+	kept     int             // bytes used
 	report   *drift.Report
 }
 
@@ -50,7 +50,7 @@ func (s *scanner) afterSpace() byte {
 	return 0
 }
 
-// enter steps into an object or an array, and tells whether it holds anything.
+// enter steps into an object or an array, and reports whether it has contents.
 func (s *scanner) enter(opening, closing byte) bool {
 	if s.next() != opening {
 		s.giveUp()
@@ -64,8 +64,8 @@ func (s *scanner) enter(opening, closing byte) bool {
 	return true
 }
 
-// more steps over what follows a member or an element, and tells whether that
-// is another one.
+// more steps over the byte after a member or an element, and reports whether another one
+// follows.
 func (s *scanner) more(closing byte) bool {
 	c := s.next()
 	if c != ',' && c != closing {
@@ -89,8 +89,7 @@ func (s *scanner) word(w string) {
 	s.at += len(w)
 }
 
-// quoted reads a string, and tells whether what is inside the quotes stands for
-// itself.
+// quoted reads a string, and reports whether it has no escapes.
 func (s *scanner) quoted() (inside []byte, plain bool) {
 	if s.next() != '"' {
 		s.giveUp()
@@ -123,9 +122,9 @@ const (
 	highs = 0x8080808080808080
 )
 
-// indexSpecial returns the index of the first byte that a string cannot hold as
-// it is, or may not be ASCII; len(b) if there is none. It compares eight bytes
-// at a time: in each test the lowest byte that is found is truly one.
+// indexSpecial returns the index of the first byte that needs an escape or may not be ASCII,
+// or len(b). It compares eight bytes at a time. In each test the lowest byte that it finds is
+// correct.
 func indexSpecial(b []byte) int {
 	i := 0
 	for ; len(b)-i >= 8; i += 8 {
@@ -158,11 +157,11 @@ func (s *scanner) text() string {
 	return text
 }
 
-// maxRoom bounds the guess of what an item's strings need.
+// maxRoom bounds the guess of the memory for an item's strings.
 const maxRoom = 4 << 10
 
-// keep copies a string to the item's others. An item's strings are kept alive
-// together, but not by those of other items, nor the response by any.
+// keep copies a string into the buffer of its item. So an item keeps alive its own strings,
+// but not those of other items or the response.
 func (s *scanner) keep(text []byte) string {
 	if s.texts.Cap()-s.texts.Len() < len(text) {
 		s.texts.Reset()
@@ -174,7 +173,7 @@ func (s *scanner) keep(text []byte) string {
 	return s.texts.String()[start:]
 }
 
-// integer reads an integer without a sign, if that is what comes next.
+// integer reads an unsigned integer, if one comes next.
 func (s *scanner) integer() (n int64, ok bool) {
 	text := s.body[s.at : s.at+max(0, bytes.IndexAny(s.body[s.at:], ",}] \t\r\n"))]
 	u, err := strconv.ParseUint(string(text), 10, 63)
@@ -200,7 +199,7 @@ func (s *scanner) skip() []byte {
 			s.at++
 		case ',', ':':
 			s.at++
-		default: // a number, or a word
+		default: // a number or a word
 			end := bytes.IndexAny(s.body[s.at:], `,:{}[]"`+" \t\r\n")
 			if s.at += end; end <= 0 {
 				s.giveUp()

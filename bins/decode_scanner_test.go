@@ -15,7 +15,7 @@ import (
 	"github.com/carddata/carddata-go/internal/sandbox"
 )
 
-// syntheticAnswer is an answer of 50 cards, in the order of the documentation.
+// syntheticAnswer is a response of 50 cards, in the order of the documentation.
 func syntheticAnswer() []byte {
 	items := make([]string, MaxCards)
 	for i := range items {
@@ -24,7 +24,7 @@ func syntheticAnswer() []byte {
 	return []byte(`{"cards":[` + strings.Join(items, ",") + `]}`)
 }
 
-// forms returns an answer in the forms in which services write JSON.
+// forms returns a response in the forms in which services write JSON.
 func forms(t testing.TB, answer []byte) map[string][]byte {
 	t.Helper()
 	var generic any
@@ -138,7 +138,7 @@ func TestScannerLeavesWhatItIsUnsureOf(t *testing.T) {
 	}
 }
 
-// TestItemIsInFewPieces: an item and all its strings take few allocations.
+// An item and all its strings take few allocations.
 func TestItemIsInFewPieces(t *testing.T) {
 	body := syntheticAnswer()
 	if n := testing.AllocsPerRun(10, func() { scan(body, false) }); n > 10*MaxCards {
@@ -163,8 +163,8 @@ func TestKeptItemDoesNotKeepTheAnswer(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// TestDamagedAnswers changes bytes of answers at random: whatever is still
-// scanned must be what encoding/json makes of it.
+// Responses are damaged at random. The scanner either leaves them or reads them as encoding/json
+// does.
 func TestDamagedAnswers(t *testing.T) {
 	const tokens = `"\{}[]:,0-.eE tfn` + "\n\x00\xff\u017f"
 	random := rand.New(rand.NewPCG(1, 2))

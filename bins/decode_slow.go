@@ -34,8 +34,8 @@ func decodeSlowly(body []byte, keepRaw bool) (*LookupResponse, error) {
 	return resp, nil
 }
 
-// decodeApart reads each item for itself, so that one that is not as documented fails
-// no other. It tells whether any item is.
+// decodeApart reads each item on its own, so that one malformed item does not fail the
+// others. It reports whether any item could be read.
 func (r *LookupResponse) decodeApart(items []json.RawMessage) (any bool) {
 	r.Cards = make([]Result, len(items))
 	for i, item := range items {
@@ -44,7 +44,7 @@ func (r *LookupResponse) decodeApart(items []json.RawMessage) (any bool) {
 			continue
 		}
 		var named struct{ BIN string }
-		_ = json.Unmarshal(item, &named) // "" if that is what is wrong
+		_ = json.Unmarshal(item, &named) // "" if the BIN itself is malformed
 		member := strings.Trim(mistyped(item, reflect.TypeFor[Result]()), ".")
 		err := transport.NewError(fmt.Sprintf("the item is not the documented JSON: %s has another type", cmp.Or(member, "it")), ErrBadResponse)
 		r.Cards[i] = Result{BIN: named.BIN, Err: err}

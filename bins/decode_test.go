@@ -1,14 +1,14 @@
 package bins_test
 
 import (
-	"errors"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/carddata/carddata-go/bins"
-	"github.com/carddata/carddata-go/internal/testkit"
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 )
 
 func fullResponse(t testing.TB) string {
@@ -39,7 +39,7 @@ type place struct {
 	drop func() // nil for the elements of arrays
 }
 
-// places lists every value below v, which is not documented inside networkfees.
+// places lists every documented value below v.
 func places(path string, v any, list *[]place) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -59,7 +59,7 @@ func places(path string, v any, list *[]place) {
 	}
 }
 
-// emptied is what a value reads as, and so is encoded as, when it is null.
+// emptied is the value that null is read and encoded as.
 func emptied(path string, v any) any {
 	for _, nullable := range []string{".cards", ".data", ".data.card", ".networkfees", ".additional_card_brands"} {
 		if strings.HasSuffix(path, nullable) {
@@ -136,7 +136,7 @@ func TestNullIsSafeToRead(t *testing.T) {
 	}
 }
 
-// Whether letter case and leading zeros carry a meaning is not documented, so they stay.
+// Strings keep their letter case and leading zeros, because their meaning is not documented.
 func TestStringsStay(t *testing.T) {
 	c := card(t, `{"cards":[{"bin":"36","data":{"card":{
 		"card_brand":"vIsA","type":"DEBIT","country":{"numeric":"036"},"issuer_currency":"0840"}}}]}`)
@@ -162,32 +162,32 @@ func TestRawIsKeptOnRequestOnly(t *testing.T) {
 	}
 }
 
-func TestResultCardInEveryMix(t *testing.T) {
-	data := &bins.Data{Card: &bins.Card{CardBrand: "FIRST BRAND"}}
-	for name, test := range map[string]struct {
-		result bins.Result
-		card   bool
-		err    string
-	}{
-		"card alone":     {bins.Result{BIN: "1", Data: data}, true, ""},
-		"error alone":    {bins.Result{BIN: "2", Error: "unknown"}, false, "bins: the item holds an error"},
-		"card and error": {bins.Result{BIN: "3", Data: data, Error: "old"}, true, "bins: the item holds an error"},
-		"neither":        {bins.Result{BIN: "4"}, false, "bins: the item holds neither a card nor an error"},
-		"data, no card":  {bins.Result{BIN: "5", Data: &bins.Data{}}, false, "bins: the item holds neither a card nor an error"},
-	} {
-		got, err := test.result.Card()
-		if (got != nil) != test.card || got != nil && got.CardBrand != "FIRST BRAND" {
-			t.Errorf("%s: the card is %v", name, got)
+// Buffers are reused, but a later response changes no earlier one.
+func TestResponsesAreTheReceivers(t *testing.T) {
+	body := func(n int) string {
+		return fmt.Sprintf(`{"cards":[{"bin":"41111%d","error":"e%d","unknown":%d,"data":{"card":{"bin_min":"%d","pan_or_token":"t%d",`+
+			`"networkfees":{"fee":"%d"},"additional_card_brands":[{"card_brand":"b%d"}]}}}]}`, n, n, n, n, n, n, n)
+	}
+	text := func(resp *bins.LookupResponse) string {
+		encoded, err := json.Marshal(resp)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if test.err == "" {
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-			continue
+		return string(encoded) + string(resp.Cards[0].Raw)
+	}
+	var responses []*bins.LookupResponse
+	var before []string
+	for n := range 5 {
+		mock := testkit.NewMock("POST", testkit.Base+path, testkit.Answer(200, body(n)))
+		resp, err := newClient(t, mock).Lookup(t.Context(), request())
+		if err != nil {
+			t.Fatal(err)
 		}
-		item, ok := errors.AsType[*bins.ItemError](err)
-		if !ok || item.Error() != test.err || item.BIN() != test.result.BIN || item.Message() != test.result.Error {
-			t.Errorf("%s: %v", name, err)
+		responses, before = append(responses, resp), append(before, text(resp))
+	}
+	for n, resp := range responses {
+		if after := text(resp); after != before[n] {
+			t.Errorf("response %d was %s and became %s", n, before[n], after)
 		}
 	}
 }

@@ -1,133 +1,106 @@
 package bins
 
 import (
-	"context"
-	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// Conditions to test for with [errors.Is]. They are the same values in packages bins,
-// refunds and updater. The service documents no status codes. An error can match several
-// conditions, such as ErrRateLimited and context.Canceled when a call was canceled while
-// it waited for a retry.
-//
-// For a refund, check the outcome first: do not submit a refund with an unknown outcome
-// again, whatever the condition says.
+// Conditions to test for with [errors.Is]: the same values in packages bins, refunds and
+// updater. An error can match several, such as ErrRateLimited and context.Canceled after a
+// call that was canceled in a pause. For a refund, refunds.ActionOf says what to do.
 var (
 	// ErrInvalidArgument: refused before anything was sent. Correct the argument.
 	ErrInvalidArgument = transport.ErrInvalidArgument
-	// ErrLocalLimit: the client's own limiter failed, or a limit or a pause that the
-	// service asked for left no time before the deadline. This attempt sent nothing.
-	// During a pause, Error.RetryAfter is the time left, at most a minute, and the
-	// error matches context.DeadlineExceeded as well: test for ErrLocalLimit first.
+	// ErrLocalLimit: your limiter failed, or leaves no time before the deadline, and then
+	// context.DeadlineExceeded matches too. This attempt sent nothing.
 	ErrLocalLimit = transport.ErrLocalLimit
-	// ErrCredential: the token source failed or returned an unusable token, before the
-	// request or after a 401. After a 401 the error also matches ErrUnauthorized.
+	// ErrCredential: the token source failed, or its token is unusable. After a 401,
+	// ErrUnauthorized matches too.
 	ErrCredential = transport.ErrCredential
-	// ErrNoResponse: no connection could be made, or it broke before a response. Try
-	// later; if it persists, check the base URL, the network and the certificates.
+	// ErrNoResponse: no connection could be made, or it broke before a response. Try later;
+	// if it persists, check the base URL, the network and the certificates.
 	ErrNoResponse = transport.ErrNoResponse
-	// ErrTimeout: an attempt took longer than WithAttemptTimeout, or status 408. Try
-	// later, or allow more time. The end of the call's own context is
-	// [context.DeadlineExceeded] or [context.Canceled].
+	// ErrTimeout: an attempt took longer than WithAttemptTimeout, or status 408. The end of
+	// the call's own context is [context.DeadlineExceeded] or [context.Canceled].
 	ErrTimeout = transport.ErrTimeout
-	// ErrBadRequest: status 400, or another 4xx without a condition of its own. Correct
-	// the request.
+	// ErrBadRequest: status 400, or a 4xx that is not named here. Correct the request.
 	ErrBadRequest = transport.ErrBadRequest
-	// ErrUnauthorized: status 401. The credential is wrong or expired: replace it.
+	// ErrUnauthorized: status 401. Replace the credential: it is wrong or expired.
 	ErrUnauthorized = transport.ErrUnauthorized
-	// ErrForbidden: status 403 or 407, or a proxy that forbids the connection. Check what
-	// the credential may do, or who may use the proxy.
+	// ErrForbidden: status 403 or 407, or a proxy forbids the connection. Check what the
+	// credential may do, or who may use the proxy.
 	ErrForbidden = transport.ErrForbidden
 	// ErrNotFound: status 404 or 410. Check the id and the base URL.
 	ErrNotFound = transport.ErrNotFound
-	// ErrConflict: status 409. For a refund, find out whether an earlier submission was
-	// recorded.
+	// ErrConflict: status 409. For a refund, find out whether it was recorded before.
 	ErrConflict = transport.ErrConflict
 	// ErrTooLarge: status 413, 414 or 431. Send less.
 	ErrTooLarge = transport.ErrTooLarge
-	// ErrRateLimited: status 429. Wait for Error.RetryAfter, and send less often.
+	// ErrRateLimited: status 429, or the service asked all calls to pause beyond the
+	// deadline. Wait for Error.RetryAfter, and send less often.
 	ErrRateLimited = transport.ErrRateLimited
 	// ErrServer: a 5xx status. Try later, unless it is 501 or 505.
 	ErrServer = transport.ErrServer
 	// ErrRedirect: status 301, 302, 303, 307 or 308, not followed. Check the base URL.
 	ErrRedirect = transport.ErrRedirect
-	// ErrBadResponse: a response that is not one the service documents: an HTML page, a
-	// body that is cut off or not as documented, or an unknown status. Check the base
-	// URL and proxies.
+	// ErrBadResponse: an HTML page, a body that is cut off or not as documented, or an
+	// unknown status. Check the base URL and proxies.
 	ErrBadResponse = transport.ErrBadResponse
-	// ErrResponseTooLarge: the response exceeds WithMaxResponseBytes. Raise the limit if
-	// you expect such a response.
+	// ErrResponseTooLarge: the response exceeds WithMaxResponseBytes.
 	ErrResponseTooLarge = transport.ErrResponseTooLarge
 )
 
-// An Error says why a call failed. Its text names the operation, the status and the
-// attempts.
-//
-// Text and fields hold at most the service's error code and request id, and only if
-// they look harmless and repeat no credential or id of the caller (an id of less than
-// six characters counts only as the whole). The methods return raw response data: do
-// not log it. They return zero values for an Error that you made yourself.
+// An Error says why a call failed. Its text and fields are safe to log. Of what the service
+// wrote, they hold at most an error code and a request id, and neither if it looks unsafe or
+// repeats a credential or an id of yours, encoded or not. An id of less than six characters
+// counts only as the whole. The methods return what the service wrote: do not log that. For an
+// Error that you made, they return zero values.
 type Error struct {
-	Operation  string        // operation that failed, such as "lookup", "submit" or "download"
+	Operation  string        // what failed, such as "lookup", "submit" or "download"
 	StatusCode int           // status of the last response; 0 if there was none
-	Code       string        // service's error code; "" if the body has no known shape, or the code may hold a card number or is not a plain word
-	RequestID  string        // request id of the last response, for the service's support; "" if there is none, or it is not plain
+	Code       string        // service's error code; "" if there is none that is safe to log
+	RequestID  string        // request id of the last response, for the service's support; "" likewise
 	RetryAfter time.Duration // wait that the service asked for; 0 if none
 	Attempts   int           // requests handed to the network; 0 if the call ended before
 	Err        error         // conditions and causes, for errors.Is and errors.As
 }
 
-// Message returns the service's error message from the body of the last response; "" if
-// there is none or the body has no known shape. Only downloads document one.
+// Message returns the service's error message; "" if there is none in a known shape. Only
+// downloads document one.
 func (e *Error) Message() string { return e.failure().Response().Message }
-
-// Details returns the error details from the body of the last response: the documented
-// JSON object, or any other JSON that the service sent. It returns nil if there are
-// none or the body has no known shape. Do not change it.
-func (e *Error) Details() json.RawMessage { return e.failure().Response().Details }
 
 // Body returns the body of the last response, up to 64 KiB; nil if there was none. Do not
 // change it.
 func (e *Error) Body() []byte { return e.failure().Response().Body }
 
-// Header returns the header of the last response, for example to read quotas,
-// Deprecation or Location; nil if there was none. Do not change it.
+// Header returns the header of the last response, such as quotas, Deprecation or Location;
+// nil if there was none. Do not change it.
 func (e *Error) Header() http.Header { return e.failure().Response().Header }
 
-// Cause returns the original error of the network, the file system, or your own code,
-// such as your HTTP transport, token source, limiter or FileOptions.Check; nil if there
-// was none. Its text may hold addresses and ids, so the text of Error does not include
-// it.
+// Cause returns the original error of the network, the file system or your own code; nil if
+// there was none. Its text may hold addresses and ids.
 func (e *Error) Cause() error { return e.failure().Cause() }
 
-// Condition returns a stable name of what went wrong, for metrics. It is one of
+// Condition returns a stable name of what went wrong, for metrics:
 //
 //	invalid_argument unauthorized forbidden not_found conflict too_large rate_limited
 //	server_error redirect response_too_large bad_response bad_request timeout
 //	no_response local_limit no_credential canceled deadline_exceeded
 //
-// which are the conditions above and the context's; or missing (bins), suspended
-// (bins, refunds), busy, changed, digest_mismatch, not_ready, not_resumable, refused,
-// unverified (updater); or else "other". If several apply, a failure that the service
-// reported comes before one on this side. After a 401 it is no_credential if the source
-// was asked for another token and failed, else unauthorized.
+// It can also be missing (bins), suspended (bins, refunds), or busy, changed, digest_mismatch,
+// not_ready, not_resumable, not_synced, refused, unverified (updater), or else "other". If
+// several apply, a failure that the service reported comes first.
 func (e *Error) Condition() string { return e.failure().Condition() }
 
-// Retryable reports whether the same call, unchanged, can succeed later: after a
-// timeout, 429, most 5xx, a broken connection, a failed token source, a limit or pause
-// on this side, or the end of its context. It is false if something must change first,
-// such as the argument, a refused credential, the base URL or a certificate. For a
-// refund it is also false if the outcome is unknown, and for the error that ends
-// refunds.SubmitAll, because the same call would submit the records before it again.
+// Retryable reports whether the same call, unchanged, can succeed later: after a timeout,
+// 429, most 5xx, a broken connection, a failed token source, a limit or pause, or the end of
+// its context. It is false if something must change first, such as the argument, the
+// credential, the base URL or a certificate. For refunds use refunds.ActionOf: there it is
+// false after an unknown outcome, and for the error that ends SubmitAll.
 func (e *Error) Retryable() bool { return e.failure().Retryable() }
 
 func (e *Error) failure() *transport.Failure { return (*transport.Failure)(e) }
@@ -138,16 +111,16 @@ func (e *Error) Error() string { return transport.Describe("bins", e.failure()) 
 // Unwrap returns the conditions and causes.
 func (e *Error) Unwrap() error { return transport.Unwrap(e.failure()) }
 
-// Format prints the text, whatever the verb.
+// Format prints the text, under any verb.
 func (e Error) Format(state fmt.State, verb rune) { transport.Format(state, verb, e.Error()) }
 
 // MarshalText returns the text, so that JSON logs hold no more than it.
 func (e Error) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }
 
-// An ItemError says that one item of a response has an error, or no card. It is a normal
-// outcome of a lookup. Printing it shows neither what BIN nor what Message returns.
+// An ItemError says that one item of a response has an error, or no card, which is a normal
+// outcome of a lookup. Printing it shows neither BIN nor Message.
 type ItemError struct {
-	item func() Result // of which fmt prints an address
+	item func() Result // a func, because fmt prints only its address
 }
 
 func (e *ItemError) result() Result {
@@ -177,35 +150,14 @@ func (e *ItemError) Error() string {
 	return "bins: the item holds an error"
 }
 
-// Format prints the text, whatever the verb.
+// Format prints the text, under any verb.
 func (e ItemError) Format(state fmt.State, verb rune) { transport.Format(state, verb, e.Error()) }
 
 // MarshalText returns the text, so that JSON logs hold no more than it.
 func (e ItemError) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }
 
-// isPermanent tells whether every further request would meet the same failure. A source
-// that fails may work later, if it has worked.
-func isPermanent(ctx context.Context, err error, worked bool) bool {
-	failed, _ := errors.AsType[*Error](err)
-	dns, _ := errors.AsType[*net.DNSError](err)
-	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
-	switch {
-	case ctx.Err() != nil:
-		return true
-	case errors.Is(err, ErrLocalLimit): // whatever it says of an earlier attempt, or holds of the limiter's
-		return transport.NoTurn(err)
-	case isAny(err, ErrUnauthorized, ErrCredential):
-		return !worked || !failed.Retryable() || failed.Cause() == ErrCredential // an unusable token
-	}
-	return untrusted || dns != nil && dns.IsNotFound || isAny(err, ErrForbidden, ErrNotFound, ErrRedirect, ErrInvalidArgument)
-}
-
-// isOutage tells whether the service, or what leads to it, is to blame for a failure, and
-// not the request.
+// isOutage reports whether the service, or what leads to it, is to blame for a failure.
 func isOutage(err error) bool {
-	return isAny(err, ErrServer, ErrRateLimited, ErrNoResponse, ErrTimeout, ErrLocalLimit, ErrCredential)
-}
-
-func isAny(err error, conditions ...error) bool {
-	return slices.ContainsFunc(conditions, func(condition error) bool { return errors.Is(err, condition) })
+	failed, ok := errors.AsType[*Error](err)
+	return ok && failed.failure().Scope() == transport.OfOutage
 }

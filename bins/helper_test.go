@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"github.com/carddata/carddata-go/bins"
-	"github.com/carddata/carddata-go/internal/testkit"
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 )
 
 const path = "/bins/multiple"
 
-// newClient returns a client of the mock that repeats nothing.
+// newClient returns a client of the mock, without retries.
 func newClient(t testing.TB, mock *testkit.Mock, opts ...bins.Option) *bins.Client {
 	t.Helper()
 	opts = append([]bins.Option{bins.WithHTTPClient(mock.Client()), bins.WithMaxRetries(0)}, opts...)
@@ -21,12 +21,12 @@ func newClient(t testing.TB, mock *testkit.Mock, opts ...bins.Option) *bins.Clie
 	return client
 }
 
-// request asks for one card, and keeps unknown members.
+// request asks for one card, and keeps its JSON.
 func request() *bins.LookupRequest {
 	return &bins.LookupRequest{Cards: bins.Cards("45717360"), KeepRaw: true}
 }
 
-// decoded is what a client makes of a body.
+// decoded returns what a client reads from a body.
 func decoded(t testing.TB, body string) *bins.LookupResponse {
 	t.Helper()
 	mock := newAnswer(200, body, "X-Request-Id", "req-7")
@@ -40,7 +40,7 @@ func decoded(t testing.TB, body string) *bins.LookupResponse {
 	return resp
 }
 
-// card is decoded's only card.
+// card returns the only card of a body.
 func card(t testing.TB, body string) *bins.Card {
 	t.Helper()
 	resp := decoded(t, body)
@@ -54,7 +54,7 @@ func card(t testing.TB, body string) *bins.Card {
 	return card
 }
 
-// failure is the error of a lookup, which must be an *Error.
+// failure returns the error of a lookup, which must be an *Error.
 func failure(t testing.TB, resp *bins.LookupResponse, err error) *bins.Error {
 	t.Helper()
 	failure, ok := errors.AsType[*bins.Error](err)
@@ -64,7 +64,7 @@ func failure(t testing.TB, resp *bins.LookupResponse, err error) *bins.Error {
 	return failure
 }
 
-// newAnswer is the service with one answer.
+// newAnswer returns a service that always sends the same response.
 func newAnswer(status int, body string, header ...string) *testkit.Mock {
 	return testkit.NewMock("POST", testkit.Base+path, testkit.Answer(status, body, header...))
 }

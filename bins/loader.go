@@ -12,49 +12,38 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// LoaderOptions configure a [Loader]. The zero value is a good choice for BINs; for card
-// numbers, see Memory.
+// LoaderOptions configure a [Loader]. A checkout sets PrefixLength and Memory: see [Loader].
 type LoaderOptions struct {
 	// Enhanced is sent with every request: see [LookupRequest.Enhanced].
 	Enhanced *bool
-	// Window is how long a request waits for further cards: the most that batching
-	// delays a card. Zero is 2 milliseconds; below zero a card does not wait.
+	// Window is how long a request waits for further cards. Zero is 2 milliseconds; below
+	// zero a card does not wait.
 	Window time.Duration
-	// PrefixLength is how many digits, 1 to 11, are sent of an identifier that may be a
-	// card number. Zero sends identifiers unchanged: see [BulkOptions.PrefixLength].
-	// Results are cached by what is sent.
+	// PrefixLength is how many digits, 1 to 11, are sent of an identifier that may be a card
+	// number: see [BulkOptions.PrefixLength]. Zero sends identifiers unchanged, and then
+	// results of card numbers (12 digits or more) are not cached.
 	PrefixLength int
-	// Ranges lets one result serve its whole BIN range: see [BulkOptions.Ranges].
-	Ranges bool
-	// Memory caches results. A card number (12 digits or more) is cached only with
-	// PrefixLength or Ranges. Nil makes a [MemoryCache] for this loader alone, with the
-	// default options.
+	// Memory caches results by what is sent. Nil makes a [MemoryCache] with the default
+	// options for this loader alone. To serve cards through an outage, set one with
+	// [CacheOptions.StaleFor]: see the Example of CacheOptions (StaleFor).
 	Memory *MemoryCache
-	// Cache is a second cache, outside the process. It is asked for what Memory does not
-	// have, and stores the results of requests. Nil is none.
+	// Cache is a second cache, outside the process, for what Memory does not have. Nil is
+	// none.
 	Cache Cache
-	// MaxDetached is how many requests may go on after all their callers have given up.
-	// Their results are cached for later callers; otherwise a service slower than the
-	// callers' deadlines would never fill the cache. They are not retried, and end
-	// after 30 seconds, or after [WithAttemptTimeout] (10 seconds) if that is less: do
-	// not set that to the deadline of your callers. Zero is 16; below zero such
-	// requests are canceled.
-	MaxDetached int
 }
 
 // A Loader looks up single cards for many goroutines, as in a checkout. Calls within a
 // short window share one request, concurrent calls for the same card become one lookup,
-// and results are cached: see [LoaderOptions.Memory].
+// and results are cached.
 //
-// Make one with [NewLoader] when the program starts, and call [Loader.Load] on it for
-// each card; calls of the zero value fail with [ErrInvalidArgument]. It is safe for
-// concurrent use, holds no background goroutines, and needs no Close. Only calls from
-// different goroutines share requests: in a loop, each Load waits for a request of its
-// own, so use [Client.LookupAll] for a list of cards.
+// A checkout wants both [LoaderOptions.PrefixLength] and [CacheOptions.StaleFor]. With the
+// first, the cards of one BIN share a cached result; without it, no card number is cached.
+// With the second, a cached card is served at once, even if it has expired and the service is
+// down. See the Examples of Loader and of CacheOptions (StaleFor).
 //
-// Only the client's rate limit bounds the number of requests in flight. If a token
-// source, a limiter, a cache or an HTTP transport panics, the panic reaches the callers
-// that wait.
+// Make one with [NewLoader] when the program starts. It is safe for concurrent use, and needs
+// no Close. Only the client's rate limit bounds the number of requests in flight. Do not call
+// Load in a loop, which sends one card in a request: use [Client.LookupAll] for a list.
 type Loader struct {
 	client *Client
 	o      LoaderOptions
@@ -65,8 +54,8 @@ type Loader struct {
 
 	mu       sync.Mutex
 	pending  []*load          // that have not left; most often one
-	inFlight map[string]*load // by identifier, until its result is there
-	detached int              // requests that all their callers have left
+	inFlight map[string]*load // by identifier, until the result is there
+	detached int              // requests without waiting callers
 	renewal  backoff          // of stale results
 }
 
@@ -84,8 +73,9 @@ func (l *Loader) Stats() LoaderStats {
 	return LoaderStats{l.loads.Load(), l.hits.Load(), l.stale.Load(), l.coalesced.Load(), l.requests.Load()}
 }
 
-// NewLoader returns a loader that sends its requests with c. opts are the options of
-// each request. It fails with [ErrInvalidArgument] if NewClient did not make c, or if
+// NewLoader returns a loader that sends its requests with c. opts are the options of each
+// request. A checkout sets PrefixLength, and a Memory with [CacheOptions.StaleFor]: see
+// [Loader]. NewLoader fails with [ErrInvalidArgument] if NewClient did not make c, or if
 // PrefixLength or an option is unusable.
 func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
 	if c == nil || c.core == nil {
@@ -95,34 +85,29 @@ func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
 		return nil, &Error{Operation: "new loader", Err: err}
 	}
 	o.Window = max(0, cmp.Or(o.Window, 2*time.Millisecond))
-	o.MaxDetached = cmp.Or(o.MaxDetached, 16)
-	return &Loader{
+	l := &Loader{
 		client: c, o: o, opts: opts,
-		store:    newStore("load", o.Memory, defaultEntries, o.Cache, o.Enhanced, o.Ranges),
+		store:    newStore("load", o.Memory, defaultEntries, o.Cache, o.Enhanced),
 		inFlight: map[string]*load{},
-	}, nil
+	}
+	l.store.staleFirst = true
+	return l, nil
 }
 
-// Load looks up one card. You may change the result. In a result from the cache,
-// PANOrToken and CorrelationID are "". An unknown card is not an error: see
-// [Result.Card]. It is cached as well: see [CacheOptions.NegativeTTL]. An empty card is
-// sent as an item without one.
+// Load looks up one card. You may change the result. An unknown card is not an error: see
+// [Result.Card].
 //
-// A Loader does not pause as LookupAll does. While the service hangs, each Load of a
-// card that is not cached takes until its deadline. With [CacheOptions.StaleFor], a
-// card that is still in the cache is served at once.
+// An error is the failure of the request, [ErrInvalidArgument] for an empty card, [ErrMissing],
+// [ErrBadResponse] for an item that cannot be read, the end of ctx, or [ErrRateLimited] as soon
+// as the service asks for a pause beyond the deadline. The last two also match what the request
+// last failed with. If the service refuses a request, all its cards fail. So check what a
+// customer typed before you look it up.
 //
-// Every error is an [*Error]: the failure of the request, [ErrMissing],
-// [ErrBadResponse] for an item that cannot be read, the end of ctx, or [ErrLocalLimit]
-// as soon as the service asks for a pause that outlasts the deadline. The last two also
-// match the last failure of the request, such as [ErrServer] or [ErrRateLimited]. If
-// the service refuses a request, all its cards fail: look each up alone with
-// [Client.Lookup].
-//
-// The call ends at the deadline of ctx, or after 30 seconds if ctx has none. ctx ends
-// only this call. The request goes on for the other callers that wait for it. If there
-// are none, [LoaderOptions.MaxDetached] decides, and it ends after at most 30 seconds.
-// The request has the context values, such as a trace, of the caller that began it.
+// The call ends at the deadline of ctx, or after 30 seconds if ctx has none. Other callers of
+// the same request go on. If none is left, up to 16 such requests still go on without retries,
+// so that later callers find their results in the cache: do not set [WithAttemptTimeout] to
+// your callers' deadline. A request has the context values, such as a trace, of the caller
+// that began it.
 func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
 	fail := func(err error) (Result, error) { return Result{}, &Error{Operation: "load", Err: err} }
 	switch {
@@ -149,54 +134,57 @@ func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
 			return Result{}, err
 		}
 		if shared.panicked != nil {
-			panic(shared.panicked) // here, where the caller can recover
+			panic(shared.panicked) // the caller can recover here
 		}
 		i := slices.IndexFunc(shared.lookups, func(own *lookup) bool { return own.sent == id })
 		switch own := shared.lookups[i]; {
+		case own.stale:
+			continue // the memory has it now
 		case own.err == nil:
 			return own.result.clone(), nil
 		case !shared.abandoned || ctx.Err() != nil:
 			return Result{}, own.err
 		}
-		// It failed because nobody waited for it at a time: this caller asks anew.
+		// The request failed at a moment when nobody waited for it. This caller still waits,
+		// so try again.
 	}
 	l.hits.Add(1)
 	r := known.result(id)
 	if r.Stale = !known.isUsable(0); r.Stale {
 		l.stale.Add(1)
-		l.renew(ctx, id)
+		if time.Now().UnixNano() >= known.asked.Load() {
+			l.renew(ctx, id)
+		}
 	}
 	return r, nil
 }
 
-// A load is one request of a loader. Its lookups are written before done is
-// closed, and read afterwards.
+// A load is one request of a loader. Its lookups are written before done is closed, and read
+// afterwards.
 type load struct {
 	lookups  []*lookup
 	done     chan struct{}
 	panicked any
 
-	// When window ends, the request is sent. ctx ends as soon as nobody waits, and with
-	// it what has not begun: waits and retries. wireCtx ends the request on the wire,
-	// which may go on.
+	// When window ends, the request is sent. ctx is canceled when the last waiter leaves; it
+	// covers waits and retries. wireCtx bounds the request on the wire, which may continue.
 	window, ctx, wireCtx            context.Context
 	closeWindow, cancel, cancelWire context.CancelFunc
 
-	// The loader's lock guards these.
+	// The loader's lock guards the fields below.
 	waiters   int
-	deadline  time.Time // the earliest of theirs
+	deadline  time.Time // the earliest deadline of the waiters
 	sent      bool
-	detached  bool // and counted as such
-	abandoned bool // nobody waited for it, when it could still have been retried
+	detached  bool // and counted in Loader.detached
+	abandoned bool // all waiters had left while a retry was still possible
 	attempts  int
-	failed    *transport.Failure // of the last attempt that failed
+	failed    *transport.Failure // of the last failed attempt
 	retrying  chan struct{}      // closed when the next attempt fails
 }
 
-// find returns what the memory has for id, or else the request that brings it, for which
-// the caller then waits.
+// find returns the memory's result for id, or else the request that the caller must wait for.
 func (l *Loader) find(ctx context.Context, id string) (known *entry, shared *load) {
-	l.mu.Lock() // or between the two, a request could end and leave its result in memory
+	l.mu.Lock() // held for both, because a request could end in between and leave its result in memory
 	defer l.mu.Unlock()
 	if known = l.store.findStale(id); known != nil {
 		return known, nil
@@ -213,8 +201,8 @@ func (l *Loader) find(ctx context.Context, id string) (known *entry, shared *loa
 	return nil, shared
 }
 
-// wait waits for the end of a request or of ctx. It does not wait if the service has
-// asked for a pause that outlasts ctx, which it may do in response to this request.
+// wait waits for the end of a request or of ctx. It returns early if the service asks for a
+// pause that outlasts ctx, even during the wait.
 func (l *Loader) wait(ctx context.Context, b *load) error {
 	for {
 		l.mu.Lock()
@@ -235,9 +223,9 @@ func (l *Loader) wait(ctx context.Context, b *load) error {
 	}
 }
 
-// leave is called when a caller waits no longer, and returns its error, which tells what
-// the request has met. What nobody waits for any more is not begun and not retried; on
-// the wire it goes on.
+// leave is called when a caller stops waiting. It returns the caller's error, with the last
+// failure of the request. Requests without waiters are neither started nor retried; one
+// already on the wire continues.
 func (l *Loader) leave(b *load, end *transport.Failure) *Error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -260,7 +248,7 @@ func (l *Loader) leave(b *load, end *transport.Failure) *Error {
 	return &e
 }
 
-// observe takes note of each attempt of a request.
+// observe records each attempt of a request.
 func (l *Loader) observe(b *load, attempts int, failed *transport.Failure) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -274,26 +262,26 @@ func (l *Loader) observe(b *load, attempts int, failed *transport.Failure) {
 	b.retrying = make(chan struct{})
 }
 
-// renew asks for a card whose result is stale, with nobody waiting.
+// renew requests a card with a stale result. Nobody waits for it.
 func (l *Loader) renew(ctx context.Context, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.inFlight[id] == nil && l.detached < l.o.MaxDetached && l.renewal.isOver() {
+	if l.inFlight[id] == nil && l.detached < maxDetached && l.renewal.isOver() {
 		if b := l.add(ctx, id); b.waiters == 0 {
 			l.detach(b)
 		}
 	}
 }
 
-// detach lets a request go on although nobody waits, if there are not too many such.
+// detach lets a request continue without waiters, up to a limit of such requests.
 func (l *Loader) detach(b *load) {
-	if !b.detached && l.detached < l.o.MaxDetached {
+	if !b.detached && l.detached < maxDetached {
 		b.detached = true
 		l.detached++
 	}
 }
 
-// add puts id into a request that waits for further cards.
+// add puts id into a request that is still collecting cards.
 func (l *Loader) add(ctx context.Context, id string) *load {
 	i := slices.IndexFunc(l.pending, func(b *load) bool { return len(b.lookups) < MaxCards && canJoin(id, b.lookups) })
 	if i < 0 {
@@ -314,10 +302,14 @@ func (l *Loader) add(ctx context.Context, id string) *load {
 	return b
 }
 
-// loadTimeout is that of a lookup without a deadline.
-const loadTimeout = 30 * time.Second
+const (
+	// loadTimeout equals the timeout of a lookup without a deadline.
+	loadTimeout = 30 * time.Second
+	// maxDetached bounds the requests without waiters.
+	maxDetached = 16
+)
 
-// send sends a request when it is full or its window has passed.
+// send sends a request when it is full or its window has ended.
 func (l *Loader) send(b *load) {
 	defer b.cancelWire()
 	<-b.window.Done()
@@ -348,7 +340,7 @@ func (l *Loader) send(b *load) {
 	ended = true
 }
 
-// remove makes room for other requests when one has ended.
+// remove removes a finished request.
 func (l *Loader) remove(b *load, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -359,7 +351,7 @@ func (l *Loader) remove(b *load, err error) {
 	if b.detached {
 		l.detached--
 	}
-	if !errors.Is(b.wireCtx.Err(), context.Canceled) { // by its callers
+	if !errors.Is(b.wireCtx.Err(), context.Canceled) { // canceled by its callers
 		l.renewal.settle(err == nil)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,8 +68,8 @@ func TestLoaderSendsAFullRequestAtOnce(t *testing.T) {
 	})
 }
 
-// A card is asked for once, however the calls for it and its response interleave: a call
-// that did not find it in memory finds the request for it, or its result after all.
+// A card is asked for once, in whatever order the calls and the response come: a call that does
+// not find it in memory joins its request, or finds the result after all.
 func TestLoaderAsksForACardOnce(t *testing.T) {
 	const cards = 1000
 	s := &service{}
@@ -105,7 +104,7 @@ func TestLoaderKeepsALoneCallerForTheWindow(t *testing.T) {
 	})
 }
 
-// A caller that gives up must not take the result of the others with it.
+// A caller that gives up does not end the request of the others.
 func TestLoaderCallersEndAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{latency: func() time.Duration { return time.Second }}
@@ -135,16 +134,17 @@ func TestLoaderCallersEndAlone(t *testing.T) {
 func TestLoaderEndsARequestThatNobodyWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{latency: func() time.Duration { return 5 * time.Second }}
-		l := loader(t, s, bins.LoaderOptions{MaxDetached: -1})
+		l := loader(t, s, bins.LoaderOptions{})
+		detach(t, s, l)
 		for i, patience := range []time.Duration{time.Millisecond, time.Second} { // before and after it was sent
 			_, err := loadWithin(t, l, patience, "411111")
 			synctest.Wait()
-			if !errors.Is(err, context.DeadlineExceeded) || s.requests.Load() != int64(i) || s.inFlight.Load() != 0 {
-				t.Errorf("%v, %d requests, of which %d are left", err, s.requests.Load(), s.inFlight.Load())
+			if !errors.Is(err, context.DeadlineExceeded) || s.requests.Load() != detached+int64(i) || s.inFlight.Load() != detached {
+				t.Errorf("%v, %d requests, %d of them left", err, s.requests.Load(), s.inFlight.Load())
 			}
 		}
 		if _, err := l.Load(t.Context(), "411111"); err != nil {
-			t.Errorf("whoever comes afterwards: %v", err)
+			t.Errorf("a later caller: %v", err)
 		}
 	})
 }
@@ -169,32 +169,33 @@ func TestLoaderPassesFailuresOn(t *testing.T) {
 	}
 }
 
-func TestLoaderRefusesUnusableUse(t *testing.T) {
-	var zero bins.Loader
-	if _, err := zero.Load(t.Context(), "411111"); !errors.Is(err, bins.ErrInvalidArgument) {
-		t.Errorf("zero loader: %v", err)
+// detached is how many requests a loader continues without waiting callers.
+const detached = 16
+
+// detach starts that many requests and leaves them. They ask for card numbers, which are not
+// cached.
+func detach(t *testing.T, s *service, l *bins.Loader) {
+	t.Helper()
+	for i := range detached {
+		if _, err := loadWithin(t, l, 5*time.Millisecond, fmt.Sprintf("41111111111111%02d", i)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
 	}
-	if _, err := bins.NewLoader(nil, bins.LoaderOptions{}); !errors.Is(err, bins.ErrInvalidArgument) {
-		t.Errorf("nil client: %v", err)
-	}
-	if _, err := bins.NewLoader((&service{}).client(t), bins.LoaderOptions{PrefixLength: -1}); !errors.Is(err, bins.ErrInvalidArgument) {
-		t.Errorf("negative prefix: %v", err)
-	}
-	var none context.Context
-	if _, err := loader(t, &service{}, bins.LoaderOptions{}).Load(none, "411111"); !errors.Is(err, bins.ErrInvalidArgument) {
-		t.Errorf("nil context: %v", err)
+	synctest.Wait()
+	if n := s.inFlight.Load(); n != detached {
+		t.Fatalf("%d requests go on", n)
 	}
 }
 
-// loadWithin loads a card with so much patience.
+// loadWithin loads a card with a timeout.
 func loadWithin(t *testing.T, l *bins.Loader, patience time.Duration, card string) (bins.Result, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	return l.Load(ctx, card)
 }
 
-// A request that was paid for is finished and kept: with a service slower than its
-// callers, the first fails and no other.
+// A request that its callers left is finished, and its result kept. So if the service is slower
+// than its callers, only the first call fails.
 func TestLoaderLearnsFromWhatNobodyWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{latency: func() time.Duration { return 200 * time.Millisecond }}
@@ -215,32 +216,32 @@ func TestLoaderLearnsFromWhatNobodyWaitsFor(t *testing.T) {
 	})
 }
 
-// As many go on as are allowed, and are not retried.
+// A limited number of requests continues without callers, and none of them is retried.
 func TestLoaderDetachesFewAndRetriesNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{
 			latency: func() time.Duration { return 200 * time.Millisecond },
 			fail:    func(int64) int { return http.StatusServiceUnavailable },
 		}
-		l := loader(t, s, bins.LoaderOptions{MaxDetached: 3, Window: -1})
+		l := loader(t, s, bins.LoaderOptions{Window: -1})
 		var callers sync.WaitGroup
-		for i := range 10 {
+		for i := range 20 {
 			callers.Go(func() { _, _ = loadWithin(t, l, 150*time.Millisecond, fmt.Sprintf("4%05d", i)) })
 			time.Sleep(time.Microsecond) // each has a request of its own
 		}
 		callers.Wait()
 		synctest.Wait()
-		if n := s.inFlight.Load(); n != 3 {
+		if n := s.inFlight.Load(); n != detached {
 			t.Errorf("%d requests go on", n)
 		}
 		time.Sleep(time.Minute)
-		if n := s.requests.Load(); n != 10 || s.inFlight.Load() != 0 {
+		if n := s.requests.Load(); n != 20 || s.inFlight.Load() != 0 {
 			t.Errorf("%d requests, %d in flight", n, s.inFlight.Load())
 		}
 	})
 }
 
-// Whoever joins a request that nobody waited for asks anew if that fails.
+// A caller that joins a request without callers asks again if that request fails.
 func TestLoaderAsksAnewAfterADetachedFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{
@@ -257,7 +258,7 @@ func TestLoaderAsksAnewAfterADetachedFailure(t *testing.T) {
 	})
 }
 
-// At its deadline a load tells what the request has met.
+// An error at the deadline also says what the request has failed with.
 func TestLoaderTellsTheCause(t *testing.T) {
 	for name, test := range map[string]struct {
 		fault binstest.Fault
@@ -282,14 +283,14 @@ func TestLoaderTellsTheCause(t *testing.T) {
 				e.Operation != "load" || e.StatusCode != test.fault.Status {
 				t.Errorf("%s: %v: %+v", name, err, e)
 			}
-			time.Sleep(time.Minute) // what goes on comes to its end
+			time.Sleep(time.Minute) // until the request has ended
 		})
 	}
 }
 
 type traceKey struct{}
 
-// The first caller's trace goes on in the request, and its end does not end it.
+// The request has the context values of its first caller.
 func TestLoaderKeepsTheFirstCallersTrace(t *testing.T) {
 	var trace any
 	s := &service{}
@@ -306,89 +307,31 @@ func TestLoaderKeepsTheFirstCallersTrace(t *testing.T) {
 	}
 }
 
-// Through an outage of half an hour, every card that was known is served at once, and
-// marked. Afterwards it is renewed behind the caller.
-func TestLoaderServesStaleResults(t *testing.T) {
+// If the service asks for a pause, a caller without time for it fails at once, even during its
+// wait. A caller with time gets its result.
+func TestLoaderTellsOfAPauseAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var down atomic.Bool
-		s := &service{fail: func(int64) int {
-			if down.Load() {
-				return http.StatusServiceUnavailable
-			}
-			return 0
-		}}
-		load := func(l *bins.Loader) bins.Result {
-			began := time.Now()
-			r, err := loadWithin(t, l, 150*time.Millisecond, "411111")
-			if err != nil || r.Data.Card.CardBrand != "of 411111" || time.Since(began) > 2*time.Millisecond {
-				t.Fatalf("%v, %v after %v", r, err, time.Since(began))
-			}
-			return r
-		}
-		l := loader(t, s, bins.LoaderOptions{Memory: bins.NewMemoryCache(bins.CacheOptions{TTL: time.Minute, StaleFor: time.Hour})})
-		if load(l).Stale {
-			t.Error("a new result is stale")
-		}
-		time.Sleep(time.Minute)
-		down.Store(true)
-		for range 30 {
-			if !load(l).Stale {
-				t.Error("an old result is not marked")
-			}
-			time.Sleep(time.Minute)
-		}
-		if n := s.requests.Load(); n < 10 || n > 130 {
-			t.Errorf("%d requests in the outage", n)
-		}
-		down.Store(false)
-		time.Sleep(time.Minute)
-		load(l)
-		time.Sleep(time.Second)
-		if load(l).Stale {
-			t.Error("a stale result was not renewed")
-		}
-		time.Sleep(2 * time.Hour)
-		requests := s.requests.Load()
-		if load(l).Stale || s.requests.Load() != requests+1 {
-			t.Error("a result beyond StaleFor was served")
-		}
-		if stats := l.Stats(); stats.Stale < 31 || stats.Hits < stats.Stale {
-			t.Errorf("stats %+v", stats)
-		}
-	})
-}
-
-// While the service fails, stale results are renewed after a second, then two, and so on;
-// what callers give up says nothing of the service.
-func TestLoaderRenewsLessWhileTheServiceFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		status := 0
-		s := &service{latency: func() time.Duration { return 10 * time.Millisecond }, fail: func(int64) int { return status }}
-		memory := bins.NewMemoryCache(bins.CacheOptions{TTL: time.Minute, StaleFor: time.Hour})
-		l, err := bins.NewLoader(s.client(t, bins.WithMaxRetries(0)), bins.LoaderOptions{Memory: memory, MaxDetached: 1})
+		fake := binstest.NewServer(t)
+		fake.Script(binstest.Fault{Status: 503}, binstest.Fault{Status: 429, RetryAfter: 20 * time.Second})
+		l, err := bins.NewLoader(fake.Client(), bins.LoaderOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.Load(t.Context(), "411111"); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Minute)
-		if _, err := loadWithin(t, l, time.Millisecond, "422222"); !errors.Is(err, context.DeadlineExceeded) {
-			t.Error(err)
-		}
-		renewals := func() int64 {
-			before := s.requests.Load()
-			for range 1000 {
-				if r, err := l.Load(t.Context(), "411111"); err != nil || !r.Stale {
-					t.Fatal(r, err)
-				}
-				time.Sleep(10 * time.Millisecond)
+		var callers sync.WaitGroup
+		callers.Go(func() {
+			began := time.Now()
+			_, err := loadWithin(t, l, 10*time.Second, "411111")
+			e, _ := errors.AsType[*bins.Error](err)
+			if !errors.Is(err, bins.ErrRateLimited) || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, bins.ErrLocalLimit) || time.Since(began) > time.Second ||
+				e.StatusCode != 429 || e.Condition() != "rate_limited" || e.RetryAfter != 20*time.Second || e.Attempts != 2 {
+				t.Errorf("%v after %v", err, time.Since(began))
 			}
-			return s.requests.Load() - before
-		}
-		status = http.StatusServiceUnavailable
-		if n := renewals(); n != 4 { // at once, and after 1, 3 and 7 seconds
-			t.Errorf("%d renewals in 10 seconds", n)
-		}
+		})
+		callers.Go(func() {
+			if _, err := loadWithin(t, l, 29*time.Second, "411111"); err != nil {
+				t.Errorf("a caller with time: %v", err)
+			}
+		})
+		callers.Wait()
 	})
 }

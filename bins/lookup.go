@@ -13,29 +13,26 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// MaxCards is the most cards that one request may carry, as the service documents.
-// [Client.LookupAll] takes any number.
+// MaxCards is the most cards in one request, as the service documents.
 const MaxCards = 50
 
 // A LookupRequest asks for 1 to [MaxCards] cards. It is the body of the request.
 type LookupRequest struct {
-	// Cards are the cards to look up, 1 to [MaxCards] of them. [Cards] makes the list
-	// from strings. Whether a card may occur twice is not documented.
+	// Cards are 1 to [MaxCards] cards: see [Cards]. Whether one may occur twice is not
+	// documented.
 	Cards []LookupCard `json:"cards"`
 
-	// Enhanced switches the enhanced lookup on or off: set it with new(true). Nil
-	// leaves the field out, so the service's default applies. Neither the default nor
-	// the effect is documented.
+	// Enhanced switches the enhanced lookup on or off: set it with new(true). Nil leaves
+	// the field out. Neither its default nor its effect is documented.
 	Enhanced *bool `json:"enhanced,omitzero"`
 
-	// KeepRaw keeps each item's JSON in [Result.Raw], so that you can read fields that
-	// are not documented. The JSON takes memory for as long as you hold the result.
-	// KeepRaw is not sent.
+	// KeepRaw keeps each item's JSON in [Result.Raw], for fields that are not documented.
+	// It is not sent.
 	KeepRaw bool `json:"-"`
 }
 
-// A LookupCard is one element of [LookupRequest.Cards]. Its JSON holds the card
-// unmasked, even when slog's JSON handler encodes a list of them: see [Identifier].
+// A LookupCard is one element of [LookupRequest.Cards]. Its JSON is not masked: see
+// [Identifier].
 type LookupCard struct {
 	// Card is a BIN, a card number or a token, in valid UTF-8. Its format is not
 	// documented, nor whether it is required: an empty one is left out.
@@ -63,23 +60,22 @@ func (c LookupCard) LogValue() slog.Value { return c.Card.LogValue() }
 
 // A LookupResponse holds the results of one request. It is the body of the response.
 type LookupResponse struct {
-	// Cards are the result items. It is nil, without an error, if the service sent null
-	// or left it out. Neither their order is documented, nor that there is one for each
-	// card, so match them by [Result.BIN], not by position. [Client.LookupAll] and
-	// [Loader.Load] do that for you.
+	// Cards are the result items; nil if the service sent null or left them out. Neither
+	// their order is documented, nor that there is one for each card: match them by
+	// [Result.BIN], or use [Client.LookupAll] or [Loader.Load]. These match items by their
+	// names. Only items that fit several cards of the request, such as one "bin" of six
+	// digits for two BINs of eight, are matched by position, if all other items are in order.
 	Cards []Result `json:"cards"`
 
-	// RequestID is the request id from the response header, to quote to the service's
-	// support; "" if there is none. The header is not documented: X-Request-Id,
-	// X-Correlation-Id and Request-Id are read.
+	// RequestID is for the service's support: the header X-Request-Id, X-Correlation-Id or
+	// Request-Id, none of them documented; "" if there is none.
 	RequestID string `json:"-"`
 
-	header func() http.Header // of which fmt prints an address
+	header func() http.Header // a func, because fmt prints only its address
 }
 
-// Header returns the response header, for example to read quotas, Deprecation or
-// Sunset. It is nil in a LookupResponse that you made yourself. Do not change it. It is
-// never printed.
+// Header returns the response header, such as quotas, Deprecation or Sunset; nil in a
+// LookupResponse that you made. Do not change it. It is never printed.
 func (r *LookupResponse) Header() http.Header {
 	if r.header == nil {
 		return nil
@@ -87,7 +83,7 @@ func (r *LookupResponse) Header() http.Header {
 	return r.header()
 }
 
-// Format prints the response with its items masked, whatever the verb.
+// Format prints the response with its items masked, under any verb.
 func (r LookupResponse) Format(state fmt.State, verb rune) {
 	type plain struct {
 		Cards     []Result
@@ -101,41 +97,36 @@ func (r LookupResponse) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int("cards", len(r.Cards)), slog.String("request_id", transport.Loggable(r.RequestID)))
 }
 
-// A Result is one item of a response. When an item has an error instead of data is not
-// documented, so it may have both, or neither: [Result.Card] handles all cases. The JSON
-// of a Result holds everything unmasked: do not log it.
+// A Result is one item of a response. It may have a card, an error, both or neither, because
+// the service does not document when an item has an error: [Result.Card] handles all cases.
+// The JSON of a Result is not masked: do not log it.
 type Result struct {
-	// BIN is the item's bin, as the service sent it. If you looked up a card number, it is
-	// usually the beginning of that, but this is not documented. It may also be a card
-	// number. Printing the Result masks it; printing BIN alone does not: print
-	// NewIdentifier(BIN).
+	// BIN is the item's bin: usually the first digits of what you looked up, but this is not
+	// documented. As it may be a card number, print NewIdentifier(BIN).
 	BIN string `json:"bin"`
-	// Data holds the card; nil if the service sent null or left it out.
+	// Data holds the card; nil if the service sent none.
 	Data *Data `json:"data"`
-	// Error is the service's error text; "" if the service sent null or left it out. Its
-	// values are not documented. Printing the Result does not show it.
+	// Error is the service's error text; "" if the service sent none. Its values are not
+	// documented. Printing the Result does not show it.
 	Error string `json:"error"`
 
-	// Err says which field of the item has an undocumented JSON type. It matches
-	// [ErrBadResponse]. BIN is still set if it could be read. Other items are not
-	// affected. If no item of a response can be read, the whole call fails instead,
-	// with [ErrBadResponse].
+	// Err says which field of the item has an undocumented JSON type, and matches
+	// [ErrBadResponse]. BIN is still set if it could be read. If no item of a response can be
+	// read, the whole call fails with [ErrBadResponse].
 	Err error `json:"-"`
 
 	// Stale is true if the result is from a cache and has expired: see
 	// [CacheOptions.StaleFor].
 	Stale bool `json:"-"`
 
-	// Raw is the item's JSON, with all unknown fields. It is nil unless
-	// [LookupRequest.KeepRaw] is set.
+	// Raw is the item's JSON; nil unless [LookupRequest.KeepRaw] is set.
 	Raw json.RawMessage `json:"-"`
 }
 
-// Card returns the item's card. If the item has an error or no card, it returns an
-// [*ItemError]. If the item has both an error and a card, it returns both: whether that
-// card counts is not documented. An error that matches [ErrBadResponse] says that the item
-// could not be read. Any other usually means that the card is unknown;
-// [ItemError.Message] has the service's words.
+// Card returns the item's card, or an [*ItemError] if the item has an error or no card, or both
+// if it has both: whether that card counts is not documented. An error that matches
+// [ErrBadResponse] says that the item could not be read. Any other usually means that the card
+// is unknown; [ItemError.Message] has the service's words.
 func (r *Result) Card() (*Card, error) {
 	var card *Card
 	if r.hasCard() {
@@ -148,9 +139,8 @@ func (r *Result) Card() (*Card, error) {
 	return card, &ItemError{func() Result { return item }}
 }
 
-// Format prints the result with its BIN masked, because the service may echo a card
-// number, and "****" for an error. fmt does not call it for %w and %p, which print the
-// exported fields: do not use them.
+// Format prints the result with its BIN masked, and "****" for an error. fmt does not call it
+// for %w and %p, which print the fields: do not use them.
 func (r Result) Format(state fmt.State, verb rune) {
 	type plain struct {
 		BIN   string
@@ -172,12 +162,10 @@ func (r Result) LogValue() slog.Value {
 
 // Lookup looks up 1 to [MaxCards] cards in one request.
 //
-// Every error is an [*Error]. A request with fewer than 1 or more than [MaxCards]
-// cards, or with a card that is not valid UTF-8, fails with [ErrInvalidArgument] before
-// anything is sent. An unknown card does not fail the call: see [Result.Card].
-//
-// A lookup only reads, so most failures are retried: see Retries in the package
-// comment. The call ends at the deadline of ctx, or after 30 seconds if ctx has none.
+// Another number of cards, or one that is not valid UTF-8, fails with [ErrInvalidArgument]
+// before anything is sent. An unknown card does not fail the call: see [Result.Card]. Most
+// failures are retried: see Retries in the package comment. The call ends at the deadline of
+// ctx, or after 30 seconds if ctx has none.
 func (c *Client) Lookup(ctx context.Context, req *LookupRequest, opts ...Option) (*LookupResponse, error) {
 	resp, _, err := c.lookup(ctx, req, transport.Call{}, opts)
 	return resp, err

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/carddata/carddata-go/bins"
-	"github.com/carddata/carddata-go/internal/testkit"
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 )
 
 func manyCards(n int) []bins.LookupCard {
@@ -78,7 +78,7 @@ func TestLookupTakes1To50Cards(t *testing.T) {
 	}
 }
 
-// Other arguments that cannot be sent are those of internal/conformance/matrix.
+// Other unusable arguments are tested in internal/proof/conformance/matrix.
 func TestLookupRefusesBrokenText(t *testing.T) {
 	const card = "4111111111111111"
 	mock := testkit.NewMock("POST", testkit.Base+path)
@@ -90,7 +90,7 @@ func TestLookupRefusesBrokenText(t *testing.T) {
 	testkit.NoLeak(t, e, card)
 }
 
-// Requests and answers are logged as counts: never as cards.
+// Requests and responses are printed masked, and logged as counts.
 func TestRequestAndAnswerPrintNoCardNumber(t *testing.T) {
 	const number = "4111111111111111"
 	req := &bins.LookupRequest{Cards: bins.Cards(number)}
@@ -113,5 +113,15 @@ func TestRequestAndAnswerPrintNoCardNumber(t *testing.T) {
 	}
 	if text := testkit.Printed(resp)["slog text"]; !strings.Contains(text, "value.cards=1 value.request_id=req-7") {
 		t.Errorf("the log does not count items: %s", text)
+	}
+}
+
+// The caller may change its slice after Cards.
+func TestCardsAreCopied(t *testing.T) {
+	own := []string{"411111", "555555"}
+	cards := bins.Cards(own...)
+	own[1] = "changed"
+	if cards[1].Card.Reveal() != "555555" {
+		t.Error("a card follows the slice that it came from")
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/carddata/carddata-go/bins"
-	"github.com/carddata/carddata-go/internal/testkit"
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 )
 
-// What bodies and causes hold must show in no text of an error.
+// canaries are in bodies and causes, and must be in no text of an error.
 var canaries = []string{"4111111111111111", "378282246310005", "canary"}
 
 func TestUnusableAnswers(t *testing.T) {
@@ -75,7 +75,7 @@ func TestUnusableAnswers(t *testing.T) {
 	}
 }
 
-// causes visits err and all that it wraps, which a program may print, too.
+// causes visits err and all errors that it wraps.
 func causes(err error, visit func(error)) {
 	visit(err)
 	switch e := err.(type) {
@@ -90,8 +90,7 @@ func causes(err error, visit func(error)) {
 	}
 }
 
-// The bounds on members and objects must not stand in the way of the largest
-// documented answer.
+// The limits of members and objects allow the largest documented response.
 func TestFiftyFullItemsFit(t *testing.T) {
 	full := fullResponse(t)
 	item := full[strings.Index(full, "[")+1 : strings.LastIndex(full, "]")]
@@ -137,8 +136,7 @@ func TestItemErrorPrintsNeitherBINNorMessage(t *testing.T) {
 	}
 }
 
-// TestErrorInPlaceOfCards: a 200 that says what went wrong, and has no cards, is no
-// answer, and its code is told.
+// A 200 with an error object and without cards is a failure, with the code of the object.
 func TestErrorInPlaceOfCards(t *testing.T) {
 	for body, fails := range map[string]bool{
 		`{"error":{"code":"quota","message":"m","details":{}}}`: true,
@@ -157,8 +155,8 @@ func TestErrorInPlaceOfCards(t *testing.T) {
 	}
 }
 
-// A code or a request id that repeats a card or a token is not printed; one that
-// repeats a BIN is. The header is there, and not printed.
+// A code or a request id that repeats a card number or a token is not printed. One that repeats
+// a BIN is. The header can be read, and is not printed.
 func TestErrorRepeatsNoCard(t *testing.T) {
 	req := &bins.LookupRequest{Cards: bins.Cards("tok_canary", "411111", "4111111111111111")}
 	for said, printed := range map[string]bool{
@@ -180,8 +178,8 @@ func TestErrorRepeatsNoCard(t *testing.T) {
 	testkit.NoLeakUnderAnyVerb(t, *resp, "canary")
 }
 
-// An item of another type fails alone: its name stays, its error tells the member, and
-// nothing of it is taken for data.
+// An item with a member of another type fails alone: its error names the member, its bin stays,
+// and nothing else of it is used.
 func TestItemOfAnotherType(t *testing.T) {
 	for item, says := range map[string]string{
 		`{"bin":"canary","error":"e","data":{"card":{"card_brand":"X","level2":"Y"}}}`:        "data.card.level2 has another type",
@@ -206,7 +204,7 @@ func TestItemOfAnotherType(t *testing.T) {
 	}
 }
 
-// A result prints whether it has an error, and not the service's words.
+// A printed result says that it has an error, without the service's words.
 func TestResultPrintsNoWordsOfTheService(t *testing.T) {
 	r := bins.Result{BIN: "411111", Error: "unknown: canary 3782 822463 10005"}
 	testkit.NoLeak(t, r, "canary", "10005")

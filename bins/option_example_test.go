@@ -44,37 +44,6 @@ func ExampleCachedToken() {
 	// error: <nil> tokens fetched: 2
 }
 
-// Nobody told you the service's rate limit. The client finds it: a request that is
-// refused with 429 is sent again later, and costs a retry, not a result.
-func ExampleWithAdaptiveRate() {
-	fake := binstest.Start() // stands in for the service
-	defer fake.Close()
-	fake.Script(binstest.Fault{}, binstest.Fault{Status: http.StatusTooManyRequests})
-
-	client := fake.Client(
-		bins.WithAdaptiveRate(bins.AdaptiveRate{Start: 100, Max: 1000}), // in requests a second
-		bins.WithRetryWait(0, 0)) // for this example only
-	cards := func(yield func(string) bool) {
-		for i := range 150 { // three requests
-			if !yield(fmt.Sprintf("45717360%04d", i)) {
-				return
-			}
-		}
-	}
-	var progress bins.BulkProgress
-	o := bins.BulkOptions{Concurrency: 1, Progress: func(p bins.BulkProgress) { progress = p }}
-	for result, err := range client.LookupAll(context.Background(), cards, o) {
-		if err != nil {
-			fmt.Println(result.Index, err)
-		}
-	}
-	fmt.Println("results:", progress.Done, "errors:", progress.Errors, "retries:", progress.Retries)
-	fmt.Println("the rate is known:", progress.Rate > 0 && progress.Rate <= 1000) // here: what the machine allows
-	// Output:
-	// results: 150 errors: 0 retries: 1
-	// the rate is known: true
-}
-
 // The service's certificate is from an authority of your own, and the service asks
 // for yours.
 func ExampleWithTLSConfig() {
@@ -113,8 +82,8 @@ func ExampleBulkOptions_prefixLength() {
 	o := bins.BulkOptions{PrefixLength: 8}
 	for result, err := range fake.Client().LookupAll(context.Background(), cards, o) {
 		if err != nil {
-			fmt.Println(result.Index, err)
-			continue
+			fmt.Println(err)
+			return
 		}
 		fmt.Println(result.Input, bins.NewIdentifier(result.Result.BIN), result.Reused)
 	}
@@ -131,8 +100,8 @@ func ExampleCacheOptions_staleFor() {
 	fake := binstest.Start() // stands in for the service
 	defer fake.Close()
 	memory := bins.NewMemoryCache(bins.CacheOptions{
-		StaleFor: 24 * time.Hour,  // an outage of a day is no problem for a card that is known
-		TTL:      time.Nanosecond, // the example does not wait for 24 hours, the default
+		StaleFor: 24 * time.Hour,   // an outage of a day is no problem for a card that is known
+		TTL:      time.Millisecond, // the example does not wait for 24 hours, the default
 	})
 	loader, err := bins.NewLoader(fake.Client(), bins.LoaderOptions{Memory: memory, PrefixLength: 8})
 	if err != nil {
@@ -143,6 +112,7 @@ func ExampleCacheOptions_staleFor() {
 	result, err := loader.Load(context.Background(), "4571736012345678")
 	fmt.Println("service up:", bins.NewIdentifier(result.BIN), "stale:", result.Stale, "error:", err)
 
+	time.Sleep(20 * time.Millisecond) // the TTL ends
 	fake.ScriptFunc(func(binstest.Request) binstest.Fault { return binstest.Fault{Status: http.StatusServiceUnavailable} })
 	result, err = loader.Load(context.Background(), "4571736012345678")
 	fmt.Println("service down:", bins.NewIdentifier(result.BIN), "stale:", result.Stale, "error:", err)

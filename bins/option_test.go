@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/carddata/carddata-go/bins"
-	"github.com/carddata/carddata-go/internal/testkit"
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 

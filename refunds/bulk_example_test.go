@@ -41,22 +41,17 @@ func ExampleClient_SubmitAll() {
 	})
 	o := refunds.BulkOptions{Concurrency: 1} // more, if the order of the output does not matter
 	for s, err := range client.SubmitAll(context.Background(), refunds.Items("acct_1", records), o) {
-		switch {
-		case s.Index < 0:
-			fmt.Println("stopped:", err)
-		case err == nil:
-			fmt.Println(s.RefundID, "accepted:", s.Receipt.StatusCode)
-		case errors.Is(err, refunds.ErrOutcomeUnknown), errors.Is(err, refunds.ErrConflict):
-			fmt.Println(s.RefundID, "may have been recorded, find out first")
-		default: // see the example of Error.Retryable
-			fmt.Println(s.RefundID, "was", s.Outcome)
+		if err != nil {
+			fmt.Println("ended early:", err)
+			return
 		}
+		fmt.Println(s.RefundID, "was", s.Outcome, "- to do:", s.Action())
 	}
 	// Output:
-	// rf_1 accepted: 200
-	// rf_2 was rejected
-	// rf_3 may have been recorded, find out first
-	// rf_1 accepted: 200
+	// rf_1 was accepted - to do: done
+	// rf_2 was rejected - to do: correct
+	// rf_3 was unknown - to do: find out
+	// rf_1 was accepted - to do: done
 }
 
 // A table of many accounts in one call. Where the service honors idempotency keys,
@@ -92,64 +87,69 @@ func ExampleItem() {
 		}
 	}
 	for s, err := range client.SubmitAll(context.Background(), items, refunds.BulkOptions{Concurrency: 1}) {
-		fmt.Println(s.AccountID, s.RefundID, s.Outcome, err)
+		if err != nil {
+			fmt.Println("ended early:", err)
+			return
+		}
+		fmt.Println(s.AccountID, s.RefundID, s.Outcome)
 	}
 	// Output:
 	// /v1/acct_1/refunds key-a
-	// acct_1 rf_1 accepted <nil>
+	// acct_1 rf_1 accepted
 	// /v1/acct_2/refunds key-b
-	// acct_2 rf_1 accepted <nil>
+	// acct_2 rf_1 accepted
 }
 
-// A table is submitted again after a crash. Each row is marked as begun before it can
-// be sent, so that what the crash left is told from what was never begun. One job at a
-// time works the table.
+// A table is worked again after a crash. Each row holds what to do about it, or that it was
+// begun, which is written before the row is sent: so what the crash left is told from what was
+// never begun. One job at a time works the table.
 func ExampleClient_SubmitAll_resume() {
 	fake := refundstest.Start() // stands in for the service
 	defer fake.Close()
+	fake.Script(refundstest.Fault{}, refundstest.Fault{Status: http.StatusConflict})
 
-	type row struct {
-		refund  *refunds.Refund
-		begun   bool
-		outcome string
-	}
+	type row struct{ id, state string }
 	table := []*row{ // as the run before left it
-		{refund: &refunds.Refund{RefundID: "rf_1"}, begun: true, outcome: "accepted"},
-		{refund: &refunds.Refund{RefundID: "rf_2"}, begun: true}, // the process was killed meanwhile
-		{refund: &refunds.Refund{RefundID: "rf_3"}},
-		{refund: &refunds.Refund{RefundID: "rf_4"}},
+		{"rf_1", "done"},
+		{"rf_2", "begun"}, // the process was killed meanwhile
+		{"rf_3", "resubmit"},
+		{"rf_4", ""},
+		{"rf_5", ""},
 	}
-	var taken []*row // by Index
-	records := func(yield func(*refunds.Refund) bool) {
+	rows := func(yield func(refunds.Item) bool) {
 		for _, r := range table {
-			if r.begun {
-				continue
-			}
-			r.begun = true // committed, and only if no other process has begun it
-			taken = append(taken, r)
-			if !yield(r.refund) {
-				return
+			switch r.state {
+			case "begun":
+				r.state = refunds.ActionFindOut.String()
+			case "", refunds.ActionResubmit.String(), refunds.ActionFixSetup.String():
+				begin := refunds.WithBeforeSend(func(context.Context) error {
+					r.state = "begun" // committed
+					return nil
+				})
+				item := refunds.Item{AccountID: "acct_1", Refund: &refunds.Refund{RefundID: r.id}, Ref: r, Options: []refunds.Option{begin}}
+				if !yield(item) {
+					return
+				}
 			}
 		}
 	}
-	for s, err := range fake.Client().SubmitAll(context.Background(), refunds.Items("acct_1", records), refunds.BulkOptions{}) {
-		if s.Index < 0 {
+	o := refunds.BulkOptions{Concurrency: 1} // for this example only
+	for s, err := range fake.Client().SubmitAll(context.Background(), rows, o) {
+		if err != nil {
 			fmt.Println("ended early:", err)
-			continue
+			break
 		}
-		taken[s.Index].outcome = s.Outcome.String()
+		s.Ref.(*row).state = s.Action().String()
 	}
 	for _, r := range table {
-		if r.begun && r.outcome == "" {
-			r.outcome = "unknown: find out before you submit it again"
-		}
-		fmt.Println(r.refund.RefundID, r.outcome)
+		fmt.Println(r.id, r.state)
 	}
 	// Output:
-	// rf_1 accepted
-	// rf_2 unknown: find out before you submit it again
-	// rf_3 accepted
-	// rf_4 accepted
+	// rf_1 done
+	// rf_2 find out
+	// rf_3 done
+	// rf_4 find out
+	// rf_5 done
 }
 
 // SIGTERM ends ctx: nothing new is sent, and requests in flight may finish within Grace.
@@ -169,7 +169,7 @@ func ExampleBulkOptions_stop() {
 	})
 
 	records := slices.Values([]*refunds.Refund{{RefundID: "rf_1"}, {RefundID: "rf_2"}, {RefundID: "rf_3"}})
-	save := func(s refunds.Submission, err error) { fmt.Println("save", s.RefundID, s.Outcome) }
+	save := func(s refunds.Submission) { fmt.Println("save", s.RefundID, s.Outcome) }
 	o := refunds.BulkOptions{
 		Concurrency: 2,
 		Ordered:     true,             // for this example only
@@ -177,11 +177,11 @@ func ExampleBulkOptions_stop() {
 		Abandoned:   save,
 	}
 	for s, err := range fake.Client().SubmitAll(ctx, refunds.Items("acct_1", records), o) {
-		if s.Index < 0 {
+		if err != nil {
 			fmt.Println("stopped:", err)
 			break
 		}
-		save(s, err)
+		save(s)
 		if ctx.Err() != nil {
 			break // or go on, and the loop gets what Abandoned gets
 		}
@@ -194,43 +194,58 @@ func ExampleBulkOptions_stop() {
 }
 
 // A queue waits for its next message. Meanwhile ReadAhead yields the results of earlier
-// messages.
+// messages. What the loop does with a message is the record's action; a set-up that is
+// wrong stops the consumer.
 func ExampleBulkOptions_readAhead() {
-	service := httpmock.NewMockTransport()
-	service.RegisterResponder("POST", "https://refund.example.com/v1/acct_1/refunds", httpmock.NewStringResponder(200, ""))
-	client, err := refunds.NewClient("https://refund.example.com",
-		refunds.WithHTTPClient(&http.Client{Transport: service}))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	fake := refundstest.Start() // stands in for the service
+	defer fake.Close()
+	fake.Script(refundstest.Fault{}, refundstest.Fault{Status: 422}, refundstest.Fault{DropAfter: true}, refundstest.Fault{Status: 401})
 
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	queue := make(chan *refunds.Refund, 1)
-	queue <- &refunds.Refund{RefundID: "rf_1"}
-	records := func(yield func(*refunds.Refund) bool) {
+	queue := make(chan string, 4) // of messages
+	for _, message := range []string{"rf_1", "rf_2", "rf_3", "rf_4"} {
+		queue <- message
+	}
+	items := func(yield func(refunds.Item) bool) {
 		for {
 			select {
-			case r := <-queue:
-				if !yield(r) {
-					return // with ReadAhead, r was neither taken nor sent: give it back
+			case message := <-queue:
+				if !yield(refunds.Item{AccountID: "acct_1", Refund: &refunds.Refund{RefundID: message}, Ref: message}) {
+					fmt.Println("give back", message) // it was neither taken nor sent
+					return
 				}
-			case <-ctx.Done(): // it must end with the context
+			case <-ctx.Done(): // the input must end with the context
 				return
 			}
 		}
 	}
 	o := refunds.BulkOptions{ReadAhead: true, GiveUpAfter: -1} // the queue has no end
-	for s, err := range client.SubmitAll(ctx, refunds.Items("acct_1", records), o) {
-		if s.Index < 0 {
+	o.Concurrency = 1                                          // for this example only
+	for s, err := range fake.Client().SubmitAll(ctx, items, o) {
+		if err != nil {
 			fmt.Println("stopped:", errors.Is(err, context.Canceled))
-			continue
+			break
 		}
-		fmt.Println(s.RefundID, s.Outcome)
-		stop() // here, after the first
+		message := s.Ref.(string)
+		switch s.Action() {
+		case refunds.ActionDone:
+			fmt.Println("delete", message)
+		case refunds.ActionResubmit:
+			fmt.Println("give back", message)
+		case refunds.ActionCorrect:
+			fmt.Println("set aside", message)
+		case refunds.ActionFixSetup:
+			fmt.Println("give back", message, "and stop")
+			stop()
+		default: // refunds.ActionFindOut
+			fmt.Println("find out about", message)
+		}
 	}
 	// Output:
-	// rf_1 accepted
+	// delete rf_1
+	// set aside rf_2
+	// find out about rf_3
+	// give back rf_4 and stop
 	// stopped: true
 }

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/carddata/carddata-go/internal/transport"
 )
@@ -14,15 +15,18 @@ import (
 type Item struct {
 	// AccountID is the {account_id} of the path: see [Client.Submit].
 	AccountID string
-	// Refund is the record. It is encoded when it is taken from the input, so the input
-	// may reuse it for the next item.
+	// Refund is the record. It is encoded when it is taken, so the input may reuse it for the
+	// next item.
 	Refund *Refund
 	// Options apply to this refund alone and win over those of the call, such as
-	// WithHeader("Idempotency-Key", …) or the token source of an account. Nil is none.
+	// [WithBeforeSend] or the token source of an account.
 	Options []Option
+	// Ref comes back in [Submission.Ref], such as the queue's message or the table's row:
+	// account and RefundID may repeat. It is not sent, printed or logged.
+	Ref any
 }
 
-// Format prints what [Refund.Format] prints, whatever the verb, and not the account.
+// Format prints what [Refund.Format] prints, under any verb, and not the account.
 func (i Item) Format(state fmt.State, verb rune) {
 	transport.Format(state, verb, i.Refund.summary())
 }
@@ -45,14 +49,24 @@ func Items(accountID string, refunds iter.Seq[*Refund]) iter.Seq[Item] {
 	}
 }
 
-// A record is an item that was taken from the input. It has its result once it is
-// done.
+// A record is an item taken from the input. It has its result when it is done.
 type record struct {
 	encodedRefund
 	options []Option
-	own     []Option // the item's among them
+	own     []Option // the options of the item
+	ref     any      // Item.Ref
 	index   int
-	sent    int // as the nth record
+	taken   time.Time
+	cause   error // the failure of the previous try
+
+	// State of the current try:
+	place   place
+	limited bool // a limiter may delay it
+	queued  bool // it may still wait for the limiter
+
+	// Counted while others succeeded:
+	failures int
+	failedAt int // bulkRun.succeeded at the last failure
 
 	done     bool
 	receipt  *Receipt
@@ -60,32 +74,72 @@ type record struct {
 	panicked any
 }
 
-// take makes an item a record; err says why it cannot be sent.
+// take makes a record of an item; err says why it cannot be sent.
 func (b *bulkRun) take(i Item) *record {
-	r := &record{options: b.opts}
+	r := &record{options: b.opts, ref: i.Ref, taken: time.Now()}
 	r.encodedRefund, r.err = b.client.encode(i.AccountID, i.Refund)
 	if r.err == nil && len(i.Options) > 0 {
-		r.options = slices.Concat(b.opts, i.Options) // the input may reuse its slice
+		r.options = slices.Concat(b.opts, i.Options) // a copy, because the input may reuse its slice
 		r.own = r.options[len(b.opts):]
 		r.err = b.client.core.CheckOptions(r.options)
 	}
+	r.limited = b.limited || len(r.own) > 0 && transport.HasLimiter(r.own)
 	return r
 }
 
-// read runs the input on a goroutine of its own. A record that it could not hand over
-// was not taken: the input's yield then returns false.
+// takeAhead takes the records that the input's goroutine has ready. It does not wait.
+func (b *bulkRun) takeAhead() bool {
+	select {
+	case r := <-b.records:
+		b.add(r)
+	case panicked := <-b.inputEnd:
+		b.inputEnded(panicked)
+	default:
+		return false
+	}
+	return true
+}
+
+func (b *bulkRun) inputEnded(panicked any) {
+	b.ended = true
+	b.panicked = cmp.Or(b.panicked, panicked)
+}
+
+// handOver waits until the loop takes a record. In a pause the loop takes only records that
+// are over.
+func (b *bulkRun) handOver(r *record) bool {
+	var over <-chan time.Time
+	if b.o.HoldFor >= 0 {
+		timer := time.NewTimer(time.Until(r.taken.Add(b.o.HoldFor)))
+		defer timer.Stop()
+		over = timer.C
+	}
+	var overdue chan<- *record // nil until the record is over
+	for {
+		select {
+		case b.records <- r:
+			return true
+		case overdue <- r:
+			return true
+		case <-over:
+			overdue = b.overdue
+		case <-b.ctx.Done():
+			return false
+		}
+	}
+}
+
+// read runs the input on its own goroutine. If a record could not be handed over, it was not
+// taken, and the input's yield returns false.
 func (b *bulkRun) read(items iter.Seq[Item]) {
-	b.records, b.inputEnd = make(chan *record), make(chan any, 1)
+	b.records, b.overdue, b.inputEnd = make(chan *record), make(chan *record), make(chan any, 1)
 	go func() {
 		var panicked any = errPanicked
 		defer func() { b.inputEnd <- cmp.Or(recover(), panicked) }()
 		for i := range items {
-			select {
-			case b.records <- b.take(i):
-				continue
-			case <-b.ctx.Done():
+			if !b.handOver(b.take(i)) {
+				break
 			}
-			break
 		}
 		panicked = nil
 	}()

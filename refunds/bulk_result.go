@@ -2,21 +2,141 @@ package refunds
 
 import (
 	"errors"
+	"slices"
+	"time"
 
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// deliver hands the next result over, and reports whether to go on.
-func (b *bulkRun) deliver(to func(Submission, error) bool) bool {
+// receive takes a record back from the network.
+func (b *bulkRun) receive(r *record) {
+	for len(b.left) > 0 { // including this record
+		b.unqueue(<-b.left)
+	}
+	b.unqueue(r)
+	b.inFlight--
+	b.progress.Requests += r.attempts
+	b.progress.Retries += max(0, r.attempts-1)
+	if r.before > 0 {
+		b.progress.Retries += min(1, r.attempts)
+	}
+	m := ofNothing
+	if r.panicked == nil {
+		m = meaningOf(r.err, r.own)
+	}
+	switch m {
+	case ofSuccess:
+		b.succeeded++
+	case ofAccount, ofOutage:
+		b.failure = errors.Unwrap(r.err)
+	}
+	b.client.health.settle(r.place.request, r.accountID, m, r.place.took(), r.err)
+	if b.panicked == nil {
+		b.panicked = r.panicked
+	}
+	if b.isSentAgain(r, m) {
+		r.before += r.attempts
+		r.attempts, r.cause = 0, errors.Unwrap(r.err)
+		b.ready = slices.Insert(b.ready, 0, r)
+		b.hold(r)
+		return
+	}
+	if m == ofNothing && r.isUnsent() && b.isOverdue(r) && b.ctx.Err() == nil && r.panicked == nil { // HoldFor ended its waits
+		r.before, r.attempts = r.before+r.attempts, 0
+		r.err = b.heldTooLong(r)
+	}
+	b.unblock(r)
+	b.complete(r, r.err)
+	if transport.NoTurn(r.err) && !transport.HasLimiter(r.own) {
+		b.halt(errors.Unwrap(r.err))
+	}
+}
+
+func (b *bulkRun) unqueue(r *record) {
+	if r.queued {
+		r.queued = false
+		b.queued--
+	}
+}
+
+// maxRetryAfter is the longest wait that the service can impose on SubmitAll.
+const maxRetryAfter = time.Minute
+
+// isSentAgain reports whether to send a record again. It must be proven not to be recorded. A
+// record that keeps failing while others succeed fails because of its content.
+func (b *bulkRun) isSentAgain(r *record, m meaning) bool {
+	const ownFault = 8
+	switch {
+	case b.stopErr != nil, b.ctx.Err() != nil, r.panicked != nil, b.isOverdue(r), transport.NoTurn(r.err):
+		return false
+	case r.place.pause != nil && r.isUnsent(): // the window held it back
+		return true
+	case m != ofOutage || ActionOf(r.err) != ActionResubmit:
+		return false
+	}
+	if failed, ok := errors.AsType[*Error](r.err); ok && failed.RetryAfter > maxRetryAfter {
+		return false // the caller must plan for a wait of hours
+	}
+	if r.failedAt != b.succeeded+1 {
+		r.failedAt = b.succeeded + 1
+		r.failures++
+	}
+	return r.failures < ownFault
+}
+
+func (r *record) isUnsent() bool {
+	failed, ok := errors.AsType[*OutcomeError](r.err)
+	return ok && failed.Outcome == OutcomeNotSent
+}
+
+// unblock makes the next record with the same key ready.
+func (b *bulkRun) unblock(r *record) {
+	behind := b.blocked[r.refundKey]
+	if len(behind) == 0 {
+		delete(b.blocked, r.refundKey)
+		return
+	}
+	b.ready = append(b.ready, behind[0])
+	b.blocked[r.refundKey] = behind[1:]
+}
+
+// complete gives a record its result. The result is delivered next, or in input order.
+func (b *bulkRun) complete(r *record, err error) {
+	r.err, r.body, r.done = err, nil, true
+	if !b.o.Ordered {
+		b.results = append(b.results, r)
+		return
+	}
+	for len(b.ordered) > 0 && b.ordered[0].done {
+		b.results = append(b.results, b.ordered[0])
+		b.ordered[0] = nil
+		b.ordered = b.ordered[1:]
+	}
+}
+
+// deliver yields the next result, and reports whether to go on.
+func (b *bulkRun) deliver() bool {
+	return b.deliverTo(func(s Submission) bool { return b.yield(s, nil) })
+}
+
+func (b *bulkRun) deliverTo(to func(Submission) bool) bool {
 	r := b.results[0]
 	s := r.submission()
 	p := b.progress
 	p.count(s.Outcome)
-	b.report(p) // which may panic: the result is still to be delivered then
+	b.report(p) // may panic; the result must still be delivered
 	b.progress = p
 	b.results[0] = nil
 	b.results = b.results[1:]
-	return to(s, r.err)
+	return to(s)
+}
+
+func (r *record) submission() Submission {
+	s := Submission{Index: r.index, Ref: r.ref, AccountID: r.accountID, RefundID: r.refundID, Outcome: OutcomeAccepted, Receipt: r.receipt, Err: r.err, Attempts: r.before + r.attempts}
+	if failed, ok := errors.AsType[*OutcomeError](r.err); ok {
+		s.Outcome = failed.Outcome
+	}
+	return s
 }
 
 func (p *BulkProgress) count(o Outcome) {
@@ -35,73 +155,19 @@ func (p *BulkProgress) count(o Outcome) {
 
 func (b *bulkRun) report(p BulkProgress) {
 	if b.o.Progress != nil {
-		p.Rate = b.client.core.Rate()
 		b.o.Progress(p)
 	}
 }
 
-// stop waits for what is in flight, within the grace period, and hands over the
-// results that the loop did not take.
-func (b *bulkRun) stop() {
-	b.cancel()
-	b.halt(transport.Ended(b.ctx))
-	for b.inFlight > 0 {
-		b.receive(<-b.finished)
+// reportPause tells the caller that submission pauses or continues.
+func (b *bulkRun) reportPause() {
+	state := b.client.health.window.State()
+	b.progress.Level, b.progress.Reason, b.progress.PausedUntil = state.Level, state.Why, time.Time{}
+	if state.Paused {
+		b.progress.PausedUntil = state.Next
 	}
-	// The input is to end with the caller's context. If that has not ended, the input may
-	// well be waiting for its next record.
-	if b.records != nil && !b.ended && b.caller.Err() != nil {
-		select {
-		case panicked := <-b.inputEnd:
-			b.inputEnded(panicked)
-		case <-b.requestCtx.Done(): // the end of the grace period
-		}
+	if state.Paused != b.progress.Paused {
+		b.progress.Paused, b.sought = state.Paused, 0
+		b.report(b.progress)
 	}
-	b.cancelRequests()
-	b.requests.Wait()
-	b.abandon()
-	b.rethrow()
-}
-
-// rethrow repeats a panic of the caller's code on the loop's goroutine, where the
-// caller can recover.
-func (b *bulkRun) rethrow() {
-	if panicked := b.panicked; panicked != nil {
-		b.panicked = nil
-		panic(panicked)
-	}
-}
-
-// abandon hands over the results that are left, even if a function that it calls
-// panics on the way.
-func (b *bulkRun) abandon() {
-	defer func() {
-		if len(b.results) > 0 {
-			b.o.Progress = nil // it may be what panicked
-			b.abandon()
-		}
-	}()
-	for len(b.results) > 0 {
-		b.deliver(func(s Submission, err error) bool {
-			if b.o.Abandoned != nil {
-				b.o.Abandoned(s, err)
-			}
-			return true
-		})
-	}
-}
-
-func (r *record) submission() Submission {
-	s := Submission{Index: r.index, AccountID: r.accountID, RefundID: r.refundID, Outcome: OutcomeAccepted, Receipt: r.receipt, Attempts: r.attempts}
-	if failed, ok := errors.AsType[*OutcomeError](r.err); ok {
-		s.Outcome = failed.Outcome
-	}
-	return s
-}
-
-// ended is the last result of a submission that did not reach the end of its input.
-// It is about no refund, and so has none of the outcomes. Unknown makes it no error after
-// which the same call is made again: the records before it would be submitted twice.
-func ended(err error) (Submission, error) {
-	return Submission{Index: -1}, &Error{Operation: "submit all", Err: transport.WithOutcome(err, transport.OutcomeUnknown)}
 }

@@ -3,21 +3,19 @@ package refunds
 import (
 	"cmp"
 	"context"
-	"errors"
 	"iter"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/carddata/carddata-go/internal/breaker"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// A bulkRun is one pass of SubmitAll. All but the requests happens on the
-// goroutine that ranges over it.
+// A bulkRun is one pass of SubmitAll. Everything runs on the goroutine that ranges over it,
+// except the requests.
 type bulkRun struct {
 	caller         context.Context
-	ctx            context.Context // of the caller until stop: no request starts once it has ended
+	ctx            context.Context // the caller's, until stop; no request starts after its end
 	cancel         context.CancelFunc
 	requestCtx     context.Context // outlives ctx by the grace period
 	cancelRequests context.CancelFunc
@@ -25,25 +23,31 @@ type bulkRun struct {
 	client         *Client
 	o              BulkOptions
 	opts           []Option
+	limited        bool // each record may wait for a limiter
 	yield          func(Submission, error) bool
+	began          time.Time
 
-	records  chan *record            // of the input, with ReadAhead
-	inputEnd chan any                // why the input panicked, or nil, once it has returned
+	records  chan *record            // from the input, with ReadAhead
+	overdue  chan *record            // records from the input that reached HoldFor before the loop took them
+	inputEnd chan any                // the value of the input's panic, or nil, when it has returned
 	ready    []*record               // to be sent
-	blocked  map[refundKey][]*record // behind the one with this key that is ready or in flight
-	inFlight int
-	sent     int          // records
-	failed   int          // the first of them to fail since a success closed the breaker; 0: none
-	latest   int          // the last of them to fail
-	finished chan *record // back from the network
-	ordered  []*record    // if Ordered: all records from the first without a result on
-	results  []*record    // to be delivered
+	blocked  map[refundKey][]*record // those that wait behind one with the same key, ready or in flight
+	expires  time.Time               // no ready or blocked record reaches HoldFor before this time; zero: no such record
+	sought   int                     // records taken in this pause to find an account that works
 
-	breaker  breaker.Breaker
-	accounts accounts
-	stopErr  error // why nothing more is sent, nil while something may be
-	stopped  bool  // nothing more is taken from the input either
-	ended    bool  // the input has no more
+	inFlight  int
+	queued    int             // requests in flight that may still wait for a limiter
+	left      chan *record    // records that have passed the limiter
+	finished  chan *record    // back from the network
+	changed   <-chan struct{} // signals a change of the window since advance looked
+	succeeded int             // records that succeeded
+	failure   error           // the last failure that was not about its record
+
+	ordered []*record // if Ordered: all records from the first one without a result
+	results []*record // to be yielded
+
+	stopErr  error // why no record is taken or sent any more; nil while running
+	ended    bool  // the input has ended
 	panicked any   // a panic of the caller's code, for the loop's goroutine
 	progress BulkProgress
 }
@@ -52,14 +56,12 @@ func newBulk(ctx context.Context, c *Client, o BulkOptions, opts []Option, yield
 	o.Concurrency = cmp.Or(o.Concurrency, defaultConcurrency)
 	o.Grace = cmp.Or(o.Grace, defaultGrace)
 	o.GiveUpAfter = cmp.Or(o.GiveUpAfter, defaultGiveUpAfter)
+	o.HoldFor = cmp.Or(o.HoldFor, defaultHoldFor)
 	b := &bulkRun{
-		caller: ctx, client: c, o: o, opts: opts, yield: yield,
+		caller: ctx, client: c, o: o, opts: opts, yield: yield, limited: c.core.HasLimiter(opts), began: time.Now(),
 		blocked:  map[refundKey][]*record{},
+		left:     make(chan *record, o.Concurrency),
 		finished: make(chan *record, o.Concurrency),
-		breaker: breaker.Breaker{
-			GiveUpAfter: o.GiveUpAfter,
-			Jitter:      func(below time.Duration) time.Duration { return c.core.Jitter(ctx, below) },
-		},
 	}
 	b.ctx, b.cancel = context.WithCancel(ctx)
 	b.requestCtx, b.cancelRequests = context.WithCancel(context.WithoutCancel(ctx))
@@ -71,7 +73,7 @@ func newBulk(ctx context.Context, c *Client, o BulkOptions, opts []Option, yield
 	return b
 }
 
-// run takes the input to its end, unless something ends the submission before.
+// run processes all input, unless something ends the submission early.
 func (b *bulkRun) run(items iter.Seq[Item]) {
 	if !b.advance() {
 		return
@@ -89,8 +91,8 @@ func (b *bulkRun) run(items iter.Seq[Item]) {
 	b.advance()
 }
 
-// add puts one record in its place. Its refund_id may have to wait for another one
-// of the same account.
+// add queues one record. If its refund_id is in use for the same account, the record waits
+// for the other one.
 func (b *bulkRun) add(r *record) {
 	r.index = b.progress.Taken
 	b.progress.Taken++
@@ -98,49 +100,59 @@ func (b *bulkRun) add(r *record) {
 		b.ordered = append(b.ordered, r)
 	}
 	err := cmp.Or(r.err, b.stopErr)
-	if err == nil && b.accounts.add(r.accountID) {
-		b.breaker.Settled(false)
-		b.reportPause()
-	}
 	behind, busy := b.blocked[r.refundKey]
 	switch {
 	case err != nil:
 		b.complete(r, r.failure(err))
 	case busy:
 		b.blocked[r.refundKey] = append(behind, r)
+		b.hold(r)
 	default:
+		if b.progress.Paused {
+			b.sought++
+		}
 		b.blocked[r.refundKey] = nil
-		b.ready = append(b.ready, r)
+		at := len(b.ready)
+		if b.client.health.meet(r.accountID) { // before the records of refused accounts
+			at = 0
+		}
+		b.ready = slices.Insert(b.ready, at, r)
+		b.hold(r)
 	}
 }
 
-// advance sends, receives and delivers until it needs a record of the input that
-// only its caller can bring, or until every record has its result and there are no
-// more. It reports whether to go on.
+// advance sends, receives and delivers until it needs a record that only the caller's input
+// can bring, or until the input has ended and every record has its result. It reports whether
+// to go on.
 func (b *bulkRun) advance() bool {
 	for {
 		for len(b.finished) > 0 {
 			b.receive(<-b.finished)
 		}
 		b.rethrow()
+		b.changed = b.client.health.window.Changed()
+		b.reportPause()
 		if b.ctx.Err() != nil {
 			b.halt(transport.Ended(b.ctx))
 		}
-		more := !b.ended && !b.stopped
+		b.expire()
+		b.giveUp()
+		more := !b.ended && b.stopErr == nil
 		take := more && b.mayTake()
+		next, due := b.next()
 		switch {
-		case len(b.ready) > 0 && b.maySend():
-			b.send()
+		case due && b.hasPlace() && b.send(next):
 		case take && b.records == nil:
 			return true
 		case take && b.takeAhead():
+		case len(b.ready) > 0 && b.hasPlace() && b.send(next):
 		case len(b.results) > 0:
-			if !b.deliver(b.yield) {
+			if !b.deliver() {
 				return false
 			}
 		case more || b.held() > 0:
 			b.wait(take)
-		case b.stopped:
+		case b.stopErr != nil:
 			b.yield(ended(b.stopErr))
 			return false
 		default:
@@ -152,177 +164,124 @@ func (b *bulkRun) advance() bool {
 // held is the number of records without a result.
 func (b *bulkRun) held() int { return b.progress.Taken - b.progress.Done }
 
-// maySend reports whether one more request may be in flight. After stopSending it
-// is only asked for the sake of the input, the rest of which is taken unsent.
-func (b *bulkRun) maySend() bool {
-	if b.stopErr != nil {
-		return b.inFlight < b.o.Concurrency
-	}
-	return b.inFlight < b.breaker.Limit(b.o.Concurrency)
+// hasPlace reports whether this call may have one more request in flight. Only one request
+// waits for a limiter at a time. The others could not be sent sooner anyway.
+func (b *bulkRun) hasPlace() bool {
+	return b.inFlight < b.o.Concurrency && b.queued == 0 && b.client.core.Pause(b.ctx) <= 0
 }
 
-// mayTake reports whether there is room for one more record. It is taken to be sent
-// at once, or to find out whether the failure of an account is that of all.
+// mayTake reports whether to take one more record, because it can be sent at once. In a pause
+// caused by refused accounts, it also looks for a record of another account, and in one that
+// the ready records may have caused, for another record.
 func (b *bulkRun) mayTake() bool {
-	return (b.maySend() || b.breaker.Open() && b.accounts.isOne()) &&
-		len(b.results) < b.o.Concurrency && b.held() < maxWaiting+b.o.Concurrency
-}
-
-// takeAhead takes what the input's goroutine has ready. It does not wait.
-func (b *bulkRun) takeAhead() bool {
-	select {
-	case r := <-b.records:
-		b.add(r)
-	case panicked := <-b.inputEnd:
-		b.inputEnded(panicked)
-	default:
+	if len(b.results) >= b.o.Concurrency || b.held() >= maxWaiting+b.o.Concurrency {
 		return false
 	}
-	return true
+	if _, ok := b.next(); !ok && b.hasPlace() && b.client.health.window.IsFree() {
+		return true
+	}
+	return b.progress.Paused && b.sought < maxWaiting && b.client.health.seeks()
 }
 
-func (b *bulkRun) inputEnded(panicked any) {
-	b.ended = true
-	b.panicked = cmp.Or(b.panicked, panicked)
+// next returns the index of the record to send next. A record that was refused several times
+// waits until others have succeeded: they tell whether only this one is refused. If all ready
+// records wait so, or none is ready, ok is false.
+func (b *bulkRun) next() (i int, ok bool) {
+	const several, others = 3, 10
+	i = slices.IndexFunc(b.ready, func(r *record) bool {
+		return r.before < several || b.succeeded+1 >= r.failedAt+others
+	})
+	return max(0, i), i >= 0
 }
 
-func (b *bulkRun) send() {
-	r := b.ready[0]
-	b.ready = b.ready[1:]
+// send sends a ready record, unless the window is full. It reports whether it did.
+func (b *bulkRun) send(i int) bool {
+	request, ok := b.client.health.window.Take()
+	if !ok {
+		return false
+	}
+	r := b.ready[i]
+	b.ready = slices.Delete(b.ready, i, i+1)
 	b.inFlight++
-	b.sent++
-	r.sent = b.sent
-	b.breaker.Sent()
+	r.place = place{health: b.client.health, request: request}
+	if r.queued = r.limited; r.queued {
+		b.queued++
+		r.place.onLeave = func() { b.left <- r }
+	}
 	b.requests.Go(func() {
 		defer func() {
-			if r.receipt == nil && r.err == nil { // a panic, or the end of the goroutine
+			if r.receipt == nil && r.err == nil { // the caller's code panicked or ended the goroutine
 				r.panicked = cmp.Or[any](recover(), errPanicked)
 				r.err = r.failure(errPanicked)
 			}
 			b.finished <- r
 		}()
-		r.receipt, r.err = b.client.send(b.ctx, b.requestCtx, &r.encodedRefund, r.options)
+		ctx, cancel := b.ctx, func() {}
+		if b.o.HoldFor >= 0 {
+			// HoldFor ends its waits. With a deadline, a limiter would refuse a record
+			// instead of delaying it.
+			ctx, cancel = context.WithCancel(ctx)
+			defer time.AfterFunc(time.Until(r.taken.Add(b.o.HoldFor)), cancel).Stop()
+		}
+		defer cancel()
+		r.receipt, r.err = b.client.send(ctx, b.requestCtx, &r.encodedRefund, &r.place, r.options)
 	})
+	return true
 }
 
 var errPanicked = transport.NewError("a function of the caller's panicked, or ended its goroutine")
 
-// wait waits for a response, the next probe, the end of ctx, or, if one may be taken,
-// a record.
+// wait waits for a response, a place, a timer, the end of ctx, or the next record if the loop
+// may take one.
 func (b *bulkRun) wait(take bool) {
-	var records chan *record
+	var records, overdue chan *record
 	var inputEnd chan any
 	if take {
 		records, inputEnd = b.records, b.inputEnd
 	}
-	var due <-chan time.Time
-	if b.inFlight == 0 && (len(b.ready) > 0 || !take) {
-		due = time.After(b.breaker.Delay())
-	}
 	done := b.ctx.Done()
-	if b.stopped {
+	if b.stopErr != nil {
 		done = nil
+	} else {
+		overdue = b.overdue
 	}
 	select {
 	case r := <-b.finished:
 		b.receive(r)
+	case r := <-b.left:
+		b.unqueue(r)
 	case r := <-records:
 		b.add(r)
+	case r := <-overdue:
+		b.add(r) // only to get its result: see expire
 	case panicked := <-inputEnd:
 		b.inputEnded(panicked)
-	case <-due:
+	case <-b.changed:
+	case <-b.due(!take && !b.ended):
 	case <-done:
 	}
 }
 
-// receive takes a record back from the network.
-func (b *bulkRun) receive(r *record) {
-	b.inFlight--
-	if behind := b.blocked[r.refundKey]; len(behind) > 0 {
-		b.ready = append(b.ready, behind[0])
-		b.blocked[r.refundKey] = behind[1:]
-	} else {
-		delete(b.blocked, r.refundKey)
+// due returns a channel that receives at the next time to act: a request is due, a record has
+// been held for HoldFor, or it is time to give up.
+func (b *bulkRun) due(wanted bool) <-chan time.Time {
+	if b.stopErr != nil {
+		return nil
 	}
-	b.progress.Requests += r.attempts
-	b.progress.Retries += max(0, r.attempts-1)
-	b.complete(r, r.err)
-	if b.panicked == nil {
-		b.panicked = r.panicked
+	var next time.Time
+	at := func(t time.Time) {
+		if !t.IsZero() && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
 	}
-	if b.stopErr != nil || b.ctx.Err() != nil || r.panicked != nil {
-		return // what the end of ctx did says nothing about the service
+	delay := max(b.client.core.Pause(b.ctx), b.client.health.window.Delay())
+	if delay > 0 && b.inFlight < b.o.Concurrency && b.queued == 0 && (len(b.ready) > 0 || wanted) {
+		at(time.Now().Add(delay))
 	}
-	if transport.NoTurn(r.err) && !transport.HasLimiter(r.own) {
-		b.halt(errors.Unwrap(r.err))
-		return
+	at(b.expires)
+	at(b.giveUpTime())
+	if next.IsZero() {
+		return nil
 	}
-	failure := scopeOf(r)
-	switch {
-	case failure != ofRecord:
-		b.failed, b.latest = min(cmp.Or(b.failed, r.sent), r.sent), max(b.latest, r.sent)
-	case r.sent < b.failed || b.breaker.Open() && r.sent < b.latest:
-		return // it says how the service was before it failed
-	default:
-		b.failed = 0
-	}
-	repeated := b.accounts.repeats(r.accountID, failure)
-	var giveUp bool
-	switch {
-	case repeated && !b.breaker.Open():
-		return
-	case repeated && b.accounts.worked:
-		giveUp = b.breaker.Repeated()
-	default:
-		giveUp = b.breaker.Settled(failure != ofRecord)
-	}
-	if giveUp {
-		b.stopSending(transport.NewError("the service kept failing, submission is suspended", ErrSuspended, errors.Unwrap(r.err)))
-	}
-	b.reportPause()
-}
-
-// reportPause tells the caller that submission pauses, or goes on.
-func (b *bulkRun) reportPause() {
-	if paused := b.breaker.Open(); paused != b.progress.Paused {
-		b.progress.Paused = paused
-		b.report(b.progress)
-	}
-}
-
-// halt has nothing more taken or sent, for the first reason that it is given.
-func (b *bulkRun) halt(err error) {
-	if !b.stopped {
-		b.stopped = true
-		b.stopSending(err)
-	}
-}
-
-// stopSending gives every record that was not sent the result that it was not.
-func (b *bulkRun) stopSending(err error) {
-	b.stopErr = err
-	unsent := b.ready
-	for _, behind := range b.blocked {
-		unsent = append(unsent, behind...)
-	}
-	b.ready = nil
-	clear(b.blocked)
-	slices.SortFunc(unsent, func(x, y *record) int { return x.index - y.index })
-	for _, r := range unsent {
-		b.complete(r, r.failure(err))
-	}
-}
-
-// complete gives a record its result, to be delivered next or in its turn.
-func (b *bulkRun) complete(r *record, err error) {
-	r.err, r.body, r.done = err, nil, true
-	if !b.o.Ordered {
-		b.results = append(b.results, r)
-		return
-	}
-	for len(b.ordered) > 0 && b.ordered[0].done {
-		b.results = append(b.results, b.ordered[0])
-		b.ordered[0] = nil
-		b.ordered = b.ordered[1:]
-	}
+	return time.After(time.Until(next))
 }

@@ -1,12 +1,12 @@
 package refunds_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +16,7 @@ import (
 	"github.com/carddata/carddata-go/refunds"
 )
 
-// When the context ends, what is on the wire settles within the grace, and
+// When the context ends, the requests in flight may finish within the grace period, and
 // nothing else is sent.
 func TestSubmitAllLetsTheWireFinish(t *testing.T) {
 	cause := errors.New("the shop closed")
@@ -24,7 +24,7 @@ func TestSubmitAllLetsTheWireFinish(t *testing.T) {
 		name  string
 		grace time.Duration
 		took  time.Duration
-		a, b  string // which are on the wire
+		a, b  string // the outcomes of those in flight
 	}{
 		{"by default", 0, 12 * time.Second, "accepted", "accepted"},
 		{"too short for one", 7 * time.Second, 8 * time.Second, "accepted", "unknown"},
@@ -47,7 +47,8 @@ func TestSubmitAllLetsTheWireFinish(t *testing.T) {
 				var got []string
 				o := refunds.BulkOptions{Concurrency: 2, Grace: test.grace, Ordered: true}
 				// The second waits for the first, the last is not taken.
-				for s, err := range s.client(t).SubmitAll(ctx, refunds.Items("acct", named("a", "a", "b", "c")), o) {
+				for s, end := range s.warmClient(t).SubmitAll(ctx, refunds.Items("acct", named("a", "a", "b", "c")), o) {
+					err := cmp.Or(end, s.Err)
 					if err != nil && (!errors.Is(err, ended) || !errors.Is(err, cause)) {
 						t.Errorf("%s: %v", test.name, err)
 					}
@@ -65,8 +66,8 @@ func TestSubmitAllLetsTheWireFinish(t *testing.T) {
 	}
 }
 
-// What waits for the limiter is not on the wire, and a refused attempt is not
-// repeated in the grace.
+// A record that waits for the limiter is not in flight, and no attempt is retried in the grace
+// period.
 func TestSubmitAllStartsNothingInTheGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{
@@ -77,7 +78,8 @@ func TestSubmitAllStartsNothingInTheGrace(t *testing.T) {
 		defer cancel()
 		limited := s.client(t, refunds.WithRateLimit(rate.Every(time.Hour), 1))
 		outcomes := map[string]int{}
-		for s, err := range limited.SubmitAll(ctx, refunds.Items("acct", numbered(100)), refunds.BulkOptions{}) {
+		for s, end := range limited.SubmitAll(ctx, refunds.Items("acct", numbered(100)), refunds.BulkOptions{}) {
+			err := cmp.Or(end, s.Err)
 			outcomes[s.Outcome.String()]++
 			if s.Outcome == refunds.OutcomeRejected && (!errors.Is(err, refunds.ErrRateLimited) || s.Attempts != 1) {
 				t.Errorf("%v after %d attempts", err, s.Attempts)
@@ -89,7 +91,7 @@ func TestSubmitAllStartsNothingInTheGrace(t *testing.T) {
 	})
 }
 
-// The context's values reach the wire, in the grace too.
+// Requests have the values of the context.
 func TestSubmitAllKeepsTheContextsValues(t *testing.T) {
 	type key struct{}
 	ctx := context.WithValue(t.Context(), key{}, "trace")
@@ -108,7 +110,7 @@ func TestSubmitAllKeepsTheContextsValues(t *testing.T) {
 	}
 }
 
-// However the loop is left, the outcome of each record that was taken is heard.
+// However the loop is left, each record that was taken has its result.
 func TestSubmitAllHandsOverWhatIsAbandoned(t *testing.T) {
 	for name, leave := range map[string]func(){
 		"break": func() {},
@@ -122,8 +124,9 @@ func TestSubmitAllHandsOverWhatIsAbandoned(t *testing.T) {
 			var got []string
 			func() {
 				defer func() { _ = recover() }()
-				o := refunds.BulkOptions{Concurrency: 4, Abandoned: func(s refunds.Submission, err error) { got = append(got, summary(s, err)) }}
-				for s, err := range client.SubmitAll(t.Context(), refunds.Items("acct", named("a", "b", "c", "c", "d", "e")), o) {
+				o := refunds.BulkOptions{Concurrency: 4, Abandoned: func(s refunds.Submission) { got = append(got, summary(s, s.Err)) }}
+				for s, end := range client.SubmitAll(t.Context(), refunds.Items("acct", named("a", "b", "c", "c", "d", "e")), o) {
+					err := cmp.Or(end, s.Err)
 					got = append(got, summary(s, err))
 					time.Sleep(5 * time.Second)
 					leave()
@@ -141,48 +144,7 @@ func TestSubmitAllHandsOverWhatIsAbandoned(t *testing.T) {
 	}
 }
 
-// What was not sent is yielded in the order of the input.
-func TestSubmitAllYieldsTheUnsentInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		s := &service{latency: func(string) time.Duration { return time.Minute }}
-		ids := strings.Split("aabbccddeeffgghhiijjkkllmmnnooppqqrr", "")
-		var unsent []int
-		for s := range s.client(t).SubmitAll(ctx, refunds.Items("acct", named(ids...)), refunds.BulkOptions{Concurrency: len(ids)}) {
-			if s.Outcome == refunds.OutcomeNotSent {
-				unsent = append(unsent, s.Index)
-			}
-		}
-		if len(unsent) != len(ids)/2 || !slices.IsSorted(unsent) {
-			t.Errorf("%v", unsent)
-		}
-	})
-}
-
-// A panic of what was in flight when the loop was left reaches the caller, too.
-func TestSubmitAllPassesALatePanicOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &service{latency: func(id string) time.Duration { return time.Duration(len(id)) * time.Second }}
-		var checked atomic.Int32
-		client := s.client(t, refunds.WithReceiptCheck(func(*refunds.Receipt) error {
-			if checked.Add(1) == 2 {
-				panic("on purpose")
-			}
-			return nil
-		}))
-		defer func() {
-			if panicked := recover(); panicked != "on purpose" {
-				t.Errorf("%v, of %d receipts", panicked, checked.Load())
-			}
-		}()
-		for range client.SubmitAll(t.Context(), refunds.Items("acct", named("a", "bb")), refunds.BulkOptions{}) {
-			break
-		}
-	})
-}
-
-// An input that ends with the context does not look like one that is complete.
+// An input that ends because of the context does not look complete.
 func TestSubmitAllTellsThatTheContextEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &service{}
@@ -208,5 +170,52 @@ func TestSubmitAllTellsThatTheContextEnded(t *testing.T) {
 	}
 	if !slices.Equal(got, []string{"the end, canceled"}) {
 		t.Errorf("an ended context: %q", got)
+	}
+}
+
+// The error that ends a submission is about no refund, and the same call is not to be made
+// again.
+func TestEndOfSubmitAll(t *testing.T) {
+	for name, test := range map[string]struct {
+		status    int
+		deadline  time.Duration
+		o         refunds.BulkOptions
+		opts      []refunds.Option
+		condition string
+		is        []error
+		after     time.Duration
+	}{
+		"the deadline":            {200, 10 * time.Second, refunds.BulkOptions{Concurrency: 1}, nil, "deadline_exceeded", []error{context.DeadlineExceeded}, 12 * time.Second},
+		"the deadline in a pause": {503, 10 * time.Second, refunds.BulkOptions{GiveUpAfter: -1, Grace: -1}, nil, "deadline_exceeded", []error{context.DeadlineExceeded}, 10 * time.Second},
+		"a limit beyond it":       {200, 10 * time.Second, refunds.BulkOptions{}, []refunds.Option{refunds.WithRateLimit(rate.Every(7*time.Second), 1)}, "local_limit", []error{refunds.ErrLocalLimit, context.DeadlineExceeded}, 10 * time.Second},
+		"the service fails":       {429, time.Hour, refunds.BulkOptions{GiveUpAfter: time.Minute}, nil, "suspended", []error{refunds.ErrSuspended, refunds.ErrRateLimited}, 90 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &service{latency: func(string) time.Duration { return 3 * time.Second }, status: func(string) int { return test.status }}
+			client := s.client(t, test.opts...)
+			ctx, cancel := context.WithTimeout(t.Context(), test.deadline)
+			defer cancel()
+			paused := false
+			test.o.Progress = func(p refunds.BulkProgress) { paused = paused || p.Paused }
+			var last refunds.Submission
+			var end error
+			for last, end = range client.SubmitAll(ctx, refunds.Items("acct", numbered(100)), test.o) {
+			}
+			failed, ok := errors.AsType[*refunds.Error](end)
+			if !ok || failed.Condition() != test.condition || failed.Retryable() || last != (refunds.Submission{}) {
+				t.Fatalf("%s: %v with %v", name, end, last)
+			}
+			for _, condition := range test.is {
+				if !errors.Is(end, condition) {
+					t.Errorf("%s: %v is no %v", name, end, condition)
+				}
+			}
+			if _, ok := errors.AsType[*refunds.OutcomeError](end); ok || len(outcomesOf(end)) > 0 || strings.Contains(end.Error(), "refund ") {
+				t.Errorf("%s: it is about a refund: %v", name, end)
+			}
+			if took := time.Since(s.began); took > test.after || paused != (test.status != 200) {
+				t.Errorf("%s: after %v, paused %t", name, took, paused)
+			}
+		})
 	}
 }

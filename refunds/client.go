@@ -10,25 +10,23 @@ import (
 // A Client submits refund records. [NewClient] makes it. It is immutable and safe for
 // concurrent use; calls of the zero value fail with [ErrInvalidArgument].
 type Client struct {
-	core *transport.Client
+	core   *transport.Client
+	health *health
 }
 
 // NewClient returns a client of the service at baseURL, the {refund_url} of the package
 // comment. It may have a path and a trailing slash.
 //
-// No credential is documented for this endpoint, so none is sent. If the service asks for
-// one, add it with [WithTokenSource] or [WithHeader].
+// No credential is documented for this endpoint. If the service asks for one, add it with
+// [WithTokenSource] or [WithHeader].
 //
-// NewClient does not touch the network. It fails with [ErrInvalidArgument] if the base
-// URL is not https (loopback addresses may be http), if it has user information, a query
-// or a fragment, or if an option is unusable. The error quotes none of them.
+// NewClient does not touch the network. It fails with [ErrInvalidArgument] if an option is
+// unusable, or if the base URL is not https (loopback addresses may be http) or has user
+// information, a query or a fragment. The error quotes none of them.
 func NewClient(baseURL string, opts ...Option) (*Client, error) {
 	core, err := transport.New(transport.Service{
 		Name:  "refunds",
 		Route: route,
-		// No ConnectionReuse: a kept connection can be closed by the other side just when a
-		// refund is written to it, and it can still hold a response that is none to this
-		// refund.
 		Defaults: transport.Settings{
 			MaxRetries:       2,
 			WaitBase:         200 * time.Millisecond,
@@ -41,5 +39,5 @@ func NewClient(baseURL string, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("refunds: new client: %w", err)
 	}
-	return &Client{core}, nil
+	return &Client{core, newHealth(core)}, nil
 }

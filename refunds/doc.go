@@ -1,5 +1,5 @@
-// Package refunds submits refund records. A refund is never silently lost and never
-// silently sent twice.
+// Package refunds submits refund records. A refund is never silently lost and never silently
+// sent twice.
 //
 //	client, err := refunds.NewClient("https://refund.example.com")
 //	…
@@ -8,204 +8,209 @@
 //		Amount:   new(int64(10150)),
 //		Currency: "USD",
 //	})
-//	switch {
-//	case err == nil:
-//		// accepted; keep receipt.RequestID
-//	case errors.Is(err, refunds.ErrOutcomeUnknown), errors.Is(err, refunds.ErrConflict):
-//		// it may have been recorded: find out before you submit it again
-//	default:
-//		// not recorded: see Actions below
+//	switch refunds.ActionOf(err) {
+//	case refunds.ActionDone: // accepted; keep receipt.RequestID
+//	case refunds.ActionResubmit: // not recorded; submit it again later
+//	case refunds.ActionCorrect: // not recorded; correct the record
+//	case refunds.ActionFixSetup: // not recorded; stop, and correct the setup
+//	default: // it may have been recorded: find out before you submit it again
 //	}
 //
-// # Service description
-//
-// The service description is the document in which the service describes itself. You can
-// work without it: what it says is repeated here, and what it leaves open is called "not
-// documented".
-//
-// The package covers one endpoint:
+// It covers one endpoint of the service:
 //
 //	POST {refund_url}/v1/{account_id}/refunds
 //	Content-Type: application/json
 //
-// The body is one [Refund]. No credential is part of the request. The service description
-// has the fields of the body and their types. It does not document which fields are
-// required, the formats of created and currency, the unit of amount, or the values
-// of svc_refund_status. Of the response it documents nothing: neither status codes nor
-// bodies, errors or limits. Where this package has to assume something, the comment says
-// so.
+// The body is one [Refund]. No credential is part of the request. The service documents the
+// name and the JSON type of each field. It does not document which fields are required, their
+// formats and lengths, the unit of amount, the values of svc_refund_status but one, or
+// anything about the response: status codes, bodies, errors and limits.
 //
-// # Outcomes
+// # Outcomes and actions
 //
-// The connection and the status decide the outcome, never the text of an error.
+// The connection and the status decide the outcome, never the text of an error:
 //
-// Accepted: a 2xx status, unless the body is an HTML page or the documented error object,
-// or [WithReceiptCheck] refuses the receipt.
+//   - Accepted: a 2xx status, unless the body is an HTML page, a JSON object with a non-empty
+//     "error" or broken JSON with an "error", or [WithReceiptCheck] refuses the receipt.
+//   - Not sent: the arguments, the limiter or the token source ended the call, or no byte was
+//     written to a connection.
+//   - Rejected: a 4xx status other than 408, or 307, 308, 501 and 505. After a 409, an earlier
+//     submission may have been recorded.
+//   - Unknown: everything else, such as a timeout, a broken connection, or a cancellation
+//     after the first byte. A proxy may send 408, 500, 502, 503, 504, or 301 to 303 although
+//     the service has recorded the refund. Under any status, the outcome is also unknown if
+//     the response began before the request, or if [WithResubmit] repeated an attempt with an
+//     unknown outcome.
 //
-// Not sent: the arguments, the limiter or the token source ended the call; or no
-// connection was made; or no byte was written to the connection (the client counts
-// them).
+// [ActionOf] turns the error of Submit into what to do, and [Submission.Action] the result of
+// SubmitAll. The comments of [Action] list the failures that lead to each action.
 //
-// Rejected: a 4xx status other than 408, or 307, 308, 501 and 505. The service has not
-// recorded what it refuses, but a 409 may be about an earlier submission that it has
-// recorded. With [WithResubmit], a refusal after an attempt whose outcome is unknown is
-// unknown as well.
+// # Any number of refunds
 //
-// Unknown: everything else. The service may have recorded the refund before a timeout,
-// a broken connection, or a cancellation after the request was sent. A proxy may send
-// 408, 500, 502, 503, 504, or 301 to 303 after the service has recorded it.
+// [Client.SubmitAll] takes records of any number of accounts and yields the result of each, in
+// bounded memory:
 //
-// # Actions
+//	for s, err := range client.SubmitAll(ctx, items, refunds.BulkOptions{}) {
+//		if err != nil {
+//			return err // the submission has ended early
+//		}
+//		save(s.AccountID, s.RefundID, s.Action(), s.Err)
+//	}
 //
-// The first line of an outcome that applies says what to do. Retryable is
-// [Error.Retryable].
+// To stop, cancel ctx and keep taking results: requests in flight may finish.
 //
-//	accepted                                  keep the receipt
+// # From a queue or a table
 //
-//	unknown                                   find out before you submit it again
+// A client remembers nothing, and SubmitAll removes no duplicates. Keep a durable mark for
+// each record, so that after a kill you know what was begun:
 //
-//	rejected   ErrConflict (409)              as unknown: an earlier submission may have
-//	                                          been recorded
-//	           Retryable (421, 425, 429; 401  submit it again later, after a 429 when
-//	           if the token source failed)    RetryAfter has passed
-//	           ErrUnauthorized (401),         stop; correct the credential, account id,
-//	           ErrForbidden (403, 407),       base URL or proxy; submit the same record
-//	           ErrNotFound (404, 410),        again
-//	           ErrRedirect (307, 308),
-//	           ErrServer (501, 505)
-//	           any other (4xx)                correct the record
+//   - [WithBeforeSend] writes the mark, in one step that fails if another process wrote it: an
+//     INSERT with a unique key. The key is account and RefundID, and a number of your own if a
+//     later status goes under the same RefundID. To submit a record again, use an UPDATE that
+//     replaces the action that you read with the mark. Never delete the row first: another
+//     process could begin in between.
+//   - After the call, replace the mark that this call wrote with the action. A call can fail
+//     before it writes one, as in a pause. What the table holds then is another call's: leave
+//     it, also where the action is ActionResubmit, which is about this call alone.
 //
-//	not sent   ErrInvalidArgument             correct the record or the option
-//	           ErrSuspended                   see to the failures before it; submit it
-//	                                          again in another call
-//	           Retryable                      submit it again later
-//	           any other (unknown host,       stop; correct host name, certificate or
-//	           certificate, proxy)            proxy; submit the same record again
+// A record with a mark may still be in flight, because queues deliver some messages twice.
+// Leave it alone until the mark is older than the call's timeout (in SubmitAll, the attempt
+// timeout) and the time that you take to write the action. Then its process has ended, and
+// the outcome is unknown. With one job under a lock, a mark that is found at the start is
+// unknown at once. Let the queue hide a message for that time, and in SubmitAll for
+// [BulkOptions.HoldFor] more. Delete a message if its record is done with; otherwise, as when
+// another call's mark refuses it, let it come again. Read the table before the call, too:
+// WithBeforeSend comes after all waits.
+//
+// Do not let a shutdown cancel a call of Submit: give it a context of its own, such as
+// context.WithoutCancel with a timeout. After [ActionFixSetup], leave the other records in the
+// queue: they would fail too. With several accounts, 403, 404 and 410 are about one account,
+// and so is 401 if each has its own credential: set aside the records of that account alone.
 //
 // # Defaults
 //
 //   - Retries: 2 ([WithMaxRetries])
-//   - Retry wait: random, at most 200 ms·2ⁿ after n retries, or 1 s·2ⁿ after a 429
-//     without Retry-After, and never more than 5 s ([WithRetryWait])
-//   - Retry-After: every call of the client waits for it, up to 60 s. A call that is asked
-//     to wait longer, or beyond its deadline, fails and reports the wait
-//   - Retry budget: a client starts with 500 points, the most it can have. A retry costs 5
-//     points, 10 after an attempt timeout, none after a 401 with a new token. If it helps,
-//     it costs nothing. A call without a retry that ends with a success, a 202 or a 4xx
-//     earns 1; time earns nothing. Without enough points nothing is retried, and the error
-//     says so
+//   - Retry wait: random, at most 200 ms·2ⁿ after n retries, or 1 s·2ⁿ after a 429 without
+//     Retry-After, and never more than 5 s ([WithRetryWait])
 //   - Attempt timeout: 35 s ([WithAttemptTimeout])
-//   - Call timeout: 90 s, if the context has no deadline; a record of SubmitAll has none
+//   - Call timeout: 90 s, if the context has no deadline; in SubmitAll it bounds the request
+//     of a record, but not the waits before it
 //   - Response: the first 64 KiB are kept ([WithMaxResponseBytes])
 //   - Redirects: none are followed
-//   - Idle connections: none, each attempt has its own ([WithConnectionReuse])
+//   - Idle connections: at most 1.5 s
 //   - Connections: connect 5 s, TLS handshake 5 s, HTTP/1.1, TLS 1.2 and later, the
 //     environment's proxy, headers of 64 KiB at most ([WithTransport], [WithTLSConfig],
 //     [WithProxy])
-//   - Rate limit: none ([WithRateLimit], [WithAdaptiveRate], [WithLimiter])
+//   - Rate limit: none ([WithRateLimit], [WithLimiter])
+//   - Credential: none ([WithTokenSource], [WithHeader])
 //   - Logs: none ([WithLogger])
-//
-// Further options: [WithTokenSource] (with [CachedToken] or [TokenFunc]) and
-// [WithHeader] add a credential or another header to each request, [WithUserAgent]
-// names your product, [WithInsecureHTTP] allows http beyond loopback, and
-// [WithHTTPClient] takes a fake.
-//
-// # From a queue or a table
-//
-// A client remembers nothing. Before every call, mark the record as begun, durably, in one
-// step that fails if another process does the same: an INSERT with a unique key, or, to
-// submit again what was not sent or rejected, an UPDATE that replaces the outcome that you
-// read. If it changes nothing, leave the record alone. The key is account and RefundID;
-// add a number of your own if a later status goes under the same RefundID. After the call,
-// replace the mark with the outcome.
-//
-// Save the time with the mark. A record that is found begun may still be in its call,
-// because queues deliver some messages twice: leave record and message alone until the
-// mark is older than the call's timeout. Then the outcome is unknown: the process ended
-// during the call, or could not save. Delete a message only if its record is accepted,
-// unknown, or waits for a correction; one that is to be submitted again stays in the
-// queue. Let the queue hide a message for longer than the call's timeout (the
-// visibility timeout of SQS), and let one job at a time work a table.
-//
-// A record of SubmitAll has no such timeout: it can wait for the limiter, for a
-// Retry-After, or, with ReadAhead, in the input's yield. So over a queue, renew the
-// time of the mark, and the message's visibility, until the record's result is yielded,
-// for example every 30 seconds. If a mark was replaced before its outcome came, save
-// the outcome beside it, and tell whoever decides about the record.
-//
-// Do not let a shutdown cancel a call: give it a context of its own, such as
-// [context.WithoutCancel] with a timeout.
-//
-// Where Actions says stop, other records would fail too: leave them in the queue. With
-// several accounts, 403, 404 and 410 stop only their account, and so does 401 if each
-// account has its own credential: set its records aside and go on with the others.
-//
-// Submit has no circuit breaker, so each message taken in an outage can end as unknown.
-// After a few failures in a row, wait before the next message, and try one at a time.
-// [Client.SubmitAll] does that. The program examples/outbox does all this.
 //
 // # Retries
 //
-// Submit retries up to twice if the refund was proven not sent, and after 429; once
-// after 421, 425, and 401 with another token, and if a proxy could not connect. It does
-// not retry after an unknown host name, a failed TLS handshake, such as with an
-// untrusted certificate, a proxy that forbids the connection, or a failure of the
-// limiter or the token source. It never retries an unknown outcome, unless
-// [WithResubmit] says that the service removes duplicates, which is not documented.
+// Submit retries a refund only if it cannot have been recorded:
+//
+//   - up to twice if it was proven not sent, and after 429
+//   - once after 421, 425, and 401 with another token, and if a proxy could not connect
+//   - never after an unknown host name, a failed TLS handshake, such as with an untrusted
+//     certificate, a proxy that forbids the connection, or a failure of the limiter or the
+//     token source
+//   - never after an unknown outcome, unless [WithResubmit] says that the service removes
+//     duplicates, which is not documented
+//
+// If the service sends a Retry-After, every call of the client waits for it, up to 60 s. A
+// call that would have to wait longer, or beyond its deadline, fails and reports the wait.
+//
+// All calls of a client share one retry budget of 500 points. A retry costs 5 points, or 10
+// after an attempt timeout, and nothing if it succeeds. A call that gets an answer without a
+// retry earns 1. Without points nothing is retried, and the error says so.
+//
+// # Overload and outages
+//
+// A client adapts what it has in flight to what the service accepts, for Submit and SubmitAll
+// together. It starts with one request, quadruples with each round trip, and slows down when
+// requests fail. This is the median of simulations with 20,000 refunds:
+//
+//	limit of the service                        unknown        of the limit used
+//	1 to 30 requests in flight                  0.4 % or less  90 % or more
+//	5 to 50 requests a second                   1 % or less    85 % or more
+//	10 a second, counted by up to a minute      2.5 % or less  78 % or more
+//	12 to 60 a minute                           2 to 11 %      85 % or more
+//	20 a second, and beyond it a ban for 10 s   0.6 %          68 %
+//	20 a second, and beyond it a ban for 60 s   0.6 %          28 %
+//
+// If you know of a limit, set [WithRateLimit]. Use one client for a service, because clients
+// and processes do not know of each other. If the service is merely busy, Submit waits for a
+// place until its context ends.
+//
+// A service that is down gets one request at a time as a probe: after a second, then after
+// delays that double up to two minutes, each shortened by up to half at random. The probes of
+// an outage soon after another one begin with longer delays. So an outage leaves unknown what
+// was in flight when it began, and one refund for each probe, about 25 in half an hour. A
+// process that starts in an outage adds two. Meanwhile SubmitAll waits, and Submit fails at
+// once with [ErrSuspended] and the time to the next probe as RetryAfter.
+//
+// If a service fails a share of requests at random, slowing down does not help. Up to about a
+// tenth, that share is unknown. From about three tenths on, it counts as an outage: SubmitAll
+// gives up, and 30 to 150 outcomes are unknown, in rare cases 450. In between either may
+// happen.
+//
+// # Deadlines and your own code
+//
+// Every call ends by its deadline, and no refund begins to leave after it, even if the machine
+// was suspended. If code of yours does not end with its context, such as a limiter, a wrapper,
+// a transport, a response body, a proxy function or a function of a tls.Config, the call ends
+// a tenth of a second later, and leaves one goroutine that waits for that code. A logger and
+// the function of [WithReceiptCheck] run on the call's goroutine and can hold it.
+//
+// # Connections
+//
+// Each refund uses a connection of its own, because a kept one can deliver the response to
+// another request. While refunds follow each other, the next connection is dialled during a
+// refund, so that a refund takes one round trip. At most three connections wait for each
+// refund in flight, up to 1.5 seconds. Then the client holds none, and there is nothing to
+// close. A service that closes unused connections within that time leaves a few outcomes
+// unknown, until the client has learned to use younger ones.
 //
 // # Proxies that repeat a request
 //
-// A proxy that repeats a POST by itself sends a refund several times and passes on only
-// the last response. If the service recorded the first request and refused the second,
-// "rejected" is wrong, and each retry after a 429 is multiplied. No client can see this.
-// The outcomes are right only if nothing between client and service repeats a POST,
-// which is the default of the common proxies. Do not set
+// A proxy that repeats a POST by itself passes on only the last response. If the service
+// recorded the first request and refused the second, "rejected" is wrong, and no client can
+// see it. The common proxies do not repeat by default. For this route, do not set
 //
 //	proxy_next_upstream … non_idempotent;      # nginx
 //	retry-on all-retryable-errors              # haproxy, nor any list beyond conn-failure
 //
-// for this route. If you cannot be sure, set [WithMaxRetries](0), so that the client adds
-// no retries, and treat a rejection as an unknown outcome.
+// If you cannot be sure, set [WithMaxRetries] to 0, and treat a rejection as an unknown outcome.
 //
-// # Connections
+// # Wrappers
 //
-// Each refund uses a new connection. A reused one can deliver a response that belongs
-// to another request, or the other side can close it while the refund is being written.
-// [WithConnectionReuse] trades that safety for speed; its comment has the figures.
+// A wrapper of [WithTransport] may change URL, header and body. Its base sends the refund at
+// most once in an attempt, and not after the wrapper has returned.
 //
-// # Errors
+//   - A request that is built anew must keep the context or the Cancel channel of the
+//     original, or base refuses it.
+//   - If base was not called, the attempt counts as not sent. So a wrapper that sends through
+//     another transport, such as http.DefaultTransport, can repeat a refund.
+//   - base sends the wrapper's own requests only without a body or with a form, as for a
+//     token.
+//   - A 2xx that the wrapper makes up counts as accepted.
 //
-// Every failed submission is an [*OutcomeError], which matches [ErrNotSent],
-// [ErrRejected] or [ErrOutcomeUnknown]. It wraps an [*Error]. errors.Is tells its
-// conditions apart too:
+// What an [http.Client] of your own loses:
 //
-//   - on your side: [ErrInvalidArgument], [ErrCredential], [ErrLocalLimit]
-//   - no response: [ErrNoResponse], [ErrTimeout]
-//   - a status: [ErrBadRequest], [ErrUnauthorized], [ErrForbidden], [ErrNotFound],
-//     [ErrConflict], [ErrTooLarge], [ErrRateLimited], [ErrServer], [ErrRedirect]
-//   - an unusable response: [ErrBadResponse], [ErrResponseTooLarge]
-//   - one record of many: [ErrSuspended]
+//	                       the library's transport      WithHTTPClient(c)
+//	proof of "not sent"    by the bytes written         if c's Transport is an *http.Transport
+//	                                                    that made no connection, else none
+//	second send            never within one attempt     up to c
+//	connections            one each, dialled ahead      kept: one that the service closes
+//	                                                    leaves an outcome unknown
+//	TLS                    1.2 and later                up to c
+//	response header        up to 64 KiB                 up to c (net/http: 10 MiB)
+//	connect, handshake     5 seconds each               up to c (net/http: none)
 //
-// [Error.Condition] names the condition, for metrics. [Error.Body] and [Error.Header]
-// return what the service sent, which is never printed.
+// # Examples
 //
-// # Any number of refunds
-//
-// [Client.SubmitAll] takes records of any number of accounts and yields the result
-// of each, with several requests in flight and in bounded memory:
-//
-//	for s, err := range client.SubmitAll(ctx, items, refunds.BulkOptions{}) {
-//		if s.Index < 0 {
-//			return err // the submission has ended early
-//		}
-//		save(s.AccountID, s.RefundID, s.Outcome, err) // and act on it: see Actions
-//	}
-//
-// SubmitAll removes no duplicates. The input marks each record as begun before it yields
-// it, and the loop saves the outcome: see From a queue or a table. After a kill, the
-// outcomes of the requests in flight are unknown.
-//
-// A circuit breaker pauses submission while the service fails, so that an outage leaves
-// few outcomes unknown. To stop, cancel ctx and keep taking results: requests in flight
-// may finish.
+// pkg.go.dev shows them, and they are in the files *example_test.go: ActionOf, Client.Submit,
+// Client.SubmitAll (Resume: after a kill), BulkOptions (ReadAhead: from a queue; Stop), Item,
+// UnknownOutcome, WithBeforeSend, WithReceiptCheck, WithResubmit, WithTokenSource and
+// WithTransport.
 package refunds

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/carddata/carddata-go/internal/testkit"
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/refunds"
 
 	"github.com/jarcoal/httpmock"

@@ -13,316 +13,192 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// An Option adjusts a client, or a single call of it.
+// An Option adjusts a client, or one call: an option of a call wins over the client's. If two
+// set the same thing, the later one counts. A negative number or duration is refused.
 //
-// An option of NewClient applies to every call. An option of a call applies to that
-// call and wins. If two options set the same thing, the later one wins. A call refuses
-// WithTransport, WithTLSConfig, WithProxy, WithHTTPClient, WithInsecureHTTP,
-// WithRateLimit, WithAdaptiveRate and refunds.WithConnectionReuse.
+// Only NewClient takes WithTransport, WithTLSConfig, WithProxy, WithHTTPClient,
+// WithInsecureHTTP and WithRateLimit. The first three cannot be combined with WithHTTPClient.
+// Printing an option, a token source or a client shows no secret.
 //
-// Packages bins, refunds and updater share this type, so one list of options can serve
-// all three. An option that a package does not have has no effect there. The only
-// exception is refunds.WithConnectionReuse: it sets how long a client of any package
-// keeps idle connections.
+// Packages bins, refunds and updater share this type, so one list of options can serve all
+// three. An option that a package does not have is refused with [ErrInvalidArgument].
 type Option = transport.Option
 
-// A TokenSource provides the bearer credential. Token is
-// called before every attempt, one call at a time, so a source that fetches its token
-// should cache it until it expires. If Token does not return, the client's call still
-// ends at its deadline and matches [ErrCredential]; later calls wait until Token returns.
+// A TokenSource provides the bearer token. How to obtain one is not documented.
 //
-// After a 401, Token is called once more, and a different token is tried. Calls that were
-// refused with the same token share the one that replaces it. A source that caches its
-// token should have a method Refused(token string), which is called first: the source
-// then has to return another token.
-//
-// How a token is obtained is not documented. [StaticToken], [CachedToken] and [TokenFunc]
-// make sources.
+// Token is called before every attempt, one call at a time. After a 401 it is called once
+// more, and a different token is tried. A source that caches its token should have a method
+// Refused(token string), which is called before that. If Token hangs, later calls wait for it,
+// and each ends at its deadline with [ErrCredential].
 type TokenSource interface {
 	// Token returns the token without the word Bearer. An error, an empty or an
 	// unprintable token ends the call with ErrCredential.
 	Token(ctx context.Context) (string, error)
 }
 
-// A Limiter limits the rate of requests. *rate.Limiter is one; your own can share a quota
-// between processes.
+// A Limiter limits the rate of requests. *rate.Limiter is one.
 type Limiter interface {
-	// Wait returns when one request may be sent. It must return an error instead of
-	// waiting beyond the deadline of ctx. After an error nothing is sent: see
-	// [ErrLocalLimit].
+	// Wait returns when one request may be sent, or an error instead of waiting beyond the
+	// deadline of ctx. After an error nothing is sent: see [ErrLocalLimit].
 	Wait(ctx context.Context) error
 }
 
-// StaticToken returns a TokenSource of a token that never changes, such as an API key.
-// NewClient or the call that uses it refuses an empty or unprintable token. Printing the
-// source does not show the token.
+// StaticToken returns a TokenSource for a token that never changes, such as an API key. An
+// empty or unprintable token is refused by NewClient or the call that uses it.
 func StaticToken(token string) TokenSource { return transport.StaticToken(token) }
 
-// TokenFunc returns a TokenSource that calls f before every attempt. It caches nothing:
-// see [CachedToken].
+// TokenFunc returns a TokenSource that calls f before every attempt and caches nothing.
 func TokenFunc(f func(ctx context.Context) (string, error)) TokenSource {
 	return transport.TokenFunc(f)
 }
 
-// CachedToken returns a TokenSource that caches the token from fetch until shortly before
-// it expires:
+// CachedToken returns a TokenSource that caches the token from fetch until shortly before it
+// expires. If expires is zero, it never does.
 //
-//   - All callers wait for one fetch. Its context has the values of the caller that
-//     began it, and ends when all callers have given up.
-//   - A token is renewed in the background in the last tenth to fifth of its lifetime, at
-//     a random point; calls keep using it. Such a fetch may take up to a minute, and is
-//     repeated if it fails. The first one may take as long as the callers wait.
-//   - A token that the service refuses with 401 is dropped, and the call is retried with
-//     a new one: a revoked token costs one more request.
-//
-// A zero expires means that the token does not expire. An error of fetch is not cached:
-// the calls that waited fail with it and [ErrCredential], and the next call fetches
-// again. Printing the source does not show the token.
+//   - All callers wait for one fetch. Its context has the values of the first caller, and
+//     ends after 30 seconds, even if the callers end before: the next one gets the token.
+//   - In the last tenth to fifth of its lifetime a token is renewed in the background, while
+//     calls keep using it.
+//   - A token that the service refuses with 401 is dropped, and the call is retried with a
+//     new one.
+//   - If fetch fails, the calls that waited fail with its error and [ErrCredential], and the
+//     next call fetches again.
 func CachedToken(fetch func(ctx context.Context) (token string, expires time.Time, err error)) TokenSource {
 	return transport.CachedToken(fetch)
 }
 
 // WithTransport wraps the library's transport in your own RoundTripper, to instrument or
-// change requests. NewClient calls wrap once. The RoundTripper that it returns sees every
-// attempt, and must call base to send it. The URL holds account or job ids, and the
-// header the credential: take care what is recorded. examples/telemetry makes traces this
-// way.
+// change requests. NewClient calls wrap once. Your RoundTripper sees every attempt, with ids
+// in the URL and the token in the header, and must call base to send it. All guarantees hold;
+// for refunds, see Wrappers in the comment of package refunds. A response that it makes up
+// counts as the service's.
 //
 //	WithTransport(func(base http.RoundTripper) http.RoundTripper { return otelhttp.NewTransport(base) })
-//
-// All guarantees of the library's transport hold: see [WithHTTPClient]. Once a byte of
-// a refund was written, base refuses to send it again in the same attempt. If base was
-// not called, the attempt counts as not sent and may be repeated: a wrapper that sends
-// through another transport, such as http.DefaultTransport, can repeat a refund. The
-// wrapper may send its own requests through base, such as one for a token, but if the
-// attempt then fails, the refund counts as perhaps sent. So it does if the wrapper
-// returns before base. A refund that is rebuilt has to keep the context or the Cancel
-// channel of its request, or base refuses it; a call whose request is rebuilt without
-// them can outlast its deadline.
-//
-// A response that the wrapper makes up counts as the service's: if it is a 2xx, a refund
-// is accepted that the service has never seen.
-//
-// NewClient only: a call refuses it. It is also refused beside [WithHTTPClient], and if
-// wrap is nil or returns nil.
 func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
 	return transport.WithTransport(wrap)
 }
 
-// WithTLSConfig uses c for TLS connections, for example with your own certificate
-// authority (RootCAs) or a client certificate (Certificates, or GetClientCertificate for
-// one that is renewed). c is cloned. A MinVersion
-// below TLS 1.2 is raised to TLS 1.2, a MaxVersion below TLS 1.2 is refused, and
-// NextProtos is ignored because connections use HTTP/1.1. The default is the system's
-// certificate authorities and no client certificate.
-//
-// What c's VerifyConnection or VerifyPeerCertificate refuses, as certificate pinning
-// does, counts as an untrusted certificate: it is not retried, and [Error.Cause]
-// returns its error.
-//
-// With TLS 1.3, a server may refuse the client certificate after the request was written.
-// A refund then has an unknown outcome. Test certificates with a harmless lookup, or with
-// MaxVersion set to TLS 1.2.
-//
-// NewClient only: a call refuses it. It is also refused beside [WithHTTPClient], and if c
-// is nil.
+// WithTLSConfig uses a clone of c, for your own certificate authority or a client certificate.
+// Connections use HTTP/1.1 and TLS 1.2 or later. What c's own checks refuse is not retried, and
+// [Error.Cause] returns their error. A connection keeps its certificates while it is used: to
+// rotate them at once, make a new client. With TLS 1.3, a server may refuse the client
+// certificate only after a refund was written, and the outcome is then unknown: test it with a
+// lookup. Nil is refused. The default is the system's authorities.
 func WithTLSConfig(c *tls.Config) Option { return transport.WithTLSConfig(c) }
 
-// WithProxy sends each request through the proxy URL that the function returns for it, or
-// directly if that is nil; http.ProxyURL makes such a function. If the base URL is http,
-// the proxy can read the requests. A nil function is no proxy. The default is the
-// environment's proxy (HTTPS_PROXY, NO_PROXY) for https, and none for http.
-//
-// NewClient only: a call refuses it. It is also refused beside [WithHTTPClient].
+// WithProxy calls proxy for the proxy URL of each request; a nil URL is a direct connection.
+// [http.ProxyURL] makes such a function; the URL may have a user and a password. A nil function
+// is no proxy. The default is the environment's proxy (HTTPS_PROXY, NO_PROXY) for https, and
+// none for http, where a proxy can read the requests.
 func WithProxy(proxy func(*http.Request) (*url.URL, error)) Option {
 	return transport.WithProxy(proxy)
 }
 
-// WithHTTPClient replaces the library's transport with the Transport of c. It is meant for
-// fakes in tests. To wrap the transport, or to set certificates or a proxy, use
-// [WithTransport], [WithTLSConfig] and [WithProxy] instead, which keep what c loses:
-//
-//	                       the library's transport       with c
-//	proof of "not sent"    by the bytes written          if c's transport reports httptrace events
-//	                                                     and no connection was made, else none
-//	second send            never within one attempt      HTTP/1.1 retries and HTTP/2 are up to c
-//	protocol               HTTP/1.1                      up to c
-//	TLS                    1.2 and later                 up to c
-//	response header        up to 64 KiB                  up to c (net/http: 10 MiB)
-//	connect, handshake     5 seconds each                up to c (net/http: none)
-//	refunds' connections   one for each request          kept, so that one which the service closes
-//	                                                     leaves an outcome unknown
-//	downloads' connections one for each request          kept
-//	proxy                  the environment's, for https  up to c
-//
-// c is never changed, and its idle connections are never closed. Its Timeout bounds each
-// attempt if it is shorter than [WithAttemptTimeout]; its Jar and CheckRedirect are not
-// used. If c has no Transport, http.DefaultTransport is used. NewClient only: a call
-// refuses it.
+// WithHTTPClient sends through the Transport of c, for fakes in tests. In production use
+// [WithTransport], [WithTLSConfig] and [WithProxy]: they keep what c may lose, which is the
+// limits of TLS, header and connecting, and for refunds the proof that nothing was sent. c is
+// not changed. Its Timeout bounds each attempt if it is shorter than [WithAttemptTimeout]; its
+// Jar and CheckRedirect are not used.
 func WithHTTPClient(c *http.Client) Option { return transport.WithHTTPClient(c) }
 
-// WithTokenSource sends the source's token as Authorization: Bearer, and replaces any
-// other source. The default is the source given to NewClient; refunds have none.
-//
-// Make the source once, not for each call. A Token that hangs holds one goroutine for
-// each source from [TokenFunc] or [CachedToken], but one for each option or client with
-// a source of your own type. For your own type, make the option once, too, and give it
-// to all clients and calls.
+// WithTokenSource replaces the source given to NewClient; refunds have none by default. Make
+// the source once, not for each call. If its type is your own, make the option once too: each
+// option holds one goroutine while Token hangs.
 func WithTokenSource(source TokenSource) Option { return transport.WithTokenSource(source) }
 
-// WithHeader adds a header to every request, such as a correlation id or a credential that
-// is not documented. A second value for the same name replaces the first. Names that the
-// library sets itself are refused, and so is Authorization beside a TokenSource, and an
-// empty value, which is what an unset environment variable leaves. Printing the option or
-// the client does not show the value.
+// WithHeader adds a header to every request, such as a correlation id or an undocumented
+// credential. Refused are names that the library sets, Authorization with a TokenSource, and an
+// empty value, which is what an unset environment variable leaves.
 func WithHeader(name, value string) Option { return transport.WithHeader(name, value) }
 
 // WithUserAgent puts a product, such as "acme-billing/2.1", before the library's own
-// User-Agent, so that the service can identify the caller. By default, and with "", only
-// the library's own is sent.
+// User-Agent.
 func WithUserAgent(product string) Option { return transport.WithUserAgent(product) }
 
-// WithLogger logs to l. By default, and with nil, nothing is logged. examples/telemetry
-// makes metrics of the events, for which its handler accepts debug. The messages are
+// WithLogger logs to l. With nil, the default, nothing is logged. The messages are
 //
-//   - debug: "attempt"; "call", if it succeeded; "content", if a download was read whole
-//   - info: "retry"; "resume"; "call", if it failed; "content", if a download broke; and
-//     "rate", when an adaptive rate has doubled or a 429 has changed it
-//   - warn: "retry budget spent"; and "drift", once per process for each kind and place:
-//     an "unknown member", a member of "another type", a response that took the slower
-//     "fallback decoder", or a "deprecation" or "sunset" header
+//   - debug: "attempt"; "call" that succeeded; "content" of a download that was read whole
+//   - info: "call" that failed; "retry"; "pause", when the service asks all calls to wait or
+//     keeps failing; "resume" after a pause; "reconnect" of a broken download; "content" that
+//     broke
+//   - warn: "retry budget spent"; "drift", once per process for each kind and place: an
+//     "unknown member", the slower "fallback decoder", a "deprecation" or "sunset" header
 //
-// Each request of a bulk call is a call, and so is each resume of a download. An
-// invalid argument is no event, nor is a record with refunds.ErrSuspended, nor what
-// DownloadFile finds in a content, such as a wrong digest. Each request for a job that
-// is not ready is a call that failed. So for a metric of what failed, count the errors
-// that are returned.
+// Each request of a bulk call, each resume of a download and each request for a job that is
+// not ready is a "call". To count failures, count the errors that are returned.
 //
-// The attributes are service, operation, route template, attempt, attempts, status, queued
-// (the wait for a token, the limiter and Retry-After), duration, wait, bytes, rate (in
-// requests a second), result (in words), condition (of what failed: one of the names that
-// [Error.Condition] returns), outcome, request_id, kind and place, and nothing else.
-// queued, duration and wait are a time.Duration, which slog's JSON handler writes in
-// nanoseconds. A place is a member's path, in which a name that may be somebody's number
-// is "*".
+// The attributes are service, operation, route (without ids), attempt, attempts, status, queued
+// (the wait for a token, the limiter and Retry-After), duration, wait, until, bytes, result
+// (in words), condition (of [Error.Condition]), outcome, request_id, kind and place ("*" hides
+// a name that may be somebody's number). examples/engines/telemetry makes metrics of them.
 func WithLogger(l *slog.Logger) Option { return transport.WithLogger(l) }
 
-// WithMaxRetries limits the retries of a call after its first attempt. Which failures are
-// retried depends on the operation: see Retries in the package comment. Zero turns off
-// retries and the resuming of broken downloads; a negative n is refused. The default is 3
-// for bins and updater, and 2 for refunds.
+// WithMaxRetries limits the retries of a call: see Retries in the package comment. Zero turns
+// off retries and the resuming of broken downloads. The default is 3 for bins and updater,
+// and 2 for refunds.
 func WithMaxRetries(n int) Option { return transport.WithMaxRetries(n) }
 
-// WithRetryWait sets the backoff: a random wait of up to base, which doubles with each
-// retry, but never more than limit. After a 429 without Retry-After, base is at least one
-// second. If base is zero, a retry does not wait. A negative base, or one above limit, is
-// refused. The default is 200 milliseconds and 5 seconds.
-//
-// limit does not apply to a Retry-After: the wait is then a little longer than the service
-// asked for. All calls of the client wait for it, for up to a minute. A call that was
-// asked to wait for longer than a minute, or beyond its deadline, fails and reports the
-// wait in Error.RetryAfter.
+// WithRetryWait sets the backoff: a random wait of up to base, which doubles with each retry,
+// but never more than limit. After a 429, base is at least one second. A Retry-After replaces
+// the backoff. If base is zero, a retry does not wait. A base above limit is refused. The
+// default is 200 milliseconds and 5 seconds.
 func WithRetryWait(base, limit time.Duration) Option { return transport.WithRetryWait(base, limit) }
 
-// WithAttemptTimeout bounds each attempt: from the end of the wait for the limiter to the
-// last byte of the response. For a download it bounds the wait for the response header,
-// and then each wait for more of the body. For refunds, a short timeout makes more
-// outcomes unknown. Zero sets no timeout for an attempt: only the context's deadline, or
-// the call timeout without one, applies. A negative d is refused. The default is 10
-// seconds for bins, 35 for refunds, and 30 for updater.
+// WithAttemptTimeout bounds each attempt, from the end of the limiter's wait to the last byte
+// of the response. For a download it bounds the wait for the header, and then each wait for
+// more content. For refunds, a short timeout makes more outcomes unknown. With zero, only the
+// context's deadline or the call timeout ends an attempt. The default is 10 seconds for bins,
+// 35 for refunds, and 30 for updater.
 func WithAttemptTimeout(d time.Duration) Option { return transport.WithAttemptTimeout(d) }
 
 // WithRateLimit limits the client to limit requests a second, retries included, and burst
-// requests at once. An idle client can send up to limit + burst requests within one
-// second: use a burst of 1 to stay below a strict limit. An attempt that would have to
-// wait beyond its deadline fails at once with [ErrLocalLimit]. limit must be above 0, and
-// burst at least 1.
-//
-// The service's rate limits are not documented, so the default is no limit. NewClient
-// only: a call refuses it. Each client has its own limiter; share one with [WithLimiter].
-// WithRateLimit and WithLimiter replace each other: the later one counts.
+// requests at once. An idle client can send limit + burst within one second: use a burst of 1
+// below a strict limit. An attempt that would wait beyond its deadline fails at once with
+// [ErrLocalLimit]. Each client has its own limiter: [WithLimiter] shares one. The default is
+// no limit, because the service's limits are not documented.
 func WithRateLimit(limit rate.Limit, burst int) Option { return transport.WithRateLimit(limit, burst) }
 
-// WithLimiter calls l before each attempt, to share one limit between clients or
-// processes, or to use another one for a call. examples/fleet shares one through Redis.
-// WithLimiter and [WithRateLimit] replace each other: the later one counts. Nil is no
-// limit, which is the default.
+// WithLimiter calls l before each attempt, and replaces [WithRateLimit]. It shares one limit
+// between clients, or between processes as examples/engines/redis does, or gives a call its
+// own. Nil, the default, is no limit.
 func WithLimiter(l Limiter) Option { return transport.WithLimiter(l) }
 
-// AdaptiveRate holds the bounds of [WithAdaptiveRate].
-type AdaptiveRate struct {
-	Start rate.Limit // first rate, in requests a second; zero is 1
-	Max   rate.Limit // highest rate, in requests a second; above 0, and not below Start
-}
-
-// WithAdaptiveRate finds the rate that the service allows, because it is not documented.
-// It doubles the rate until the first 429, and then stays close to
-// the rate that was accepted between refusals. It settles within a minute or 200 requests,
-// whichever is later, and follows a limit that changes. Each doubling and
-// each change after a 429 is logged.
-//
-// Each 429 costs its call a retry. It proves that the request was rejected, even for a
-// refund. If several clients use the same limit, they do not share it fairly: give them
-// one [Limiter] instead. The option does not suit a limit that never allows two
-// requests close together.
-//
-// NewClient only: a call refuses it. It is also refused beside [WithRateLimit] and
-// [WithLimiter]. Each client has its own rate. The default is no limit.
-func WithAdaptiveRate(r AdaptiveRate) Option { return transport.WithAdaptiveRate(r.Start, r.Max) }
-
-// WithMaxResponseBytes limits the body of a response, in bytes after decompression. A
-// longer body fails with [ErrResponseTooLarge]; if a refund was accepted, the body is cut
-// off instead. Zero is no limit; a negative n is refused. The default is 8 MiB for bins
-// and 64 KiB for refunds; downloads are streamed and have no limit. Up to 64 KiB of an
-// error response are always kept.
+// WithMaxResponseBytes limits the body of a response, in bytes after decompression. A longer
+// body fails with [ErrResponseTooLarge]; that of an accepted refund is cut off instead. Zero
+// is no limit. The default is 8 MiB for bins and 64 KiB for refunds. Downloads have no limit.
 func WithMaxResponseBytes(n int64) Option { return transport.WithMaxResponseBytes(n) }
 
-// WithInsecureHTTP allows an http base URL for a host other than this machine.
-// Credentials and card numbers are then sent unencrypted. By default only loopback
-// addresses may be http. NewClient only: a call refuses it.
+// WithInsecureHTTP allows http for hosts other than this machine. Credentials and card numbers
+// are then sent unencrypted. By default only loopback addresses may be http.
 func WithInsecureHTTP() Option { return transport.WithInsecureHTTP() }
 
 // WithResubmit states that the service treats records with the same refund_id as one
-// refund. A refund with an unknown outcome is then retried, after the same failures as a
-// lookup in package bins. That the service removes duplicates is not documented: ask its
-// operator first. By default an unknown outcome is not retried, and returned as
-// [ErrOutcomeUnknown].
-func WithResubmit() Option { return transport.WithRepeatUnknown() }
+// refund, which is not documented: ask its operator first. A refund with an unknown outcome
+// is then retried, as a lookup is. By default it is not.
+func WithResubmit() Option {
+	return transport.Only("refunds", "WithResubmit", transport.WithRepeatUnknown())
+}
 
-// WithConnectionReuse reuses connections for further refunds, and closes those that were
-// idle for longer than idle. By default every refund uses a new connection. That is
-// slower, but only that avoids two dangers:
-//
-//   - If a service or proxy sends a response twice, the second one becomes the response
-//     to the next refund on that connection. Of 30 refused refunds, 6 to 19 were
-//     reported as accepted.
-//   - If the other side is closing the connection while the refund is sent, the outcome
-//     is unknown. This happened to 129 of 672 refunds, when the service closed idle
-//     connections after 2 seconds, idle was 2 seconds, and refunds were about that far
-//     apart. A shorter idle moves this danger but does not remove it.
-//
-// With TLS 1.3 and a round trip of 30 ms, reuse made Submit take 32 ms instead of 97.
-// SubmitAll submitted 240 refunds a second instead of 77 with a Concurrency of 8, and
-// 1,709 instead of 437 with 64. Raise Concurrency first.
-//
-// idle must be above 0, and should be well below the time after which the service closes
-// idle connections. NewClient only: a call refuses it. It is also refused beside
-// [WithHTTPClient].
-func WithConnectionReuse(idle time.Duration) Option { return transport.WithConnectionReuse(idle) }
+// WithBeforeSend calls f before each attempt is sent, after all waits, to mark durably that
+// this refund was begun: see From a queue or a table in the package comment. Give it to a call
+// or to [Item.Options]; SubmitAll calls the functions of several items at once. A retry calls
+// f again: let f accept the mark of its own call. If f fails, this attempt is not sent, and
+// the error matches [ErrLocalLimit] and that of f, with [ActionResubmit]: test for your own
+// "begun before" first. f has to end with ctx: one that does not may write its mark after the
+// call has ended, unsent. The default is nil.
+func WithBeforeSend(f func(ctx context.Context) error) Option {
+	return transport.Only("refunds", "WithBeforeSend", transport.WithBeforeSend(f))
+}
 
-// WithReceiptCheck calls check for each response that would accept a refund. If check
-// returns an error, the outcome is unknown, and the error matches [ErrOutcomeUnknown],
-// [ErrBadResponse] and the error of check. The refund is not retried, even with
-// WithResubmit.
-//
-// The response is not documented. So by default, and with nil, every 2xx that is neither
-// an HTML page nor the documented error object accepts the refund, even another JSON error
-// that a proxy sends with status 200. Once you know what the service sends, check for it,
-// such as status 201 or a field of the body. The body can be incomplete: Receipt.BodyErr
-// is then set. SubmitAll calls check from many goroutines at once.
+// WithReceiptCheck calls check for each 2xx that would accept a refund, in SubmitAll from
+// many goroutines at once. After an error of check the outcome is unknown, the refund is not
+// retried, and the error matches [ErrBadResponse] and that of check. Once you know what the
+// service sends, look for it, such as status 201 or a field. If the body is cut off, BodyErr
+// is set. Nil, the default, is no check, because the response is not documented.
 func WithReceiptCheck(check func(*Receipt) error) Option {
-	if check == nil {
-		return transport.WithWriteCheck(nil)
+	var checked func(*transport.Result) error
+	if check != nil {
+		checked = func(r *transport.Result) error { return check(newReceipt(r)) }
 	}
-	return transport.WithWriteCheck(func(r *transport.Result) error { return check(newReceipt(r)) })
+	return transport.Only("refunds", "WithReceiptCheck", transport.WithWriteCheck(checked))
 }

@@ -2,18 +2,71 @@ package refunds_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
+
+	"github.com/jarcoal/httpmock"
 
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/refunds/refundstest"
 )
 
-// No credential is documented for refunds. Where the service asks for one
-// all the same, a token is fetched once and kept; when it is revoked, the refund is
-// refused with 401, and sent once more with another one.
+// The response is not documented. Once you know what your service sends, check for it, here
+// status 201 and an id. Anything else may come from a proxy.
+func ExampleWithReceiptCheck() {
+	service := httpmock.NewMockTransport()
+	service.RegisterResponder("POST", "https://refund.example.com/v1/acct_1/refunds",
+		httpmock.NewStringResponder(200, `{"message":"upstream timed out"}`))
+
+	client, err := refunds.NewClient("https://refund.example.com",
+		refunds.WithHTTPClient(&http.Client{Transport: service}),
+		refunds.WithReceiptCheck(func(r *refunds.Receipt) error {
+			var body struct{ ID string }
+			if r.StatusCode != http.StatusCreated || json.Unmarshal(r.Body, &body) != nil || body.ID == "" {
+				return errors.New("not the service's receipt")
+			}
+			return nil
+		}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = client.Submit(context.Background(), "acct_1", &refunds.Refund{RefundID: "rf_1003"})
+	fmt.Println("unknown:", errors.Is(err, refunds.ErrOutcomeUnknown))
+	// Output:
+	// unknown: true
+}
+
+// The service's operator has confirmed that records with the same refund_id are one refund.
+// The client may then retry after an unknown outcome.
+func ExampleWithResubmit() {
+	service := httpmock.NewMockTransport()
+	service.RegisterResponder("POST", "https://refund.example.com/v1/acct_1/refunds",
+		httpmock.NewStringResponder(503, "").Then(httpmock.NewStringResponder(200, "")))
+
+	client, err := refunds.NewClient("https://refund.example.com",
+		refunds.WithHTTPClient(&http.Client{Transport: service}),
+		refunds.WithRetryWait(0, 0), // for this example only
+		refunds.WithResubmit())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	receipt, err := client.Submit(context.Background(), "acct_1", &refunds.Refund{RefundID: "rf_1004"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("accepted after", receipt.Attempts, "attempts")
+	// Output:
+	// accepted after 2 attempts
+}
+
+// No credential is documented for refunds. If the service asks for one, fetch a token once and
+// keep it. If it is revoked, the refund is refused with 401, and sent once more with a new one.
 func ExampleWithTokenSource() {
 	fake := refundstest.Start() // stands in for the service
 	defer fake.Close()
@@ -35,23 +88,80 @@ func ExampleWithTokenSource() {
 	// error: <nil> tokens fetched: 2 recorded: 1
 }
 
-// Nobody told you the service's rate limit. The client finds it: a 429 proves that
-// nothing was recorded, so the refund is sent again.
-func ExampleWithAdaptiveRate() {
+// closedAtNight lets nothing through while it is closed.
+type closedAtNight struct {
+	base   http.RoundTripper
+	closed bool
+}
+
+func (c *closedAtNight) RoundTrip(r *http.Request) (*http.Response, error) {
+	if c.closed {
+		return nil, errors.New("closed until morning")
+	}
+	return c.base.RoundTrip(r)
+}
+
+// Your round tripper sees every attempt. What it does not pass on was not sent.
+func ExampleWithTransport() {
 	fake := refundstest.Start() // stands in for the service
 	defer fake.Close()
-	fake.Script(refundstest.Fault{}, refundstest.Fault{Status: http.StatusTooManyRequests})
 
-	client := fake.Client(
-		refunds.WithAdaptiveRate(refunds.AdaptiveRate{Start: 20, Max: 200}), // in requests a second
-		refunds.WithRetryWait(0, 0))                                         // for this example only
-	records := slices.Values([]*refunds.Refund{{RefundID: "rf_1"}, {RefundID: "rf_2"}, {RefundID: "rf_3"}})
-	o := refunds.BulkOptions{Concurrency: 1}
-	for s, err := range client.SubmitAll(context.Background(), refunds.Items("acct_1", records), o) {
-		fmt.Println(s.RefundID, s.Outcome, err, "after", s.Attempts)
+	gate := &closedAtNight{closed: true}
+	client, err := refunds.NewClient(fake.URL(), refunds.WithMaxRetries(0),
+		refunds.WithTransport(func(base http.RoundTripper) http.RoundTripper {
+			gate.base = base
+			return gate
+		}))
+	if err != nil {
+		fmt.Println(err)
+		return
 	}
+	_, err = client.Submit(context.Background(), "acct_1", &refunds.Refund{RefundID: "rf_1"})
+	fmt.Println("not sent:", errors.Is(err, refunds.ErrNotSent), "recorded:", len(fake.Recorded()))
+
+	gate.closed = false
+	_, err = client.Submit(context.Background(), "acct_1", &refunds.Refund{RefundID: "rf_1"})
+	fmt.Println("error:", err, "recorded:", len(fake.Recorded()))
 	// Output:
-	// rf_1 accepted <nil> after 1
-	// rf_2 accepted <nil> after 2
-	// rf_3 accepted <nil> after 1
+	// not sent: true recorded: 0
+	// error: <nil> recorded: 1
+}
+
+// A ledger says what became of each record, also after a kill. The map stands for a table,
+// and begin for an INSERT with a unique key. A call can fail before it begins: only the mark
+// that it wrote is replaced.
+func ExampleWithBeforeSend() {
+	fake := refundstest.Start() // stands in for the service
+	defer fake.Close()
+	fake.Script(refundstest.Fault{Status: 429}, refundstest.Fault{}, refundstest.Fault{DropAfter: true})
+	client := fake.Client(refunds.WithRetryWait(0, 0)) // no wait: for this example only
+
+	ledger := map[string]string{"rf_1": "begun at 09:00"} // by a process that was killed
+	submit := func(ctx context.Context, id string) {
+		mine := false
+		begin := refunds.WithBeforeSend(func(context.Context) error {
+			if ledger[id] != "" && !mine { // a retry of this call finds its own mark
+				return errors.New("begun before")
+			}
+			ledger[id], mine = "begun", true
+			return nil
+		})
+		_, err := client.Submit(ctx, "acct-1", &refunds.Refund{RefundID: id}, begin)
+		if mine {
+			ledger[id] = refunds.ActionOf(err).String()
+		}
+		fmt.Println(id, "is", ledger[id])
+	}
+
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	submit(ctx, "rf_1") // in flight elsewhere, or unknown if it began more than 30 seconds ago
+	submit(ctx, "rf_2")
+	submit(ctx, "rf_3")
+	cancel()
+	submit(ctx, "rf_3") // the message came again, and this call ended before it began
+	// Output:
+	// rf_1 is begun at 09:00
+	// rf_2 is done
+	// rf_3 is find out
+	// rf_3 is find out
 }

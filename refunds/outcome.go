@@ -8,24 +8,20 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// An Outcome is what became of a refund. The zero value is the one to be careful with.
-// The package comment says how it is decided; the service documents no outcomes.
+// An Outcome is what became of a refund. The package comment says how it is decided. The
+// zero value is the careful one.
 type Outcome int
 
 // What can become of a refund.
 const (
-	// OutcomeUnknown: the refund may have been recorded. Find out before you submit it
-	// again.
+	// OutcomeUnknown: the refund may have been recorded.
 	OutcomeUnknown Outcome = Outcome(transport.OutcomeUnknown)
-	// OutcomeNotSent: nothing was recorded, which is proven. Actions in the package comment
-	// says what to correct, if anything, before you submit it again.
+	// OutcomeNotSent: it is proven that nothing was recorded.
 	OutcomeNotSent Outcome = Outcome(transport.OutcomeNotSent)
 	// OutcomeRejected: the service refused this request, and did not record it. After a
-	// 409 ([ErrConflict]) an earlier submission of the refund may have been recorded:
-	// handle it like an unknown outcome. For other conditions see Actions in the package
-	// comment.
+	// 409 ([ErrConflict]), an earlier submission may have been recorded.
 	OutcomeRejected Outcome = Outcome(transport.OutcomeRejected)
-	// OutcomeAccepted: the service accepted the refund. No error has this outcome.
+	// OutcomeAccepted: the service accepted the refund.
 	OutcomeAccepted Outcome = Outcome(transport.OutcomeAccepted)
 )
 
@@ -33,17 +29,14 @@ const (
 func (o Outcome) String() string { return transport.Outcome(o).String() }
 
 // The outcomes of a failed submission, to test for with [errors.Is]. Every error of
-// [Client.Submit] matches exactly one of them.
+// [Client.Submit] matches exactly one of them. [ActionOf] says what to do.
 var (
-	// ErrNotSent: nothing was recorded. It is safe to submit the refund again, which helps
-	// if the error is Retryable.
+	// ErrNotSent: nothing was recorded.
 	ErrNotSent = errors.New("refund not sent")
-	// ErrRejected: the service refused the refund. A 409, which also matches
-	// ErrConflict, may mean that an earlier submission was recorded: look the refund up
-	// by its RefundID before you do anything else.
+	// ErrRejected: the service refused this request, and did not record it. After a 409
+	// (ErrConflict), an earlier submission may have been recorded.
 	ErrRejected = errors.New("refund rejected")
-	// ErrOutcomeUnknown: the refund may have been recorded. Ask the service's operator
-	// to look it up by its RefundID before you submit it again.
+	// ErrOutcomeUnknown: the refund may have been recorded.
 	ErrOutcomeUnknown = errors.New("refund outcome unknown")
 )
 
@@ -84,23 +77,22 @@ func (e *OutcomeError) Is(target error) bool {
 	return target == ErrOutcomeUnknown
 }
 
-// Format prints the text, whatever the verb.
+// Format prints the text, under any verb.
 func (e OutcomeError) Format(state fmt.State, verb rune) { transport.Format(state, verb, e.Error()) }
 
 // MarshalText returns the text, so that JSON logs hold no more than it.
 func (e OutcomeError) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }
 
-// Evidence is what the connection shows about an attempt. It helps the service's
-// operator to find the request. If the transport of [WithHTTPClient] reports no
-// httptrace events, only the times and the status are set, and a request without a
-// response counts as perhaps sent.
+// Evidence is what the connection shows about an attempt. It helps the service's operator to
+// find the request. If the transport of [WithHTTPClient] reports no httptrace events, only
+// the times and the status are set.
 type Evidence struct {
-	Began           time.Time // when the attempt was handed to the network, by this machine's clock
+	Began           time.Time // when the attempt was handed to the network
 	Ended           time.Time // when the response had been read, or the attempt failed
 	Traced          bool      // the HTTP transport reported httptrace events
 	Connected       bool      // a connection was made
 	BytesWritten    int64     // bytes written to the connection; -1 if not counted
-	RequestWritten  bool      // the whole request was handed to the connection, which may still buffer it
+	RequestWritten  bool      // the whole request was handed to the connection
 	ResponseStarted bool      // the first byte of a response arrived
 	StatusCode      int       // status of the response; 0 if there was none
 }

@@ -2,6 +2,7 @@ package refunds
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -11,38 +12,33 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// A Refund is a refund record. The name and the JSON type of each field are documented;
-// which fields are required, formats, lengths and allowed values are not.
-//
-// Empty strings, objects without a set field, and a nil Amount or Metadata are left out.
-// Everything else is sent unchanged.
+// A Refund is a refund record. Only the names and the JSON types of its fields are
+// documented. Empty strings, objects without a set field, and a nil Amount or Metadata are
+// left out. Everything else is sent unchanged.
 //
 // Printing a Refund shows its id, amount and currency. Its JSON is the whole record, and
 // slog's JSON handler encodes lists of refunds that way: log one refund at a time.
 type Refund struct {
-	// RefundID identifies the record. Choose it yourself; to submit the refund again,
-	// use the same id. This package requires it: without it nobody can find out what
-	// became of a refund with an unknown outcome. Its format is not documented.
+	// RefundID identifies the record. Choose it yourself, and use the same id to submit the
+	// refund again. This package requires it: without it nobody can find out what became of
+	// a refund with an unknown outcome.
 	RefundID string `json:"refund_id,omitzero"`
 
 	// Amount is an integer. Its unit is not documented; minor units are common, such as
-	// 10150 for 101.50 USD. Set it with new(int64(10150)). Nil leaves it out, which is
-	// not the same as zero.
+	// new(int64(10150)) for 101.50 USD. Nil leaves it out; zero is sent.
 	Amount *int64 `json:"amount,omitzero"`
 
-	// Currency is the currency of Amount. Its format is not documented; ISO 4217 is
-	// common, such as "USD".
+	// Currency is the currency of Amount. ISO 4217 is common, such as "USD".
 	Currency string `json:"currency,omitzero"`
 
-	// Created is when the refund was made. Its format is not documented; RFC 3339 in UTC
-	// is common, as time.Now().UTC().Format(time.RFC3339) returns it.
+	// Created is when the refund was made. RFC 3339 in UTC is common, such as
+	// time.Now().UTC().Format(time.RFC3339).
 	Created string `json:"created,omitzero"`
 
-	// TransactionID is the id of the transaction that is refunded. Its format is not
-	// documented.
+	// TransactionID is the id of the transaction that is refunded.
 	TransactionID string `json:"transaction_id,omitzero"`
-	// TransactionOrderID is the order id of that transaction. Its format, and how it
-	// differs from AdditionalData.OrderID, are not documented.
+	// TransactionOrderID is the order id of that transaction. How it differs from
+	// AdditionalData.OrderID is not documented.
 	TransactionOrderID string `json:"transaction_order_id,omitzero"`
 	// PaymentMethodDetails describes the payment method of the payment.
 	PaymentMethodDetails PaymentMethodDetails `json:"payment_method_details,omitzero"`
@@ -56,8 +52,7 @@ type Refund struct {
 
 // PaymentMethodDetails describes the payment method of the payment.
 type PaymentMethodDetails struct {
-	// PaymentMethodType is the type of payment method, such as "card". Allowed values
-	// are not documented.
+	// PaymentMethodType is the type of payment method, such as "card".
 	PaymentMethodType string `json:"payment_method_type,omitzero"`
 	// Card describes the card, if the payment method is a card.
 	Card PaymentMethodCard `json:"card,omitzero"`
@@ -69,8 +64,7 @@ type PaymentMethodCard struct {
 	Attributes CardAttributes `json:"attributes,omitzero"`
 }
 
-// CardAttributes are the attributes of the card. Allowed values and formats are not
-// documented.
+// CardAttributes are the attributes of the card.
 type CardAttributes struct {
 	// Network is the card network, such as "visa".
 	Network string `json:"network,omitzero"`
@@ -87,9 +81,9 @@ type CardAttributes struct {
 }
 
 // RefundResponse is the processor's response to the refund. It is part of the record that
-// you send. Allowed values are not documented.
+// you send.
 type RefundResponse struct {
-	// Status is the state of the refund, such as "approved". States are not documented.
+	// Status is the state of the refund, such as "approved".
 	Status string `json:"status,omitzero"`
 	// ProcessorResponseCode is the processor's response code, such as "00". It is a
 	// string: keep leading zeros.
@@ -101,25 +95,23 @@ type RefundResponse struct {
 
 // AdditionalData holds further ids of the refund, and metadata.
 type AdditionalData struct {
-	// MerchantAccountID is the id of the merchant's account. Its format, and how it
-	// differs from the account id of the path, are not documented.
+	// MerchantAccountID is the id of the merchant's account. How it differs from the account
+	// id of the path is not documented.
 	MerchantAccountID string `json:"merchant_account_id,omitzero"`
-	// OrderID is the id of the merchant's order. Its format is not documented.
+	// OrderID is the id of the merchant's order.
 	OrderID string `json:"order_id,omitzero"`
-	// Description is free text. Its length limit is not documented.
+	// Description is free text.
 	Description string `json:"description,omitzero"`
-	// AcquirerReferenceNumber is the ARN. Its format is not documented; an ARN usually
-	// has 23 digits.
+	// AcquirerReferenceNumber is the ARN, usually of 23 digits.
 	AcquirerReferenceNumber string `json:"acquirer_reference_number,omitzero"`
 
-	// Metadata is a free-form object. It may hold anything that encoding/json can
-	// encode; its size limit is not documented. Nil leaves it out; an empty map is sent
-	// as {}. If you decode records from JSON, use json.Decoder.UseNumber to keep numbers
-	// beyond 2^53 exact.
+	// Metadata is a free-form object of anything that encoding/json can encode. Nil leaves it
+	// out; an empty map is sent as {}. If you decode records from JSON, use
+	// json.Decoder.UseNumber to keep numbers beyond 2^53 exact.
 	Metadata map[string]any `json:"metadata,omitzero"`
 }
 
-// Format prints the order id alone, whatever the verb, because description and metadata
+// Format prints the order id alone, under any verb, because description and metadata
 // may hold anything.
 func (a AdditionalData) Format(state fmt.State, verb rune) {
 	transport.Format(state, verb, "additional data of order "+a.OrderID)
@@ -132,8 +124,8 @@ func (a AdditionalData) LogValue() slog.Value {
 
 // SVCCodes holds the codes that the service defines.
 type SVCCodes struct {
-	// SVCRefundStatus is a refund status code that the service defines, such as
-	// "amount_too_high". Other values are not documented; any value is sent.
+	// SVCRefundStatus is a refund status code that the service defines. Only the value
+	// "amount_too_high" is documented; any value is sent.
 	SVCRefundStatus string `json:"svc_refund_status,omitzero"`
 }
 
@@ -145,10 +137,10 @@ func (r *Refund) summary() string {
 	if r.Amount != nil {
 		amount = fmt.Sprint(*r.Amount)
 	}
-	return fmt.Sprintf("refund %s, amount %s %s", r.RefundID, amount, r.Currency)
+	return fmt.Sprintf("refund %s, amount %s %s", r.RefundID, amount, cmp.Or(r.Currency, "(currency unset)"))
 }
 
-// Format prints id, amount and currency, whatever the verb.
+// Format prints id, amount and currency, under any verb.
 func (r Refund) Format(state fmt.State, verb rune) {
 	transport.Format(state, verb, r.summary())
 }
@@ -179,7 +171,7 @@ func (r *Refund) encode() ([]byte, error) {
 // maxTextDepth ends the walk of a value that contains itself.
 const maxTextDepth = 1000
 
-// isText tells whether every string of a value is valid UTF-8: encoding/json would
+// isText reports whether every string of a value is valid UTF-8: encoding/json would
 // replace the bytes of any other, and other data would be sent.
 func isText(v reflect.Value, depth int) bool {
 	if depth == 0 {

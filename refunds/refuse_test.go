@@ -7,7 +7,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/carddata/carddata-go/internal/testkit"
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/refunds"
 )
 
@@ -17,9 +17,9 @@ func withMetadata(m map[string]any) *refunds.Refund {
 	return r
 }
 
-// notSent checks that a refusal proves that nothing was sent, and quotes
+// isRefused checks that a refusal proves that nothing was sent, and quotes
 // nothing.
-func notSent(t *testing.T, name string, mock *testkit.Mock, receipt *refunds.Receipt, err error) {
+func isRefused(t *testing.T, name string, mock *testkit.Mock, receipt *refunds.Receipt, err error) {
 	t.Helper()
 	o, e := outcome(t, receipt, err)
 	if !errors.Is(err, refunds.ErrNotSent) || !errors.Is(err, refunds.ErrInvalidArgument) || o.Outcome != refunds.OutcomeNotSent {
@@ -67,10 +67,10 @@ func TestRecordThatCannotTravelIsNotSent(t *testing.T) {
 	} {
 		mock := newMock()
 		receipt, err := newClient(t, mock).Submit(t.Context(), "acct-1", r)
-		notSent(t, name, mock, receipt, err)
+		isRefused(t, name, mock, receipt, err)
 	}
 	receipt, err := (*refunds.Client)(nil).Submit(t.Context(), "acct-1", record())
-	notSent(t, "no client", newMock(), receipt, err)
+	isRefused(t, "no client", newMock(), receipt, err)
 	if o, _ := outcome(t, receipt, err); o.RefundID != "rf-canary" {
 		t.Errorf("%q was not sent", o.RefundID)
 	}

@@ -1,9 +1,11 @@
 package refunds
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -12,24 +14,20 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// A Receipt shows that the service accepted a refund record. Neither the body nor the
-// status codes of the response are documented: the status decides, and the body is kept
-// unchanged.
+// A Receipt shows that the service accepted a refund record.
 type Receipt struct {
-	StatusCode  int       // 200 to 299
-	RequestID   string    // from X-Request-Id, X-Correlation-Id or Request-Id, to quote to the service's support; "" if none
-	ContentType string    // Content-Type of Body; "" if the service sent none
-	Body        []byte    // response body, up to WithMaxResponseBytes; its format is not documented
-	BodyErr     error     // why Body is incomplete or unreadable; the refund is accepted nevertheless
-	Attempts    int       // requests handed to the network
-	AcceptedAt  time.Time // when the response had been read, by this machine's clock
+	StatusCode  int    // 200 to 299
+	RequestID   string // from X-Request-Id, X-Correlation-Id or Request-Id, to quote to the service's support; "" if none
+	ContentType string // Content-Type of Body; "" if the service sent none
+	Body        []byte // response body, up to WithMaxResponseBytes; its format is not documented
+	BodyErr     error  // why Body is incomplete or unreadable; the refund is accepted all the same
+	Attempts    int    // requests handed to the network
 
-	header func() http.Header // of which fmt prints an address
+	header func() http.Header // a func, because fmt prints only its address
 }
 
-// Header returns the response header, for example to read quotas, Deprecation or
-// Location. It is nil in a Receipt that you made yourself. Do not change it. It is never
-// printed.
+// Header returns the response header, for example to read quotas, Deprecation or Location;
+// nil in a Receipt that you made. Do not change it. It is never printed.
 func (r *Receipt) Header() http.Header {
 	if r.header == nil {
 		return nil
@@ -37,33 +35,34 @@ func (r *Receipt) Header() http.Header {
 	return r.header()
 }
 
-// Format prints the status alone, whatever the verb.
+// Format prints the status alone, under any verb.
 func (r Receipt) Format(state fmt.State, verb rune) {
 	transport.Format(state, verb, fmt.Sprintf("refund accepted (status %d)", r.StatusCode))
 }
+
+// MarshalText returns the text, so that JSON logs hold no more than it. To keep a receipt,
+// store its fields.
+func (r Receipt) MarshalText() ([]byte, error) { return fmt.Append(nil, r), nil }
 
 // LogValue logs the status and the request id.
 func (r Receipt) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int("status", r.StatusCode), slog.String("request_id", transport.Loggable(r.RequestID)))
 }
 
-// Submit submits one refund record. It reports what became of the refund, or that this is
-// unknown.
+// Submit submits one refund record. A nil error means that the service accepted it. Every
+// error is an [*OutcomeError] and matches exactly one of [ErrNotSent], [ErrRejected] and
+// [ErrOutcomeUnknown]. It wraps an [*Error] with the conditions, such as [ErrRateLimited].
+// [ActionOf] says what to do.
 //
-// A nil error means that the service accepted the refund: the response had a 2xx status
-// and was neither an HTML page nor the documented error object. Every error is an
-// [*OutcomeError] and matches exactly one of [ErrNotSent], [ErrRejected] and
-// [ErrOutcomeUnknown]. It wraps an [*Error] with the conditions, such as
-// [ErrRateLimited].
+// accountID is the {account_id} of the path. It is sent as one escaped path segment. It must
+// not be empty, and must hold no "." or ".." between slashes. The record is encoded once,
+// before the first attempt: do not change it during the call. Text that is not valid UTF-8 is
+// refused, because encoding would change it. A refused argument matches [ErrInvalidArgument]
+// and ErrNotSent.
 //
-// Submit retries only if the refund cannot have been recorded: see Retries in the package
-// comment. It returns every other failure at once.
-//
-// accountID is the {account_id} of the path. Its format is not documented; it is sent as
-// one escaped path segment, and must not be empty, "." or "..". The record is encoded
-// once, before the first attempt: do not change it during the call. Text that is not
-// valid UTF-8 is refused, because encoding would change it. A refused argument matches
-// [ErrInvalidArgument] and ErrNotSent.
+// Submit retries only if the refund cannot have been recorded. While the service keeps
+// failing, it sends nothing and fails at once with [ErrSuspended]. See Retries, and Overload
+// and outages, in the package comment.
 //
 // The call ends at the deadline of ctx, or after 90 seconds if ctx has none. If ctx ends
 // while the request is in flight, the outcome is unknown, so choose a generous deadline.
@@ -72,8 +71,27 @@ func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts .
 	if err != nil {
 		return nil, e.failure(err)
 	}
-	return c.send(ctx, nil, &e, opts)
+	p := &place{health: c.health}
+	m := ofNothing // if the caller's own code panics
+	defer func() {
+		if p.request > 0 {
+			c.health.settle(p.request, accountID, m, p.took(), err)
+		}
+	}()
+	c.health.meet(accountID)
+	receipt, err := c.send(ctx, nil, &e, p, opts)
+	m = meaningOf(err, opts)
+	// A request that is on the wire at its caller's deadline counts as a failure of the
+	// service, unless the deadline was very short.
+	if errors.Is(err, context.DeadlineExceeded) && errors.Is(err, ErrOutcomeUnknown) && p.took() >= slowSubmit {
+		m = ofOutage
+	}
+	return receipt, err
 }
+
+// slowSubmit is how long a request must be on the wire before its caller's deadline counts as
+// a failure of the service.
+const slowSubmit = time.Second
 
 const (
 	operation = "submit"
@@ -88,10 +106,11 @@ type encodedRefund struct {
 	refundKey
 	path     string
 	body     []byte
-	attempts int // so far, of one of many
+	attempts int // attempts so far, in a bulk call
+	before   int // attempts before this call that were proven not recorded, in a bulk call
 }
 
-// encode makes a refund ready to be sent, or says why it cannot be sent as it is.
+// encode makes a refund ready to be sent, or returns why it cannot be sent unchanged.
 func (c *Client) encode(accountID string, r *Refund) (e encodedRefund, err error) {
 	e.accountID = accountID
 	if r != nil {
@@ -110,20 +129,21 @@ func (c *Client) check() error {
 	return nil
 }
 
-// failure is the error of a refund whose outcome no attempt tells. It was not sent; once
-// an attempt was handed to the network, that is not known.
+// failure is the error of a refund without an attempt that decides its outcome. The refund
+// was not sent, or its outcome is unknown if an attempt was handed to the network.
 func (e *encodedRefund) failure(err error) error {
 	outcome := OutcomeNotSent
 	if e.attempts > 0 {
 		outcome = OutcomeUnknown
 	}
-	return &OutcomeError{Outcome: outcome, RefundID: e.refundID, Attempts: e.attempts,
-		Err: &Error{Operation: operation, Attempts: e.attempts, Err: transport.WithOutcome(err, transport.Outcome(outcome))}}
+	attempts := e.before + e.attempts
+	return &OutcomeError{Outcome: outcome, RefundID: e.refundID, Attempts: attempts,
+		Err: &Error{Operation: operation, Attempts: attempts, Err: transport.WithOutcome(err, transport.Outcome(outcome))}}
 }
 
-// send makes the call. One of many has a requestCtx, which ends the request in place
-// of ctx, and may queue for the limiter as long as that takes.
-func (c *Client) send(ctx, requestCtx context.Context, e *encodedRefund, opts []Option) (*Receipt, error) {
+// send makes the call. A bulk call passes requestCtx, which bounds the request instead of
+// ctx. It has its place already, and makes a single attempt unless another one helps at once.
+func (c *Client) send(ctx, requestCtx context.Context, e *encodedRefund, p *place, opts []Option) (*Receipt, error) {
 	call := &transport.Call{
 		Operation: operation,
 		Method:    http.MethodPost,
@@ -136,14 +156,23 @@ func (c *Client) send(ctx, requestCtx context.Context, e *encodedRefund, opts []
 		Body:           e.body,
 		Write:          true,
 		Identifiers:    e.identifiers,
+		Leave:          p.leave,
 		Bulk:           requestCtx != nil,
+		Single:         requestCtx != nil,
 		RequestContext: requestCtx,
 	}
 	if requestCtx != nil {
 		call.Observe = func(attempts int, _ *transport.Failure) { e.attempts = attempts }
+	} else {
+		call.Enter = p.enter
 	}
 	result := c.core.Do(ctx, call, opts)
+	result.Attempts += e.before
 	if result.Failure != nil {
+		result.Failure.Attempts += e.before
+		if p.pause != nil && result.Outcome == transport.OutcomeNotSent {
+			result.Failure.RetryAfter = p.pause.Left
+		}
 		return nil, &OutcomeError{
 			Outcome:  Outcome(result.Outcome),
 			RefundID: e.refundID,
@@ -155,12 +184,34 @@ func (c *Client) send(ctx, requestCtx context.Context, e *encodedRefund, opts []
 	return newReceipt(&result), nil
 }
 
-// identifiers are the caller's own in the path and in the record.
+// identifiers are the ids of the caller in the path and in the record.
 func (e *encodedRefund) identifiers() []string {
 	var r Refund
-	_ = json.Unmarshal(e.body, &r) // it was encoded from one
+	d := json.NewDecoder(bytes.NewReader(e.body))
+	d.UseNumber()
+	_ = d.Decode(&r) // cannot fail: the body was encoded from a Refund
 	a := &r.AdditionalData
-	return []string{e.accountID, r.RefundID, r.TransactionID, r.TransactionOrderID, a.MerchantAccountID, a.OrderID, a.AcquirerReferenceNumber}
+	ids := []string{e.accountID, r.RefundID, r.TransactionID, r.TransactionOrderID, a.MerchantAccountID, a.OrderID, a.AcquirerReferenceNumber, a.Description}
+	return appendTexts(ids, a.Metadata)
+}
+
+// appendTexts appends the names and values in free-form metadata, at any depth.
+func appendTexts(texts []string, value any) []string {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, member := range v {
+			texts = appendTexts(append(texts, name), member)
+		}
+	case []any:
+		for _, element := range v {
+			texts = appendTexts(texts, element)
+		}
+	case string:
+		texts = append(texts, v)
+	case json.Number:
+		texts = append(texts, v.String())
+	}
+	return texts
 }
 
 func newReceipt(r *transport.Result) *Receipt {
@@ -172,7 +223,6 @@ func newReceipt(r *transport.Result) *Receipt {
 		Body:        r.Body,
 		BodyErr:     r.BodyErr,
 		Attempts:    r.Attempts,
-		AcceptedAt:  r.Evidence.Ended,
 		header:      func() http.Header { return header },
 	}
 }

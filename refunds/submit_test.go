@@ -1,16 +1,20 @@
 package refunds_test
 
 import (
+	"bufio"
 	"encoding/json"
+	"io"
 	"maps"
 	"math"
+	"net"
 	"net/http"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
-	"github.com/carddata/carddata-go/internal/testkit"
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/refunds"
 )
 
@@ -94,7 +98,7 @@ func TestWhatIsUnsetIsLeftOut(t *testing.T) {
 	}
 }
 
-// What went out first is what goes out again, whatever the caller did meanwhile.
+// A retry sends the same bytes, even if the caller has changed the record meanwhile.
 func TestRecordIsEncodedOnce(t *testing.T) {
 	r := record()
 	r.AdditionalData.Metadata = map[string]any{"state": "before"}
@@ -114,21 +118,33 @@ func TestRecordIsEncodedOnce(t *testing.T) {
 	}
 }
 
-func TestRefundPrintsNoMoreThanItSays(t *testing.T) {
-	r := record()
-	r.TransactionID, r.AdditionalData.Description, r.AdditionalData.OrderID = "tx-secret", "description-secret", "order-1"
-	r.AdditionalData.Metadata = map[string]any{"card": "4111111111111111"}
-	testkit.NoLeak(t, r, "tx-secret", "description-secret", "4111111111111111")
-	testkit.NoLeak(t, *r, "tx-secret", "description-secret", "4111111111111111")
-	for form, want := range map[string]string{"%+v": "refund rf-canary, amount 10150 USD", "%q": `"refund rf-canary, amount 10150 USD"`} {
-		if got := testkit.Printed(r)[form]; got != want {
-			t.Errorf("%s prints %s", form, got)
+// A response that the service or a proxy sends twice is not the receipt of the next refund,
+// because each refund has a connection of its own.
+func TestRepeatedResponseIsNoReceipt(t *testing.T) {
+	var requests atomic.Int64
+	base := "http://" + testkit.Listen(t, func(c net.Conn) {
+		in, repeated := bufio.NewReader(c), ""
+		for {
+			request, err := http.ReadRequest(in)
+			if err != nil {
+				return
+			}
+			io.Copy(io.Discard, request.Body)
+			answer := "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+			if requests.Add(1)%2 == 0 {
+				answer = "HTTP/1.1 422 No\r\nContent-Length: 2\r\n\r\n{}"
+			}
+			io.WriteString(c, repeated+answer)
+			repeated = answer // to the next request of this connection
 		}
+	})
+	client, err := refunds.NewClient(base)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got := r.LogValue().String() + r.AdditionalData.LogValue().String(); got != "refund rf-canary, amount 10150 USD[order_id=order-1]" {
-		t.Errorf("logged as %s", got)
-	}
-	if got := testkit.Printed(refunds.Refund{RefundID: "rf-2"})["%v"]; got != "refund rf-2, amount unset " {
-		t.Errorf("without amount: %q", got)
+	for n := range 6 {
+		if _, err := client.Submit(t.Context(), "acct-1", record()); (err == nil) != (n%2 == 0) {
+			t.Errorf("refund %d: %v", n, err)
+		}
 	}
 }

@@ -8,34 +8,32 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// A Client downloads the results of account updater jobs on behalf of one merchant.
-// [NewClient] and [Client.ForMerchant] make it. It is immutable and safe for
-// concurrent use; calls of the zero value fail with [ErrInvalidArgument].
+// A Client downloads results on behalf of one merchant. [NewClient] and [Client.ForMerchant]
+// make it. It is immutable and safe for concurrent use. Calls of the zero value fail with
+// [ErrInvalidArgument].
 type Client struct {
 	core     *transport.Client
 	merchant func() string // "": none; a closure keeps the id out of the reach of fmt
 }
 
-// NewClient returns a client of the service at baseURL, the {updater_url} of the
-// package comment. It may have a path and a trailing slash.
+// NewClient returns a client of the service at baseURL, its {updater_url}, which may have a
+// path and a trailing slash.
 //
-// merchantID is sent as x-merchant-id. Its format is not documented; 1 to 128 visible
-// ASCII characters without a comma are accepted. With an empty one, only
-// [Client.ForMerchant] works; other calls fail with [ErrInvalidArgument].
+// merchantID is sent as x-merchant-id. Its format is not documented: 1 to 128 visible ASCII
+// characters without a comma are accepted. If it is empty, use only [Client.ForMerchant].
 //
-// token provides the access token, which is sent as Authorization: Bearer. How it is
-// obtained is not documented: use [CachedToken] or [TokenFunc] with your own function.
+// token provides the access token. How to get one is not documented: use [CachedToken] or
+// [TokenFunc] with your own function.
 //
-// NewClient does not touch the network. It fails with [ErrInvalidArgument] if the base
-// URL is not https (loopback addresses may be http), if it has user information, a query
-// or a fragment, if the credential is empty or unprintable, or if the merchant id or an
-// option is unusable. The error quotes none of them.
+// NewClient does not use the network. It fails with [ErrInvalidArgument] if the base URL is
+// not https (loopback addresses may be http), if it has user information, a query or a
+// fragment, or if another argument is unusable. The error quotes none of them.
 func NewClient(baseURL, merchantID string, token TokenSource, opts ...Option) (*Client, error) {
 	core, err := transport.New(transport.Service{
 		Name:  "updater",
 		Route: route,
-		// No ConnectionReuse: a connection costs little beside a download, and what follows
-		// one on a kept connection may be more of its content.
+		// No ConnectionReuse: a new connection costs little beside a download, and bytes that
+		// arrive late on a kept one could be taken for the next response.
 		Defaults: transport.Settings{
 			MaxRetries:     3,
 			WaitBase:       200 * time.Millisecond,
@@ -53,10 +51,10 @@ func NewClient(baseURL, merchantID string, token TokenSource, opts ...Option) (*
 	return &Client{core, func() string { return merchantID }}, nil
 }
 
-// ForMerchant returns a client for another merchant, whose id it sends as x-merchant-id.
-// It is cheap: both clients share transport, limiter, retry budget and token source. The
-// id is 1 to 128 visible ASCII characters without a comma; any other fails with
-// [ErrInvalidArgument].
+// ForMerchant returns a client for another merchant. It is cheap: both clients share
+// transport, limiter, retry budget, token source and the pauses that the service asks for. If
+// each merchant has its own credential or quota, make its client with [NewClient]. It fails
+// with [ErrInvalidArgument] for an id that NewClient would refuse, and for an empty one.
 func (c *Client) ForMerchant(id string) (*Client, error) {
 	if c == nil || c.core == nil {
 		return nil, fmt.Errorf("updater: for merchant: %w", transport.Invalid("the client was not made by NewClient"))
@@ -69,8 +67,8 @@ func (c *Client) ForMerchant(id string) (*Client, error) {
 
 const maxMerchantID = 128
 
-// checkMerchantID refuses what cannot travel as a header of one value. It does
-// not echo the id.
+// checkMerchantID refuses ids that a header of one value cannot carry. Its error does not
+// quote the id.
 func checkMerchantID(id string) error {
 	switch {
 	case id == "":

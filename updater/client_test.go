@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/carddata/carddata-go/internal/testkit"
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/updater"
 )
 
@@ -31,31 +31,6 @@ func TestDownloadOnTheWire(t *testing.T) {
 	}
 }
 
-func TestForMerchant(t *testing.T) {
-	mock := newMock(testkit.Answer(200, ""))
-	first := newClient(t, mock)
-	second, err := first.ForMerchant("merchant-2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, test := range []struct {
-		client   *updater.Client
-		merchant string
-	}{{second, "merchant-2"}, {first, "merchant-1"}, {second, "merchant-2"}} {
-		d, err := test.client.Download(t.Context(), "job-1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		d.Close()
-		header := mock.Requests()[i].Header
-		if got := header["X-Merchant-Id"]; !slices.Equal(got, []string{test.merchant}) || header.Get("Authorization") != "Bearer token-1" {
-			t.Errorf("sent x-merchant-id %q for %s", got, test.merchant)
-		}
-	}
-	testkit.NoLeak(t, second, "merchant-2", "token-1")
-	testkit.NoLeak(t, *second, "merchant-2", "token-1")
-}
-
 func TestMerchantID(t *testing.T) {
 	client := newClient(t, newMock())
 	for id, usable := range map[string]bool{
@@ -77,63 +52,40 @@ func TestMerchantID(t *testing.T) {
 	}
 }
 
-// TestClientWithoutMerchant: a client without a merchant makes others, and is told
-// what it lacks when it is asked for more.
-func TestClientWithoutMerchant(t *testing.T) {
+// TestForMerchant: a client without a merchant makes clients for others. Asked for more, it
+// says what it lacks.
+func TestForMerchant(t *testing.T) {
 	mock := newMock(testkit.Answer(200, ""))
-	client, err := updater.NewClient(testkit.Base, "", updater.StaticToken("token-1"), updater.WithHTTPClient(mock.Client()))
+	none, err := updater.NewClient(testkit.Base, "", updater.StaticToken("token-1"), updater.WithHTTPClient(mock.Client()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, stream := client.Download(t.Context(), "job-1")
-	_, file := client.DownloadFile(t.Context(), "job-1", target(t), updater.FileOptions{})
-	_, ready := client.DownloadWhenReady(t.Context(), "job-1", updater.WaitOptions{NotReady: func(*updater.Error) bool { return true }})
-	for _, err := range []error{stream, file, ready} {
-		if !errors.Is(err, updater.ErrInvalidArgument) || !strings.Contains(err.Error(), "the client has no merchant") || len(mock.Requests()) > 0 {
-			t.Errorf("%v after %d requests", err, len(mock.Requests()))
+	_, stream := none.Download(t.Context(), "job-1")
+	_, file := none.DownloadFile(t.Context(), "job-1", target(t), updater.FileOptions{})
+	for _, err := range []error{stream, file} {
+		if !errors.Is(err, updater.ErrInvalidArgument) || !strings.Contains(err.Error(), "the client has no merchant") {
+			t.Error(err)
 		}
 	}
-	its, err := client.ForMerchant("merchant-2")
-	if err != nil {
+	first, errFirst := none.ForMerchant("merchant-1")
+	second, errSecond := first.ForMerchant("merchant-2")
+	if err := errors.Join(errFirst, errSecond); err != nil {
 		t.Fatal(err)
 	}
-	d, err := its.Download(t.Context(), "job-1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.Close()
-	if got := mock.Requests()[0].Header["X-Merchant-Id"]; !slices.Equal(got, []string{"merchant-2"}) {
-		t.Errorf("sent x-merchant-id %q", got)
-	}
-}
-
-// What else a zero value comes to is proved by internal/conformance/matrix.
-func TestNoClient(t *testing.T) {
-	for _, client := range []*updater.Client{nil, {}} {
+	for _, client := range []*updater.Client{second, first, second} {
 		d, err := client.Download(t.Context(), "job-1")
-		if e := failure(t, d, err); !errors.Is(e, updater.ErrInvalidArgument) {
-			t.Error(e)
+		if err != nil {
+			t.Fatal(err)
 		}
+		d.Close()
 	}
-}
-
-// TestHeader: what the service says beside the content can be read, and is printed by
-// nothing.
-func TestHeader(t *testing.T) {
-	_, d, err := download(t, testkit.Answer(200, "4111111111111111", "ETag", "canary-tag", "X-Quota-Left", "canary"))
-	if err != nil {
-		t.Fatal(err)
+	var sent []string
+	for _, r := range mock.Requests() {
+		sent = append(sent, r.Header.Get("x-merchant-id"))
 	}
-	defer d.Close()
-	if got := d.Header().Get("X-Quota-Left"); got != "canary" {
-		t.Errorf("the header says %q", got)
+	if !slices.Equal(sent, []string{"merchant-2", "merchant-1", "merchant-2"}) {
+		t.Errorf("sent x-merchant-id %q", sent)
 	}
-	testkit.NoLeak(t, d, "canary", "4111111111111111")
-	testkit.NoLeak(t, *d, "canary", "4111111111111111")
-	if got := testkit.Printed(d)["%v"]; got != "download of -1 bytes" {
-		t.Errorf("prints %q", got)
-	}
-	if header := new(updater.Download).Header(); header != nil {
-		t.Errorf("the zero value has the header %v", header)
-	}
+	testkit.NoLeak(t, second, "merchant-2", "token-1")
+	testkit.NoLeak(t, *second, "merchant-2", "token-1")
 }

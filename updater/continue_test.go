@@ -2,7 +2,6 @@ package updater_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -31,12 +30,12 @@ func interrupt(t *testing.T, fake *updatertest.Server, path string, bytes int, o
 	}
 }
 
-// TestContinue: the next call builds upon what is left exactly when it is of the
-// same content, and only if the service confirms that.
+// TestContinue: the next call continues a part if the service confirms that it is of the
+// same content, and starts over otherwise.
 func TestContinue(t *testing.T) {
 	const size, left = 1_000_000, 600_000
 	content := sample(size)
-	other := bytes.ToUpper(content[:size-5])
+	other, unlike := bytes.ToUpper(content[:size-5]), bytes.Repeat([]byte("~"), size)
 	note := func(edit func(noted string) string) func(*testing.T, *updatertest.Server, string) {
 		return func(t *testing.T, _ *updatertest.Server, path string) {
 			noted, err := os.ReadFile(partialOf(path) + ".json")
@@ -64,6 +63,9 @@ func TestContinue(t *testing.T) {
 		{name: "same tag, other length", want: other, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			fake.SetJobContent("7", updatertest.JobContent{Content: bytes.NewReader(other), ETag: new(`"v1"`)})
 		}},
+		{name: "same tag and length, another byte", want: unlike, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
+			fake.SetJobContent("7", updatertest.JobContent{Content: bytes.NewReader(unlike), ETag: new(`"v1"`)})
+		}},
 		{name: "much shorter", want: content[:500], requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			fake.SetJobContent("7", updatertest.JobContent{Content: bytes.NewReader(content[:500]), ETag: new(`"v1"`)})
 		}},
@@ -74,18 +76,12 @@ func TestContinue(t *testing.T) {
 			os.Remove(partialOf(path) + ".json")
 		}},
 		{name: "metadata of garbage", want: content, requests: 1, change: note(func(string) string { return "{" })},
-		{name: "huge metadata", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
-			os.Truncate(partialOf(path)+".json", 1<<30)
-		}},
 		{name: "another run of the machine", want: content, requests: 1, change: note(func(noted string) string {
 			return strings.Replace(noted, `"boot":"`, `"boot":"x`, 1)
 		})},
-		// Which wrote a file in several places at once, so that it may have gaps.
+		// An old release wrote to several places of a file at once, so it may have gaps.
 		{name: "metadata of an old release", want: content, requests: 1, change: note(func(noted string) string {
 			return strings.Replace(noted, `"format":3,`, `"whole":600000,`, 1)
-		})},
-		{name: "metadata of an older release", want: content, requests: 1, change: note(func(noted string) string {
-			return strings.Replace(noted, `"format":3,`, `"format":2,`, 1)
 		})},
 		{name: "metadata of no content", want: content, requests: 1, change: note(func(noted string) string {
 			return strings.Replace(noted, `"length":1000000`, `"length":0`, 1)
@@ -94,23 +90,11 @@ func TestContinue(t *testing.T) {
 			os.Rename(partialOf(path)+".json", partialOf(path)+".json.new")
 			interrupt(t, fake, path, 100_000, updater.FileOptions{})
 		}},
-		{name: "one byte", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
-			os.Truncate(partialOf(path), 1)
-			fake.ScriptFunc(func(r updatertest.Request) updatertest.Fault {
-				return updatertest.Fault{Refuse: r.Header.Get("Range") != ""}
-			})
-		}},
 		{name: "longer than the content", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			os.Truncate(partialOf(path), size+1)
 		}},
 		{name: "whole", want: content, continued: size - 1, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			os.WriteFile(partialOf(path), content, 0o600)
-		}},
-		{name: "the service is away for a while", want: content, continued: left - 1, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
-			fake.Script(updatertest.Fault{Status: 503})
-			if _, err := fake.Client(updater.WithMaxRetries(0)).DownloadFile(t.Context(), "7", path, updater.FileOptions{}); !errors.Is(err, updater.ErrServer) {
-				t.Error(err)
-			}
 		}},
 		{name: "another job is not there", want: content, continued: left - 1, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			if _, err := fake.Client().DownloadFile(t.Context(), "none", path, updater.FileOptions{}); !errors.Is(err, updater.ErrNotFound) {
@@ -131,7 +115,7 @@ func TestContinue(t *testing.T) {
 				t.Fatalf("left: %q", names)
 			}
 			for _, name := range []string{partialOf(path), partialOf(path) + ".json"} {
-				if info, err := os.Lstat(name); err != nil || info.Mode() != 0o600 {
+				if info, err := os.Lstat(name); err != nil || info.Mode() != private {
 					t.Errorf("%s: %v, %v", name, info.Mode(), err)
 				}
 			}
@@ -163,41 +147,30 @@ func TestContinue(t *testing.T) {
 	}
 }
 
-// TestNothingToContinueBy: a part that no call could continue does not stay.
+// TestNothingToContinueBy: a part that no call could continue does not stay, not even whole
+// content that cannot take its path.
 func TestNothingToContinueBy(t *testing.T) {
 	path := target(t)
 	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000), ETag: new("")})
 	interrupt(t, fake, path, 500, updater.FileOptions{})
-	// What ended the download is told, also if its context ends just then.
-	ctx, cancel := context.WithCancel(t.Context())
-	fake.Script(updatertest.Fault{Truncate: 500})
-	if _, err := fake.Client().DownloadFile(ctx, "7", path, updater.FileOptions{Progress: func(updater.FileProgress) { cancel() }}); !errors.Is(err, updater.ErrNotResumable) {
-		t.Error(err)
-	}
 	lists(t, path, "result.csv")
-	// The whole content that cannot take its path is no better.
 	blocked := func(*io.SectionReader, http.Header) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }
 	if _, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{Check: blocked}); err == nil || !strings.Contains(err.Error(), "cannot take its path") {
 		t.Error(err)
 	}
 	lists(t, path, "result.csv")
-	os.Remove(path)
-	if _, err := fake.Client().DownloadFile(t.Context(), "none", path, updater.FileOptions{}); !errors.Is(err, updater.ErrNotFound) {
-		t.Error(err)
-	}
-	lists(t, path)
 }
 
-// TestRestart: a download begins anew only where that may help, and leaves what the next
-// call can go on with.
+// TestRestart: a download starts over only where that may help, and keeps a part that the
+// next call can continue.
 func TestRestart(t *testing.T) {
 	cut, gone := updatertest.Fault{Truncate: 500}, updatertest.Fault{Status: 404}
 	wrong := updatertest.Fault{Header: header(digestField([]byte("x"), "sha-256"), "")}
 	for _, test := range []struct {
 		name   string
 		faults []updatertest.Fault
-		before int   // bytes that an earlier call has left
-		next   int64 // bytes that the next call builds upon
+		before int   // bytes that an earlier call left
+		next   int64 // bytes that the next call keeps
 	}{
 		{"not resumable, then gone", []updatertest.Fault{{Truncate: 500, Header: http.Header{"Etag": nil}}, gone}, 0, 0},
 		{"another content than the digest's, then gone", []updatertest.Fault{wrong, gone}, 0, 0},
@@ -227,9 +200,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestRefusedContinuing: a service that responds to a plain request alone keeps no
-// download from its file. What an outage, a throttle or a credential would do to a
-// plain request, too, costs nothing of what is left.
+// TestRefusedContinuing: if the service may have refused the range, the whole content is
+// requested. A response that a plain request would get, too, does not cost the part.
 func TestRefusedContinuing(t *testing.T) {
 	const left = 60_000
 	content := sample(100_000)
@@ -237,8 +209,8 @@ func TestRefusedContinuing(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		fault  updatertest.Fault
-		ranged int  // requests with a range until it is given up
-		plain  bool // one without a range follows
+		ranged int  // requests with a range
+		plain  bool // then one without a range
 	}{
 		{"400", updatertest.Fault{Status: 400}, 1, true},
 		{"401", updatertest.Fault{Status: 401}, 1, false},
@@ -258,8 +230,8 @@ func TestRefusedContinuing(t *testing.T) {
 		{"503", updatertest.Fault{Status: 503}, 4, false},
 		{"504", updatertest.Fault{Status: 504}, 4, false},
 		{"505", updatertest.Fault{Status: 505}, 1, true},
-		{"202", updatertest.Fault{Status: 202}, 1, true},
-		{"204", updatertest.Fault{Status: 204, NoBody: true}, 1, true},
+		{"202", updatertest.Fault{Status: 202}, 1, false},
+		{"204", updatertest.Fault{Status: 204, NoBody: true}, 1, false},
 		{"304", updatertest.Fault{Status: 304, NoBody: true}, 1, true},
 		{"redirect", updatertest.Fault{Status: 302, Header: http.Header{"Location": {"https://other.test/"}}}, 1, true},
 		{"error object", updatertest.Fault{Status: 200, Body: `{"error":{"code":"no_ranges"}}`}, 1, true},
@@ -270,57 +242,40 @@ func TestRefusedContinuing(t *testing.T) {
 		bubble(t, test.name, func(t *testing.T) {
 			fake, path := fakeJob(t, updatertest.JobContent{Content: bytes.NewReader(content)}), target(t)
 			interrupt(t, fake, path, left, updater.FileOptions{})
-			isRanged := func(r updatertest.Request) bool { return r.Header.Get("Range") != "" }
-			whole := updatertest.Fault{Status: 410}
 			fake.ScriptFunc(func(r updatertest.Request) updatertest.Fault {
-				if isRanged(r) {
+				if r.Header.Get("Range") != "" {
 					return test.fault
 				}
-				return whole
+				return updatertest.Fault{Body: string(other)} // under the same ETag
 			})
-			call := func() (*updater.File, error) {
-				before := len(fake.Requests())
-				file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{})
-				requests := fake.Requests()[before:]
-				plain := slices.DeleteFunc(slices.Clone(requests), isRanged)
-				if len(requests)-len(plain) != test.ranged || len(plain) > 1 || (len(plain) == 1) != test.plain {
-					t.Errorf("%d requests, %d without a range", len(requests), len(plain))
-				}
-				if failed, ok := err.(*updater.Error); ok && failed.Attempts != len(requests) || err == nil && file.Attempts != len(requests) {
-					t.Errorf("%v, %v after %d requests", file, err, len(requests))
-				}
-				return file, err
+			file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{})
+			plain := 0
+			if test.plain {
+				plain = 1
 			}
-			// Twice, as the part stays.
-			for range 2 {
-				if _, err := call(); err == nil || errors.Is(err, updater.ErrNotFound) != (test.plain || test.fault.Status == 404) {
-					t.Error(err)
+			if n := len(fake.Requests()) - 1; n != test.ranged+plain || (err == nil) != test.plain {
+				t.Errorf("%d requests, %v", n, err)
+			}
+			if test.plain {
+				if err == nil && file.ResumedBytes != 0 {
+					t.Errorf("%+v", show(file))
 				}
+				holds(t, path, other)
+			} else {
 				holdsOld(t, path)
-			}
-			// Another content of the same name and length, as nothing confirms the part.
-			whole = updatertest.Fault{Body: string(other)}
-			if file, err := call(); test.plain && (err != nil || file.ResumedBytes != 0 || file.SHA256 != hashOf(other)) || !test.plain && err == nil {
-				t.Errorf("%v, %v", file, err)
-			}
-			want, resumed := other, int64(0)
-			if !test.plain {
 				fake.ScriptFunc(nil)
-				file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{})
-				if err != nil {
-					t.Fatal(err)
+				if file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil || file.ResumedBytes != left-1 {
+					t.Errorf("%+v, %v", show(file), err)
 				}
-				want, resumed = content, file.ResumedBytes
-			}
-			if holds(t, path, want); !test.plain && resumed != left-1 {
-				t.Errorf("%d bytes were kept", resumed)
+				holds(t, path, content)
 			}
 			lists(t, path, "result.csv")
 		})
 	}
 }
 
-// TestRefusedCondition: so does a service that refuses to say whether a file is current.
+// TestRefusedCondition: if the service refuses If-None-Match or If-Modified-Since, the content
+// is requested without it.
 func TestRefusedCondition(t *testing.T) {
 	for _, job := range []updatertest.JobContent{{}, {ETag: new(""), LastModified: time.Now().Add(-time.Hour)}} {
 		job.Content = updatertest.CSV(1000)
@@ -340,10 +295,10 @@ func TestRefusedCondition(t *testing.T) {
 	}
 }
 
-// TestRefusedWhileWaiting: a refusal that looks like a job which is not ready is found out
-// at once, and one that is a job which is not ready costs nothing of what is left.
+// TestRefusedWhileWaiting: a status of WithNotReady that may refuse the range leads to a plain
+// request at once. A job that is not ready does not cost the part.
 func TestRefusedWhileWaiting(t *testing.T) {
-	o := updater.FileOptions{Wait: updater.WaitOptions{NotReady: func(e *updater.Error) bool { return e.StatusCode <= 409 }}}
+	opts := []updater.Option{updater.WithNotReady(func(e *updater.Error) bool { return e.StatusCode <= 409 }), updater.WithWait(0, time.Hour)}
 	for _, test := range []struct {
 		status           int
 		resumed          int64
@@ -354,7 +309,7 @@ func TestRefusedWhileWaiting(t *testing.T) {
 			interrupt(t, fake, path, 500, updater.FileOptions{})
 			fake.Script(updatertest.Fault{Status: test.status, Body: `{"error":{"code":"a"}}`})
 			began := time.Now()
-			file, err := fake.Client().DownloadFile(t.Context(), "7", path, o)
+			file, err := fake.Client(opts...).DownloadFile(t.Context(), "7", path, updater.FileOptions{})
 			if waited := int(time.Since(began) / (30 * time.Second)); err != nil || file.ResumedBytes != test.resumed || file.Attempts != test.attempts || waited != test.waited {
 				t.Errorf("%d: %+v, %v, waited %d times", test.status, show(file), err, waited)
 			}
@@ -362,27 +317,44 @@ func TestRefusedWhileWaiting(t *testing.T) {
 	}
 }
 
-// TestRefusedAndEnded: who ends the call hears of the refusal, and not of a request that
-// was not sent.
-func TestRefusedAndEnded(t *testing.T) {
+// TestPlacedLater: whole content that cannot take its path stays, and the next call fetches
+// only its last byte.
+func TestPlacedLater(t *testing.T) {
 	fake, path := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}), target(t)
-	interrupt(t, fake, path, 500, updater.FileOptions{})
-	fake.Script(updatertest.Fault{Status: 403})
-	ctx, cancel := context.WithCancel(t.Context())
-	client := fake.Client(updater.WithHTTPClient(&http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-		defer cancel()
-		return fake.HTTPClient().Transport.RoundTrip(r)
-	})}))
-	if _, err := client.DownloadFile(ctx, "7", path, updater.FileOptions{}); !errors.Is(err, updater.ErrForbidden) || errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-}
-
-// TestRefusedInTheMiddle: a download that has begun resumes or fails as ever.
-func TestRefusedInTheMiddle(t *testing.T) {
-	fake, path := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, updatertest.Fault{Truncate: 500}, updatertest.Fault{Status: 403}), target(t)
-	if _, err := fake.Client(updater.WithRetryWait(0, 0)).DownloadFile(t.Context(), "7", path, updater.FileOptions{}); !errors.Is(err, updater.ErrForbidden) || len(fake.Requests()) != 2 {
-		t.Errorf("%v after %d requests", err, len(fake.Requests()))
+	blocked := func(*io.SectionReader, http.Header) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }
+	if _, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{Check: blocked}); err == nil || errors.Is(err, updater.ErrRefused) {
+		t.Fatal(err)
 	}
 	lists(t, path, ".result.csv.part", ".result.csv.part.json", "result.csv")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil || file.ResumedBytes != 999 {
+		t.Errorf("%+v, %v", show(file), err)
+	}
+	holds(t, path, sample(1000))
+}
+
+// TestStartsOver: where nothing can be resumed, a file starts over as often as a call is
+// retried, and no part stays.
+func TestStartsOver(t *testing.T) {
+	for name, job := range map[string]updatertest.JobContent{"no validator": {ETag: new("")}, "no ranges": {NoRanges: true}, "weak ETag": {ETag: new(`W/"v1"`)}} {
+		for _, breaks := range []int{3, 4} {
+			left := breaks
+			job.Content = updatertest.CSV(1000)
+			fake, path := fakeJob(t, job), target(t)
+			fake.ScriptFunc(func(r updatertest.Request) updatertest.Fault {
+				if r.Header.Get("Range") != "" || left == 0 {
+					return updatertest.Fault{}
+				}
+				left--
+				return updatertest.Fault{Truncate: 500}
+			})
+			file, err := fake.Client(updater.WithRetryWait(0, 0), updater.WithMaxRetries(3)).DownloadFile(t.Context(), "7", path, updater.FileOptions{})
+			if arrives := breaks == 3; arrives && (err != nil || file.Size != 1000) || !arrives && !errors.Is(err, updater.ErrNotResumable) {
+				t.Errorf("%s, broken %d times: %v, %v", name, breaks, file, err)
+			}
+			lists(t, path, "result.csv")
+		}
+	}
 }

@@ -1,12 +1,10 @@
 package updater_test
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,82 +13,30 @@ import (
 	"github.com/carddata/carddata-go/updater/updatertest"
 )
 
-func (job child) prepare() error {
-	if job.Limit {
-		limit := syscall.Rlimit{Cur: 1 << 20, Max: 1 << 20}
-		return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit)
-	}
-	if job.Mount {
-		return syscall.Mount(job.Path, job.Path, "", syscall.MS_BIND, "")
-	}
-	return nil
+func init() {
+	mountOnItself = func(path string) error { return syscall.Mount(path, path, "", syscall.MS_BIND, "") }
 }
 
-// TestFileSizeLimit: a write that the system refuses ends the download with its
-// reason, and the part stays.
-func TestFileSizeLimit(t *testing.T) {
-	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(3 << 20)})
+// TestBusyPath: a path that another download, here of another process, has locked is busy.
+func TestBusyPath(t *testing.T) {
 	path := target(t)
-	job := child{URL: fake.URL(), Path: path, Limit: true}
-	said, err := job.command(t).Output()
-	if err == nil || !strings.Contains(string(said), "the file cannot be written: file too large") || !strings.Contains(string(said), "too big") {
-		t.Errorf("%v, %s", err, said)
-	}
-	holdsOld(t, path)
-	if file := job.next(t); file.ResumedBytes != 1<<20-1 {
-		t.Errorf("%d bytes were continued", file.ResumedBytes)
-	}
-	holds(t, path, sample(3<<20))
-}
-
-// TestEndsWhileHashing: a call that ends returns without hashing what an earlier one
-// has left, however much that is, and a hash that was not completed is an error.
-func TestEndsWhileHashing(t *testing.T) {
-	const size = 1 << 40
-	for _, is := range []error{updater.ErrBadResponse, context.Canceled} {
-		path := target(t)
-		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(size)})
-		interrupt(t, fake, path, 100, updater.FileOptions{})
-		if err := os.Truncate(partialOf(path), size-1); err != nil {
-			t.Skip("no sparse files here:", err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		end := func(updater.FileProgress) { cancel() }
-		if is != context.Canceled {
-			fake.Script(updatertest.Fault{Truncate: 1})
-			end = nil
-		}
-		_, err := fake.Client(updater.WithMaxRetries(0)).DownloadFile(ctx, "7", path, updater.FileOptions{Progress: end})
-		if !errors.Is(err, is) {
-			t.Error(err)
-		}
-	}
-}
-
-// TestUmask: the mode is what is promised, whatever the process takes away.
-func TestUmask(t *testing.T) {
 	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
-	for _, umask := range []int{0o277, 0o777} {
-		path := target(t)
-		before := syscall.Umask(umask)
-		_, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{Progress: func(updater.FileProgress) {
-			for _, name := range []string{partialOf(path), partialOf(path) + ".json"} {
-				if info, err := os.Lstat(name); err != nil || info.Mode() != 0o600 {
-					t.Errorf("umask %o: %v, %v", umask, info, err)
-				}
-			}
-		}})
-		syscall.Umask(before)
-		if err != nil {
-			t.Error(err)
-		}
-		holds(t, path, sample(1000))
+	interrupt(t, fake, path, 500, updater.FileOptions{})
+	part, err := os.Open(partialOf(path))
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer part.Close()
+	if err := syscall.Flock(int(part.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{}); !errors.Is(err, updater.ErrBusy) || !strings.Contains(err.Error(), "under way") {
+		t.Error(err)
+	}
+	lists(t, path, ".result.csv.part", ".result.csv.part.json", "result.csv")
 }
 
-// amongMounts runs the child in a mount namespace of its own, and returns what it
-// says.
+// amongMounts runs the child in a mount namespace of its own, and returns its output.
 func (job child) amongMounts(t *testing.T) string {
 	t.Helper()
 	cmd := job.command(t)
@@ -101,14 +47,14 @@ func (job child) amongMounts(t *testing.T) string {
 		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
 	}
 	said, err := cmd.Output()
-	if errors.Is(err, fs.ErrPermission) || strings.Contains(string(said), "cannot prepare") {
+	if errors.Is(err, fs.ErrPermission) || strings.Contains(string(said), "cannot mount") {
 		t.Skipf("no mount namespace here: %v %s", err, said)
 	}
 	return string(said)
 }
 
-// TestMountedPath: a path that something is mounted on, which cannot be replaced, is
-// told before anything is asked for.
+// TestMountedPath: a mount point cannot be replaced, and the call fails before it sends a
+// request.
 func TestMountedPath(t *testing.T) {
 	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
 	path := target(t)
@@ -121,61 +67,8 @@ func TestMountedPath(t *testing.T) {
 	}
 }
 
-// asAnother does something with the rights of an ordinary user, also if the test
-// is run by one who may do anything.
-func asAnother(t *testing.T, dir string, do func()) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		do()
-		return
-	}
-	for d := dir; d != os.TempDir() && len(d) > 1; d = filepath.Dir(d) {
-		info, err := os.Stat(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(d, info.Mode()|0o055); err != nil {
-			t.Fatal(err)
-		}
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // and never unlocked, which ends the thread with its rights
-		syscall.Setfsuid(65534)
-		syscall.Setfsgid(65534)
-		do()
-	}()
-	<-done
-}
-
-func TestNoPermission(t *testing.T) {
-	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
-	for name, mode := range map[string]fs.FileMode{"read-only directory": 0o555, "closed directory": 0o700} {
-		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "dir")
-			if err := os.Mkdir(dir, mode); err != nil {
-				t.Fatal(err)
-			}
-			if os.Geteuid() != 0 && mode == 0o700 {
-				os.Chmod(dir, 0)
-				defer os.Chmod(dir, 0o700)
-			}
-			asAnother(t, filepath.Dir(dir), func() {
-				_, err := fake.Client().DownloadFile(t.Context(), "7", filepath.Join(dir, "result"), updater.FileOptions{})
-				if !errors.Is(err, fs.ErrPermission) || !errors.Is(err, syscall.EACCES) || !strings.Contains(err.Error(), "permission denied") {
-					t.Error(err)
-				}
-			})
-		})
-	}
-	if n := len(fake.Requests()); n > 0 {
-		t.Errorf("%d requests", n)
-	}
-}
-
-// TestPlanted: what somebody else put at the names that a download uses leads its
-// bytes nowhere else.
+// TestPlanted: nothing at the names that a download uses makes it write elsewhere, or gives
+// the content to somebody who has a file open.
 func TestPlanted(t *testing.T) {
 	const victim = "the victim's content"
 	content := sample(1000)
@@ -197,7 +90,10 @@ func TestPlanted(t *testing.T) {
 		"pipe in place of the metadata":        func(t *testing.T, victim, path string) { syscall.Mkfifo(partialOf(path)+".json", 0o600) },
 		"empty directory in place of the part": func(t *testing.T, victim, path string) { os.Mkdir(partialOf(path), 0o700) },
 		"part that nobody can read":            func(t *testing.T, victim, path string) { os.WriteFile(partialOf(path), []byte(victim), 0) },
-		"part that others can read":            func(t *testing.T, victim, path string) { os.WriteFile(partialOf(path), []byte(victim), 0o644) },
+		"part that others can read": func(t *testing.T, victim, path string) {
+			os.WriteFile(partialOf(path), []byte(victim), 0o600)
+			os.Chmod(partialOf(path), 0o644) // under any umask
+		},
 		"part of somebody else": func(t *testing.T, victim, path string) {
 			if os.Geteuid() == 0 {
 				os.WriteFile(partialOf(path), []byte(victim), 0o600)
@@ -212,7 +108,7 @@ func TestPlanted(t *testing.T) {
 				t.Fatal(err)
 			}
 			plant(t, other, path)
-			held, _ := os.OpenFile(partialOf(path), os.O_RDWR|syscall.O_NONBLOCK, 0) // by whoever planted it
+			held, _ := os.OpenFile(partialOf(path), os.O_RDWR|syscall.O_NONBLOCK, 0) // as somebody else may
 			fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
 			if _, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{IfChanged: true}); err != nil {
 				t.Fatal(err)
@@ -226,11 +122,21 @@ func TestPlanted(t *testing.T) {
 				defer held.Close()
 				now, _ := os.Stat(path)
 				if before, err := held.Stat(); err == nil && os.SameFile(before, now) {
-					t.Error("whoever planted the part has the content open")
+					t.Error("the planted part, which is open, became the content")
 				}
 			}
 		})
 	}
+	t.Run("pipe in place of the path", func(t *testing.T) {
+		path := target(t)
+		if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := updatertest.NewServer(t).Client().DownloadFile(t.Context(), "42", path, updater.FileOptions{})
+		if !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "no regular file") {
+			t.Error(err)
+		}
+	})
 	for _, of := range []string{"", ".json", ".json.new"} {
 		t.Run("directory in place of the part"+of, func(t *testing.T) {
 			path := target(t)
@@ -246,8 +152,8 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// TestMovedDirectory: a path that leads elsewhere at the end is no success, and the
-// content stays nowhere.
+// TestMovedDirectory: if the path leads to another directory in the end, the call fails, and
+// leaves the content in neither.
 func TestMovedDirectory(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(dir, "link")

@@ -1,18 +1,18 @@
 package updater_test
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"regexp"
-	"strings"
 	"testing"
 
-	"github.com/carddata/carddata-go/internal/testkit"
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/updater"
 )
 
-// The body of an error is the service's word on it whatever the content type; an id of
-// the caller's that it repeats is not told. How other bodies are read is proved by
-// internal/transport, and what becomes of other statuses by internal/conformance/matrix.
+// TestErrorOfAStatus: an error has the service's words and prints none of them but the code.
+// internal/transport tests other bodies, and internal/proof/conformance/matrix other statuses.
 func TestErrorOfAStatus(t *testing.T) {
 	const body = `{"error":{"code":"job_gone","message":"about canary","details":{"state":"canary"}}}`
 	mock, d, err := download(t, testkit.Answer(404, body, "Content-Type", "text/plain", "X-Request-Id", "req-7"))
@@ -20,8 +20,8 @@ func TestErrorOfAStatus(t *testing.T) {
 	if !errors.Is(e, updater.ErrNotFound) || e.StatusCode != 404 || e.RequestID != "req-7" || len(mock.Requests()) != 1 {
 		t.Errorf("%v: status %d, request id %q", e, e.StatusCode, e.RequestID)
 	}
-	if e.Code != "job_gone" || e.Message() != "about canary" || string(e.Details()) != `{"state":"canary"}` || string(e.Body()) != body {
-		t.Errorf("%q, %q, %s, %s", e.Code, e.Message(), e.Details(), e.Body())
+	if e.Code != "job_gone" || e.Message() != "about canary" || string(e.Body()) != body {
+		t.Errorf("%q, %q, %s", e.Code, e.Message(), e.Body())
 	}
 	if want := "updater: download: refused (status 404 Not Found, code job_gone, request id req-7, 1 attempt)"; e.Error() != want {
 		t.Errorf("the text is %q", e)
@@ -33,17 +33,9 @@ func TestErrorOfAStatus(t *testing.T) {
 	}
 }
 
-func TestErrorAsJSON(t *testing.T) {
-	e := &updater.Error{Operation: "download", StatusCode: 409}
-	testkit.NoLeak(t, *e, "canary")
-	if text := string(testkit.Encoded(t, e)); text != `"`+e.Error()+`"` || !errors.Is(e, updater.ErrConflict) {
-		t.Errorf("as JSON: %s", text)
-	}
-}
-
 var cardNumber = regexp.MustCompile(`[0-9]([-_ ]?[0-9]){11,}`)
 
-// Whatever an error's body holds, the call fails in the same way.
+// FuzzErrorBody: with any body, a 4xx fails with its status and the body.
 func FuzzErrorBody(f *testing.F) {
 	for _, seed := range []string{
 		`{"error":{"code":"job_not_ready","message":"m","details":{"a":[1]}}}`, `{"message":"m"}`, `{"code":7,"errorDetails":{"message":"m"}}`,
@@ -61,11 +53,32 @@ func FuzzErrorBody(f *testing.F) {
 		if e.StatusCode != status || string(e.Body()) != string(body[:min(len(body), 64<<10)]) {
 			t.Errorf("status %d, body %q", e.StatusCode, e.Body())
 		}
-		if len(e.Details()) > 0 && !strings.Contains(string(body), string(e.Details())) {
-			t.Errorf("details %q are not of the body", e.Details())
-		}
 		if cardNumber.MatchString(e.Error()) {
 			t.Errorf("the text may hold a card number: %v", e)
+		}
+	})
+}
+
+// FuzzContent: any content arrives unchanged, unless it is an object that begins with an error.
+func FuzzContent(f *testing.F) {
+	for _, seed := range []string{
+		`{"error":{"code":"a"}}`, `{"a":1,"error":{"details":[{}],"message":"m"},"b":[]}`, `{"error":{"code":"a"}}{"error":{"code":"b"}}`,
+		`{"error":{"code":"`, `{"cards":[{"error":{"code":"a"}}]}`, "card,expiry\n", "\ufeff{", "{}", "[]", " ", "", "<p>", `{"error":{"":{}}}`, "{\"error\":{\"code\":\"\\ud800",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		_, d, err := download(t, testkit.Answer(200, string(content)))
+		if err != nil {
+			e := failure(t, d, err)
+			if !errors.Is(e, updater.ErrBadResponse) || !bytes.Contains(content, []byte(`{`)) {
+				t.Errorf("%q is %v", content, e)
+			}
+			return
+		}
+		defer d.Close()
+		if got, err := io.ReadAll(d); err != nil || string(got) != string(content) {
+			t.Errorf("%q arrived as %q, %v", content, got, err)
 		}
 	})
 }

@@ -3,7 +3,6 @@
 package updater_test
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -19,8 +18,8 @@ import (
 	"github.com/carddata/carddata-go/updater/updatertest"
 )
 
-// failSystemCall has a system call of this goroutine, and of no other, fail from now on.
-// With 0 it does nothing, and says that it did.
+// failSystemCall makes a system call of this goroutine alone fail from now on. With 0 it
+// succeeds and does nothing.
 func failSystemCall(number uint32, with syscall.Errno) error {
 	runtime.LockOSThread() // and never unlocked, which ends the thread with its filter
 	filter := []syscall.SockFilter{
@@ -41,17 +40,16 @@ func failSystemCall(number uint32, with syscall.Errno) error {
 	return nil
 }
 
-// TestFailingSystem: whatever fails at whatever moment, the caller is told, the path
-// holds the old content or the whole new one, and what no call could go on with does
-// not stay.
+// TestFailingSystem: after each failure of the system, the error says what failed, the path
+// has the old content or the whole new one, and no part stays that no call could continue.
 func TestFailingSystem(t *testing.T) {
 	const kept = ".result.csv.part .result.csv.part.json"
 	block := func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }
 	unnote := func(path string) error { return os.Remove(partialOf(path) + ".json") }
 	for _, test := range []struct {
 		name   string
-		before int    // bytes that an earlier call has left
-		moment string // at which it happens
+		before int    // bytes that an earlier call left
+		moment string // when it happens: at the beginning, or in Check
 		do     func(path string) error
 		fails  uint32 // a system call
 		with   syscall.Errno
@@ -66,7 +64,6 @@ func TestFailingSystem(t *testing.T) {
 		{"no sync of what was continued", 500, "call", nil, syscall.SYS_FSYNC, syscall.EIO, "the file cannot be completed: input/output error", false, ""},
 		{"no sync", 0, "call", nil, syscall.SYS_FSYNC, syscall.EIO, "the file cannot be completed: input/output error", false, ""},
 		{"no space", 500, "call", nil, syscall.SYS_PWRITE64, syscall.ENOSPC, "the file cannot be written: no space left on device", false, kept},
-		{"no file for the metadata", 0, "request", nil, syscall.SYS_OPENAT, syscall.EMFILE, "the partial file cannot be prepared: too many open files", false, ""},
 
 		{"no look at the content", 0, "check", nil, syscall.SYS_FSTAT, syscall.EIO, "the file cannot be completed: input/output error", false, kept},
 		{"shortened", 0, "check", func(path string) error { return os.Truncate(partialOf(path), 10) }, 0, 0, "the file cannot be completed", false, kept},
@@ -77,8 +74,8 @@ func TestFailingSystem(t *testing.T) {
 		{"blocked, and no metadata", 0, "check", func(path string) error { return errors.Join(block(path), unnote(path)) }, 0, 0, "cannot take its path", false, ""},
 		{"blocked, and open metadata", 0, "check", func(path string) error { return errors.Join(block(path), os.Chmod(partialOf(path)+".json", 0o644)) }, 0, 0, "cannot take its path", false, ""},
 
-		{"no sync of the directory", 0, "check", nil, syscall.SYS_FSYNC, syscall.EIO, "the file is complete, but may not outlast a crash of the machine: input/output error", true, ""},
-		{"no look into the directory", 0, "check", nil, syscall.SYS_OPENAT, syscall.EMFILE, "the file is complete, but may not outlast a crash of the machine: too many open files", true, ""},
+		{"no sync of the directory", 0, "check", nil, syscall.SYS_FSYNC, syscall.EIO, "the new file is at its path, but may not outlast a crash of the machine: input/output error", true, ""},
+		{"no look into the directory", 0, "check", nil, syscall.SYS_OPENAT, syscall.EMFILE, "the new file is at its path, but may not outlast a crash of the machine: too many open files", true, ""},
 		{"a directory that needs no sync", 0, "check", nil, syscall.SYS_FSYNC, syscall.EINVAL, "", true, ""},
 		{"a directory that knows no sync", 0, "check", nil, syscall.SYS_FSYNC, syscall.ENOTSUP, "", true, ""},
 	} {
@@ -101,7 +98,7 @@ func TestFailingSystem(t *testing.T) {
 					impossible = failSystemCall(test.fails, test.with)
 				}
 			}
-			client := fake.Client(updater.WithLimiter(limiterFunc(func(context.Context) error { happen("request"); return nil })))
+			client := fake.Client()
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
@@ -114,6 +111,9 @@ func TestFailingSystem(t *testing.T) {
 			}
 			if (err == nil) != (test.says == "") || err != nil && (!strings.Contains(err.Error(), test.says) || test.with != 0 && !errors.Is(err, updater.ErrBusy) && !errors.Is(err, test.with)) {
 				t.Error(err)
+			}
+			if errors.Is(err, updater.ErrNotSynced) != (test.placed && err != nil) {
+				t.Errorf("tells of the new file: %v", err)
 			}
 			want := "old"
 			if test.placed {

@@ -17,9 +17,9 @@ import (
 	"github.com/carddata/carddata-go/updater/updatertest"
 )
 
-// The connection breaks twice, and the process is interrupted. In the end the file is
-// there, whole and private. Only one byte was fetched twice: the last one that was kept,
-// which shows that the content is still the same.
+// The connection breaks twice, and the process is interrupted. In the end the file is there,
+// whole. Only one byte was fetched twice: the last one that was kept, which must still be the
+// same.
 func ExampleClient_DownloadFile() {
 	fake := updatertest.Start() // stands in for the service
 	defer fake.Close()
@@ -54,11 +54,11 @@ func ExampleClient_DownloadFile() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(file.Size, info.Size(), info.Mode(), file.ContentType, file.ResumedBytes > 1_800_000)
+	fmt.Println(file.Size, info.Size(), file.ContentType, file.ResumedBytes > 1_800_000)
 	fmt.Println("SHA-256", file.SHA256)
 	// Output:
 	// true true
-	// 3000000 3000000 -rw------- text/csv true
+	// 3000000 3000000 text/csv true
 	// SHA-256 484a5eea674f01ea8f58f8236f1480ba7a1da1d386f03691ff45bed82499c695
 }
 
@@ -81,11 +81,11 @@ func ExampleFileOptions_ifChanged() {
 			return
 		}
 		sent := fake.Requests()[len(fake.Requests())-1].Sent
-		fmt.Println(file.Size, "bytes, of which", sent, "were sent, unchanged:", file.Unchanged)
+		fmt.Println(file.Size, "bytes,", sent, "sent, unchanged:", file.Unchanged)
 	}
 	// Output:
-	// 3000000 bytes, of which 3000000 were sent, unchanged: false
-	// 3000000 bytes, of which 0 were sent, unchanged: true
+	// 3000000 bytes, 3000000 sent, unchanged: false
+	// 3000000 bytes, 0 sent, unchanged: true
 }
 
 // The content is checked before it replaces the file. Here a proxy sends its own page
@@ -125,47 +125,17 @@ func ExampleFileOptions_check() {
 	// yesterday's <nil>
 }
 
-// A caller that cannot wait gives up sooner than after 5 minutes without progress. The
-// next call continues.
-func ExampleWithResumeTimeout() {
-	fake := updatertest.Start() // stands in for the service
-	defer fake.Close()
-	fake.SetJobContent("7", updatertest.JobContent{Content: updatertest.CSV(3_000_000)})
-	fake.Script(updatertest.Fault{Truncate: 1_000_000}, updatertest.Fault{Status: 501})
-	dir, err := os.MkdirTemp("", "")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "result.csv")
-
-	client := fake.Client(updater.WithResumeTimeout(10 * time.Second))
-	_, err = client.DownloadFile(context.Background(), "7", path, updater.FileOptions{})
-	fmt.Println(errors.Is(err, updater.ErrServer))
-	file, err := client.DownloadFile(context.Background(), "7", path, updater.FileOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(file.Size, "bytes, of which", file.ResumedBytes, "were there")
-	// Output:
-	// true
-	// 3000000 bytes, of which 999999 were there
-}
-
-// The response for a job that is not ready is not documented. Suppose you know that
-// yours is a 202, or has the code job_not_ready.
-func ExampleClient_DownloadWhenReady() {
+// The response for a job that is not ready is not documented. A 202 is known to mean that;
+// suppose you know that the code job_not_ready does, too.
+func ExampleWithNotReady() {
 	fake := updatertest.Start() // stands in for the service
 	defer fake.Close()
 	fake.Script(updatertest.Fault{Status: 202}, updatertest.Fault{Status: 409, Body: `{"code":"job_not_ready"}`})
 
-	download, err := fake.Client().DownloadWhenReady(context.Background(), "42", updater.WaitOptions{
-		NotReady: func(e *updater.Error) bool { return e.StatusCode == 202 || e.Code == "job_not_ready" },
-		Interval: time.Millisecond, // in production: leave it out
-		MaxWait:  time.Hour,
-	})
+	client := fake.Client(
+		updater.WithNotReady(func(e *updater.Error) bool { return e.Code == "job_not_ready" }),
+		updater.WithWait(time.Millisecond, time.Hour)) // in production: 0, for 30 seconds
+	download, err := client.Download(context.Background(), "42")
 	switch {
 	case errors.Is(err, updater.ErrNotReady):
 		fmt.Println("later")

@@ -16,15 +16,14 @@ import (
 
 const sha256Name = "sha-256"
 
-// algorithms are those of digests, by their names in RFC 9530.
+// algorithms maps the names of RFC 9530 to those of digests.
 var algorithms = map[string]func() hash.Hash{sha256Name: sha256.New, "sha-512": sha512.New}
 
-// digests are hashes of one content in hexadecimal, by algorithm.
+// digests holds the hashes of one content in hexadecimal, by algorithm.
 type digests map[string]string
 
-// parseDigests reads a digest field (RFC 9530), such as
-// sha-256=:base64:, sha-512=:base64:. What is malformed, or of another algorithm, is
-// as if it was not there.
+// parseDigests reads a digest field (RFC 9530), such as sha-256=:base64:, sha-512=:base64:.
+// It ignores malformed entries and other algorithms.
 func parseDigests(h http.Header, field string) digests {
 	d := digests{}
 	for member := range strings.SplitSeq(strings.Join(h.Values(field), ","), ",") {
@@ -39,7 +38,7 @@ func parseDigests(h http.Header, field string) digests {
 	return d
 }
 
-// differ tells whether a hash that both have is not the same.
+// differ reports whether the two have different hashes for the same algorithm.
 func (d digests) differ(o digests) bool {
 	for algorithm, sum := range d {
 		if other, both := o[algorithm]; both && other != sum {
@@ -49,7 +48,7 @@ func (d digests) differ(o digests) bool {
 	return false
 }
 
-// hashes compute the digests that are wanted.
+// hashes computes the wanted digests.
 type hashes map[string]hash.Hash
 
 func newHashes(wanted ...digests) hashes {
@@ -78,24 +77,18 @@ func (h hashes) sums() digests {
 	return d
 }
 
-// follow hashes a file while it grows. It reads what was written, so that content of
-// an earlier call is no special case.
-func (h hashes) follow(ctx context.Context, file io.ReaderAt) *follower {
-	pos := int64(0)
-	return follow(func(to int64) error {
-		piece := pieces.Get().(*[pieceSize]byte)
-		defer pieces.Put(piece)
-		for len(h) > 0 && pos < to {
-			if ctx.Err() != nil {
-				return transport.Ended(ctx)
-			}
-			n, err := file.ReadAt(piece[:min(pieceSize, to-pos)], pos)
-			h.write(piece[:n])
-			pos += int64(n)
-			if n == 0 {
-				return fileError("the file cannot be read", err)
-			}
+// read hashes what an earlier call left. The piece is its buffer.
+func (h hashes) read(ctx context.Context, part *io.SectionReader, piece []byte) error {
+	for left := part.Size(); left > 0; {
+		if ctx.Err() != nil {
+			return transport.Ended(ctx)
 		}
-		return nil
-	})
+		n, err := part.Read(piece)
+		if n == 0 {
+			return fileError("the file cannot be read", err)
+		}
+		h.write(piece[:n])
+		left -= int64(n)
+	}
+	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/carddata/carddata-go/internal/testkit"
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/updater"
 
 	"github.com/jarcoal/httpmock"
@@ -33,7 +33,7 @@ func newClient(t testing.TB, mock *testkit.Mock, opts ...updater.Option) *update
 	return client
 }
 
-// download opens job-1 at a service with the responses.
+// download opens job-1 of a service with these responses.
 func download(t testing.TB, responses ...httpmock.Responder) (*testkit.Mock, *updater.Download, error) {
 	t.Helper()
 	mock := newMock(responses...)
@@ -41,7 +41,7 @@ func download(t testing.TB, responses ...httpmock.Responder) (*testkit.Mock, *up
 	return mock, d, err
 }
 
-// open is a download of job 7, which the end of the test closes.
+// open opens job 7 until the test ends.
 func open(t *testing.T, ctx context.Context, client *updater.Client) *updater.Download {
 	t.Helper()
 	d, err := client.Download(ctx, "7")
@@ -57,7 +57,7 @@ func bubble(t *testing.T, name string, test func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
-// failure is the error of a download, which must be an *Error.
+// failure returns the error of a download as the *Error that it must be.
 func failure(t testing.TB, d *updater.Download, err error) *updater.Error {
 	t.Helper()
 	failure, ok := errors.AsType[*updater.Error](err)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/carddata/carddata-go/internal/testkit"
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/internal/transport"
 	"github.com/carddata/carddata-go/updater"
 )

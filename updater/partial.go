@@ -1,7 +1,6 @@
 package updater
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,26 +10,28 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// ErrBusy: another download to the same path is under way, in this process or
-// another. Wait for it, or choose another path.
+// ErrBusy: another download to the same path is under way, in this process or another. Wait
+// for it, or choose another path.
 var ErrBusy = transport.NewCondition("busy", "path is busy", true)
 
 var errUnderWay = transport.NewError("another download to the same path is under way", ErrBusy)
 
-// A partial is the private file in which the content gathers, beside the path
-// that it is to have, and its metadata. Opening it takes an exclusive lock.
+// A partial is the private file for content that is still arriving, beside its final path,
+// with its metadata. Opening it takes an exclusive lock.
 //
-// At any moment at which the process may be killed, the metadata is of the bytes in
-// the file: it is written while the file is empty, and removed before the file gets
-// its path.
+// The process may be killed at any moment, so the metadata always describes the bytes in the
+// file. It is written while the file is empty, and removed before the rename.
 type partial struct {
 	root *os.Root // the directory, so that no link leads out of it
-	dir  string   // as the caller calls it
-	base string   // the name that the content is to have
+	dir  string   // the caller's name for it
+	base string   // the final name of the content
 	name string
 	file *os.File
-	// tainted: what is in the file is not to be built upon.
+	info fs.FileInfo // of file, also after it is closed
+	// tainted: do not resume from this file.
 	tainted bool
+	// repeated is the kept byte that a resume fetches again; nil if the content begins anew.
+	repeated []byte
 }
 
 // errNotPrivate: some file systems know neither owners nor modes.
@@ -67,7 +68,7 @@ func (p *partial) open() error {
 	case !info.Mode().IsRegular() && info.Mode().Type() != fs.ModeSymlink:
 		return fileError("the path is no regular file", &fs.PathError{Op: "download", Path: p.base, Err: fs.ErrExist})
 	default:
-		// Found out by the rename, it would be found out after the whole download.
+		// Check now: the rename would fail only after the whole download.
 		if err := p.checkReplaceable(info); err != nil {
 			return fileError("the path cannot be replaced", &fs.PathError{Op: "download", Path: p.base, Err: err})
 		}
@@ -75,7 +76,7 @@ func (p *partial) open() error {
 	if _, err := p.root.Lstat(p.newMetadataName()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fileError("the names of the partial file cannot be used", err) // too long, mostly
 	}
-	// The name changes hands when a download ends just now.
+	// Another download may move the file to its path at any time.
 	for range 100 {
 		file, err := p.openOwn()
 		if errors.Is(err, errNotPrivate) {
@@ -91,8 +92,8 @@ func (p *partial) open() error {
 			file.Close()
 			return err
 		}
-		if p.isNamed(file) {
-			p.file = file
+		if info, err := file.Stat(); err == nil && p.isNamed(file) {
+			p.file, p.info = file, info
 			return nil
 		}
 		closeLocked(file)
@@ -100,9 +101,9 @@ func (p *partial) open() error {
 	return errUnderWay
 }
 
-// openOwn opens the partial file if it is this user's own, or makes it. Anything
-// else of the name, such as a link that leads elsewhere, or a file of a process that
-// was killed before it had its mode, is removed and nil is returned.
+// openOwn opens the partial file if it is this user's own, or makes it. It removes anything
+// else with this name and returns nil, for example a link, or a file of a process that was
+// killed before it set the mode.
 func (p *partial) openOwn() (*os.File, error) {
 	info, err := p.root.Lstat(p.name)
 	switch {
@@ -115,24 +116,23 @@ func (p *partial) openOwn() (*os.File, error) {
 		}
 		return nil, err
 	}
-	file, err := p.root.OpenFile(p.name, os.O_RDWR, 0)
+	file, err := p.root.OpenFile(p.name, os.O_RDWR|largeFile, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	return file, err
 }
 
-// make makes a file of this user's own, or returns nil if another has just done
-// so.
+// make makes a file of this user's own, or returns nil if another process has just made one.
 func (p *partial) make() (*os.File, error) {
-	file, err := p.root.OpenFile(p.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	file, err := p.root.OpenFile(p.name, os.O_RDWR|os.O_CREATE|os.O_EXCL|largeFile, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	err = file.Chmod(0o600) // what the umask took away
+	err = file.Chmod(0o600) // the umask may have removed bits
 	var made fs.FileInfo
 	if err == nil {
 		made, err = file.Stat()
@@ -141,7 +141,7 @@ func (p *partial) make() (*os.File, error) {
 		return file, nil
 	}
 	defer file.Close()
-	// Unless another download has taken it over meanwhile, and ended.
+	// Another download may have taken the file over and ended.
 	if named, _ := p.root.Lstat(p.name); !os.SameFile(made, named) {
 		return nil, err
 	}
@@ -149,20 +149,26 @@ func (p *partial) make() (*os.File, error) {
 	return nil, errNotPrivate
 }
 
-// isNamed tells whether the name still leads to the file itself.
+// isNamed reports whether the name still leads to this file.
 func (p *partial) isNamed(file *os.File) bool {
 	opened, _ := file.Stat()
 	named, _ := p.root.Lstat(filepath.Base(file.Name()))
 	return os.SameFile(opened, named) && isOwn(opened)
 }
 
-// begin cuts the file to the bytes that are built upon, and notes what they are.
+// begin truncates the file to the bytes to resume from, and records their version. It keeps
+// the byte that is fetched again.
 func (p *partial) begin(resource string, v version, from int64) error {
 	info, err := p.file.Stat()
+	p.repeated = nil
+	if err == nil && from > 0 {
+		p.repeated = make([]byte, 1)
+		_, err = p.file.ReadAt(p.repeated, from)
+	}
 	if err == nil && info.Size() > from {
 		err = p.file.Truncate(from)
 		if err == nil && from == 0 {
-			// The old bytes must be gone for good before the metadata is of new ones.
+			// The old bytes must be gone for good before the metadata describes new ones.
 			err = p.sync()
 		}
 	}
@@ -172,12 +178,12 @@ func (p *partial) begin(resource string, v version, from int64) error {
 	if err != nil {
 		return fileError("the partial file cannot be prepared", err)
 	}
-	p.tainted = v.Validator == "" // nothing could continue it
+	p.tainted = v.Validator == "" // a later call could not resume it
 	return nil
 }
 
-// sync makes the content outlast a crash of the machine. Once it has failed, what
-// is read from the file need not be what was written, and a second one tells nothing.
+// sync makes the content survive a crash of the machine. After a failed sync, the file may
+// read differently from what was written, and a second sync would not report it.
 func (p *partial) sync() error {
 	err := p.file.Sync()
 	if err != nil {
@@ -186,29 +192,12 @@ func (p *partial) sync() error {
 	return err
 }
 
-// syncEvery is how much is written before the disk is told to begin: much more
-// than it takes in a moment, and little beside what a system holds back by itself.
-const syncEvery = 32 << 20
-
-// followSync has the disk work while content is still coming, so that little is left
-// to be done in the end.
-func (p *partial) followSync(ctx context.Context, from int64) *follower {
-	synced := from
-	return follow(func(to int64) error {
-		if to-synced < syncEvery || ctx.Err() != nil {
-			return nil
-		}
-		synced = to
-		return p.sync()
-	})
-}
-
-// commit gives the content its path. If asked for, a record stays beside it, with what
-// the next call needs to ask whether the file is current.
+// commit renames the file to its path. If asked for, it leaves a record beside it, so that
+// the next call can ask whether the file is current.
 func (p *partial) commit(m metadata, record bool) error {
 	info, err := p.file.Stat()
 	if err == nil && (info.Size() != m.Size || !p.isNamed(p.file)) {
-		err = fs.ErrInvalid // somebody else has been at it
+		err = fs.ErrInvalid // another program has changed it
 	}
 	if err != nil {
 		return fileError("the file cannot be completed", err)
@@ -221,50 +210,60 @@ func (p *partial) commit(m metadata, record bool) error {
 		if err := p.file.Close(); err != nil {
 			return fileError("the file cannot be completed", err)
 		}
-		info, _ = p.root.Lstat(p.name) // which closing may have changed
+		info, _ = p.root.Lstat(p.name) // closing may have changed it
 	}
-	// The names beside the path belong to this download until the file has it; the file's
-	// time tells if it never got there. Without a record the content is fetched again, so
-	// that failing to write one is no failure.
+	// These sidecar names are ours until the rename. The record stores the file's time, so it
+	// is ignored if the rename never happened. Without a record the content is fetched again,
+	// so a failed record is no failure.
 	p.root.Remove(p.recordName())
 	if record && info != nil {
 		m.Modified = info.ModTime().UnixNano()
 		_ = p.writeMetadata(p.recordName(), m)
 	}
-	// Once the file is renamed, its metadata could be that of the next download, which
-	// may begin at once: it goes before, and comes back if there was no renaming.
+	// After the rename, the metadata could belong to the next download, which may begin at
+	// once. So remove it first, and restore it if the rename fails.
 	of, known := p.readMetadata(p.metadataName(), m.Resource)
-	p.root.Remove(p.metadataName())
-	if err := p.root.Rename(p.name, p.base); err != nil {
+	p.remove(p.metadataName())
+	if err := p.rename(p.name, p.base); err != nil {
 		if !known || p.writeMetadata(p.metadataName(), of) != nil {
 			p.tainted = true
 		}
 		return fileError("the content is complete, but cannot take its path", err)
 	}
 	if err := syncDirectory(p.root); err != nil {
-		return fileError("the file is complete, but may not outlast a crash of the machine", err)
+		err = fileError("the new file is at its path, but may not outlast a crash of the machine", err)
+		return transport.NewError(err.Error(), ErrNotSynced, err)
 	}
 	return nil
 }
 
-// isInPlace tells whether the caller's path still leads to the directory.
+// isInPlace reports whether the caller's path still leads to the directory.
 func (p *partial) isInPlace() bool {
 	opened, _ := p.root.Stat(".")
 	named, _ := os.Stat(p.dir)
 	return os.SameFile(opened, named)
 }
 
-// discardOrKeep ends a download that failed. Only what a later one can build upon stays.
+// discardOrKeep ends a failed download. It keeps the partial file only if a later one can
+// resume it.
 func (p *partial) discardOrKeep() {
-	info, err := p.file.Stat()
-	if err == nil && info.Size() > 1 && !p.tainted || !p.isNamed(p.file) {
+	left, err := p.root.Lstat(p.name)
+	if err != nil || !os.SameFile(left, p.info) || !isOwn(left) || left.Size() > 1 && !p.tainted {
 		return
 	}
 	if !renamesOpenFiles {
 		p.file.Close()
 	}
-	p.root.Remove(p.metadataName())
-	p.root.Remove(p.name)
+	p.remove(p.metadataName())
+	p.remove(p.name)
+}
+
+func (p *partial) remove(name string) {
+	patiently(func() error { return p.root.Remove(name) })
+}
+
+func (p *partial) rename(from, to string) error {
+	return patiently(func() error { return p.root.Rename(from, to) })
 }
 
 func (p *partial) close() {
@@ -272,8 +271,7 @@ func (p *partial) close() {
 	p.root.Close()
 }
 
-// fileError is an error of the file system without its path, which is the
-// caller's.
+// fileError is a file system error without its path, because the path belongs to the caller.
 func fileError(words string, err error) error {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		words += ": " + errno.Error()

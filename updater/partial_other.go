@@ -3,9 +3,12 @@
 package updater
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"sync"
+	"syscall"
+	"time"
 )
 
 const (
@@ -13,8 +16,8 @@ const (
 	withoutWaiting   = 0 // opening does not wait
 )
 
-// locked are the partial files in use by this process, whatever paths lead to
-// them. Without flock, another process is not noticed.
+// locked holds the partial files in use by this process. Two paths can lead to one file.
+// Without flock, other processes are not noticed.
 var locked = struct {
 	sync.Mutex
 	files map[*os.File]fs.FileInfo
@@ -36,6 +39,19 @@ func lockFile(file *os.File) error {
 	return nil
 }
 
+// patiently retries for about a second while the system refuses to rename or remove a file.
+// Windows does so while a virus scanner or a reader has it open.
+func patiently(do func() error) error {
+	const sharingViolation = syscall.Errno(32) // of Windows
+	for wait := time.Millisecond; ; wait *= 2 {
+		err := do()
+		if wait > 512*time.Millisecond || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, sharingViolation) {
+			return err
+		}
+		time.Sleep(wait)
+	}
+}
+
 func closeLocked(file *os.File) {
 	locked.Lock()
 	defer locked.Unlock()
@@ -45,10 +61,10 @@ func closeLocked(file *os.File) {
 
 func isOwn(info fs.FileInfo) bool { return info.Mode().IsRegular() }
 
-// isPrivate cannot tell: modes are made up here.
+// isPrivate cannot tell, because modes are made up on these systems.
 func isPrivate(fs.FileMode) bool { return true }
 
 func syncDirectory(*os.Root) error { return nil }
 
-// checkReplaceable cannot tell here what will not be replaced, such as an open file.
+// checkReplaceable cannot find out on these systems whether the rename will be refused.
 func (p *partial) checkReplaceable(fs.FileInfo) error { return nil }

@@ -4,12 +4,16 @@ package updater
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
-// TestBusyByAnotherName: two paths that lead to one file are one.
+// TestBusyByAnotherName: a file is busy under each path that leads to it.
 func TestBusyByAnotherName(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(t.TempDir(), "link")
@@ -29,4 +33,26 @@ func TestBusyByAnotherName(t *testing.T) {
 		t.Fatalf("afterwards: %v", err)
 	}
 	p.close()
+}
+
+// TestPatience: only a refusal of the system is tried again, for about a second.
+func TestPatience(t *testing.T) {
+	for _, test := range []struct {
+		err                error
+		refused, wantCalls int
+		fails              bool
+	}{{fs.ErrPermission, 3, 4, false}, {fs.ErrPermission, 1000, 11, true}, {syscall.Errno(32), 3, 4, false}, {fs.ErrNotExist, 1, 1, true}} {
+		synctest.Test(t, func(t *testing.T) {
+			calls, began := 0, time.Now()
+			err := patiently(func() error {
+				if calls++; calls <= test.refused {
+					return test.err
+				}
+				return nil
+			})
+			if (err != nil) != test.fails || calls != test.wantCalls || time.Since(began) > 2*time.Second {
+				t.Errorf("%v: %v after %d calls in %v", test.err, err, calls, time.Since(began))
+			}
+		})
+	}
 }

@@ -1,15 +1,17 @@
 package updater
 
 import (
+	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 )
 
-// TestPartialChangesHands: whoever opens a partial file while another gives it
-// its path never gets hold of what is at the path.
+// TestPartialChangesHands: a partial file that another download has just moved to its path is
+// not taken for a new one.
 func TestPartialChangesHands(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "result")
 	var running sync.WaitGroup
@@ -41,23 +43,45 @@ func TestPartialChangesHands(t *testing.T) {
 	running.Wait()
 }
 
-// TestSyncFails: a failure of the disk is told, as the next sync would not tell it
-// again.
-func TestSyncFails(t *testing.T) {
-	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+// TestUnknownMount: a file that cannot be opened, so that its mount is not known, is accepted.
+func TestUnknownMount(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "result")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := openPartial(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file.Close()
-	p := &partial{file: file}
-	syncer := p.followSync(t.Context(), 1)
-	syncer.grow(syncEvery)
-	if err := syncer.wait(); err != nil || p.tainted {
-		t.Errorf("synced too early: %v, tainted %v", err, p.tainted)
+	defer p.close()
+	info, err := os.Lstat(path)
+	if err != nil {
+		t.Fatal(err)
 	}
-	syncer = p.followSync(t.Context(), 1)
-	syncer.grow(syncEvery + 1)
-	if err := syncer.wait(); !errors.Is(err, os.ErrClosed) || !p.tainted {
-		t.Errorf("%v, tainted %v", err, p.tainted)
+	os.Remove(path) // root could open a file that is there
+	if err := p.checkReplaceable(info); err != nil {
+		t.Error(err)
+	}
+}
+
+type readerAt func(p []byte, at int64) (int, error)
+
+func (f readerAt) ReadAt(p []byte, at int64) (int, error) { return f(p, at) }
+
+// TestHashOfAPart: the part of an earlier call may be huge. Hashing it ends with the context,
+// and if the file cannot be read.
+func TestHashOfAPart(t *testing.T) {
+	var ctx context.Context
+	var cancel context.CancelFunc
+	for is, read := range map[error]readerAt{
+		io.ErrUnexpectedEOF: func([]byte, int64) (int, error) { return 0, io.ErrUnexpectedEOF },
+		context.Canceled:    func(p []byte, _ int64) (int, error) { cancel(); return len(p), nil },
+	} {
+		ctx, cancel = context.WithCancel(t.Context())
+		err := newHashes(digests{sha256Name: ""}).read(ctx, io.NewSectionReader(read, 0, 1<<62), make([]byte, 1))
+		cancel()
+		if !errors.Is(err, is) {
+			t.Errorf("%v, want %v", err, is)
+		}
 	}
 }

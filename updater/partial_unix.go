@@ -13,11 +13,11 @@ import (
 
 const (
 	renamesOpenFiles = true
-	withoutWaiting   = syscall.O_NONBLOCK // for the other end of a pipe
+	withoutWaiting   = syscall.O_NONBLOCK // do not wait for the other end of a pipe
 )
 
-// lockFile locks a file against other processes and other downloads of this
-// one. The system unlocks it when the process ends, however it ends.
+// lockFile locks a file against other processes and other downloads of this one. The system
+// unlocks it when the process ends in any way.
 func lockFile(file *os.File) error {
 	for {
 		switch err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err {
@@ -32,20 +32,22 @@ func lockFile(file *os.File) error {
 	}
 }
 
-// closeLocked unlocks a file too, as the system does with what is closed.
+// patiently calls do once: these systems rename and remove open files.
+func patiently(do func() error) error { return do() }
+
+// closeLocked also unlocks the file, because the system does so on close.
 func closeLocked(file *os.File) { file.Close() }
 
-// isOwn tells whether a file is this user's alone, to read and to write, by no other
-// name.
+// isOwn reports whether only this user can read and write the file, and it has no other name.
 func isOwn(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && info.Mode().IsRegular() && info.Mode().Perm()&0o677 == 0o600 && stat.Nlink == 1 && int(stat.Uid) == os.Geteuid()
 }
 
-// isPrivate tells whether a mode gives nobody but the owner anything.
+// isPrivate reports whether a mode gives access to the owner only.
 func isPrivate(mode fs.FileMode) bool { return mode.Perm()&0o077 == 0 }
 
-// syncDirectory makes a rename outlast a crash, where the file system can.
+// syncDirectory makes a rename survive a crash, if the file system supports that.
 func syncDirectory(root *os.Root) error {
 	dir, err := root.Open(".")
 	if err != nil {
@@ -58,13 +60,9 @@ func syncDirectory(root *os.Root) error {
 	return nil
 }
 
-// checkReplaceable finds the files that a rename would not replace: one that
-// something is mounted on, as containers do with single files, and one of somebody
-// else in a directory such as /tmp. What it cannot find out it lets pass.
+// checkReplaceable finds mount points, which a rename cannot replace. Containers mount
+// single files. If it cannot find out, it returns nil.
 func (p *partial) checkReplaceable(info fs.FileInfo) error {
-	if around, err := p.root.Stat("."); err == nil && isSticky(around, info, os.Geteuid()) {
-		return syscall.EPERM
-	}
 	if !info.Mode().IsRegular() {
 		return nil
 	}
@@ -74,17 +72,11 @@ func (p *partial) checkReplaceable(info fs.FileInfo) error {
 	return nil
 }
 
-// isSticky tells whether a directory lets a user replace only what is his own.
-func isSticky(dir, file fs.FileInfo, user int) bool {
-	around, own := dir.Sys().(*syscall.Stat_t), file.Sys().(*syscall.Stat_t)
-	return dir.Mode()&fs.ModeSticky != 0 && user != 0 && int(own.Uid) != user && int(around.Uid) != user
-}
-
-// mount tells by which mount a name of the directory is reached, on Linux; "" if it cannot
-// be found out. The device number does not: overlay file systems give files and
-// directories different ones, and one file system can be mounted upon itself.
+// mount identifies the mount of a name in the directory, on Linux; "" if unknown. The device
+// number is not enough: overlay file systems give files and directories different numbers,
+// and a file system can be mounted on itself.
 func (p *partial) mount(name string) string {
-	file, err := p.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	file, err := p.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|largeFile, 0)
 	if err != nil {
 		return ""
 	}

@@ -1,137 +1,32 @@
 package updater
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// Conditions of a download.
-var (
-	// ErrChanged: the service has replaced the version of the content that the download
-	// began with. Discard what was read, and download again.
-	ErrChanged = transport.NewCondition("changed", "content changed", true)
-	// ErrNotResumable: the stream broke, and the rest cannot be fetched alone, because
-	// the service sent no strong validator, or declines or ignores ranges. Download
-	// again. DownloadFile has already done so, up to WithMaxRetries times.
-	ErrNotResumable = transport.NewCondition("not_resumable", "not resumable", true)
-	// ErrDigestMismatch: the content does not match the digest that the service sent.
-	// Discard what was read, and download again. DownloadFile has already done so, up to
-	// WithMaxRetries times.
-	ErrDigestMismatch = transport.NewCondition("digest_mismatch", "digest mismatch", true)
-)
-
 const (
-	operation = "download"
-	route     = "/updater/inquiries/jobs/{jobId}/download"
-	// maxWait is the longest Retry-After that a resume waits out, as a call does.
-	maxWait = time.Minute
-	// minProgress is what resumes have to bring within the resume timeout. A few
-	// bytes with each connection are no progress, or a download would never end.
+	// minProgress is what resumes must bring within the resume timeout. Otherwise a few bytes
+	// per connection could keep a download going forever.
 	minProgress = 64 << 10
-	// From the sixth resume in a row on, each waits at least as long as minPause,
-	// whatever the settings say, so that an outage is not met with a flood of requests.
+	// From the sixth resume in a row, each waits at least minPause, even if the settings say
+	// zero: an outage must not meet a flood of requests.
 	quickResumes = 5
 	minPause     = time.Second
 )
 
-// A request is for the result of one job, whole or from an offset on. It is sent as
-// often as it takes, and counts that for the whole call.
-type request struct {
-	client *Client
-	opts   []Option
-	path   string
-	ids    func() []string // the caller's own in path
-
-	attempts  int
-	resumes   int    // of them, for the rest of a broken stream
-	requestID string // of the last response
-	settings  *transport.Settings
-	waited    time.Duration // for a job that is not ready
-}
-
-func (c *Client) request(ctx context.Context, jobID string, wait *WaitOptions, opts []Option) (*request, error) {
-	job, err := transport.Segment("job id", jobID)
-	switch {
-	case c == nil || c.core == nil:
-		err = transport.Invalid("the client was not made by NewClient")
-	case c.merchant() == "":
-		err = transport.Invalid("the client has no merchant: make one for a merchant with ForMerchant")
-	case ctx == nil:
-		err = transport.Invalid("the context is nil")
-	case err == nil:
-		err = wait.check()
-	}
-	q := &request{client: c, opts: opts, path: "/updater/inquiries/jobs/" + job + "/download", ids: func() []string { return []string{jobID} }}
-	if err != nil {
-		return nil, q.failure(err)
-	}
-	return q, nil
-}
-
-func (q *request) failure(err error) *Error {
-	return &Error{Operation: operation, RequestID: q.requestID, Attempts: q.attempts, Err: err}
-}
-
-// resource tells the results of one service, job and merchant from all others,
-// without their names.
-func (q *request) resource() string {
-	address, merchant := sha256.Sum256([]byte(q.client.core.Address(q.path))), sha256.Sum256([]byte(q.client.merchant()))
-	return fmt.Sprintf("%x", sha256.Sum256(append(address[:], merchant[:]...)))
-}
-
-// A want is which content to request.
-type want struct {
-	offset  int64   // of the first byte
-	version version // of which it is to be the rest, unless it is the zero one
-	unless  version // which the caller has, and does not want again
-	retry   int     // how often in a row this was tried: each time after a longer wait
-}
-
-func (q *request) send(ctx context.Context, w want) transport.Result {
-	ranged := w.version.Validator != ""
-	condition, value := w.unless.condition()
-	res := q.client.core.Do(ctx, &transport.Call{
-		Operation: operation,
-		Method:    http.MethodGet,
-		Route:     route,
-		Path:      q.path,
-		Headers: func(h http.Header) {
-			h.Set("x-merchant-id", q.client.merchant())
-			h["Accept-Encoding"] = []string{"identity"}
-			if ranged {
-				h["Range"] = []string{"bytes=" + strconv.FormatInt(w.offset, 10) + "-"}
-				h["If-Range"] = []string{w.version.Validator}
-			}
-			if value != "" {
-				h[condition] = []string{value}
-			}
-		},
-		Stream:      true,
-		Partial:     ranged,
-		Conditional: value != "",
-		Offset:      w.offset,
-		Resume:      w.retry,
-		Identifiers: q.ids,
-	}, q.opts)
-	q.attempts += res.Attempts
-	q.requestID, q.settings = res.RequestID, cmp.Or(res.Settings, q.settings)
-	return res
-}
-
-// open requests content. The resumer begins at 0 if the service no longer has the
-// version of which w is the rest.
+// open requests content. The resumer begins at 0 if the service no longer has the version
+// that w is part of.
 func (q *request) open(ctx context.Context, w want) (*resumer, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	res := q.send(ctx, w)
@@ -146,38 +41,38 @@ func (q *request) open(ctx context.Context, w want) (*resumer, error) {
 	return r, nil
 }
 
-// A resumer reads one version of a result across connections that break. It is
-// the only reader with a state of its own between the connection and the caller:
-// Download adds its public counters, a file its writes.
+// A resumer reads one version of the content across broken connections. Only it keeps state
+// between the connection and the caller: Download adds public counters, and a file its
+// writes.
 type resumer struct {
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
 	request   *request
 	version   version
-	sent      digests            // of a 200, for as long as it was not resumed
-	hashes    hashes             // of what a Download has read; out of the reach of fmt, as they hold content
-	header    func() http.Header // of the first response; a closure keeps it out of the reach of fmt
-	unchanged bool               // the caller has the content
-	framed    bool               // the end can be told from a broken connection
+	sent      digests            // of a 200, until it is resumed
+	hashes    hashes             // of the content that a Download has read
+	header    func() http.Header // of the first response; a closure, which hides it from fmt
+	unchanged bool               // the caller has the content already
+	framed    bool               // the end of the content can be recognised
 	offset    int64              // of the next byte
-	err       error              // with which reading has ended
-	overrun   bool               // more came than was announced, so that what came may be from elsewhere
+	err       error              // the error that ended reading
+	overrun   bool               // more bytes came than were announced, so they may belong to another response
 
-	mu     sync.Mutex // of stream, as Close may come from any goroutine
+	mu     sync.Mutex // guards stream, because Close may come from any goroutine
 	stream io.ReadCloser
-	end    int64 // up to which offset the stream may go; -1: not known
+	end    int64 // maximum offset of the stream; -1: not known
 
 	stall  stall
 	status int
 }
 
-// A stall measures for how long resumes have brought next to nothing. The time
-// between two Reads is the caller's, and does not count.
+// A stall measures how long resumes have made almost no progress. The time between two Reads
+// is the caller's, and does not count.
 type stall struct {
-	offset         int64         // where the last progress ended
+	offset         int64         // end of the last progress
 	stalledResumes int           // since then
-	spent          time.Duration // in Read, since the first of them
-	since          time.Time     // up to which spent is counted
+	spent          time.Duration // time in Read since the first of them
+	since          time.Time     // spent is counted up to here
 }
 
 func (s *stall) count() {
@@ -188,16 +83,16 @@ func (s *stall) count() {
 	s.since = now
 }
 
-// admit takes over the stream of a response: a 206 that is the part asked for, or
-// a 200 if the content may begin with it.
+// admit takes over the stream of a response: a 206 with the requested part, or a 200 from
+// which the content may begin.
 func (r *resumer) admit(res *transport.Result, first bool) error {
 	if res.Failure != nil {
 		res.Failure.Attempts = r.request.attempts
 		if res.StatusCode == http.StatusRequestedRangeNotSatisfiable {
 			res.Failure.Err = transport.NewError("the content no longer has the part that was asked for", ErrChanged, res.Failure.Err)
 		}
-		if words := refusal(res); words != "" {
-			res.Failure.Err = transport.NewError(words, res.Failure.Err)
+		if res.StatusCode/100 == 2 && res.Failure.Code == "" && contentEncoding(res.Header) != "" {
+			res.Failure.Err = transport.NewError("the content has an encoding that was not asked for; WithEncodedContent accepts it", res.Failure.Err)
 		}
 		return (*Error)(res.Failure)
 	}
@@ -229,33 +124,26 @@ func (r *resumer) admit(res *transport.Result, first bool) error {
 
 func (r *resumer) admitPart(res *transport.Result) error {
 	first, last, total, ok := parseContentRange(res.Header)
+	if total < 0 {
+		total = r.version.Length // without a length, the end cannot be recognised
+	}
 	switch {
-	case !ok || isMultipart(res.Header) || first != r.offset || res.Length >= 0 && res.Length != last-first+1:
+	case !ok || last >= total || isMultipart(res.Header) || first != r.offset || res.Length >= 0 && res.Length != last-first+1:
 		return transport.NewError("the response is not the part of the content that was asked for", transport.ErrBadResponse)
 	case r.version.ETag != "" && res.Header.Get("ETag") == "":
-		// RFC 9110 (15.3.7) has a part repeat the ETag, though not the Last-Modified.
-		return transport.NewError("the response does not tell of which content it is a part", ErrChanged)
+		// RFC 9110 (15.3.7) requires a part to repeat the ETag, but not Last-Modified.
+		return transport.NewError("the response does not say which content it is a part of", ErrChanged)
 	case r.version.contradicts(res.Header) || r.version.Length >= 0 && r.version.Length != total:
 		return transport.NewError("the content has changed", ErrChanged)
 	}
-	r.version.Length, r.framed = total, true
+	digests := parseDigests(res.Header, "Repr-Digest")
+	maps.Copy(digests, r.version.Digests) // which they do not contradict
+	r.version.Digests, r.version.Length, r.framed = digests, total, true
 	r.end = last + 1
 	return nil
 }
 
-// refusal names the option that accepts what a response was refused for.
-func refusal(res *transport.Result) string {
-	switch {
-	case res.StatusCode/100 != 2 || res.Failure.Code != "":
-	case contentEncoding(res.Header) != "":
-		return "the content has an encoding that was not asked for; WithEncodedContent accepts it"
-	case strings.Contains(strings.ToLower(res.Header.Get("Content-Type")), "html"):
-		return "the content is served as HTML; WithHTMLContent accepts it"
-	}
-	return ""
-}
-
-// Read reads on, and resumes what broke. Its errors but io.EOF are [*Error]s.
+// Read reads on, and resumes broken streams. Its errors are [*Error]s, except io.EOF.
 func (r *resumer) Read(p []byte) (int, error) {
 	r.stall.since = time.Now()
 	defer r.stall.count()
@@ -272,7 +160,7 @@ func (r *resumer) Read(p []byte) (int, error) {
 		switch {
 		case err == nil:
 			return 0, r.err
-		case err == io.EOF && r.version.Length < 0, r.offset == r.version.Length && (err == io.EOF || isBreak(err)):
+		case err == io.EOF && r.version.Length < 0, r.offset == r.version.Length && (err == io.EOF || classify(err) == goOn):
 			r.err = io.EOF
 		case err == io.EOF:
 			r.err = r.resume(transport.CutOff(io.ErrUnexpectedEOF))
@@ -299,27 +187,44 @@ func (r *resumer) resume(cause error) error {
 		if r.stall.stalledResumes > quickResumes && transport.Sleep(r.ctx, minPause) != nil {
 			return r.failure(transport.Ended(r.ctx))
 		}
-		res, hung := r.sendBounded(want{offset: r.offset, version: r.version, retry: r.stall.stalledResumes})
-		if hung {
-			if res.Stream != nil {
-				res.Stream.Close()
-			}
-			return r.failure(transport.NewError("a resume hung", transport.ErrTimeout))
+		res, err := r.requestRest()
+		if err != nil {
+			return err
 		}
 		if r.isComplete(&res) {
 			r.version.Length, r.framed = r.offset, true
 			return io.EOF
 		}
-		err := r.admit(&res, false)
-		if err == nil || res.Failure == nil || res.Failure.RetryAfter > maxWait || errors.Is(err, ErrBadResponse) {
-			return err
+		if cause = r.admit(&res, false); cause == nil {
+			return nil
 		}
-		cause = err
 	}
 }
 
-// sendBounded ends a resume that hangs. All that a resume does has a timeout, except the
-// caller's token source and limiter.
+// requestRest requests the rest, and waits while the job is not ready, as WithWait says.
+func (r *resumer) requestRest() (transport.Result, error) {
+	q, before := r.request, r.request.waited
+	res, err := waitFor(r.ctx, q, func() (transport.Result, error) {
+		res, hung := r.sendBounded(want{offset: r.offset, version: r.version, retry: r.stall.stalledResumes})
+		failed := (*Error)(res.Failure)
+		switch {
+		case hung:
+			if res.Stream != nil {
+				res.Stream.Close()
+			}
+			return res, r.failure(transport.NewError("a resume hung", transport.ErrTimeout))
+		case failed != nil && errors.Is(failed, ErrNotReady) && q.waits():
+			failed.Attempts = q.attempts
+			return res, failed
+		}
+		return res, nil
+	})
+	r.stall.since = r.stall.since.Add(q.waited - before) // the wait is no stall
+	return res, err
+}
+
+// sendBounded ends a resume that hangs in the caller's token source or limiter. All else in a
+// resume has its own timeout.
 func (r *resumer) sendBounded(w want) (res transport.Result, hung bool) {
 	if s := r.request.settings; s.ResumeTimeout > 0 && s.AttemptTimeout > 0 {
 		attempt := min(s.AttemptTimeout, 24*time.Hour) + min(s.WaitMax, time.Hour) + maxWait*9/8 // a Retry-After, and its jitter
@@ -330,24 +235,23 @@ func (r *resumer) sendBounded(w want) (res transport.Result, hung bool) {
 	return r.request.send(r.ctx, w), false
 }
 
-// isComplete tells whether a content of unknown length that broke has no rest: the
-// version, of which If-Range made sure, is as long as what was read.
+// isComplete reports whether broken content of unknown length is complete: If-Range confirmed
+// the version, and its length equals the bytes read.
 func (r *resumer) isComplete(res *transport.Result) bool {
 	return res.StatusCode == http.StatusRequestedRangeNotSatisfiable && r.version.Length < 0 && !r.version.contradicts(res.Header) &&
 		res.Header.Get("Content-Range") == "bytes */"+strconv.FormatInt(r.offset, 10)
 }
 
-// giveUp returns the error with which reading ends after cause, or nil if it can
-// go on.
+// giveUp returns the error that ends reading after cause, or nil if reading can go on.
 func (r *resumer) giveUp(cause error) error {
 	r.stall.count()
 	if r.offset-r.stall.offset >= minProgress {
 		r.stall = stall{offset: r.offset, since: r.stall.since}
 	}
-	// Of the call that was to resume. What ended the context may be the *Error of another.
+	// Use the resume's own error. The context may have ended with the *Error of another call.
 	failed, isFailure := cause.(*Error)
 	switch {
-	case r.ctx.Err() != nil || !isBreak(cause):
+	case r.ctx.Err() != nil || classify(cause) != goOn:
 	case r.version.Validator == "":
 		cause = transport.NewError(cause.Error()+", and the service gave nothing to resume it by", ErrNotResumable, cause)
 	case r.request.settings.MaxRetries == 0:
@@ -365,24 +269,13 @@ func (r *resumer) giveUp(cause error) error {
 	return r.failure(cause)
 }
 
-// isBreak tells what another try may mend. What a service does not support (501
-// and 505) or a proxy forbids will be no different a moment later.
-func isBreak(err error) bool {
-	failed, ok := err.(*Error)
-	if ok && (failed.StatusCode == http.StatusNotImplemented || failed.StatusCode == http.StatusHTTPVersionNotSupported) || errors.Is(err, ErrForbidden) {
-		return false
-	}
-	return errors.Is(err, ErrBadResponse) || errors.Is(err, ErrNoResponse) || errors.Is(err, ErrTimeout) || errors.Is(err, ErrServer) ||
-		errors.Is(err, ErrRateLimited)
-}
-
-// isVerifiable tells whether a part cannot pass for the whole content.
+// isVerifiable reports whether a part cannot look like the whole content.
 func (r *resumer) isVerifiable() bool {
 	return r.framed || len(r.sent) > 0 || len(r.version.Digests) > 0
 }
 
-// check compares all that was read with the digests that the service sent, and
-// returns io.EOF if it is what they say.
+// check compares the content with the digests that the service sent, and returns io.EOF if
+// they match.
 func (r *resumer) check(sums digests) error {
 	if !sums.differ(r.version.Digests) && !sums.differ(r.sent) {
 		return io.EOF

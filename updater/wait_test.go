@@ -1,11 +1,12 @@
 package updater_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,36 +19,38 @@ import (
 )
 
 func notReady(e *updater.Error) bool {
-	return e.StatusCode == 404 || e.StatusCode == 202 || e.Code == "job_not_ready"
+	return e.StatusCode == 404 || e.Code == "job_not_ready"
 }
 
-func TestDownloadWhenReady(t *testing.T) {
+type wait struct{ interval, limit time.Duration }
+
+func (w wait) option() updater.Option { return updater.WithWait(w.interval, w.limit) }
+
+func TestWait(t *testing.T) {
 	type fault = updatertest.Fault
 	for _, test := range []struct {
 		name        string
 		faults      []fault
-		o           updater.WaitOptions
+		wait        wait
 		deadline    time.Duration
 		is          []error // nil: success
 		requests    int
 		least, most time.Duration
 	}{
-		{"ready", nil, updater.WaitOptions{}, 0, nil, 1, 0, 0},
-		{"ready later", []fault{{Status: 404}, {Status: 202}}, updater.WaitOptions{}, 0, nil, 3, time.Minute, 72 * time.Second},
-		{"own interval", []fault{{Status: 404}, {Status: 404}}, updater.WaitOptions{Interval: time.Second}, 0, nil, 3, 2 * time.Second, 2400 * time.Millisecond},
-		{"the service names a wait", []fault{{Status: 404, RetryAfter: 10 * time.Minute}}, updater.WaitOptions{}, 0, nil, 2, 10 * time.Minute, 12 * time.Minute},
-		{"a 202 names a wait", []fault{{Status: 202, RetryAfter: 10 * time.Minute}}, updater.WaitOptions{}, 0, nil, 2, 10 * time.Minute, 12 * time.Minute},
-		{"an error object names a wait", []fault{{Status: 200, Body: `{"error":{"code":"job_not_ready"}}`, RetryAfter: 10 * time.Minute}}, updater.WaitOptions{}, 0, nil, 2, 10 * time.Minute, 12 * time.Minute},
-		{"a shorter wait than the interval", []fault{{Status: 404, RetryAfter: time.Second}}, updater.WaitOptions{}, 0, nil, 2, 30 * time.Second, 36 * time.Second},
-		{"another failure", []fault{{Status: 404}, {Status: 403}}, updater.WaitOptions{}, 0, []error{updater.ErrForbidden}, 2, 30 * time.Second, 36 * time.Second},
-		{"an outage while it waits", slices.Concat(many(404)[:1], many(503)[:4], slices.Repeat([]fault{{DropBefore: true}}, 4)), updater.WaitOptions{}, 0, nil, 10, 90 * time.Second, 112 * time.Second},
-		{"an outage without end", slices.Concat(many(404)[:1], many(503)), updater.WaitOptions{Interval: time.Minute, MaxWait: 5 * time.Minute}, 0, []error{updater.ErrServer}, 17, 4 * time.Minute, 5 * time.Minute},
-		{"an outage at first", many(503), updater.WaitOptions{}, 0, []error{updater.ErrServer}, 4, 0, 2 * time.Second},
-		{"not within the time", many(404), updater.WaitOptions{Interval: time.Minute, MaxWait: 5 * time.Minute}, 0, []error{updater.ErrNotReady, updater.ErrNotFound}, 5, 4 * time.Minute, 5 * time.Minute},
-		{"not within an hour", many(404), updater.WaitOptions{Interval: 25 * time.Minute}, 0, []error{updater.ErrNotReady}, 3, 50 * time.Minute, time.Hour},
-		{"below zero asks once", many(404), updater.WaitOptions{Interval: 1, MaxWait: -1}, 0, []error{updater.ErrNotReady}, 1, 0, 0},
-		{"an interval for ever", many(404), updater.WaitOptions{Interval: math.MaxInt64}, 0, []error{updater.ErrNotReady}, 1, 0, 0},
-		{"not within the deadline", many(404), updater.WaitOptions{Interval: time.Minute}, 90 * time.Second, []error{updater.ErrNotReady, updater.ErrNotFound, context.DeadlineExceeded}, 2, time.Minute, 72 * time.Second},
+		{"ready", nil, wait{0, time.Hour}, 0, nil, 1, 0, 0},
+		{"ready later", []fault{{Status: 404}, {Status: 202}}, wait{0, time.Hour}, 0, nil, 3, time.Minute, 72 * time.Second},
+		{"own interval", []fault{{Status: 404}, {Status: 404}}, wait{time.Second, time.Hour}, 0, nil, 3, 2 * time.Second, 2400 * time.Millisecond},
+		{"the service names a wait", []fault{{Status: 404, RetryAfter: 10 * time.Minute}}, wait{0, time.Hour}, 0, nil, 2, 10 * time.Minute, 12 * time.Minute},
+		{"an error object names a wait", []fault{{Status: 200, Body: `{"error":{"code":"job_not_ready"}}`, RetryAfter: 10 * time.Minute}}, wait{0, time.Hour}, 0, nil, 2, 10 * time.Minute, 12 * time.Minute},
+		{"a shorter wait than the interval", []fault{{Status: 404, RetryAfter: time.Second}}, wait{0, time.Hour}, 0, nil, 2, 30 * time.Second, 36 * time.Second},
+		{"another failure", []fault{{Status: 404}, {Status: 403}}, wait{0, time.Hour}, 0, []error{updater.ErrForbidden}, 2, 30 * time.Second, 36 * time.Second},
+		{"an outage while it waits", slices.Concat(many(404)[:1], many(503)[:4], slices.Repeat([]fault{{DropBefore: true}}, 4)), wait{0, time.Hour}, 0, nil, 10, 90 * time.Second, 112 * time.Second},
+		{"an outage without end", slices.Concat(many(404)[:1], many(503)), wait{time.Minute, 5 * time.Minute}, 0, []error{updater.ErrServer}, 17, 4 * time.Minute, 5 * time.Minute},
+		{"an outage at first", many(503), wait{0, time.Hour}, 0, []error{updater.ErrServer}, 4, 0, 2 * time.Second},
+		{"not within the time", many(404), wait{time.Minute, 5 * time.Minute}, 0, []error{updater.ErrNotReady}, 5, 4 * time.Minute, 5 * time.Minute},
+		{"less than an interval asks once", many(404), wait{2, 1}, 0, []error{updater.ErrNotReady}, 1, 0, 0},
+		{"an interval for ever", many(404), wait{math.MaxInt64, time.Hour}, 0, []error{updater.ErrNotReady}, 1, 0, 0},
+		{"not within the deadline", many(404), wait{time.Minute, time.Hour}, 90 * time.Second, []error{updater.ErrNotReady, context.DeadlineExceeded}, 2, time.Minute, 72 * time.Second},
 	} {
 		bubble(t, test.name, func(t *testing.T) {
 			fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, test.faults...)
@@ -57,9 +60,8 @@ func TestDownloadWhenReady(t *testing.T) {
 				ctx, cancel = context.WithTimeout(ctx, test.deadline)
 				defer cancel()
 			}
-			test.o.NotReady = notReady
 			began := time.Now()
-			download, err := fake.Client().DownloadWhenReady(ctx, "7", test.o)
+			download, err := fake.Client(updater.WithNotReady(notReady)).Download(ctx, "7", test.wait.option())
 			if took := time.Since(began); took < test.least || took > test.most {
 				t.Errorf("took %v, want %v to %v", took, test.least, test.most)
 			}
@@ -102,43 +104,82 @@ func many(status int) (faults []updatertest.Fault) {
 	return faults
 }
 
+// TestNotReady: without an option 202 and 204 mean that the job is not ready. Everything else
+// means it only if WithNotReady says so, for streams, for files and in the log. It is not
+// retried.
+func TestNotReady(t *testing.T) {
+	coded := updatertest.Fault{Status: 409, Body: `{"error":{"code":"job_not_ready"}}`}
+	for _, test := range []struct {
+		fault          updatertest.Fault
+		opts           []updater.Option
+		condition      string
+		requests, wait int // the wait in seconds
+	}{
+		{fault: updatertest.Fault{Status: 202}, condition: "not_ready", requests: 1},
+		{fault: updatertest.Fault{Status: 202, NoBody: true, RetryAfter: time.Minute}, condition: "not_ready", requests: 1, wait: 60},
+		{fault: updatertest.Fault{Status: 204, NoBody: true}, condition: "not_ready", requests: 1},
+		{fault: updatertest.Fault{Status: 203}, condition: "bad_response", requests: 1},
+		{fault: coded, condition: "conflict", requests: 1},
+		{fault: coded, opts: []updater.Option{updater.WithNotReady(notReady)}, condition: "not_ready", requests: 1},
+		{fault: coded, opts: []updater.Option{updater.WithNotReady(notReady), updater.WithNotReady(nil)}, condition: "conflict", requests: 1},
+		{fault: updatertest.Fault{Status: 503, Body: coded.Body, RetryAfter: 10 * time.Second}, opts: []updater.Option{updater.WithNotReady(notReady)}, condition: "not_ready", requests: 1, wait: 10},
+		{fault: updatertest.Fault{Status: 503}, opts: []updater.Option{updater.WithNotReady(notReady)}, condition: "server_error", requests: 4},
+		{fault: updatertest.Fault{DropBefore: true}, opts: []updater.Option{updater.WithNotReady(func(*updater.Error) bool { return true })}, condition: "no_response", requests: 4},
+	} {
+		bubble(t, fmt.Sprint(test.fault.Status, test.condition), func(t *testing.T) {
+			var log bytes.Buffer
+			fake, path := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}), target(t)
+			fake.ScriptFunc(func(updatertest.Request) updatertest.Fault { return test.fault })
+			client := fake.Client(append(test.opts, updater.WithLogger(debugLog(&log)))...)
+			_, err := client.Download(t.Context(), "7")
+			_, errFile := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{})
+			for _, err := range []error{err, errFile} {
+				failed := err.(*updater.Error)
+				isNotReady := test.condition == "not_ready"
+				if failed.Condition() != test.condition || errors.Is(err, updater.ErrNotReady) != isNotReady || isNotReady && !failed.Retryable() || failed.StatusCode != test.fault.Status {
+					t.Errorf("%v: %s, retryable: %v", err, failed.Condition(), failed.Retryable())
+				}
+				if failed.Attempts != test.requests || failed.RetryAfter != time.Duration(test.wait)*time.Second {
+					t.Errorf("%d attempts, asked to wait %v", failed.Attempts, failed.RetryAfter)
+				}
+			}
+			if n := strings.Count(log.String(), "condition="+test.condition); n < 4 {
+				t.Errorf("%d conditions in\n%s", n, log.String())
+			}
+			holdsOld(t, path)
+		})
+	}
+}
+
 func TestCanceledWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := fakeJob(t, updatertest.JobContent{}, many(404)...)
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Minute, cancel)
 		began := time.Now()
-		_, err := fake.Client().DownloadWhenReady(ctx, "7", updater.WaitOptions{NotReady: notReady, Interval: 20 * time.Minute})
-		if !errors.Is(err, context.Canceled) || !errors.Is(err, updater.ErrNotFound) || errors.Is(err, updater.ErrNotReady) || time.Since(began) != time.Minute {
+		_, err := fake.Client(updater.WithNotReady(notReady), updater.WithWait(20*time.Minute, time.Hour)).Download(ctx, "7")
+		if failed, ok := err.(*updater.Error); !errors.Is(err, context.Canceled) || !ok || failed.StatusCode != 404 || time.Since(began) != time.Minute {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 	})
 }
 
-func TestUnusableWaitOptions(t *testing.T) {
+func TestUnusableWait(t *testing.T) {
 	fake := fakeJob(t, updatertest.JobContent{})
-	for name, o := range map[string]updater.WaitOptions{
-		"no function": {}, "negative interval": {NotReady: notReady, Interval: -1},
-	} {
-		if _, err := fake.Client().DownloadWhenReady(t.Context(), "7", o); !errors.Is(err, updater.ErrInvalidArgument) {
-			t.Errorf("%s: %v", name, err)
+	for _, o := range []wait{{-1, time.Hour}, {0, -1}} {
+		if _, err := fake.Client().Download(t.Context(), "7", o.option()); !errors.Is(err, updater.ErrInvalidArgument) {
+			t.Errorf("%v: %v", o, err)
 		}
-	}
-	asked := false
-	_, err := fake.Client().DownloadWhenReady(t.Context(), "..", updater.WaitOptions{NotReady: func(*updater.Error) bool { asked = true; return true }})
-	if !errors.Is(err, updater.ErrInvalidArgument) || asked {
-		t.Errorf("%v, asked %v", err, asked)
 	}
 }
 
-// TestFileWhenReady: a file waits for its job too, and holds nothing meanwhile:
-// what others did at the path by then counts.
+// TestFileWhenReady: DownloadFile holds no file and no lock while it waits for the job, so
+// what another call left at the path by then is continued.
 func TestFileWhenReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := target(t)
 		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, updatertest.Fault{Status: 404}, updatertest.Fault{Status: 202})
 		interrupted := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
-		o := updater.FileOptions{Wait: updater.WaitOptions{NotReady: notReady}}
 		time.AfterFunc(time.Second, func() {
 			if names := beside(t, path); len(names) != 1 {
 				t.Errorf("while it waits: %q", names)
@@ -148,7 +189,8 @@ func TestFileWhenReady(t *testing.T) {
 			}
 			interrupt(t, interrupted, path, 500, updater.FileOptions{})
 		})
-		file, err := fake.Client().DownloadFile(t.Context(), "7", path, o)
+		client := fake.Client(updater.WithNotReady(notReady), updater.WithWait(0, time.Hour))
+		file, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{})
 		if err != nil || file.Attempts != 3 || file.ResumedBytes != 499 {
 			t.Errorf("%+v, %v", show(file), err)
 		}
@@ -156,14 +198,15 @@ func TestFileWhenReady(t *testing.T) {
 	})
 }
 
-// TestFileWhenReadyStartsOver: a download that starts over does not wait anew.
+// TestFileWhenReadyStartsOver: the limit of WithWait holds for the call, also if the download
+// starts over.
 func TestFileWhenReadyStartsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		faults := slices.Concat(many(202)[:10], []updatertest.Fault{{Truncate: 500}}, many(202))
 		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000), ETag: new(string)}, faults...)
 		began := time.Now()
-		o := updater.FileOptions{Wait: updater.WaitOptions{NotReady: notReady, Interval: time.Minute, MaxWait: 30 * time.Minute}}
-		if _, err := fake.Client().DownloadFile(t.Context(), "7", target(t), o); !errors.Is(err, updater.ErrNotReady) {
+		client := fake.Client(updater.WithWait(time.Minute, 30*time.Minute))
+		if _, err := client.DownloadFile(t.Context(), "7", target(t), updater.FileOptions{}); !errors.Is(err, updater.ErrNotReady) {
 			t.Error(err)
 		}
 		if took := time.Since(began); took < 25*time.Minute || took > 30*time.Minute || len(fake.Requests()) < 20 {
@@ -172,38 +215,40 @@ func TestFileWhenReadyStartsOver(t *testing.T) {
 	})
 }
 
-// openFiles are the files in a directory that this process has open, and itself, where
-// the system tells.
-func openFiles(dir string) (names []string) {
-	entries, _ := os.ReadDir("/proc/self/fd")
-	for _, entry := range entries {
-		if name, _ := os.Readlink("/proc/self/fd/" + entry.Name()); strings.HasPrefix(name, dir) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// TestErrorObjectIsNoResult: the documented error object is a failure whatever its
-// status. It takes no path, and NotReady sees its code.
+// TestErrorObjectIsNoResult: a 200 with the documented error object is a failure, with any
+// size and any other members. It takes no path, and WithNotReady sees its code.
 func TestErrorObjectIsNoResult(t *testing.T) {
 	object := func(padding int) string {
 		return `{"error":{"code":"job_not_ready","message":"canary` + strings.Repeat("x", padding) + `","details":{"state":"running"}}}`
 	}
+	with := func(before, after string) string {
+		return "{" + before + object(0)[1:len(object(0))-1] + after + "}"
+	}
+	huge := strings.Repeat("x", 100<<10)
 	for name, test := range map[string]struct {
 		body      string
 		isContent bool
 	}{
-		"as documented":             {object(0), false},
-		"with space around":         {"\n\t " + object(0) + "\r\n", false},
-		"with a byte order mark":    {"\ufeff" + object(0), false},
-		"without details":           {`{"error":{"code":"job_not_ready"}}`, false},
-		"of 60 KiB":                 {object(60 << 10), false},
-		"of more than 64 KiB":       {object(65 << 10), true},
-		"one row of several":        {object(0) + "\n" + object(0), true},
-		"beside a result":           {`{"result":[],"error":{"code":"job_not_ready"}}`, true},
-		"that is none":              {`{"error":null}`, true},
-		"that is not even complete": {object(0)[:20], true},
+		"as documented":                  {object(0), false},
+		"with space around":              {"\n\t " + object(0) + "\r\n", false},
+		"with a byte order mark":         {"\ufeff" + object(0), false},
+		"of more than 64 KiB":            {object(100 << 10), false},
+		"with a member before it":        {with(`"status":409,"ready":false,"at":null,`, ""), false},
+		"with a huge member after it":    {with("", `,"cards":["`+huge+`"]`), false},
+		"with huge details":              {`{"error":{"code":"job_not_ready","details":{"a":"` + huge + `"}}}`, false},
+		"with a code after other things": {`{"error":{"trace":[{"a":[1]}],"target":null,"code":"job_not_ready"}}`, false},
+		"of a huge message":              {`{"error":{"message":"` + huge + `","code":"late"}}`, false},
+		"that is not complete":           {object(0)[:40], false},
+
+		"one row of several":         {object(0) + "\n" + object(0), true},
+		"beside a result":            {`{"result":[],"error":{"code":"job_not_ready"}}`, true},
+		"that is none":               {`{"error":null}`, true},
+		"of nothing":                 {`{"error":{"code":"","message":null,"details":{}},"cards":[]}`, true},
+		"that stops before the code": {object(0)[:10], true},
+		"that is only called so":     {`{"errors":{"code":"a"}}`, true},
+		"deeper down":                {`{"a":{"error":{"code":"a"}}}`, true},
+		"of many members":            {`{"a":1` + strings.Repeat(`,"a":1`, 20_000) + `}`, true},
+		"of space":                   {strings.Repeat(" ", 100<<10), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, fault := range []updatertest.Fault{{}, {Chunked: true}, {Unframed: true}} {
@@ -227,26 +272,64 @@ func TestErrorObjectIsNoResult(t *testing.T) {
 				}
 				for _, err := range []error{err, errFile} {
 					failed, ok := err.(*updater.Error)
-					if !ok || failed.StatusCode != 200 || failed.Code != "job_not_ready" || !errors.Is(err, updater.ErrBadResponse) {
+					hasCode := strings.Contains(test.body, `"job_not_ready"`)
+					if !ok || failed.StatusCode != 200 || (failed.Code == "job_not_ready") != hasCode || !errors.Is(err, updater.ErrBadResponse) {
 						t.Errorf("%+v: %v", fault, err)
 					}
 				}
 				holdsOld(t, path)
+				_, err = client.Download(t.Context(), "7", updater.WithNotReady(func(e *updater.Error) bool { return e.StatusCode == 200 }))
+				if !errors.Is(err, updater.ErrNotReady) {
+					t.Errorf("%+v: not ready: %v", fault, err)
+				}
+				if _, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{AcceptUnverified: true}, updater.WithErrorContent()); err != nil {
+					t.Errorf("%+v: accepted: %v", fault, err)
+				}
+				holds(t, path, []byte(test.body))
 			}
 		})
 	}
 }
 
-// TestWaitsForErrorObject: a job that says in a 200 that it is not ready is waited for.
-func TestWaitsForErrorObject(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		later := updatertest.Fault{Status: 200, Body: `{"error":{"code":"job_not_ready"}}`}
-		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, later, later)
-		path := target(t)
-		o := updater.FileOptions{Wait: updater.WaitOptions{NotReady: func(e *updater.Error) bool { return e.Code == "job_not_ready" }}}
-		file, err := fake.Client().DownloadFile(t.Context(), "7", path, o)
-		if err != nil || file.Attempts != 3 || file.Size != 1000 {
-			t.Errorf("%v, %v", file, err)
-		}
-	})
+// TestResumeWaits: a job that is not ready when a broken download goes on is waited for. If
+// the call may not wait, or not longer, the part stays.
+func TestResumeWaits(t *testing.T) {
+	type fault = updatertest.Fault
+	cut, named := fault{Truncate: 1000}, fault{Status: 409, Body: `{"error":{"code":"job_not_ready"}}`}
+	for name, test := range map[string]struct {
+		faults      []fault
+		limit       time.Duration
+		ready       bool
+		least, most time.Duration
+	}{
+		"ready later":           {[]fault{cut, {Status: 202}, named, {Status: 503}}, time.Hour, true, 20 * time.Minute, 24*time.Minute + time.Second},
+		"not within the time":   {slices.Concat([]fault{cut}, many(202)), time.Hour, false, 48 * time.Minute, time.Hour},
+		"no wait":               {[]fault{cut, {Status: 202}}, 0, false, 0, time.Second},
+		"twice the time in all": {slices.Concat([]fault{cut}, many(202)[:4], []fault{cut}, many(202)[:4]), time.Hour, false, 48 * time.Minute, time.Hour},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(3000)}, test.faults...)
+			client, path := fake.Client(updater.WithNotReady(notReady), updater.WithWait(10*time.Minute, test.limit)), target(t)
+			began := time.Now()
+			file, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{})
+			if took := time.Since(began); took < test.least || took > test.most {
+				t.Errorf("took %v, want %v to %v", took, test.least, test.most)
+			}
+			if test.ready {
+				if err != nil || file.Size != 3000 || file.Resumes != 1 {
+					t.Errorf("%v, %v", show(file), err)
+				}
+				return
+			}
+			if !errors.Is(err, updater.ErrNotReady) || !err.(*updater.Error).Retryable() {
+				t.Error(err)
+			}
+			for fake.Pending() > 0 {
+				fake.Client().Download(t.Context(), "7", updater.WithMaxRetries(0))
+			}
+			if file, err = fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil || file.ResumedBytes < 900 {
+				t.Errorf("the part is gone: %v, %v", show(file), err)
+			}
+		})
+	}
 }

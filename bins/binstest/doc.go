@@ -20,8 +20,8 @@
 //
 // # The fake's own choice
 //
-// These are not documented, so the real service may differ. [Like] makes the fake behave
-// like yours.
+// These are not documented, so the real service may differ. With
+// [Server.SetResult] and [Fault] a test makes the fake behave like yours.
 //
 //   - Status 200 for success; 400 for a body that is not the documented request,
 //     401 without a credential or with a token given to [Server.RevokeToken], 404

@@ -35,23 +35,3 @@ func ExampleServer() {
 	// 999999 unknown bin
 	// POST /bins/multiple 200
 }
-
-func ExampleLike() {
-	// In a test, the file that examples/probe wrote about your service.
-	profile := []byte(`{"version": 1, "points": {"lookup.echo": ["whole"], "lookup.unknown": ["null data"]}}`)
-	fake := binstest.Start(binstest.Like(profile)) // in a test: binstest.NewServer(t, …)
-	defer fake.Close()
-
-	resp, err := fake.Client().Lookup(context.Background(), &bins.LookupRequest{Cards: bins.Cards("45717360", "999999999")})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, result := range resp.Cards {
-		_, err := result.Card()
-		fmt.Printf("%s, card: %v, error: %q\n", result.BIN, err == nil, result.Error)
-	}
-	// Output:
-	// 45717360, card: true, error: ""
-	// 999999999, card: false, error: ""
-}

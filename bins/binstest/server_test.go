@@ -119,15 +119,6 @@ func TestCloseEndsAFake(t *testing.T) {
 	}
 }
 
-func TestUnreadableProfileFailsTheTest(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("a profile with a misspelled point was taken")
-		}
-	}()
-	binstest.Start(binstest.Like([]byte(`{"version": 1, "points": {"lookup.odrer": ["kept"]}}`)))
-}
-
 // TestScriptFuncNil proves that nil ends a script, and fails no request.
 func TestScriptFuncNil(t *testing.T) {
 	fake := binstest.NewServer(t)

@@ -1,94 +1,37 @@
-// Package drift finds what a service does that its contract does not say, so that
-// the client's log can tell it once: members that are new, members of another type,
-// responses that take the slow decoder, and what the service says of its own end. It
-// keeps names, and no value.
+// Package drift finds where a service differs from its contract, so that the client can log
+// it once: new members, responses that need the slow decoder, and Deprecation and Sunset
+// headers. It keeps names, and no values.
 package drift
 
 import (
-	"bytes"
-	"cmp"
-	"encoding/json"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
 )
 
-// A Finding is one deviation. Both its texts may be printed.
+// A Finding is one deviation. Both texts are safe to print.
 type Finding struct{ Kind, Place string }
 
-// A Report collects what one response showed. Nil collects nothing.
+// A Report collects the findings of one response. Nil collects nothing.
 type Report struct {
-	Listening bool   // the findings will be logged
-	odd       []fact // that the decoder met, if they are new
-	compared  bool   // all that is odd is found
+	Listening bool // the findings will be logged
 	found     []Finding
 }
 
-// Odd is for a decoder that meets a member which the contract does not have, or not
-// so, in an object of that place. If that is new, Compare takes a closer look; else it
-// costs one look into a map. It is new until a comparison was told: a response that
-// cannot be read has none.
-func (r *Report) Odd(place string, member []byte) {
-	if r == nil || !r.Listening || !isNew("", place, harmless(member)) {
-		return
-	}
-	if odd := (fact{"", place, string(harmless(member))}); !slices.Contains(r.odd, odd) && len(r.odd) < maxMet {
-		r.odd = append(r.odd, odd)
+// UnknownMember records a member outside the contract, in an object at place. For a known
+// finding it costs one map lookup.
+func (r *Report) UnknownMember(place string, name []byte) {
+	if r != nil && r.Listening && !isKnown(place, harmless(name)) {
+		r.add("unknown member", strings.TrimPrefix(place+"."+string(harmless(name)), "."))
 	}
 }
 
-// Compare looks for what of a response is not in typ, which has all that the contract
-// has, if the decoder met anything odd or had to fall back to the slow one.
-func (r *Report) Compare(body []byte, typ reflect.Type, fellBack bool) {
-	if r == nil || !r.Listening || r.odd == nil && !fellBack || !json.Valid(body) {
-		return
-	}
-	if fellBack {
+// FellBack records a response that needed the slow decoder.
+func (r *Report) FellBack() {
+	if r != nil && r.Listening {
 		r.add("fallback decoder", "response body")
 	}
-	r.compare(bytes.TrimSpace(body), typ, "")
-	r.compared = true
-}
-
-// CompareError does so with the body of a failure and the documented error object. A
-// body without one is a gateway's, whose contract is another.
-func (r *Report) CompareError(body []byte) {
-	var members map[string]json.RawMessage
-	if r.Listening && json.Unmarshal(body, &members) == nil && members["error"] != nil {
-		r.compare(bytes.TrimSpace(body), reflect.TypeFor[errorBody](), "")
-	}
-}
-
-// errorBody is the error object of the download endpoint.
-type errorBody struct {
-	Error struct {
-		Code    string          `json:"code"`
-		Message string          `json:"message"`
-		Details json.RawMessage `json:"details"`
-	} `json:"error"`
-}
-
-// News returns what this process meets for the first time in responses to a route.
-func (r *Report) News(route string, h http.Header) (news []Finding) {
-	for _, name := range [...]string{"Deprecation", "Sunset"} {
-		if len(h[name]) > 0 {
-			r.add(strings.ToLower(name), "response header")
-		}
-	}
-	for _, f := range r.found {
-		if remember(fact{f.Kind, route, f.Place}) {
-			news = append(news, f)
-		}
-	}
-	for _, odd := range r.odd {
-		if r.compared {
-			remember(odd)
-		}
-	}
-	r.odd, r.compared, r.found = nil, false, nil
-	return news
 }
 
 func (r *Report) add(kind, place string) {
@@ -97,95 +40,64 @@ func (r *Report) add(kind, place string) {
 	}
 }
 
-// begins has the bytes that the JSON of a kind begins with. Null may stand for any.
-var begins = map[reflect.Kind]string{
-	reflect.Struct: "{", reflect.Map: "{", reflect.Slice: "[", reflect.String: `"`, reflect.Bool: "tf", reflect.Int64: "-0123456789",
-}
-
-// compare walks through a document beside its type.
-func (r *Report) compare(text []byte, typ reflect.Type, place string) {
-	typ = documented(typ)
-	switch kind := typ.Kind(); {
-	case text[0] == 'n':
-	case strings.IndexByte(begins[kind], text[0]) < 0, kind == reflect.Int64 && bytes.ContainsAny(text, ".eE"):
-		r.add("another type", cmp.Or(place, "response body"))
-	case kind == reflect.Slice:
-		var elements []json.RawMessage
-		_ = json.Unmarshal(text, &elements)
-		for _, element := range elements {
-			r.compare(element, typ.Elem(), place)
-		}
-	case kind == reflect.Struct:
-		var members map[string]json.RawMessage
-		_ = json.Unmarshal(text, &members)
-		for name, member := range members {
-			path := strings.TrimPrefix(place+"."+string(harmless([]byte(name))), ".")
-			field, known := typ.FieldByNameFunc(func(field string) bool {
-				f, _ := typ.FieldByName(field)
-				return f.Tag.Get("json") == name
-			})
-			if known {
-				r.compare(member, field.Type, path)
-			} else {
-				r.add("unknown member", path)
-			}
+// News returns the findings that are new to this process, for responses to a route.
+func (r *Report) News(route string, h http.Header) (news []Finding) {
+	for _, name := range [...]string{"Deprecation", "Sunset"} {
+		if len(h[name]) > 0 {
+			r.add(strings.ToLower(name), "response header")
 		}
 	}
-}
-
-// documented is a type with the JSON that the contract has: an object with any
-// contents for raw JSON, and that of the field value for a type that reads itself.
-func documented(typ reflect.Type) reflect.Type {
-	switch {
-	case typ == reflect.TypeFor[json.RawMessage]():
-		return reflect.TypeFor[map[string]any]()
-	case reflect.PointerTo(typ).Implements(reflect.TypeFor[json.Unmarshaler]()):
-		value, _ := typ.FieldByName("value")
-		return documented(value.Type)
-	case typ.Kind() == reflect.Pointer:
-		return documented(typ.Elem())
+	memory.Lock()
+	defer memory.Unlock()
+	for _, f := range r.found {
+		if met := (fact{route, f}); !memory.met[met] && len(memory.met) < maxMet {
+			memory.met[met] = true
+			memory.known[f.Place] = true
+			news = append(news, f)
+		}
 	}
-	return typ
+	r.found = nil
+	return news
 }
 
-// A fact is a kind, where it was met, and the name.
-type fact [3]string
+type fact struct {
+	route string
+	Finding
+}
 
-// memory is what this process has met. It is bounded, as the names are the service's.
+// memory holds the findings of this process. It is bounded, because the service chooses the
+// names.
 var memory = struct {
 	sync.Mutex
-	met map[fact]bool
-}{met: map[fact]bool{}}
+	met   map[fact]bool
+	known map[string]bool // the places of unknown members
+}{met: map[fact]bool{}, known: map[string]bool{}}
 
 const maxMet = 512
 
-// Forget makes everything new again, for tests.
+// Forget clears the memory, for tests.
 func Forget() {
 	memory.Lock()
 	defer memory.Unlock()
 	clear(memory.met)
+	clear(memory.known)
 }
 
-// isNew tells whether a fact could be remembered.
-func isNew(kind, place string, name []byte) bool {
-	memory.Lock()
-	defer memory.Unlock()
-	return !memory.met[fact{kind, place, string(name)}] && len(memory.met) < maxMet
-}
-
-// remember tells whether f is new to the memory, and has room there.
-func remember(f fact) bool {
-	memory.Lock()
-	defer memory.Unlock()
-	if memory.met[f] || len(memory.met) >= maxMet {
-		return false
+// isKnown does not allocate, because a decoder calls it for each member.
+func isKnown(place string, name []byte) bool {
+	var path [128]byte
+	text := append(path[:0], place...)
+	if place != "" {
+		text = append(text, '.')
 	}
-	memory.met[f] = true
-	return true
+	text = append(text, name...)
+	memory.Lock()
+	defer memory.Unlock()
+	return memory.known[string(text)] || len(memory.met) >= maxMet
 }
 
-// harmless returns a name that can be nobody's number, and "*" in place of any other:
-// one that is long, has more than four digits, begins with one, or has two in a row.
+// harmless returns a name that cannot be a number of anybody, and otherwise "*". A name is
+// refused if it is long, has more than four digits, begins with a digit, or has two in a row.
 func harmless(name []byte) []byte {
 	digits, afterDigit := 0, true
 	for _, c := range name {

@@ -14,7 +14,7 @@ func TestHolds(t *testing.T) {
 			strings.TrimRight(own, "="), "job_" + own + "_missing", "x." + strings.ToLower(own), "application/vnd." + strings.ToLower(own) + "+json",
 			hex.EncodeToString([]byte(own)), strings.ToUpper(hex.EncodeToString([]byte(own))),
 			base64.StdEncoding.EncodeToString([]byte(own)), base64.RawURLEncoding.EncodeToString([]byte("u:" + own)),
-			strings.ToLower(base64.StdEncoding.EncodeToString([]byte(own + ":"))), base64.URLEncoding.EncodeToString([]byte("user:" + own + "?")),
+			strings.ToLower(base64.StdEncoding.EncodeToString([]byte(own + ":"))), base64.StdEncoding.EncodeToString([]byte(own+":")) + ".sig", "req_" + base64.URLEncoding.EncodeToString([]byte("user:"+own+"?")),
 		} {
 			if !Holds(form, own) {
 				t.Errorf("%s is not seen to hold %s", form, own)

@@ -1,5 +1,5 @@
-// Package mask holds the one form in which card identifiers are printed, and the rule by
-// which a text repeats a credential or an id.
+// Package mask prints card identifiers in the one allowed form, and finds texts that repeat a
+// credential or an id.
 package mask
 
 import (
@@ -14,15 +14,15 @@ import (
 const (
 	shown    = 6  // leading digits that may always be seen
 	trailing = 4  // trailing digits of a card number that may be seen
-	hidden   = 6  // digits of a card number of 12 or 13 that stay hidden
-	panMin   = 12 // digits that make a card number
+	hidden   = 6  // hidden digits of a card number of 12 or 13 digits
+	panMin   = 12 // minimum digits of a card number
 	panMax   = 19
 	binMax   = 8 // digits of the longest BIN in use
 )
 
-// Identifier masks a card identifier: a BIN stays as it is, a longer run of digits
-// keeps its first six, and from fourteen digits on its last four, of thirteen one.
-// Anything else may be a token, or a card number in groups, and is hidden whole.
+// Identifier masks a card identifier. A BIN stays as it is. A longer run of digits keeps its
+// first six digits; with thirteen digits also the last, and from fourteen the last four.
+// Anything else is hidden whole, because it may be a token or a grouped card number.
 func Identifier(id string) string {
 	digits, last := len(id), trailing
 	switch {
@@ -40,37 +40,37 @@ func Identifier(id string) string {
 	return id[:shown] + strings.Repeat("*", digits-shown-last) + id[digits-last:]
 }
 
-// Whatever stands between the digits of one number, in any script: spaces of all
-// kinds, dashes, dots, slashes, underscores and what is not seen at all.
+// separator matches the characters between the digits of a number, in any script: spaces of
+// all kinds, dashes, dots, slashes, underscores and invisible characters.
 const separator = `[\p{Z}\p{Pd}\p{Cf}\s._/\\|,·•−-]`
 
 var (
-	// run matches twelve digits and more with a few separators between them.
+	// run matches twelve or more digits with up to four separators between them.
 	run = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`\p{Nd}(?:` + separator + `{0,4}\p{Nd}){11,}`)
 	})
-	// cardNumber matches what is one whether or not its check digit is right: dots,
-	// slashes and the like do not count, as they stand in addresses, dates and paths.
+	// cardNumber matches a number that counts without its check digit. Dots, slashes and the
+	// like are not allowed, because addresses, dates and paths contain them.
 	cardNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\p{Nd}(?:[ -]?\p{Nd}){11,}`) })
 )
 
-// Text masks the card numbers inside a text. Digits in a row, or with single spaces
-// or hyphens, are one from twelve on. With other separators they are one if the check
-// digit is right or the groups are those of a card.
+// Text masks the card numbers inside a text. Twelve or more digits, in a row or with single
+// spaces or hyphens, count as a card number. With other separators, the check digit must be
+// right, or the groups must be those of a card.
 func Text(s string) string {
 	return run().ReplaceAllStringFunc(s, func(found string) string {
 		if cardNumber().MatchString(found) {
-			return cardNumber().ReplaceAllStringFunc(found, func(number string) string { return Identifier(Digits(number)) })
+			return cardNumber().ReplaceAllStringFunc(found, func(number string) string { return Identifier(decimals(number)) })
 		}
 		if areCard(strings.FieldsFunc(found, func(r rune) bool { return !unicode.IsDigit(r) })) {
-			return Identifier(Digits(found))
+			return Identifier(decimals(found))
 		}
 		return found
 	})
 }
 
-// Digits returns the digits of a text, of any script.
-func Digits(s string) string {
+// decimals returns the decimal digits of a text, unchanged.
+func decimals(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsDigit(r) {
 			return r
@@ -79,9 +79,9 @@ func Digits(s string) string {
 	}, s)
 }
 
-// areCard reports whether neighbours among groups of digits are a card number: they
-// are grouped as on a card or one by one, or they are thirteen and more of which the
-// check digit is right. With twelve, too many paths and times would be one.
+// areCard reports whether neighbouring groups of digits are a card number. They are if the
+// groups are those of a card or single digits, or if thirteen or more digits have a right
+// check digit. Twelve digits do not count, because too many paths and times would match.
 func areCard(groups []string) bool {
 	var lengths strings.Builder
 	for i, group := range groups {
@@ -102,8 +102,8 @@ func areCard(groups []string) bool {
 var grouping = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`444[1-4]|46[45]|1{13}`) })
 
 // MayHoldCardNumber reports whether a code or an id, such as a request id, has a run of
-// twelve digits or more, separators left out. A UUID has such a run once in thirty
-// times, and may hold a card number only if the check digit of a part of it is right.
+// twelve or more digits without its separators. One UUID in thirty has such a run, so in a
+// UUID a part of the run must have a right check digit.
 func MayHoldCardNumber(code string) bool {
 	isUUID := len(code) == 36 && code[8] == '-' && code[13] == '-' && code[18] == '-' && code[23] == '-' &&
 		strings.Count(code, "-") == 4 && strings.Trim(code, "0123456789abcdefABCDEF-") == ""
@@ -115,8 +115,8 @@ func MayHoldCardNumber(code string) bool {
 	return false
 }
 
-// HoldsCardNumber reports whether a text holds what may be a full card number: 13 to 19
-// digits in a row of which the check digit is right.
+// HoldsCardNumber reports whether a text may hold a full card number: 13 to 19 digits in a
+// row with a right check digit.
 func HoldsCardNumber(text string) bool {
 	for digits := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsDigit(r) }) {
 		if holdsChecked([]rune(digits), panMin+1) {
@@ -126,7 +126,7 @@ func HoldsCardNumber(text string) bool {
 	return false
 }
 
-// holdsChecked reports whether so many digits in a row, or more, have a right check digit.
+// holdsChecked reports whether at least least digits in a row have a right check digit.
 func holdsChecked(digits []rune, least int) bool {
 	for from := range digits {
 		for to := from + least; to <= min(len(digits), from+panMax); to++ {
@@ -138,11 +138,11 @@ func holdsChecked(digits []rune, least int) bool {
 	return false
 }
 
-// separators are what stands between the groups of a code.
+// separators are removed from a code before its digits are counted.
 var separators = strings.NewReplacer(" ", "", "-", "", "_", "", ".", "", ":", "", "/", "")
 
-// CheckDigit reports whether digits can be a whole card number: 12 to 19 of them of
-// which the last is right (Luhn). Of digits beyond ASCII's that is taken for granted.
+// CheckDigit reports whether digits can be a whole card number: 12 to 19 digits, the last one
+// a right check digit (Luhn). It accepts all digits beyond ASCII.
 func CheckDigit(digits string) bool {
 	if strings.Trim(digits, "0123456789") != "" {
 		return true

@@ -10,7 +10,7 @@ func TestText(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                               "",
 		"card 4111111111111111 declined": "card 411111******1111 declined",
-		"card 4111111111111112 declined": "card 411111******1112 declined", // a mistyped one is one, too
+		"card 4111111111111112 declined": "card 411111******1112 declined", // a wrong check digit
 		"4111 1111-1111 1111":            "411111******1111",
 		"id=378282246310005;":            "id=378282*****0005;",
 		"４１１１１１１１１１１１１１１１ and ٤١١١١١١١١١١١١١١١": "**** and ****",
@@ -27,7 +27,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// A card number is found whatever stands between its digits.
+// A card number is found with any separator between its digits.
 func TestTextWithSeparators(t *testing.T) {
 	for _, card := range []string{"4929420573595709", "378282246310005", "30569309025904", "6011111111111111110", "5012345678901234"} {
 		for _, separator := range []string{"", " ", "-", ".", "/", "_", "\t", "  ", "   ", " - ", "\u00a0", "\u2009", "\u202f", "\u3000",

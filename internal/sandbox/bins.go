@@ -6,14 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"strings"
 	"sync"
 )
-
-const maxCards = 50
 
 //go:embed cards.json
 var cardsJSON []byte
@@ -21,18 +18,17 @@ var cardsJSON []byte
 // A result is one item of a lookup response, as JSON.
 type result struct {
 	plain, enhanced []byte
-	own             bool // set by [Engine.SetResult]
 }
 
 // SetResult makes item the response for card and for every identifier that starts
-// with it, unless a longer one matches. The item is sent as it is, whether
-// enhanced or not, even when it is no item at all. An empty card stands for
-// all identifiers otherwise unknown.
+// with it, unless a longer one matches. The item is sent unchanged, enhanced or not,
+// and need not be a valid one. An empty card sets the item of all unknown
+// identifiers.
 func (e *Engine) SetResult(card string, item json.RawMessage) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	item = bytes.Clone(item)
-	e.results[card] = result{item, item, true}
+	e.results[card] = result{item, item}
 	e.longest = max(e.longest, len(card))
 }
 
@@ -51,68 +47,41 @@ func (e *Engine) lookup(r *http.Request, body []byte) response {
 	if !authorized(r) {
 		return unauthorized("a bearer credential is required")
 	}
-	h := e.like()
-	if !h.trusts(r) {
-		return failure(h.unauthorized, "unauthorized", "the credential is not valid")
+	if f, refused := refusal(CheckBody(Bins, body)); refused {
+		return badRequest(f)
 	}
-	findings := CheckBody(Bins, body)
-	f, refused := refusal(findings)
-	if refused && !f.bounds {
-		return badRequest(http.StatusBadRequest, f)
-	}
-	cards, enhanced := readLookup(body, len(findings) > 0)
-	success := h.bound(len(cards))
-	if success >= 300 {
-		return badRequest(success, f)
-	}
-	items := make([]lookupItem, len(cards))
+	cards, enhanced := readLookup(body)
+	items := make([][]byte, len(cards))
 	for i, card := range cards {
-		items[i] = e.result(card, enhanced, h)
+		items[i] = e.result(card, enhanced)
 	}
-	list, status := h.lookup(items, enhanced)
-	if status > 0 {
-		return failure(status, "unknown_bin", "a card is not known")
-	}
-	body = fmt.Appendf(nil, `{"cards":[%s]}`, bytes.Join(list, []byte(",")))
-	return response{status: success, contentType: "application/json", body: body}
+	body = fmt.Appendf(nil, `{"cards":[%s]}`, bytes.Join(items, []byte(",")))
+	return response{status: http.StatusOK, contentType: "application/json", body: body}
 }
 
-// readLookup reads a body that was checked. With unknown members it is read by
-// exact names, because encoding/json would take CARD for card.
-func readLookup(body []byte, exact bool) (cards []string, enhanced *bool) {
-	if exact {
-		var request map[string]json.RawMessage
-		var elements []map[string]json.RawMessage
-		json.Unmarshal(body, &request)
-		json.Unmarshal(request["cards"], &elements)
-		json.Unmarshal(request["enhanced"], &enhanced)
-		for _, element := range elements {
-			var card string
-			json.Unmarshal(element["card"], &card)
-			cards = append(cards, card)
-		}
-		return cards, enhanced
-	}
-	var request struct {
-		Cards []struct {
-			Card string `json:"card"`
-		} `json:"cards"`
-		Enhanced *bool `json:"enhanced"`
-	}
+// readLookup reads a body that was checked. It compares names exactly: encoding/json would
+// accept CARD for card.
+func readLookup(body []byte) (cards []string, enhanced bool) {
+	var request map[string]json.RawMessage
+	var elements []map[string]json.RawMessage
 	json.Unmarshal(body, &request)
-	for _, c := range request.Cards {
-		cards = append(cards, c.Card)
+	json.Unmarshal(request["cards"], &elements)
+	json.Unmarshal(request["enhanced"], &enhanced)
+	for _, element := range elements {
+		var card string
+		json.Unmarshal(element["card"], &card)
+		cards = append(cards, card)
 	}
-	return cards, request.Enhanced
+	return cards, enhanced
 }
 
-func (e *Engine) result(card string, enhanced *bool, h *habits) lookupItem {
+func (e *Engine) result(card string, enhanced bool) []byte {
 	e.mu.Lock()
 	makeItem := e.makeItem
 	e.mu.Unlock()
 	if makeItem != nil {
 		if item := makeItem(card); item != nil {
-			return lookupItem{card, item, true}
+			return item
 		}
 	}
 	e.mu.Lock()
@@ -120,27 +89,14 @@ func (e *Engine) result(card string, enhanced *bool, h *habits) lookupItem {
 	for n := min(len(card), e.longest); n >= 0; n-- {
 		found, ok := e.results[card[:n]]
 		switch {
-		case ok && h.enhanced == nil && enhanced != nil && *enhanced:
-			return lookupItem{card, found.enhanced, found.own}
+		case ok && enhanced:
+			return found.enhanced
 		case ok:
-			return lookupItem{card, found.plain, found.own}
+			return found.plain
 		}
 	}
 	unknown, _ := json.Marshal(map[string]any{"bin": card[:min(len(card), 8)], "data": nil, "error": "unknown bin"})
-	return lookupItem{card, unknown, false}
-}
-
-// decode wants one JSON value and only known members.
-func decode(body []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("more than one value")
-	}
-	return nil
+	return unknown
 }
 
 var enhance = strings.NewReplacer(

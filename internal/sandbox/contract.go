@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// OpenAPI describes the service as far as its interface does. Bodies of requests
-// are checked against it, so that the sandbox and the document cannot differ.
+// OpenAPI describes the documented part of the service. The sandbox checks request bodies
+// against it, so the two cannot differ.
 //
 //go:embed openapi.json
 var OpenAPI []byte
@@ -22,10 +22,10 @@ var OpenAPI []byte
 type Finding struct {
 	// Path names the member, as in cards[3].card; "" is the body itself.
 	Path string `json:"path"`
-	// Problem says what is the matter with it.
+	// Problem says what is wrong with it.
 	Problem string `json:"problem"`
-	// Refused tells whether the request was refused for it: it contradicts the
-	// interface. A member that the interface does not have does not.
+	// Refused reports whether the member contradicts the interface, so that the
+	// request was refused. A member that the interface does not have is accepted.
 	Refused bool `json:"refused"`
 	// Unknown is the name of a member that the interface does not have, the last
 	// part of Path.
@@ -41,21 +41,21 @@ func (f Finding) String() string {
 	return f.Path + " " + f.Problem
 }
 
-// maxFindings bounds what one body can have the sandbox say.
+// maxFindings bounds the findings about one body.
 const maxFindings = 20
 
-// CheckBody compares the body of a request with the interface. It names members
-// that the interface does not have only where all that they are below is known.
+// CheckBody compares the body of a request with the interface. It does not look for
+// unknown members inside of unknown ones.
 func CheckBody(area Area, body []byte) []Finding {
 	s := requestSchema(area)
 	if s == nil {
 		return nil
 	}
-	c := checker{in: body}
 	if !json.Valid(body) {
 		return []Finding{{Problem: "is not JSON", Refused: true}}
 	}
-	c.value(s)
+	c := newChecker(body)
+	c.value("", s)
 	return c.findings
 }
 
@@ -72,7 +72,7 @@ func refusal(findings []Finding) (Finding, bool) {
 	return findings[at], true
 }
 
-// A schema is the part of JSON Schema that the requests are described with.
+// A schema is the part of JSON Schema that openapi.json uses.
 type schema struct {
 	Type       string
 	Properties map[string]*schema
@@ -102,52 +102,25 @@ func requestSchema(area Area) *schema {
 	return nil
 }
 
-// itemSchema is of the items of a lookup's response.
-func itemSchema() *schema { return schemas()["LookupResponse"].Properties["cards"].Items }
-
-// badRequest refuses a body for what was found.
-func badRequest(status int, f Finding) response {
-	return failed(status, apiError{"bad_request", f.String(), map[string]any{"path": f.Path}})
+// badRequest refuses a body because of f.
+func badRequest(f Finding) response {
+	return failed(http.StatusBadRequest, apiError{"bad_request", f.String(), map[string]any{"path": f.Path}})
 }
 
-// A checker walks over valid JSON. It decodes nothing but names with escapes:
-// lookups by the million are checked.
+// A checker walks over valid JSON.
 type checker struct {
-	in       []byte
-	at       int
-	steps    []step
+	in       *json.Decoder
 	findings []Finding
 }
 
-// A step leads from a value to one in it.
-type step struct {
-	name  []byte
-	index int // of an element, which has no name
+func newChecker(body []byte) *checker {
+	c := &checker{in: json.NewDecoder(bytes.NewReader(body))}
+	c.in.UseNumber()
+	return c
 }
 
-// path is where the checker stands.
-func (c *checker) path() string {
-	var b strings.Builder
-	for _, s := range c.steps {
-		switch {
-		case s.name == nil:
-			b.WriteString("[" + strconv.Itoa(s.index) + "]")
-		case b.Len() > 0:
-			b.WriteByte('.')
-			fallthrough
-		default:
-			b.Write(s.name)
-		}
-	}
-	return b.String()
-}
-
-func (c *checker) refuse(format string, args ...any) {
-	c.report(Finding{Path: c.path(), Problem: fmt.Sprintf(format, args...), Refused: true})
-}
-
-func (c *checker) unknown(name []byte) {
-	c.report(Finding{Path: c.path(), Problem: "is not a member of the interface", Unknown: string(name)})
+func (c *checker) refuse(path, format string, args ...any) {
+	c.report(Finding{Path: path, Problem: fmt.Sprintf(format, args...), Refused: true})
 }
 
 func (c *checker) report(f Finding) {
@@ -156,44 +129,36 @@ func (c *checker) report(f Finding) {
 	}
 }
 
-// value checks the value at the current position, and moves behind it. A nil
-// schema allows everything.
-func (c *checker) value(s *schema) {
-	c.space()
-	begin := c.at
+// value checks the next value, which is at path. A nil schema allows everything.
+func (c *checker) value(path string, s *schema) {
+	token, _ := c.in.Token()
 	var found string
-	switch c.in[c.at] {
-	case '{':
-		found = "object"
-	case '[':
-		found = "array"
-	case '"':
+	switch token := token.(type) {
+	case json.Delim:
+		found = map[json.Delim]string{'{': "object", '[': "array"}[token]
+	case string:
 		found = "string"
-	case 't', 'f':
+	case bool:
 		found = "boolean"
-	case 'n':
+	case nil:
 		found = "null"
-	default:
+	case json.Number:
 		found = "number"
+		if s != nil && s.Type == "integer" {
+			if found = "integer"; strings.ContainsAny(token.String(), ".eE") {
+				found = "decimal number"
+			}
+		}
 	}
-	if s != nil && found != s.Type && !(found == "number" && s.Type == "integer") {
-		c.refuse("is %s where the interface has %s", withArticle(found), withArticle(s.Type))
+	if s != nil && found != s.Type {
+		c.refuse(path, "is %s where the interface has %s", withArticle(found), withArticle(s.Type))
 		s = nil
 	}
 	switch found {
 	case "object":
-		c.object(s)
+		c.object(path, s)
 	case "array":
-		c.array(s)
-	case "string":
-		c.text()
-	default:
-		for c.at < len(c.in) && bytes.IndexByte([]byte(",]} \t\r\n"), c.in[c.at]) < 0 {
-			c.at++
-		}
-	}
-	if s != nil && found == "number" && bytes.ContainsAny(c.in[begin:c.at], ".eE") {
-		c.refuse("is a decimal number where the interface has an integer")
+		c.array(path, s)
 	}
 }
 
@@ -207,106 +172,51 @@ func withArticle(name string) string {
 	return "a " + name
 }
 
-func (c *checker) object(s *schema) {
+func (c *checker) object(path string, s *schema) {
 	var seen []string
-	for c.next('}') {
-		name := c.name()
+	for c.in.More() {
+		token, _ := c.in.Token()
+		name, _ := token.(string)
+		below := strings.TrimPrefix(path+"."+name, ".")
 		var member *schema
-		c.steps = append(c.steps, step{name: name})
 		if s != nil && s.Properties != nil {
-			if member = s.Properties[string(name)]; member == nil {
-				c.unknown(name)
-			} else if s.Required != nil {
-				seen = append(seen, string(name))
+			if member = s.Properties[name]; member == nil {
+				c.report(Finding{Path: below, Problem: "is not a member of the interface", Unknown: name})
 			}
 		}
-		c.value(member)
-		c.steps = c.steps[:len(c.steps)-1]
+		seen = append(seen, name)
+		c.value(below, member)
 	}
+	c.in.Token()
 	if s == nil {
 		return
 	}
 	for _, name := range s.Required {
 		if !slices.Contains(seen, name) {
-			c.steps = append(c.steps, step{name: []byte(name)})
-			c.refuse("is missing")
-			c.steps = c.steps[:len(c.steps)-1]
+			c.refuse(strings.TrimPrefix(path+"."+name, "."), "is missing")
 		}
 	}
 }
 
-func (c *checker) array(s *schema) {
+func (c *checker) array(path string, s *schema) {
 	var element *schema
 	if s != nil {
 		element = s.Items
 	}
 	n := 0
-	for c.next(']') {
-		c.steps = append(c.steps, step{index: n})
-		c.value(element)
-		c.steps = c.steps[:len(c.steps)-1]
-		n++
+	for ; c.in.More(); n++ {
+		c.value(path+"["+strconv.Itoa(n)+"]", element)
 	}
+	c.in.Token()
 	if s != nil && s.MinItems != nil && s.MaxItems != nil && (n < *s.MinItems || n > *s.MaxItems) {
 		c.findings = append(c.findings, Finding{
-			Path: c.path(), Problem: fmt.Sprintf("has %d elements where the interface has %d to %d", n, *s.MinItems, *s.MaxItems),
+			Path: path, Problem: fmt.Sprintf("has %d elements where the interface has %d to %d", n, *s.MinItems, *s.MaxItems),
 			Refused: true, bounds: true,
 		})
 	}
 }
 
-// next moves to the next member or element, and tells whether there is one. Its
-// argument is what ends them.
-func (c *checker) next(end byte) bool {
-	c.space()
-	switch c.in[c.at] {
-	case end:
-		c.at++
-		return false
-	case '{', '[', ',':
-		c.at++
-		c.space()
-		if c.in[c.at] == end {
-			c.at++
-			return false
-		}
-	}
-	return true
-}
-
-// text moves behind a string, and returns it with its quotes.
-func (c *checker) text() []byte {
-	begin := c.at
-	for c.at++; c.in[c.at] != '"'; c.at++ {
-		if c.in[c.at] == '\\' {
-			c.at++
-		}
-	}
-	c.at++
-	return c.in[begin:c.at]
-}
-
-// name moves behind the name of a member and its colon.
-func (c *checker) name() []byte {
-	quoted := c.text()
-	c.space()
-	c.at++
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		return quoted[1 : len(quoted)-1]
-	}
-	var s string
-	json.Unmarshal(quoted, &s)
-	return []byte(s)
-}
-
-func (c *checker) space() {
-	for c.in[c.at] == ' ' || c.in[c.at] == '\t' || c.in[c.at] == '\n' || c.in[c.at] == '\r' {
-		c.at++
-	}
-}
-
-// checkPost returns false and the response when a request with a JSON body is not
-// one.
+// checkPost returns false and an error response unless r is a POST of JSON.
 func checkPost(r *http.Request) (response, bool) {
 	if r.Method != http.MethodPost {
 		return methodNotAllowed(http.MethodPost), false
@@ -325,23 +235,4 @@ func mediaType(r *http.Request) string {
 func authorized(r *http.Request) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	return scheme == "Bearer" && strings.TrimSpace(token) != ""
-}
-
-// MemberNames returns the names of all members that the interface has.
-func MemberNames() []string {
-	var names []string
-	var walk func(s *schema)
-	walk = func(s *schema) {
-		for name, member := range s.Properties {
-			names = append(names, name)
-			walk(member)
-		}
-		if s.Items != nil {
-			walk(s.Items)
-		}
-	}
-	for _, s := range schemas() {
-		walk(s)
-	}
-	return names
 }

@@ -1,6 +1,5 @@
-// Package sandbox is a stand-in for the Card Data Service: one HTTP handler for
-// batch BIN lookup, refund ingestion and account updater download that records
-// what arrives and misbehaves on request.
+// Package sandbox imitates the Card Data Service. One HTTP handler serves batch BIN lookup,
+// refund ingestion and account updater download. It records requests and injects faults.
 //
 // # Documented
 //
@@ -16,22 +15,21 @@
 //     with the member's path. Members that the interface does not have are
 //     accepted, because it does not forbid them; [CheckBody] names them.
 //
-// openapi.json says the same for programs, and the checks read it.
+// openapi.json describes the same in a form that programs read, the sandbox included.
 //
-// # Own choice
+// # The sandbox's own choice
 //
-// The interface leaves these open. The sandbox had to choose something, and the
-// real service may well choose differently. A [Profile] changes most of them:
+// These are not documented, so the real service may differ:
 //
 //   - Every status code: 200 for success, 400 for a body that the interface does
 //     not allow, 401 without credential or merchant, 404 and 405 for another path
 //     or method, 413 for a body above 1 MiB, 415 for another content type.
 //   - The error object of the download endpoint as the error body of all three,
 //     and every value in it, such as the code job_not_found.
-//   - An identifier matches the longest BIN in the data set that it starts with.
-//     Its item echoes that BIN; an unknown one echoes at most eight characters,
-//     with a null data and the error "unknown bin". Items keep the order of the
-//     request, and a repeated identifier gets an item each time.
+//   - An identifier matches the longest BIN in the data set that it starts with, and its item
+//     echoes that BIN. An unknown identifier echoes at most eight characters, with a null
+//     data and the error "unknown bin". Items keep the order of the request. A repeated
+//     identifier gets an item each time.
 //   - "enhanced": true turns a null alm into false and a null
 //     multi_account_access_indicator into "N".
 //   - All card data, the contents of networkfees included. Issuers are invented.

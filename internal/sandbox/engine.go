@@ -37,11 +37,9 @@ type Engine struct {
 	longest  int
 	makeItem func(card string) json.RawMessage
 	refunds  ring[Refund]
-	receipt  *response // nil: that of the profile
-	seen     map[refundKey]bool
+	receipt  response // to a refund
 	jobs     map[jobKey]job
 	revoked  map[string]bool // tokens
-	habits   *habits
 }
 
 // New returns an engine with the built-in data set and no faults.
@@ -61,15 +59,13 @@ func (e *Engine) Reset() {
 	e.results, e.longest = builtinResults()
 	e.makeItem = nil
 	e.refunds = ring[Refund]{}
-	e.receipt = nil
-	e.seen = make(map[refundKey]bool)
+	e.receipt = response{status: http.StatusOK, contentType: "application/json", body: []byte("{}")}
 	e.revoked = make(map[string]bool)
-	e.habits = &habits{}
 	e.jobs = map[jobKey]job{{"", defaultJobID}: newJob(defaultJob())}
 }
 
 // Script appends faults to the script of area. Each request of that area takes
-// one, in order of arrival; after the last, service is ordinary again.
+// one, in order of arrival. After the last one, requests are handled normally again.
 func (e *Engine) Script(area Area, faults ...Fault) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -78,8 +74,8 @@ func (e *Engine) Script(area Area, faults ...Fault) {
 	}
 }
 
-// ScriptFunc makes choose say what befalls each request of area for which the
-// script has nothing. It is called concurrently, without the request's body.
+// ScriptFunc sets a function that chooses the fault of each request of area once the script
+// is empty. choose is called concurrently, without the request's body.
 func (e *Engine) ScriptFunc(area Area, choose func(Request) Fault) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -107,9 +103,9 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.serve(w, r, AreaOf(r), e.nextFault, nil)
 }
 
-// Serve serves r as ServeHTTP does, with f instead of what the script has next.
-// Before the response, if there is one, processed hears whether the request was
-// valid. It is not called when f keeps the request from being processed.
+// Serve works like ServeHTTP, with f instead of the next fault of the script. Before the
+// response it calls processed with whether the request was valid. If f keeps the request
+// from being processed, it does not call it.
 func (e *Engine) Serve(w http.ResponseWriter, r *http.Request, f Fault, processed func(valid bool)) {
 	e.serve(w, r, AreaOf(r), func(Area) (Fault, bool) { return f.clone(), true }, processed)
 }
@@ -128,7 +124,7 @@ func AreaOf(r *http.Request) Area {
 }
 
 func (e *Engine) serve(w http.ResponseWriter, r *http.Request, area Area, next func(Area) (Fault, bool), processed func(bool)) {
-	req, number := e.arrive(area, r, next)
+	req := e.arrive(area, r, next)
 	fault := req.Fault
 	if fault.DropBefore || fault.Refuse {
 		cut(w)
@@ -156,7 +152,6 @@ func (e *Engine) serve(w http.ResponseWriter, r *http.Request, area Area, next f
 		return
 	}
 	fault.shape(&a)
-	e.like().finish(area, &a, number)
 	a.write(w, r, fault, observer{
 		status: func(status int) { e.update(func() { req.Status = status }) },
 		sent:   func(n int) { e.update(func() { req.Sent += int64(n) }) },
@@ -171,9 +166,9 @@ func (e *Engine) update(f func()) {
 
 // arrive takes the fault and records the request in one step, so that the
 // script and the record agree on the order of arrival.
-func (e *Engine) arrive(area Area, r *http.Request, next func(Area) (Fault, bool)) (req *Record, number int) {
+func (e *Engine) arrive(area Area, r *http.Request, next func(Area) (Fault, bool)) *Record {
 	e.mu.Lock()
-	req = &Record{
+	req := &Record{
 		Request: Request{
 			Time:   time.Now(),
 			Method: r.Method,
@@ -188,7 +183,6 @@ func (e *Engine) arrive(area Area, r *http.Request, next func(Area) (Fault, bool
 		e.arrived[area] = &ring[*Record]{}
 	}
 	e.arrived[area].add(req, e.retain)
-	number = e.arrived[area].total
 	choose, request := e.chooser[area], req.Request.clone()
 	e.mu.Unlock()
 
@@ -196,7 +190,7 @@ func (e *Engine) arrive(area Area, r *http.Request, next func(Area) (Fault, bool
 		fault = choose(request).clone()
 		e.update(func() { req.Fault = fault })
 	}
-	return req, number
+	return req
 }
 
 func (e *Engine) nextFault(area Area) (Fault, bool) {
@@ -232,7 +226,7 @@ func segments(r *http.Request) []string {
 
 var errTooLarge = errors.New("the request body is too large")
 
-// readBody reads to the end even above the limit: a caller still writing would
+// readBody reads to the end even above the limit. Otherwise a caller that still writes would
 // see a broken connection instead of the response.
 func readBody(r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))

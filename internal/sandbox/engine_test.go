@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
@@ -166,7 +167,7 @@ func TestRejections(t *testing.T) {
 			}
 			if tc.want >= 400 {
 				checkErrorObject(t, r)
-				if e.RefundCount() != 0 {
+				if len(e.Refunds()) != 0 {
 					t.Error("a rejected refund was recorded")
 				}
 			}
@@ -186,7 +187,7 @@ func checkErrorObject(t *testing.T, r reply) {
 			Details map[string]any `json:"details"`
 		} `json:"error"`
 	}
-	err := decode([]byte(r.body), &body)
+	err := json.Unmarshal([]byte(r.body), &body)
 	if err != nil || body.Error.Code == "" || body.Error.Message == "" || body.Error.Details == nil {
 		t.Errorf("error body %s, %v", r.body, err)
 	}
@@ -204,7 +205,7 @@ func TestReset(t *testing.T) {
 	e.SetJob("7", Job{})
 	e.SetResult("999999", []byte(`{}`))
 	e.Reset()
-	if len(e.Requests(Refunds)) != 0 || e.RequestCount(Refunds) != 0 || e.RefundCount() != 0 || e.Pending(Refunds) != 0 {
+	if len(e.Requests(Refunds)) != 0 || e.RequestCount(Refunds) != 0 || len(e.Refunds()) != 0 || e.Pending(Refunds) != 0 {
 		t.Error("Reset left records or faults")
 	}
 	if r := d.refund(t, `{}`); r.status != 200 || r.body != "{}" {

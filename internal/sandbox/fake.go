@@ -6,16 +6,15 @@ import (
 	"sync"
 )
 
-// TB is the part of testing.TB that a fake needs. The fakes do not import
-// testing, which would add its flags to programs that use them.
+// TB is the part of testing.TB that a fake needs. The fakes do not import testing, because it
+// adds its flags to the program.
 type TB interface {
 	Helper()
 	Cleanup(func())
 	Fatalf(format string, args ...any)
 }
 
-// A Fake is what the public fakes of the three areas have in common: one area
-// in memory for the length of a test.
+// A Fake is the common part of the public fakes: one area in memory for the length of a test.
 type Fake struct {
 	*Engine
 	tb     TB
@@ -34,7 +33,7 @@ func (noTest) Helper()                           {}
 func (noTest) Cleanup(func())                    {}
 func (noTest) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
-// StartFake starts a fake outside a test: whoever starts it closes it.
+// StartFake starts a fake outside a test. End it with Close.
 func StartFake(area Area) *Fake { return NewFake(noTest{}, area) }
 
 // NewFake starts a fake that ends with the test.
@@ -83,7 +82,7 @@ func (f *Fake) URL() string {
 // Script adds faults to the fake's area.
 func (f *Fake) Script(faults ...Fault) { f.Engine.Script(f.area, faults...) }
 
-// ScriptFunc chooses the faults that the script does not.
+// ScriptFunc chooses the faults of requests for which the script has none.
 func (f *Fake) ScriptFunc(choose func(Request) Fault) { f.Engine.ScriptFunc(f.area, choose) }
 
 // Pending counts the faults that no request has taken yet.
@@ -91,14 +90,6 @@ func (f *Fake) Pending() int { return f.Engine.Pending(f.area) }
 
 // Requests returns the requests that arrived.
 func (f *Fake) Requests() []Record { return f.Engine.Requests(f.area) }
-
-// Like has the fake follow a profile.
-func (f *Fake) Like(profile []byte) {
-	f.tb.Helper()
-	p, err := ParseProfile(profile)
-	f.Must(err)
-	f.Must(f.SetProfile(p))
-}
 
 // Must fails the test on an error of its set-up.
 func (f *Fake) Must(err error) {

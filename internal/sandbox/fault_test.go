@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -53,7 +52,7 @@ func TestFaultResponses(t *testing.T) {
 				if tc.header != "" && r.header.Get(tc.header) != tc.value {
 					t.Errorf("%s: %q, want %q", tc.header, r.header.Get(tc.header), tc.value)
 				}
-				if n := e.RefundCount(); n != tc.refunds {
+				if n := len(e.Refunds()); n != tc.refunds {
 					t.Errorf("%d refunds recorded, want %d", n, tc.refunds)
 				}
 				if e.Pending(Refunds) != 0 {
@@ -125,7 +124,7 @@ func TestFaultDrops(t *testing.T) {
 			if r := d.refund(t, `{"n":1}`); !errors.Is(r.err, syscall.ECONNRESET) {
 				t.Errorf("request %d: %+v, want ECONNRESET", i, r)
 			}
-			if n := e.RefundCount(); n != refunds {
+			if n := len(e.Refunds()); n != refunds {
 				t.Errorf("after request %d: %d refunds, want %d", i, n, refunds)
 			}
 		}
@@ -146,7 +145,7 @@ func TestRefuseOverTCPDrops(t *testing.T) {
 	if r := tcpDoor(t, e, Refunds).refund(t, `{}`); !errors.Is(r.err, syscall.ECONNRESET) {
 		t.Errorf("got %+v, want ECONNRESET", r)
 	}
-	if e.RefundCount() != 0 || e.Pending(Refunds) != 0 {
+	if len(e.Refunds()) != 0 || e.Pending(Refunds) != 0 {
 		t.Error("the refused refund was processed, or the fault left in the script")
 	}
 }
@@ -177,32 +176,6 @@ func TestFaultTruncate(t *testing.T) {
 	})
 }
 
-func TestFaultDelays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := New()
-		e.SetJob("42", Job{Content: strings.NewReader("0123456789")})
-		e.Script(Updater, Fault{HeaderDelay: time.Hour, BodyDelay: time.Minute})
-		d := memoryDoor(t, e, Updater)
-		start := time.Now()
-		resp, err := d.client.Do(newRequest(t, http.MethodGet, d.base+downloadPath, ""))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		if got := time.Since(start); got != time.Hour {
-			t.Errorf("the header came after %v, want an hour", got)
-		}
-		half := make([]byte, 5)
-		if _, err := io.ReadFull(resp.Body, half); err != nil || string(half) != "01234" || time.Since(start) != time.Hour {
-			t.Errorf("first half %q, %v after %v", half, err, time.Since(start))
-		}
-		rest, err := io.ReadAll(resp.Body)
-		if got := time.Since(start); err != nil || string(rest) != "56789" || got != time.Hour+time.Minute {
-			t.Errorf("second half %q, %v after %v", rest, err, got)
-		}
-	})
-}
-
 func TestDelayEndsWithCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New()
@@ -221,7 +194,7 @@ func TestDelayEndsWithCaller(t *testing.T) {
 			}
 			d = memoryDoor(t, e, Refunds)
 		}
-		if e.RefundCount() != 2 {
+		if len(e.Refunds()) != 2 {
 			t.Error("a refund is processed before its response is delayed")
 		}
 	})
@@ -241,8 +214,9 @@ func TestCloseEndsDelay(t *testing.T) {
 		if body, err := io.ReadAll(resp.Body); err == nil || !strings.HasPrefix(defaultResult, string(body)) {
 			t.Errorf("read %q, %v; want a broken body", body, err)
 		}
-		if r := d.download(t); !errors.Is(r.err, syscall.ECONNREFUSED) {
-			t.Errorf("after Close: %+v, want ECONNREFUSED", r)
+		var op *net.OpError // systems name the reason differently
+		if r := d.download(t); !errors.As(r.err, &op) || op.Op != "dial" {
+			t.Errorf("after Close: %+v, want a refused dial", r)
 		}
 	})
 }
@@ -297,26 +271,4 @@ func TestScriptFunc(t *testing.T) {
 			t.Errorf("after Reset: %+v", r)
 		}
 	})
-}
-
-// TestPostFaultLosesNothing sets each field of a PostFault in turn.
-func TestPostFaultLosesNothing(t *testing.T) {
-	for field := range reflect.TypeFor[PostFault]().Fields() {
-		var f PostFault
-		set := reflect.ValueOf(&f).Elem().FieldByIndex(field.Index)
-		switch set.Kind() {
-		case reflect.Bool:
-			set.SetBool(true)
-		case reflect.String:
-			set.SetString("x")
-		case reflect.Map:
-			set.Set(reflect.ValueOf(http.Header{"X": {"y"}}))
-		default:
-			set.SetInt(1)
-		}
-		got := reflect.ValueOf(f.Fault()).FieldByName(field.Name).Interface()
-		if !reflect.DeepEqual(got, set.Interface()) {
-			t.Errorf("%s: %v", field.Name, got)
-		}
-	}
 }

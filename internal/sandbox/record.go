@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// A Request is what arrived.
+// A Request is a request that arrived.
 type Request struct {
 	Time   time.Time
 	Method string
-	// Path is escaped, as it came.
+	// Path is the escaped path, as it arrived.
 	Path string
 	// Header has the credential in Authorization replaced by stars.
 	Header http.Header
@@ -29,7 +29,7 @@ func (r Request) clone() Request {
 	return r
 }
 
-// A Record is a request and what befell it.
+// A Record is a request and its fault.
 type Record struct {
 	Request
 	Area  Area
@@ -37,7 +37,7 @@ type Record struct {
 }
 
 // Requests returns copies of the latest requests of area in order of arrival.
-// The area "" has those whose path belongs to none.
+// Requests with a path that belongs to no area are under "".
 func (e *Engine) Requests(area Area) []Record {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -49,7 +49,7 @@ func TestSetRefundResponse(t *testing.T) {
 		if r.err != nil || r.status != tc.want || r.body != tc.body || r.header.Get("Content-Type") != tc.contentType {
 			t.Errorf("%+v: got %+v", tc, r)
 		}
-		if n := e.RefundCount(); n != tc.kept {
+		if n := len(e.Refunds()); n != tc.kept {
 			t.Errorf("%+v: %d refunds kept", tc, n)
 		}
 		if s := e.Requests(Refunds)[0].Status; s != tc.want {

@@ -15,17 +15,13 @@ import (
 
 // A response is what a request gets unless a fault changes it.
 type response struct {
-	status      int // 0: 200, or what the ranges of content call for
+	status      int // 0: 200, or the status for the requested range of content
 	contentType string
 	header      http.Header
 	body        []byte
 	content     io.ReadSeeker // instead of body, with support for ranges
 	modified    time.Time
 	noRanges    bool
-	// ignoreIfRange serves a range of content that the caller does not have.
-	ignoreIfRange bool
-	chunked       bool
-	failure       *apiError // what body says, of an error
 }
 
 func (a response) write(w http.ResponseWriter, r *http.Request, f Fault, seen observer) {
@@ -36,7 +32,6 @@ func (a response) write(w http.ResponseWriter, r *http.Request, f Fault, seen ob
 	}
 	out := newWriter(w, r.Context(), f, seen)
 	out.status, out.noRanges = a.status, a.noRanges
-	out.fault.Chunked = f.Chunked || a.chunked
 	defer out.end()
 	if a.content != nil {
 		http.ServeContent(out, f.ranged(r, a), "", a.modified, a.content)
@@ -53,18 +48,13 @@ func (a response) write(w http.ResponseWriter, r *http.Request, f Fault, seen ob
 	out.Write(a.body)
 }
 
-// ranged returns the request whose range content is served by.
+// ranged returns the request with the range to serve.
 func (f Fault) ranged(r *http.Request, a response) *http.Request {
-	if f.Range == "" && a.status == 0 && !a.noRanges && !a.ignoreIfRange {
+	if f.Range == "" && a.status == 0 && !a.noRanges {
 		return r
 	}
 	r = r.Clone(r.Context())
-	if a.ignoreIfRange {
-		r.Header.Del("If-Range")
-	}
-	if f.Range != "" || a.status != 0 || a.noRanges {
-		r.Header.Del("Range")
-	}
+	r.Header.Del("Range")
 	if f.Range != "" {
 		r.Header.Set("Range", f.Range)
 		r.Header.Del("If-Range")
@@ -115,7 +105,7 @@ func failure(status int, code, message string) response {
 
 func failed(status int, e apiError) response {
 	body, _ := json.Marshal(map[string]apiError{"error": e})
-	return response{status: status, contentType: "application/json", body: body, failure: &e}
+	return response{status: status, contentType: "application/json", body: body}
 }
 
 func unauthorized(message string) response {
@@ -128,15 +118,15 @@ func methodNotAllowed(allow string) response {
 	return a
 }
 
-// An observer is told what is sent while it is sent.
+// An observer is called with the status, and with the size of each piece that is sent.
 type observer struct {
 	status func(int)
 	sent   func(int)
 }
 
-// A writer sends a response with the faults of its body. When it stops short of
-// the announced length, net/http ends the connection in order, so that the
-// caller gets every byte that was sent.
+// A writer sends a response with the faults of its body. If it sends less than it has
+// announced, net/http closes the connection without a reset, so that the caller gets
+// every byte that was sent.
 type writer struct {
 	http.ResponseWriter
 	ctx      context.Context
@@ -149,7 +139,7 @@ type writer struct {
 	sent     int64
 	began    time.Time
 	stopped  bool
-	instead  []byte // is sent in place of what is written
+	instead  []byte // is sent in place of the written bytes
 }
 
 var errStopped = errors.New("sandbox: response stopped")
@@ -166,7 +156,7 @@ func (w *writer) WriteHeader(status int) {
 	status = cmp.Or(w.status, status)
 	h := w.Header()
 	if status == http.StatusRequestedRangeNotSatisfiable && h.Get("Content-Length") == "" {
-		// http.ServeContent would say it in plain text.
+		// http.ServeContent would answer in plain text.
 		a := failure(status, "range_not_satisfiable", "the result is not that long")
 		w.instead = a.body
 		h.Set("Content-Type", a.contentType)
@@ -184,7 +174,7 @@ func (w *writer) WriteHeader(status int) {
 	}
 	w.fault.setHeader(h) // again, after what http.ServeContent has set
 	if len(w.fault.Header["Content-Length"]) > 0 {
-		// net/http would send nothing of a body that is longer than announced.
+		// net/http would send no part of a body that is longer than announced.
 		if announced, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64); err == nil {
 			w.limit = min(w.limit, announced)
 		}
@@ -193,7 +183,7 @@ func (w *writer) WriteHeader(status int) {
 		h.Del("Content-Length")
 	}
 	if w.fault.Unframed {
-		h.Set("Transfer-Encoding", "identity") // which net/http takes as its sign, and does not send
+		h.Set("Transfer-Encoding", "identity") // tells net/http not to send chunks, and is not sent itself
 	}
 	w.seen.status(status)
 	w.began = time.Now()
@@ -231,7 +221,7 @@ func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{w}, r, make([]byte, 256<<10))
 }
 
-// pieces is how many times a second a bounded rate sends something.
+// pieces is the number of writes per second at a bounded rate.
 const pieces = 50
 
 func (w *writer) send(p []byte) (n int, err error) {
@@ -242,7 +232,7 @@ func (w *writer) send(p []byte) (n int, err error) {
 		if rate > 0 {
 			piece = allowed[:min(len(allowed), max(1, rate/pieces))]
 		}
-		w.seen.sent(len(piece)) // first, so that a caller who has all of it finds it counted
+		w.seen.sent(len(piece)) // before the write, so that the count is complete when the caller has all bytes
 		var m int
 		m, err = w.ResponseWriter.Write(piece)
 		w.seen.sent(m - len(piece))
@@ -264,8 +254,8 @@ func (w *writer) send(p []byte) (n int, err error) {
 	return n, err
 }
 
-// end ends a response in chunks without the last one where it was to stop: of
-// itself net/http would send it, as if all had been said.
+// end stops a chunked response without the last chunk, if it must be cut off. net/http would
+// send that chunk, and the body would look complete.
 func (w *writer) end() {
 	if w.stopped && w.fault.Chunked {
 		w.flush()

@@ -62,6 +62,7 @@ func TestMerchants(t *testing.T) {
 	}
 }
 
+// A result of any size costs no memory.
 func TestAnySize(t *testing.T) {
 	const size = 10 << 40
 	e := New()
@@ -86,6 +87,8 @@ func TestFaultsOfRanges(t *testing.T) {
 	}{
 		"ordinary":            {Fault{}, 206, "3456789", "bytes 3-9/10", "Etag", `"v1"`},
 		"whole":               {Fault{Status: 200}, 200, "0123456789", "", "Etag", `"v1"`},
+		"206 of the whole":    {Fault{Status: 206}, 206, "0123456789", "", "", ""},
+		"another body":        {Fault{Body: "other"}, 200, "other", "", "", ""},
 		"another range":       {Fault{Range: "bytes=5-6"}, 206, "56", "bytes 5-6/10", "Etag", `"v1"`},
 		"multipart":           {Fault{Range: "bytes=0-1,5-6"}, 206, "", "", "Etag", `"v1"`},
 		"beyond":              {Fault{Range: "bytes=10-"}, 416, `{"error":{"code":"range_not_satisfiable","message":"the result is not that long","details":{}}}`, "bytes */10", "", ""},
@@ -152,12 +155,13 @@ func TestFraming(t *testing.T) {
 	})
 }
 
-func TestDelayAfter(t *testing.T) {
+func TestDelays(t *testing.T) {
 	for _, tc := range []struct {
 		fault  Fault
 		before string
 	}{
 		{Fault{}, "01234"},
+		{Fault{HeaderDelay: time.Minute}, "01234"},
 		{Fault{DelayAfter: 7}, "0123456"},
 		{Fault{DelayAfter: 7, Chunked: true}, "0123456"},
 		{Fault{DelayAfter: -1}, ""},
@@ -176,11 +180,14 @@ func TestDelayAfter(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer resp.Body.Close()
+			if got := time.Since(begin); got != tc.fault.HeaderDelay {
+				t.Errorf("%+v: the header came after %v", tc.fault, got)
+			}
 			before := make([]byte, len(tc.before))
-			if _, err := io.ReadFull(resp.Body, before); err != nil || string(before) != tc.before || time.Since(begin) != 0 {
+			if _, err := io.ReadFull(resp.Body, before); err != nil || string(before) != tc.before || time.Since(begin) != tc.fault.HeaderDelay {
 				t.Errorf("%+v: %q, %v after %v", tc.fault, before, err, time.Since(begin))
 			}
-			if _, err := resp.Body.Read(make([]byte, 1)); err != nil || time.Since(begin) != time.Hour {
+			if _, err := resp.Body.Read(make([]byte, 1)); err != nil || time.Since(begin) != tc.fault.HeaderDelay+time.Hour {
 				t.Errorf("%+v: %v after %v", tc.fault, err, time.Since(begin))
 			}
 		})

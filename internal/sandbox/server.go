@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/carddata/carddata-go/internal/memnet"
+	"github.com/carddata/carddata-go/internal/sandbox/memnet"
 )
 
 // A Server serves one area in memory. Inside a testing/synctest bubble it has
@@ -39,7 +39,7 @@ func (e *Engine) Start(area Area) *Server {
 			DialTLSContext:    dial,
 			DisableKeepAlives: true, // a dial for each request, so that each can be refused
 		},
-		running: run(l, http.HandlerFunc(handler), 0),
+		running: run(l, http.HandlerFunc(handler)),
 	}
 }
 
@@ -64,8 +64,8 @@ func (e *Engine) takeRefusal(area Area) bool {
 	return true
 }
 
-// nextButRefusals leaves refusals to the dials: with concurrent requests one
-// may reach the head of the script while a connection is already made.
+// nextButRefusals leaves refusals to the dials. With concurrent requests, a refusal may reach
+// the head of the script when the connection already exists.
 func (e *Engine) nextButRefusals(area Area) (Fault, bool) {
 	script := e.scripts[area]
 	for i, f := range script {
@@ -90,7 +90,7 @@ func (e *Engine) ListenTCP(addr string) (*TCPServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &TCPServer{l, run(l, e, e.IdleTimeout())}, nil
+	return &TCPServer{l, run(l, e)}, nil
 }
 
 // ListenLoopback listens on addr, which is host:port with a loopback IP address
@@ -130,12 +130,11 @@ type running struct {
 	conns    sync.WaitGroup
 }
 
-func run(l net.Listener, h http.Handler, idle time.Duration) *running {
+func run(l net.Listener, h http.Handler) *running {
 	r := &running{listener: l, stopped: make(chan struct{})}
 	r.server = http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: time.Minute,
-		IdleTimeout:       idle,
 		ErrorLog:          log.New(io.Discard, "", 0),
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			switch state {
@@ -153,60 +152,10 @@ func run(l net.Listener, h http.Handler, idle time.Duration) *running {
 	return r
 }
 
-// Only after Serve has returned does Close know every connection.
+// close waits for Serve first: until then, new connections can arrive.
 func (r *running) close() {
 	r.listener.Close()
 	<-r.stopped
 	r.server.Close()
 	r.conns.Wait()
-}
-
-// LimitListener accepts at most n connections of l at a time; others wait in the
-// system's queue until one ends.
-func LimitListener(l net.Listener, n int) net.Listener {
-	return &limitListener{Listener: l, places: make(chan struct{}, n), closed: make(chan struct{})}
-}
-
-type limitListener struct {
-	net.Listener
-	places chan struct{}
-	once   sync.Once
-	closed chan struct{}
-}
-
-func (l *limitListener) Accept() (net.Conn, error) {
-	select {
-	case l.places <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		<-l.places
-		return nil, err
-	}
-	return &limitedConn{Conn: conn, leave: sync.OnceFunc(func() { <-l.places })}, nil
-}
-
-func (l *limitListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return l.Listener.Close()
-}
-
-type limitedConn struct {
-	net.Conn
-	leave func()
-}
-
-func (c *limitedConn) Close() error {
-	defer c.leave()
-	return c.Conn.Close()
-}
-
-// SetLinger lets a fault reset the connection.
-func (c *limitedConn) SetLinger(seconds int) error {
-	if conn, ok := c.Conn.(interface{ SetLinger(int) error }); ok {
-		return conn.SetLinger(seconds)
-	}
-	return nil
 }

@@ -26,10 +26,10 @@ func SyntheticRange(card string) string {
 	return card[:depth]
 }
 
-// SyntheticCard makes up the item of an identifier: one of the built-in cards,
-// issued by one of some hundred banks, in the identifier's synthetic range. It
-// returns nil for what is no number of six digits or more. It is the same every
-// time, and so can serve millions of cards.
+// SyntheticCard invents the item of an identifier: one of the built-in cards, issued by one
+// of some hundred banks, in the identifier's synthetic range. It returns nil unless the
+// identifier is a number of six or more digits. The same identifier always gives the same
+// item, without stored data.
 func SyntheticCard(card string) json.RawMessage {
 	if len(card) < 6 || len(card) > panDigits || strings.Trim(card, "0123456789") != "" {
 		return nil
@@ -82,17 +82,16 @@ const (
 	JSONArray Format = "json"
 )
 
-// A content repeats ten rows, numbered through, so that no part of it can pass
-// for another. A number has eleven digits, and so is no card number.
+// A result repeats ten rows with running numbers, so that any two parts of it differ. A
+// number has eleven digits, too few for a card number.
 const (
 	rowsPerCycle = 10
 	cycleDigits  = 10
 )
 
-// Synthetic returns a result of exactly size bytes with the columns of job 42
-// and one more, row. It is made up as it is read, faster than a network can take
-// it, and the same every time. What rows do not fill up to size are line
-// breaks; below 256 bytes it is cut off.
+// Synthetic returns a result of exactly size bytes, with the columns of job 42 and the column
+// row. It generates the same bytes each time, faster than a network can carry them. Line
+// breaks fill the rest after the last row. Below 256 bytes the result is cut off.
 func Synthetic(format Format, size int64) *io.SectionReader {
 	s := &synthetic{head: "row,old_number,new_number,new_expiry,result\n"}
 	write, last := row.csv, ""
@@ -129,7 +128,7 @@ func (r row) json(number string) string {
 		number, r.old, r.new, r.expiry, r.result)
 }
 
-// The card numbers are those that the card schemes give out for tests.
+// These are the card schemes' published test numbers.
 var rows = []row{
 	{"4111111111111111", "4242424242424242", "2031-07", "number_changed"},
 	{"5555555555554444", "", "2030-11", "expiry_changed"},
@@ -141,7 +140,7 @@ var rows = []row{
 type synthetic struct {
 	head, end string
 	cycle     []byte
-	numbers   []int // where the numbers of the rows are in it
+	numbers   []int // positions of the row numbers in it
 	cycles    int64
 }
 

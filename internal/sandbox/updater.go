@@ -11,25 +11,25 @@ import (
 	"time"
 )
 
-// A Job is what a download gets.
+// A Job is the response to a download.
 type Job struct {
-	// Content must not change after [Engine.SetJob]. nil is empty. It is read as
-	// it is sent, and never as a whole.
+	// Content must not change after [Engine.SetJob]. Nil is empty. It is never read into
+	// memory as a whole.
 	Content interface {
 		io.ReaderAt
 		Size() int64
 	}
 	// ContentType is detected from the content when empty.
 	ContentType string
-	// Merchant is the only one who gets this, ahead of what every merchant gets
-	// under the same id; "" is every merchant.
+	// Merchant limits the job to one merchant, who gets it instead of a job with the same
+	// id and no merchant. "" is every merchant.
 	Merchant string
-	// ETag is sent as it is, with its quotes; one that is empty is not sent. nil
-	// stands for a strong one, made of the size and the first MiB.
+	// ETag is sent as it is, with its quotes. An empty one is not sent. Nil is a strong
+	// one, computed from the size and the first MiB.
 	ETag *string
 	// LastModified is not sent when zero.
 	LastModified time.Time
-	// NoRanges ignores Range, and does not offer it.
+	// NoRanges ignores Range, and sends no Accept-Ranges.
 	NoRanges bool
 }
 
@@ -90,26 +90,17 @@ func (e *Engine) download(r *http.Request, id string) response {
 	case r.Header.Get("X-Merchant-Id") == "":
 		return unauthorized("x-merchant-id is required")
 	}
-	h := e.like()
 	j, ok := e.job(r.Header.Get("X-Merchant-Id"), id)
-	switch {
-	case ok:
-	case id == PendingJobID && h.pending.status > 0:
-		return failure(h.pending.status, h.pending.code, "the result of the job is not ready")
-	case h.missing.status > 0:
-		return failure(h.missing.status, h.missing.code, "no such job")
-	default:
+	if !ok {
 		return failure(http.StatusNotFound, "job_not_found", "no such job")
 	}
-	a := response{
+	return response{
 		contentType: j.ContentType,
 		header:      j.header.Clone(),
 		content:     io.NewSectionReader(j.Content, 0, j.Content.Size()),
 		modified:    j.LastModified,
 		noRanges:    j.NoRanges,
 	}
-	h.result(&a)
-	return a
 }
 
 func (e *Engine) job(merchant, id string) (job, bool) {

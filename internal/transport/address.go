@@ -12,18 +12,17 @@ import (
 	"unicode/utf8"
 )
 
-// maxSegment keeps a request line well under the 8 KiB that servers commonly
-// accept, even when every byte is escaped.
+// maxSegment keeps the request line well under the 8 KiB that servers commonly accept, even
+// when every byte is escaped.
 const maxSegment = 1024
 
-// parseBase returns the base address without a trailing slash. Its errors do
-// not quote the address, which may hold a credential by mistake. route is what the
-// calls of the client add to it.
+// parseBase returns the base address without a trailing slash. route is the path that calls
+// add to it. Its errors do not quote the address, which may hold a credential by mistake.
 //
-// Much is refused that net/url accepts, as each of these would send requests to where
-// the caller does not expect them: a query or a fragment would swallow the path of the
-// endpoint, a dot segment would move it, and user information would be sent as a
-// credential to whichever host it is. Without TLS anybody on the way reads cards.
+// It refuses addresses that net/url accepts but that send requests to the wrong place or
+// expose them. A query or a fragment swallows the path of the endpoint. A dot segment moves
+// it. User information is sent as a credential. Without TLS, anybody on the way can read the
+// cards.
 func parseBase(base, route string, insecure bool) (string, error) {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -42,7 +41,7 @@ func parseBase(base, route string, insecure bool) (string, error) {
 	)
 }
 
-// require is nil if ok, and else a refusal, in words that do not quote the argument.
+// require returns nil if ok, and otherwise a refusal that does not quote the argument.
 func require(ok bool, format string, args ...any) error {
 	if ok {
 		return nil
@@ -50,7 +49,7 @@ func require(ok bool, format string, args ...any) error {
 	return Invalid(format, args...)
 }
 
-// endsIn compares the last segments, of which those in braces match anything.
+// endsIn compares the last segments. A segment in braces matches anything.
 func endsIn(path, route string) bool {
 	have, want := strings.Split(strings.Trim(path, "/"), "/"), strings.Split(strings.Trim(route, "/"), "/")
 	return route != "" && len(have) >= len(want) && slices.EqualFunc(have[len(have)-len(want):], want, func(segment, pattern string) bool {
@@ -58,7 +57,7 @@ func endsIn(path, route string) bool {
 	})
 }
 
-// holdsDotSegment takes a backslash for a slash, as some gateways do.
+// holdsDotSegment also splits at backslashes, because some gateways read them as slashes.
 func holdsDotSegment(path string) bool {
 	segments := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
 	return slices.Contains(segments, ".") || slices.Contains(segments, "..")
@@ -69,16 +68,16 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-// Segment escapes a path parameter so that it travels as exactly one segment,
-// or refuses what cannot travel as one. name is how the error calls it.
+// Segment escapes a path parameter so that it stays exactly one segment, or refuses it.
+// Errors call it name.
 func Segment(name, value string) (string, error) {
 	refusal := cmp.Or(
 		require(value != "", "is empty"),
 		require(len(value) <= maxSegment, "is longer than %d bytes", maxSegment),
 		require(utf8.ValidString(value), "is not valid UTF-8"),
 		require(!strings.ContainsFunc(value, unicode.IsControl), "holds a control character"),
-		// A slash travels as %2F, but a gateway that decodes it must not find a way up: the
-		// path it would find is another account's.
+		// A slash is sent as %2F. A gateway that decodes it must not find "..", because the
+		// path could then be another account's.
 		require(!holdsDotSegment(value), "holds a dot segment"),
 	)
 	if refusal != nil {
@@ -87,12 +86,11 @@ func Segment(name, value string) (string, error) {
 	return url.PathEscape(value), nil
 }
 
-// redirectHosts are where redirects may lead beyond the service's own origin, each
-// with its port.
+// redirectHosts are the other hosts that redirects may lead to, each with its port.
 type redirectHosts []string
 
-// hostName is a host with its port as hostPort writes it. net/url lets pass what nothing
-// can be connected to, such as empty labels; of what is in brackets it makes sure.
+// hostName matches the output of hostPort. net/url accepts hosts that nothing can connect to,
+// such as empty labels. It does check the address inside brackets.
 var hostName = regexp.MustCompile(`^([\pL\pM\pN_-]+(\.[\pL\pM\pN_-]+)*|\[.+\]):[1-9]\d{0,4}$`)
 
 // parseRedirectHosts reads "host", "*.domain", and either with a port.
@@ -110,7 +108,7 @@ func parseRedirectHosts(patterns []string) (redirectHosts, error) {
 	return hosts, nil
 }
 
-// match follows https alone: what is redirected to may hold card data.
+// match accepts only https, because the content may hold card data.
 func (hosts redirectHosts) match(u *url.URL) bool {
 	return u.Scheme == "https" && hostName.MatchString(hostPort(u)) && slices.ContainsFunc(hosts, func(pattern string) bool {
 		domain, below := strings.CutPrefix(pattern, "*")

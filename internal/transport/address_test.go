@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -69,7 +68,7 @@ func TestBaseURL(t *testing.T) {
 	}
 }
 
-// FuzzBaseURL looks for a base that leads a request somewhere else than it says.
+// FuzzBaseURL looks for a base URL that sends a request to another address than it names.
 func FuzzBaseURL(f *testing.F) {
 	for _, base := range []string{"https://service.test/x/", "http://[::1]:80", "https://a%2Fb", "https://a?b", "https://a/..", "https://a\\b@c", "https://a:b@c"} {
 		f.Add(base)
@@ -97,51 +96,16 @@ func FuzzBaseURL(f *testing.F) {
 	})
 }
 
-// arriving sends a path parameter to a real server and returns the path that
-// arrived there.
-func arriving(t testing.TB) func(t *testing.T, value string) (string, error) {
-	t.Helper()
-	paths := make(chan string, 1)
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { paths <- r.URL.EscapedPath() }))
-	t.Cleanup(server.Close)
-	client, err := New(kind(), server.URL+"/gateway/", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func(t *testing.T, value string) (string, error) {
-		segment, err := Segment("id", value)
-		if err != nil {
-			return "", err
-		}
-		if r := client.Do(t.Context(), &Call{Method: http.MethodGet, Path: "/v1/" + segment + "/refunds"}, nil); r.Failure != nil {
-			t.Fatalf("%q: %v", value, Describe("test", r.Failure))
-		}
-		return <-paths, nil
-	}
-}
-
-// checkArrived proves that the value travelled as one segment and nothing else.
-func checkArrived(t *testing.T, value, path string) {
-	t.Helper()
-	segment, ok := strings.CutPrefix(path, "/gateway/v1/")
-	segment, also := strings.CutSuffix(segment, "/refunds")
-	if got, err := url.PathUnescape(segment); !ok || !also || strings.Contains(segment, "/") || got != value || err != nil {
-		t.Errorf("%q arrived as %q", value, path)
-	}
-}
-
 func TestSegment(t *testing.T) {
-	send := arriving(t)
 	for _, value := range []string{
 		"acc-1", "a/b", "/", "a/", "%2e%2e", "%2E", "%", "%zz", "a?b", "a#b", "?", "#", "a b", " ", "+", "a+b", "a:b", "a;b=c", "a@b", "a&b",
 		"...", "a..b", "..a", ".a", "~", "\\", "\"<>", "é", "日本語", "💳", "a\u2028b", strings.Repeat("a", maxSegment), strings.Repeat("/", maxSegment),
 	} {
-		path, err := send(t, value)
-		if err != nil {
-			t.Errorf("%.20q: %v", value, err)
-			continue
+		segment, err := Segment("id", value)
+		u, invalid := url.Parse("https://service.test/v1/" + segment + "/refunds")
+		if err != nil || invalid != nil || u.Path != "/v1/"+value+"/refunds" || strings.Count(u.EscapedPath(), "/") != 3 || u.RawQuery != "" {
+			t.Errorf("%.20q becomes %.60q: %v", value, segment, err)
 		}
-		checkArrived(t, value, path)
 	}
 	for _, value := range []string{
 		"", ".", "..", "a/../b", "../b", "a/..", "a/./b", `a\..\b`, `..\`, "a\rb", "a\nb", "\r\n", "a\x00b", "\x7f", "\u0085",
@@ -180,14 +144,14 @@ func TestRedirectHosts(t *testing.T) {
 	for _, pattern := range []string{"", "*", "*.", "https://storage.test", "storage.test/", "a@storage.test", "*.*.test", "a*.test", "storage.test?x", "a b", "storage.test:x", ".*",
 		"storage.test:", "*.storage.test:", "[::1]:", "storage.test:0", "storage.test:0443", "storage.test:65536", "storage.test:99999", "storage.test:100000", "[::1]:65536",
 		"storage..test", ".storage.test", "*..test", "storage.test.", "*.test.", ".", "..", "a.test,b.test", "a.test;b", "a<b", "[storage.test]", "[]", "*.[::1]", "*.10.0.0.1"} {
-		if _, err := New(kind(), "https://service.test", []Option{WithRedirectHosts("storage.test", pattern)}); !errors.Is(err, ErrInvalidArgument) {
+		if _, err := New(testService(), "https://service.test", []Option{WithRedirectHosts("storage.test", pattern)}); !errors.Is(err, ErrInvalidArgument) {
 			t.Errorf("%q: %v", pattern, err)
 		}
 	}
 }
 
-// TestRedirectsAway proves that nothing which the other host must not learn goes
-// along, and that it has no say beyond its own response.
+// A host that a redirect leads to gets no credential, and its refusals do not count as the
+// service's.
 func TestRedirectsAway(t *testing.T) {
 	const away = "https://a.storage.test/x"
 	for name, test := range map[string]struct {
@@ -234,7 +198,7 @@ func TestRedirectsAway(t *testing.T) {
 			}
 		}
 	}
-	// A refusal there says nothing of the service: no token is renewed, nobody waits.
+	// After a refusal by the other host, no token is renewed and no call waits.
 	synctest.Test(t, func(t *testing.T) {
 		for _, code := range []int{401, 429, 503} {
 			asked := 0
@@ -248,4 +212,25 @@ func TestRedirectsAway(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A base URL that ends in the path of the endpoint is refused. One that only resembles it is
+// not.
+func TestBaseURLWithTheEndpoint(t *testing.T) {
+	for _, test := range []struct {
+		route, base string
+		refused     bool
+	}{
+		{"/bins/multiple", "https://service.test/bins/multiple", true}, {"/bins/multiple", "https://service.test/gateway/bins/multiple/", true},
+		{"/bins/multiple", "https://service.test/bins", false}, {"/bins/multiple", "https://service.test/multiple", false},
+		{"/bins/multiple", "https://service.test", false}, {"", "https://service.test/bins/multiple", false},
+		{"/v1/{account_id}/refunds", "https://service.test/v1/acct_1/refunds", true},
+		{"/v1/{account_id}/refunds", "https://service.test/v1/%7Baccount_id%7D/refunds/", true},
+		{"/v1/{account_id}/refunds", "https://service.test/refunds", false},
+	} {
+		_, err := New(Service{Name: "test", Route: test.route}, test.base, nil)
+		if refused := errors.Is(err, ErrInvalidArgument); refused != test.refused || refused && !strings.Contains(err.Error(), "leave "+test.route+" off") {
+			t.Errorf("%s: %v", test.base, err)
+		}
+	}
 }

@@ -6,27 +6,26 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
+	"log/slog"
 	"math"
 	"net/http"
 	"runtime"
-	"runtime/debug"
-	"strings"
 	"sync"
 	"time"
 )
 
-// An attempt is one request and how it ended. What it needs of its call is
-// here too, for the transport below a wrapper, which meets it alone.
+// An attempt is one request and how it ended. It also holds the parts of the call that the
+// transport below a wrapper needs, because only the attempt reaches it.
 type attempt struct {
-	Result  // what a call that ends with this attempt returns, as far as it is known
+	Result  // the result of a call that ends with this attempt, as far as it is known
 	verdict *verdict
-	err     error         // the cause, where the verdict needs one
+	err     error         // the cause, for verdicts that have one
 	sent    bool          // handed to the network
-	queued  time.Duration // until then, for the limiter, a cooldown and a token
+	queued  time.Duration // time spent before sending: limiter, cooldown and token
 	trace   connTrace
 	write   bool          // of the call
-	out     *http.Request // as a wrapper got it
+	body    []byte        // of the call
+	out     *http.Request // the request as a wrapper got it
 	request http.Header
 	token   string
 	away    bool // redirected to another host than the service's
@@ -41,25 +40,33 @@ const (
 // RoundTrip makes one attempt: http.Client calls it for each request of the
 // retry loop, and for each redirect that is followed.
 //
-// The invocation has no CloseIdleConnections on purpose. With it,
-// go-retryablehttp would flush the connections of all other calls after each
-// call that failed, and with WithHTTPClient those of the caller's whole program.
+// The invocation has no CloseIdleConnections on purpose. With it, go-retryablehttp would
+// close the idle connections of all calls after each failed call. With WithHTTPClient these
+// are the connections of the caller's whole program.
 func (inv *invocation) RoundTrip(req *http.Request) (*http.Response, error) {
-	// A redirect comes here as well: it has a verdict of its own, and the response that
-	// led to it is of no more interest.
+	// A redirect comes here as well. It gets a verdict of its own, and the response that led
+	// to it no longer matters.
 	a, before, arrived := &attempt{trace: connTrace{writeEnded: make(chan struct{}, 1)}}, inv.current, time.Now()
+	isRetry := inv.retryDue
 	inv.current, inv.retryDue = a, false
 	if a.verdict, a.err = inv.prepare(req, a); a.err != nil {
-		if inv.ctx.Err() != nil { // whatever it was waiting for
+		if endOf(inv.ctx) != nil { // prepare was waiting when the context ended
 			a.verdict = callerEnded
 		}
 		if before != nil {
-			// The call ends with the last response, and with why there was no other.
+			// The call ends with the last response and the reason why no other attempt
+			// followed.
 			inv.current, inv.unsent, inv.retryDue = before, a, a.verdict == callerEnded
 		}
 		return refuse(req, a.err)
 	}
-	a.sent, a.write, a.queued = true, inv.call.Write, time.Since(arrived)
+	a.sent, a.write, a.body, a.queued = true, inv.call.Write, inv.call.Body, time.Since(arrived)
+	if inv.client.throttle.resumes() {
+		inv.event(slog.LevelInfo, "resume")
+	}
+	if isRetry {
+		inv.logRetry(before)
+	}
 	inv.attempts++
 	if inv.call.Observe != nil {
 		inv.call.Observe(inv.attempts, nil)
@@ -67,80 +74,96 @@ func (inv *invocation) RoundTrip(req *http.Request) (*http.Response, error) {
 	return inv.send(req, a)
 }
 
-// harmless headers go along to another host, and may be repeated in a log. Any other
-// may be a credential.
-var harmless = map[string]bool{
-	"Accept": true, "Accept-Encoding": true, "Content-Type": true, "If-None-Match": true, "If-Modified-Since": true, "If-Range": true, "Range": true, "User-Agent": true,
-}
-
-// prepare waits for leave to send, and makes the request's header. What stops here, with
-// an error and what it is due to, was not sent.
-//
-// The header is made anew for each attempt, from nothing: what http.Client copied from
-// the request before, or for a redirect, is not used. So a token is never older than
-// its attempt, and another host gets what is meant for it alone.
+// prepare waits until the attempt may be sent, and makes its header. After an error, the
+// attempt was not sent.
 func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *verdict, err error) {
-	if err := inv.ctx.Err(); err != nil {
+	if err := endOf(inv.ctx); err != nil {
 		return nil, err
 	}
-	// The token comes before the throttle: a slow source behind it would let
-	// attempts out together, above the rate, or into a cooldown. A token that turns
-	// stale meanwhile is refused, and refreshed.
+	if inv.call.Enter != nil && inv.attempts == 0 {
+		if err := inv.call.Enter(inv.ctx); err != nil {
+			return heldBack, err
+		}
+	}
+	// Get the token before the throttle: behind it, a slow source would let attempts out
+	// together, above the rate or into a cooldown. A token that expires in the throttle is
+	// refused, and refreshed.
 	a.away = !sameOrigin(req.URL, inv.origin)
 	if inv.settings.credential != nil && !a.away {
 		if a.token = inv.freshToken; a.token == "" {
-			if a.token, err = inv.settings.credential.token(inv.ctx, ""); err != nil {
-				return credentialFailed, err
+			if a.token, stopped, err = inv.token(""); err != nil {
+				return stopped, err
 			}
 		}
 	}
-	if err := inv.client.throttle.wait(inv.ctx, inv.settings); err != nil {
-		return limiterRefused, err
+	if stopped, err = inv.client.throttle.wait(inv.ctx, inv.settings, inv.patience()); err != nil {
+		return stopped, err
 	}
-	header := make(http.Header, 8)
-	header["User-Agent"] = []string{strings.TrimSpace(inv.settings.UserAgent + library())}
-	if inv.call.Headers != nil {
-		inv.call.Headers(header)
+	a.request = inv.header(a)
+	if err := endOf(inv.ctx); err != nil { // the limiter and the source may have ignored the context
+		return nil, err
 	}
-	if a.away {
-		maps.DeleteFunc(header, func(name string, _ []string) bool { return !harmless[name] })
-	} else {
-		// Those that the caller must not change are refused as options.
-		for name, value := range inv.settings.headers {
-			header[name] = []string{value()}
+	if before := inv.settings.BeforeSend; before != nil {
+		if _, _, err := hold(inv.ctx, func() (struct{}, error) { return struct{}{}, before(inv.ctx) }); err != nil {
+			return notBegun, NewError(notBegun.msg, ErrLocalLimit, err)
+		}
+		if err := endOf(inv.ctx); err != nil {
+			return nil, err
 		}
 	}
-	if a.token != "" {
-		header["Authorization"] = []string{"Bearer " + a.token}
+	if inv.call.Leave != nil {
+		return heldBack, inv.call.Leave()
 	}
-	a.request = header
-	return nil, inv.ctx.Err() // the limiter and the source may not have looked
+	return nil, nil
+}
+
+// maxPatience bounds how long a bulk call waits for the caller's code. A source or limiter
+// that hangs is then a failure like others, and the loop pauses.
+const maxPatience = time.Minute
+
+func (inv *invocation) patience() time.Duration {
+	if inv.call.Bulk {
+		return maxPatience
+	}
+	return forever
+}
+
+// token gets a token. If refused is not empty, it asks for a replacement of that token.
+func (inv *invocation) token(refused string) (string, *verdict, error) {
+	ctx := inv.ctx
+	if inv.call.Bulk {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, maxPatience)
+		defer cancel()
+	}
+	return inv.settings.credential.token(ctx, refused)
 }
 
 // send hands the request to the network and gives the attempt its verdict.
 //
-// The order matters. The body is read before the evidence, as bytes may still be
-// written while a response arrives. The evidence comes before the verdict, which may
-// rest on it; and the timer is stopped after both, unless a stream goes on to use it.
+// The order matters. Read the body before the evidence, because bytes may still leave while a
+// response arrives. Read the evidence before the verdict, which may depend on it. Stop the
+// timer last, unless a stream still uses it.
 func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(cmp.Or(inv.call.RequestContext, inv.ctx))
 	began := time.Now()
 	timer := time.AfterFunc(inv.timeout, func() { cancel(ErrTimeout) })
-	defer func() { // also if the caller's own code panics, such as a transport
+	defer func() { // also when the caller's code panics, such as a transport
 		if a.Stream == nil {
 			timer.Stop()
 			cancel(nil)
 		}
 	}()
+	a.trace.deadline, _ = ctx.Deadline()
 	out := req.WithContext(ctx)
 	out.Header = a.request
-	// With GetBody, net/http would send the body again by itself: on another
-	// connection when a kept one turns out to be dead, and to the target of a 307. A
-	// refund would be sent twice, and nobody would know.
+	// With GetBody, net/http resends the body on its own: on another connection when a kept
+	// one turns out to be dead, and to the target of a 307. A refund would be sent twice,
+	// unseen.
 	out.GetBody = nil
 	if body := inv.call.Body; body != nil && !inv.call.Write {
-		// A read may be sent again, and has to be where a server ends HTTP/2 connections
-		// as a matter of course: net/http does so if it can.
+		// net/http may resend a read. It has to if a server regularly closes HTTP/2
+		// connections.
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
 	resp, err := inv.client.network(out, a)
@@ -156,32 +179,40 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 	a.Evidence = a.trace.evidence()
 	a.Evidence.Began, a.Evidence.Ended, a.Evidence.StatusCode = began, time.Now(), a.StatusCode
 	if err != nil {
-		resp = nil // a transport may return both, of which net/http complains in the process's log
+		resp = nil // net/http logs a complaint if a transport returns both
 		a.verdict, a.err = failureVerdict(ctx, err, &a.Evidence, a.out != nil, a.trace.asked.Load()), err
 	}
 	a.RequestID = inv.loggable(a, requestID(a.Header))
-	if a.write && a.outcome() == OutcomeAccepted {
+	if a.write && err == nil {
 		inv.confirm(a)
+	}
+	if check := inv.settings.NotReady; check != nil && a.StatusCode != 0 && a.verdict != success && check(inv.failure(a, a.outcome())) {
+		a.verdict, a.err = notReady, nil
 	}
 	inv.logAttempt(a)
 	if inv.call.Drift.Listening && !a.away {
 		inv.reportDrift(a)
 	}
-	inv.adapt(a)
 	return resp, err
 }
 
-// confirm looks twice at a write that was accepted by its status: its request must
-// have left before the response came, and the caller may know more of what an
-// acceptance looks like.
+// confirm checks the response to a write again. A response that began before the first byte
+// of the request left belongs to something else: the request may have been processed after
+// it. An acceptance counts only if it came after the whole request. Then the caller's
+// WriteCheck decides.
 func (inv *invocation) confirm(a *attempt) {
-	size := int64(len(inv.call.Body))
-	if a.out != nil {
-		a.trace.record(func() { size = min(size, a.trace.size) }) // a wrapper may have compressed it
-	}
-	if a.Evidence.premature(size) {
+	size, unasked := int64(len(inv.call.Body)), false
+	a.trace.record(func() {
+		unasked = a.trace.unasked && a.Evidence.Connected
+		if a.out != nil {
+			size = min(size, a.trace.size) // a wrapper may have compressed the body
+		}
+	})
+	check := inv.settings.WriteCheck
+	switch accepted := a.outcome() == OutcomeAccepted; {
+	case unasked, accepted && a.Evidence.premature(size):
 		a.verdict = prematureResponse
-	} else if check := inv.settings.WriteCheck; check != nil {
+	case accepted && check != nil:
 		result := inv.resultOf(a)
 		if err := check(&result); err != nil {
 			a.verdict, a.err = responseRefused, err
@@ -189,11 +220,10 @@ func (inv *invocation) confirm(a *attempt) {
 	}
 }
 
-// receive takes in what the attempt was for. It leaves resp with a body that
-// needs no reading, so that the loop does not drain it, or with the stream.
+// receive reads the response. It leaves resp with an empty body, so that the loop does not
+// drain it, or with the stream.
 func (inv *invocation) receive(ctx context.Context, cancel context.CancelCauseFunc, timer *time.Timer, a *attempt, resp *http.Response) {
-	// A transport of the caller's, a fake for example, may leave out what net/http never
-	// does.
+	// A caller's transport, such as a fake, may leave Body nil. net/http never does.
 	body := cmp.Or[io.ReadCloser](resp.Body, http.NoBody)
 	defer func() {
 		if a.Stream == nil {
@@ -201,16 +231,18 @@ func (inv *invocation) receive(ctx context.Context, cancel context.CancelCauseFu
 		}
 	}()
 	a.StatusCode, a.Header, a.Length = resp.StatusCode, resp.Header, resp.ContentLength
-	// Without any of these the end of the body is the end of the connection, however that
-	// came about.
+	// Without any of these, the body ends when the connection ends, and a broken connection
+	// looks the same.
 	a.Framed = resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0 || resp.ProtoMajor > 1
 	a.verdict = responseVerdict(inv.call, inv.settings, resp.StatusCode, a.Header)
 	if a.verdict == success && inv.call.Stream && a.StatusCode != http.StatusNotModified {
 		s := &stream{inv: inv, ctx: ctx, cancel: cancel, body: body, reader: body, timer: timer, began: time.Now()}
 		if a.StatusCode == http.StatusPartialContent {
-			s.offset = inv.call.Offset // and a part of a content is no error, whatever it looks like
-		} else if a.Body = s.peek(a.Length); a.Body != nil {
-			a.verdict = errorObject
+			s.offset = inv.call.Offset // a part of the content may look like an error object
+		} else if !inv.settings.ErrorContent {
+			if a.Body = s.peek(); a.Body != nil {
+				a.verdict = errorObject
+			}
 		}
 		if timer.Stop(); a.verdict == success {
 			a.Stream, resp.Body = s, s
@@ -220,21 +252,21 @@ func (inv *invocation) receive(ctx context.Context, cancel context.CancelCauseFu
 	resp.Body = http.NoBody
 	switch {
 	case a.StatusCode < 200 || a.StatusCode == http.StatusNotModified || a.Body != nil:
-		// There is no body, or it has been read. That of a protocol switch never ends.
+		// There is no body, or it has been read. The body of a protocol switch never ends.
 	case a.verdict == success:
 		inv.accept(ctx, body, a)
 	default:
-		// It is worth having, and not worth waiting for: the status is what counts.
+		// The status decides. The body only adds detail, so do not wait long for it.
 		timer.Reset(min(errorBodyTimeout, inv.timeout))
 		a.Body, _ = readBounded(body, new(bytes.Buffer), maxErrorBody, -1)
 	}
 }
 
-// accept reads and checks the body of a success. It decodes here, and not once the
-// loop has ended, because a body that is not the documented one is retried.
+// accept reads and checks the body of a success. It decodes here, inside the retry loop,
+// because a malformed body is retried.
 func (inv *invocation) accept(ctx context.Context, body io.ReadCloser, a *attempt) {
-	// Requests that are ready leave before a response is decoded, so that the service works
-	// meanwhile. Or all responses would come at once, and then none until the next ones do.
+	// Let waiting requests leave before this response is decoded, so that the service works
+	// meanwhile. Otherwise responses arrive in bursts.
 	if inv.call.Bulk {
 		runtime.Gosched()
 	}
@@ -256,45 +288,31 @@ func (inv *invocation) accept(ctx context.Context, body io.ReadCloser, a *attemp
 	}
 }
 
-// buffers hold responses until they are decoded. To allocate each anew would take a
-// sixth of the time of a lookup. One huge response must not hold its memory for as long
-// as the process lives.
+// buffers hold responses until they are decoded. Allocating a new one each time would take a
+// sixth of the time of a lookup. Huge buffers are not pooled, because the pool would keep
+// them for the life of the process.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 const maxPooled = 256 << 10
 
-// ReleaseBody takes back what a call was given to keep.
+// ReleaseBody takes back a buffer that KeepBody got.
 func ReleaseBody(buffer *bytes.Buffer) {
 	if buffer.Cap() <= maxPooled {
 		buffers.Put(buffer)
 	}
 }
 
-// readBounded reads at most limit bytes, and fails beyond; limit 0 is none.
+// readBounded reads at most limit bytes, and fails if there are more. A limit of 0 is none.
 func readBounded(body io.ReadCloser, buffer *bytes.Buffer, limit, length int64) ([]byte, error) {
 	limit = cmp.Or(limit, math.MaxInt64)
-	if 0 < length && length <= min(limit, maxPooled) { // the announced length is the other side's word
+	if 0 < length && length <= min(limit, maxPooled) { // do not trust an announced length for a large allocation
 		buffer.Grow(int(length) + bytes.MinRead)
 	}
-	// It grows with what has arrived. A compressed body is counted as it is unpacked, so
-	// that a small one cannot become a huge one.
+	// The buffer grows with the bytes that arrive. The limit counts decompressed bytes, so a
+	// small compressed body cannot become a huge one.
 	_, err := buffer.ReadFrom(http.MaxBytesReader(nil, body, limit))
 	if is[*http.MaxBytesError](err) {
 		err = ErrResponseTooLarge
 	}
 	return buffer.Bytes(), err
 }
-
-// library names this module in its version as the program was built with it, after a
-// space, so that a call without a name of the caller's makes no new text.
-var library = sync.OnceValue(func() string {
-	version := "devel"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, module := range info.Deps {
-			if module.Path == "github.com/carddata/carddata-go" && module.Version != "" && module.Version[0] == 'v' {
-				version = module.Version
-			}
-		}
-	}
-	return " carddata-go/" + version + " " + runtime.Version()
-})

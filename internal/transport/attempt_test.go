@@ -2,8 +2,6 @@ package transport
 
 import (
 	"bytes"
-	"compress/flate"
-	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -13,34 +11,48 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"testing/synctest"
 	"time"
 )
 
-// TestBodiesAreClosed proves that no response is left open, whatever it was.
+// Every response is closed, and not read after that.
 func TestBodiesAreClosed(t *testing.T) {
-	for _, code := range []int{101, 200, 204, 302, 304, 400, 401, 429, 503} {
-		var open []*body
-		network := roundTripper(func(r *http.Request) (*http.Response, error) {
-			ended, cancel := context.WithCancel(r.Context())
-			cancel()
-			resp := reply(code, "", "Location", "https://elsewhere.test/")
-			open = append(open, &body{Reader: strings.NewReader("text"), ctx: ended})
-			resp.Body = open[len(open)-1]
-			return resp, nil
-		})
-		newClient(t, network, WithRetryWait(0, 0)).get(t.Context())
-		for i, b := range open {
-			if !b.closed || b.late {
-				t.Errorf("status %d: body %d: closed %v, read after that %v", code, i+1, b.closed, b.late)
+	for _, test := range []struct {
+		status int
+		body   string
+		header []string
+	}{
+		{101, "", nil}, {200, "text", nil}, {202, "{}", nil}, {204, "", nil}, {206, "text", nil}, {302, "", []string{"Location", "https://elsewhere.test/"}},
+		{304, "", nil}, {400, "text", nil}, {401, "text", nil}, {429, "text", nil}, {503, "text", nil},
+		{200, `{"error":{"code":"a"}}`, nil}, {200, "<p>", []string{"Content-Type", "text/HTML; charset=x"}},
+		{200, "<p>", []string{"Content-Type", "application/xhtml+xml"}}, {200, "x", []string{"Content-Encoding", "gzip"}},
+	} {
+		for _, call := range []*Call{read(), streaming()} {
+			var open []*body
+			network := roundTripper(func(r *http.Request) (*http.Response, error) {
+				ended, cancel := context.WithCancel(r.Context())
+				cancel()
+				resp := reply(test.status, "", test.header...)
+				open = append(open, &body{Reader: strings.NewReader(test.body), ctx: ended})
+				resp.Body = open[len(open)-1]
+				return resp, nil
+			})
+			r := newClient(t, network, WithRetryWait(0, 0)).Do(t.Context(), call, nil)
+			if r.Stream != nil {
+				if r.Stream.Close(); test.body != "text" || test.status != 200 {
+					t.Errorf("status %d: %q is handed over as content", test.status, test.body)
+				}
+			}
+			for i, b := range open {
+				if !b.closed || b.late {
+					t.Errorf("%s, status %d: body %d: closed %v, read after that %v", call.Operation, test.status, i+1, b.closed, b.late)
+				}
 			}
 		}
 	}
 }
 
-// TestBareResponse proves that a transport of the caller's, a fake for example,
-// may leave out what it has no use for.
+// A transport of the caller, such as a fake, may leave out most of a response.
 func TestBareResponse(t *testing.T) {
 	network := roundTripper(func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 200}, nil })
 	c := newClient(t, network)
@@ -57,8 +69,8 @@ func TestBareResponse(t *testing.T) {
 	}
 }
 
-// TestResponseAndError proves that the error counts, and that net/http has no
-// reason to complain of it in the log of the process.
+// If a transport returns both a response and an error, the error counts. net/http does not
+// complain in the log of the process.
 func TestResponseAndError(t *testing.T) {
 	var printed bytes.Buffer
 	log.SetOutput(&printed)
@@ -71,20 +83,6 @@ func TestResponseAndError(t *testing.T) {
 	}
 }
 
-// TestCorruptIsNotTruncated proves that a body which broke off is asked for again as long
-// as any that did not come, and one that cannot be decompressed once.
-func TestCorruptIsNotTruncated(t *testing.T) {
-	for failed, want := range map[error]int{gzip.ErrHeader: 2, gzip.ErrChecksum: 2, flate.CorruptInputError(1): 2, io.ErrUnexpectedEOF: 4} {
-		network := serve(func(*http.Request) (*http.Response, error) {
-			resp := reply(200, "")
-			resp.Body = io.NopCloser(iotest.ErrReader(failed))
-			return resp, nil
-		})
-		attempts(t, newClient(t, network, WithRetryWait(0, 0)).get(t.Context()), want)
-	}
-}
-
-// TestAnyResponseCap: none is as good as the largest.
 func TestAnyResponseCap(t *testing.T) {
 	for _, limit := range []int64{0, 7, 8, math.MaxInt64 - 1, math.MaxInt64} {
 		c := newClient(t, serve(func(*http.Request) (*http.Response, error) { return reply(200, "content"), nil }))
@@ -95,7 +93,35 @@ func TestAnyResponseCap(t *testing.T) {
 	}
 }
 
-// An endless context names a deadline and never ends.
+// The body of a response that could not be decoded stays as it was while other calls go on.
+func TestErrorKeepsItsBody(t *testing.T) {
+	const length = 3000
+	bad := true
+	c := newClient(t, serve(func(*http.Request) (*http.Response, error) {
+		return reply(200, strings.Repeat(map[bool]string{true: "A", false: "B"}[bad], length)), nil
+	}))
+	decode := func([]byte) error {
+		if bad {
+			return errors.New("not the documented body")
+		}
+		return nil
+	}
+	call := func() Result {
+		call := read()
+		call.Decode = decode
+		return c.Do(t.Context(), call, []Option{WithMaxRetries(0)})
+	}
+	failed := call()
+	bad = false
+	for range 100 { // a pool may forget what it was given
+		call()
+	}
+	if failed.Failure == nil || string(failed.Body) != strings.Repeat("A", length) {
+		t.Errorf("the body became %.20q…", failed.Body)
+	}
+}
+
+// An endless context has a deadline, but never ends.
 type endless struct{ context.Context }
 
 func (endless) Done() <-chan struct{} { return nil }

@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 )
 
-// A Call is one operation, as its service describes it.
+// A Call describes one operation of a service.
 type Call struct {
 	Operation string            // for errors and logs: "lookup"
 	Method    string            //
@@ -22,47 +22,51 @@ type Call struct {
 	Path      string            // the escaped path, below the base address
 	Headers   func(http.Header) // sets the call's own headers
 	Body      []byte            // nil: none; never changed after the call began
-	Write     bool              // processed twice, it does harm
-	Stream    bool              // hand the body of a 200 over unread
-	Partial   bool              // the call asks for a range: a 206 is a 200 to it
-	Offset    int64             // where the range begins, which the response limit counts
-	Resume    int               // the call resumes a stream, for the nth time in a row: it begins with a backoff
+	Write     bool              // the service must not process it twice
+	Stream    bool              // return the body of a 200 unread
+	Partial   bool              // the call asks for a range, so a 206 is its 200
+	Offset    int64             // start of the range; the response limit counts from here
+	Resume    int               // how many resumes came before without progress, and this one; above 0, a backoff comes first
 
-	// Conditional calls ask for what has changed: a 304 is a success, without a body.
+	// Conditional calls ask for changes. A 304 is a success without a body.
 	Conditional bool
 
-	// Bulk calls are many at a time. They may queue for the limiter beyond the
-	// CallTimeout, which bounds their attempts where nothing else does.
+	// Bulk marks one of many concurrent calls. It may queue for the limiter beyond the
+	// CallTimeout. Without a deadline, the CallTimeout bounds its attempts instead.
 	Bulk bool
-	// RequestContext ends the request on the wire. The call's own context then ends
-	// what has not begun: waits and further attempts. Nil: that ends both.
+	// Single calls leave retries to the loop that makes the calls, because the loop knows a
+	// better time. Only a refused token, a 421, a 425, and a write under RepeatUnknown are
+	// retried inside the call.
+	Single bool
+	// Enter waits for a free place before the first attempt. Leave runs last before an
+	// attempt is sent. An error from either ends the call without a further attempt. Nil: no
+	// such check.
+	Enter func(context.Context) error
+	Leave func() error
+	// RequestContext ends the request on the wire. The call's own context then ends only
+	// waits and further attempts. Nil: the call's context ends both.
 	RequestContext context.Context
 
-	// Identifiers are the caller's own in Path and Body, such as card numbers. A code or
-	// a request id of the service's that repeats one is not printed. Nil: none.
+	// Identifiers are ids of the caller in Path and Body, such as card numbers. If the
+	// service repeats one in a code or a request id, that code or id is not printed. Nil:
+	// none.
 	Identifiers func() []string
 
-	// Drift is what Decode found that the contract does not have.
+	// Drift collects what Decode finds outside the contract.
 	Drift drift.Report
-	// Decode reads the body of a success, and keeps nothing of it. Its error makes the
-	// response malformed.
+	// Decode reads the body of a success and must not keep any part of it. Its error makes
+	// the response malformed.
 	Decode func(body []byte) error
-	// KeepBody is given the body of a success once it is decoded, until ReleaseBody. Nil:
-	// nobody keeps it.
+	// KeepBody gets the body of a success after Decode, and owns it until ReleaseBody. Nil:
+	// the body is released at once.
 	KeepBody func(*bytes.Buffer)
-	// Observe is called on the call's goroutine before each attempt is sent, with how
-	// many there were, and after each that failed, with its failure. Nil: it is not.
+	// Observe runs on the call's goroutine: before each attempt is sent, with the number of
+	// attempts so far, and after each failed attempt, with its failure. Nil: not called.
 	Observe func(attempts int, failed *Failure)
 }
 
-// JSONHeaders sets the headers of a call that sends and reads JSON.
-func JSONHeaders(h http.Header) {
-	values := []string{"application/json", "application/json"} // one allocation for both
-	h["Content-Type"], h["Accept"] = values[:1:1], values[1:]
-}
-
-// A Result is what became of a call. Failure is nil exactly when it succeeded;
-// a write succeeds by its status, whatever happened to the body of the response.
+// A Result describes a finished call. Failure is nil exactly when the call succeeded. A write
+// succeeds by its status, even if the body of the response was lost.
 type Result struct {
 	Failure    *Failure
 	Outcome    Outcome
@@ -75,7 +79,7 @@ type Result struct {
 	BodyErr    error
 	Stream     io.ReadCloser
 	Length     int64 // of Stream; -1: not announced
-	Framed     bool  // the end of Stream can be told from a broken connection
+	Framed     bool  // the end of Stream differs from a broken connection
 	Settings   *Settings
 }
 
@@ -90,27 +94,26 @@ type invocation struct {
 	origin   *url.URL
 	began    time.Time
 
-	// Of the attempts so far, for shouldRetry and for the next one.
+	// State of the attempts so far, for shouldRetry and for the next attempt.
 	attempts    int // handed to the network
 	retries     int
-	retried     map[*verdict]int // how often after each verdict
-	credit      int              // what a success gives the retry budget
+	retried     map[*verdict]int // number of retries after each verdict
+	credit      int              // earned for the retry budget by a success
 	wait        time.Duration    // before the next attempt
 	retryDue    bool             // another attempt was due, and has not been sent
-	budgetSpent bool             // which kept the call from another attempt
+	budgetSpent bool             // no further attempt for want of budget
 
 	freshToken string   // the token that replaces a refused one
 	current    *attempt // the last that counts; nil: http.Client refused the request
-	unsent     *attempt // the one after it, if it ended before it was sent
-	ambiguous  *attempt // a write that may have been processed, and was repeated all the same
+	unsent     *attempt // the attempt after current, if it ended before it was sent
+	ambiguous  *attempt // a write that may have been processed, and was repeated under RepeatUnknown
 }
 
 // Do makes a call with its attempts, and ends by the deadline of ctx.
 //
-// The loop itself is go-retryablehttp's; what it calls is ours, and is in this
-// file: RoundTrip makes an attempt (in attempt.go), shouldRetry decides whether
-// there is another one, and the invocation keeps what the two have to tell each
-// other. Its results are read from there.
+// go-retryablehttp runs the loop. RoundTrip (attempt.go) makes an attempt, and shouldRetry
+// decides whether another one follows. Both keep their state in the invocation, which also
+// provides the result.
 func (c *Client) Do(ctx context.Context, call *Call, opts []Option) (res Result) {
 	if ctx == nil {
 		return refused(call, Invalid("the context is nil"))
@@ -122,8 +125,8 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) (res Result)
 	if err != nil {
 		return refused(call, err)
 	}
-	// Every call ends, even if its caller set no deadline. One of a bulk call may queue
-	// behind thousands, and what has to end there is the attempt.
+	// Every call ends, even if its caller set no deadline. A bulk call may queue behind
+	// thousands of others, so its timeout bounds the attempt and not the call.
 	timeout := settings.AttemptTimeout
 	if _, bounded := ctx.Deadline(); !bounded && c.service.CallTimeout > 0 {
 		if call.Bulk {
@@ -136,7 +139,7 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) (res Result)
 	}
 	req, err := retryablehttp.NewRequestWithContext(ctx, call.Method, c.base()+call.Path, nil)
 	if err == nil && call.Body != nil {
-		err = req.SetBody(call.Body) // which is kept, and rewound for each attempt
+		err = req.SetBody(call.Body) // kept, and rewound for each attempt
 	}
 	if err != nil {
 		return refused(call, Invalid("the request cannot be built"))
@@ -146,36 +149,35 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) (res Result)
 		credit: earnedByCall, ctx: ctx, log: cmp.Or(settings.Logger, silent),
 	}
 	call.Drift.Listening = inv.log.Enabled(ctx, slog.LevelWarn)
-	// A stream that broke is resumed by a call of its own, which has no attempt before
-	// it. What would have been a retry waits as one.
+	// A broken stream is resumed by a call of its own. This call has no attempt before it, so
+	// the wait of a retry comes first.
 	if call.Resume > 0 {
 		wait := settings.backoff(ctx, call.Resume-1, false, 0) // the first resume is the first retry
-		inv.event(slog.LevelInfo, "resume", slog.Duration("wait", wait))
 		if Sleep(ctx, wait) != nil {
 			return refused(call, Ended(ctx))
 		}
+		inv.event(slog.LevelInfo, "reconnect", slog.Duration("wait", wait))
 	}
-	// Both clients serve this call alone, as their hooks are methods of its state;
-	// the connections are the transport's, which all calls share. No Jar: a cookie
-	// of one call must not travel with another's. No Timeout: it would also bound
-	// the waits between attempts.
+	// Both clients serve this call alone, because their hooks are methods of its state. All
+	// calls share the transport's connections. No Jar: a cookie of one call must not reach
+	// another. No Timeout: it would also bound the waits between attempts.
 	retryer := retryablehttp.Client{
 		HTTPClient: &http.Client{Transport: inv, CheckRedirect: inv.checkRedirect},
 		RetryMax:   settings.MaxRetries,
 		CheckRetry: inv.shouldRetry,
-		// The library's own backoff would obey a Retry-After of years.
+		// The default backoff would obey a Retry-After of years.
 		Backoff: func(time.Duration, time.Duration, int, *http.Response) time.Duration { return inv.wait },
-		// Without it, the last response would be dropped for "giving up after n
-		// attempts", in a text that quotes the URL.
+		// Without it, the library drops the last response and returns "giving up after n
+		// attempts", with the URL in the text.
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
 	defer func() {
-		// Nobody else would close it if the caller's own code panics, such as a logger.
+		// If the caller's code panics, for example a logger, nothing else closes the stream.
 		if a := inv.current; a != nil && a.Stream != nil && res.Stream == nil {
 			a.Stream.Close()
 		}
 	}()
-	// What it returns is the invocation's already, together with what it drops.
+	// The invocation already has the response and the error, and also what retryer drops.
 	_, _ = retryer.Do(req)
 	return inv.result()
 }
@@ -190,14 +192,12 @@ func refused(call *Call, err error) Result {
 
 const maxRedirects = 5
 
-// checkRedirect follows nothing but a GET within its origin, or to a host that the
-// caller has named, from which there is no way back. Each hop is an attempt of its
-// own, with headers of its own.
+// checkRedirect follows a GET within its origin, or to a host that the caller named. It never
+// follows a redirect back from such a host. Each hop is an attempt with headers of its own.
 //
-// Left to itself, net/http would do harm here: it turns a redirected POST into
-// a GET, or sends a refund a second time to wherever a 307 points; and it takes
-// headers that it does not know as credentials, such as x-merchant-id, along to
-// another host.
+// The default of net/http does harm here. It turns a redirected POST into a GET, or sends a
+// refund again to the target of a 307. It also sends credentials in unknown headers, such as
+// x-merchant-id, to the other host.
 func (inv *invocation) checkRedirect(next *http.Request, via []*http.Request) error {
 	last, home := via[len(via)-1].URL, sameOrigin(next.URL, inv.origin)
 	followed := home && sameOrigin(last, inv.origin) || !home && inv.settings.redirectHosts.match(next.URL)
@@ -207,109 +207,6 @@ func (inv *invocation) checkRedirect(next *http.Request, via []*http.Request) er
 	return nil
 }
 
-// shouldRetry is called after each attempt, as CheckRetry. It looks at the
-// attempt and not at its arguments, which are what net/http made of it.
-//
-// In this order: what the response says to all calls of the client; whether the policy
-// would repeat this attempt; whether there is time; whether a token has to be replaced;
-// and last whether the retry budget has a retry left, so that none is taken that is not
-// made.
-func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ error) (bool, error) {
-	a := inv.current
-	if a == nil || inv.unsent != nil {
-		return false, nil // its turn never came
-	}
-	retryAfter := a.retryAfter()
-	if retryAfter > 0 && !a.away && (a.verdict == rateLimited || a.verdict == serverUnavailable) {
-		inv.client.throttle.cooldown(min(retryAfter, maxRetryAfter))
-	}
-	if inv.call.Observe != nil && a.verdict != success { // who then finds the client throttled
-		inv.call.Observe(inv.attempts, inv.failure(a, a.outcome()))
-	}
-	// A service that says "not ready" or refuses is not overloaded, as one that fails may be.
-	if a.verdict == success || a.StatusCode == http.StatusAccepted || a.StatusCode/100 == 4 && a.verdict.outcome == OutcomeRejected && a.verdict.retries == 0 {
-		inv.client.budget.give(inv.credit)
-		return false, nil
-	}
-	// Who is told to come back in an hour is not kept waiting for it.
-	if !inv.mayRetry(a) || retryAfter > maxRetryAfter {
-		return false, nil
-	}
-	// The error then says that a retry was due and the caller ended it; after a response
-	// that is final, such as a 400, the end of the context is nobody's concern.
-	if ctx.Err() != nil {
-		inv.retryDue = true
-		return false, nil
-	}
-	cost := costRetry
-	inv.wait = inv.settings.backoff(ctx, inv.retries, a.verdict == rateLimited, retryAfter)
-	if a.verdict == unauthorized {
-		if !inv.refreshToken(a) {
-			return false, nil
-		}
-		inv.wait, cost = 0, costFreshAuth // the service is well, and was only shown the wrong token
-	}
-	// A wait that the deadline would cut short is not begun: the caller gets the
-	// response at once, instead of a timeout later.
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= inv.wait {
-		return false, nil
-	}
-	if a.verdict == attemptTimedOut {
-		cost = costTimeout
-	}
-	// Whose retry is refused here learns so from its error and the log: without that, a
-	// call that ends after its first attempt would look like a setting gone wrong.
-	if !inv.client.budget.take(cost) {
-		inv.event(slog.LevelWarn, "retry budget spent") // about more than this call: none is retried
-		inv.budgetSpent = true
-		return false, nil
-	}
-	// From here on the call cannot prove that the write was not processed, whatever its
-	// last attempt comes to.
-	if inv.call.Write && a.outcome() == OutcomeUnknown {
-		inv.ambiguous = a
-	}
-	inv.credit = cost // a retry that helps costs nothing
-	if inv.retries++; inv.retries == 1 {
-		inv.retried = map[*verdict]int{}
-	}
-	inv.retried[a.verdict]++
-	inv.retryDue = true
-	inv.logRetry(a)
-	return true, nil
-}
-
-// mayRetry asks the policy how often, and for a write its outcome whether at all: one
-// whose outcome is unknown is never repeated, however often the policy would allow it,
-// unless the caller has vouched that a second one does no harm.
-//
-// Three numbers bound the retries: of the call as a whole, of this verdict within the
-// call, and, in the retry budget, of all calls of the client.
-func (inv *invocation) mayRetry(a *attempt) bool {
-	switch outcome := a.outcome(); {
-	case !inv.call.Write, outcome == OutcomeNotSent, outcome == OutcomeRejected, outcome == OutcomeUnknown && inv.settings.RepeatUnknown:
-		return inv.retries < inv.settings.MaxRetries && inv.retried[a.verdict] < a.verdict.retries
-	}
-	return false
-}
-
-// refreshToken asks for another token. There is no point in sending the one that
-// was just refused.
-func (inv *invocation) refreshToken(a *attempt) bool {
-	if a.token == "" {
-		return false // to another host, or without a credential
-	}
-	token, err := inv.settings.credential.token(inv.ctx, a.token)
-	if err != nil {
-		// To the calls that come next, which are not sent without a token, the source's
-		// failure is all there is. This one, which saw the 401, is told the same.
-		a.verdict, a.err = credentialFailed, NewError(err.Error(), ErrUnauthorized, err)
-		return false
-	}
-	inv.freshToken = token
-	return token != a.token
-}
-
 // result reads the invocation once its loop has ended.
 func (inv *invocation) result() Result {
 	a := inv.current
@@ -317,8 +214,8 @@ func (inv *invocation) result() Result {
 		return refused(inv.call, Invalid("the request cannot be sent"))
 	}
 	res := inv.resultOf(a)
-	// That the last attempt came to nothing says nothing of one before it, which may have
-	// been processed. Its evidence is what the caller needs to find out.
+	// A failed last attempt proves nothing about an earlier one, which may have been
+	// processed. The caller needs the evidence of that one to find out.
 	if inv.ambiguous != nil && (res.Outcome == OutcomeNotSent || res.Outcome == OutcomeRejected) {
 		res.Outcome, res.Evidence = OutcomeUnknown, inv.ambiguous.Evidence
 	}
@@ -329,7 +226,7 @@ func (inv *invocation) result() Result {
 	return res
 }
 
-// resultOf is the result of a call that ends with this attempt, but for its failure.
+// resultOf is the result of a call that ends with this attempt, except for its failure.
 func (inv *invocation) resultOf(a *attempt) Result {
 	res := a.Result
 	res.Outcome, res.Attempts, res.Settings = a.outcome(), inv.attempts, inv.settings
@@ -339,12 +236,11 @@ func (inv *invocation) resultOf(a *attempt) Result {
 	return res
 }
 
-// failure tells all that is known: what the last response was, why there was no
-// other attempt, and whether the caller's context is to blame.
+// failure describes the last response, why no other attempt followed, and whether the
+// caller's context ended the call.
 //
-// Its error is built from the inside: the attempt, then what kept the call from another
-// one, then what ended the call, then what the caller has to know beside it. The
-// outermost text is printed, and errors.Is finds all of them.
+// Each step wraps the error of the step before, so errors.Is finds all of them. The text of
+// the outermost error is printed.
 func (inv *invocation) failure(a *attempt, outcome Outcome) *Failure {
 	// The error may live long; it must not keep a whole response alive.
 	response := Response{Header: a.Header, Body: bytes.Clone(a.Body[:min(len(a.Body), maxErrorBody)])}
@@ -357,14 +253,10 @@ func (inv *invocation) failure(a *attempt, outcome Outcome) *Failure {
 		Attempts:   inv.attempts,
 		Err:        a.reason(),
 	}
-	// No response asked for a wait here, but an earlier one may have, of all calls.
-	if a.verdict == limiterRefused {
-		f.RetryAfter = inv.client.throttle.remaining()
-	}
 	if inv.unsent != nil && !inv.retryDue {
 		f.Err = NewError(inv.unsent.reason().Error(), f.Err, inv.unsent.reason())
 	}
-	if inv.ctx.Err() != nil && (inv.retryDue || a.verdict == callerEnded) {
+	if endOf(inv.ctx) != nil && (inv.retryDue || a.verdict == callerEnded) {
 		f.Err = endedBy(inv.ctx, f.Err)
 	}
 	if inv.ambiguous != nil && a.outcome() != OutcomeUnknown {
@@ -374,7 +266,12 @@ func (inv *invocation) failure(a *attempt, outcome Outcome) *Failure {
 		f.Err = NewError(f.Err.Error()+"; the retry budget of the client is spent", f.Err)
 	}
 	last := cmp.Or(inv.unsent, a)
-	f.Err = newAttemptError(f.Err, attemptFacts{a.verdict, outcome, response, last.err})
+	// This call has no Retry-After of its own: the pause came from the response to another
+	// call or attempt.
+	if last.err == errCooldown || last.err == errPaused {
+		f.RetryAfter = inv.client.throttle.remaining()
+	}
+	f.Err = withFacts(f.Err, attemptFacts{a.verdict, outcome, response, last.err})
 	return f
 }
 

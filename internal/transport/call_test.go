@@ -14,29 +14,34 @@ import (
 	"time"
 )
 
-// TestEveryRepetitionCarriesTheBody proves that the body is the same in each
-// attempt.
+// Each attempt carries the same body. net/http may send it again on its own only for a read,
+// for example when a server closes an HTTP/2 connection.
 func TestEveryRetryCarriesTheBody(t *testing.T) {
-	var bodies []string
-	network := roundTripper(func(r *http.Request) (*http.Response, error) {
-		if r.GetBody != nil {
-			t.Error("net/http could send the body again by itself")
+	for _, call := range []*Call{write(), read()} {
+		var bodies []string
+		call.Body = []byte("{}")
+		network := roundTripper(func(r *http.Request) (*http.Response, error) {
+			if (r.GetBody == nil) != call.Write {
+				t.Errorf("%s: GetBody is set: %t", call.Operation, r.GetBody != nil)
+			} else if !call.Write {
+				r.Body, _ = r.GetBody()
+			}
+			body, err := io.ReadAll(r.Body)
+			if err != nil || r.ContentLength != int64(len(body)) {
+				t.Errorf("%d of %d bytes, %v", len(body), r.ContentLength, err)
+			}
+			bodies = append(bodies, string(body))
+			r.Body.Close()
+			return reply(429, ""), nil
+		})
+		newClient(t, network, WithRetryWait(0, 0)).Do(t.Context(), call, nil)
+		if got := strings.Join(bodies, ","); got != "{},{},{},{}" {
+			t.Errorf("%s: %s", call.Operation, got)
 		}
-		body, err := io.ReadAll(r.Body)
-		if err != nil || r.ContentLength != int64(len(body)) {
-			t.Errorf("%d of %d bytes, %v", len(body), r.ContentLength, err)
-		}
-		bodies = append(bodies, string(body))
-		r.Body.Close()
-		return reply(429, ""), nil
-	})
-	newClient(t, network, WithRetryWait(0, 0)).Do(t.Context(), write(), nil)
-	if got := strings.Join(bodies, ","); got != "{},{},{},{}" {
-		t.Error(got)
 	}
 }
 
-// A refusal does not use up the retry of another.
+// A refusal does not use up the retry of another refusal.
 func TestEachRefusalHasItsRetry(t *testing.T) {
 	network := serve(status(421), status(425), status(200))
 	if r := newClient(t, network, WithRetryWait(0, 0)).Do(t.Context(), write(), nil); r.err() != nil || r.Attempts != 3 {
@@ -49,9 +54,9 @@ func TestRequestThatCannotBeBuilt(t *testing.T) {
 	check(t, r.err(), ErrInvalidArgument)
 }
 
-// TestWire proves that the call's context ends what has not begun, and the wire's
-// what has.
-func TestWire(t *testing.T) {
+// The context of a call ends its waits and its further attempts. The context of the request
+// ends the attempt on the wire.
+func TestRequestContext(t *testing.T) {
 	slow := func(code int) func(*http.Request) (*http.Response, error) {
 		return func(r *http.Request) (*http.Response, error) {
 			select {
@@ -105,8 +110,8 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// TestNothingBeginsAfterTheEnd proves it where a limiter and a token source do not
-// look at the context.
+// No attempt begins after the end of the context, even if a limiter or a token source ignores
+// the context.
 func TestNothingBeginsAfterTheEnd(t *testing.T) {
 	for name, opt := range map[string]func(end func()) Option{
 		"limiter": func(end func()) Option {
@@ -128,12 +133,11 @@ func TestNothingBeginsAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestCallTimeout proves that a call ends although its caller set no bound, that the
-// caller's own bound is left as it is, and that a call which may queue for ever ends
-// where nothing else ends its attempts.
+// A call without a deadline gets the CallTimeout. A deadline of the caller stays as it is. For
+// a bulk call without a deadline, the CallTimeout bounds each attempt.
 func TestCallTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		service := kind()
+		service := testService()
 		service.CallTimeout = 25 * time.Second
 		for _, test := range []struct {
 			queues                  bool
@@ -142,7 +146,7 @@ func TestCallTimeout(t *testing.T) {
 			{false, 10 * time.Second, 0, 25 * time.Second}, {false, 10 * time.Second, 28 * time.Second, 28 * time.Second},
 			{true, 0, 0, 25 * time.Second}, {true, 40 * time.Second, 0, 40 * time.Second}, {true, 0, 50 * time.Second, 50 * time.Second},
 		} {
-			ctx, call := t.Context(), read() // which is repeated
+			ctx, call := t.Context(), read()
 			if test.deadline > 0 {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeout(ctx, test.deadline)
@@ -165,52 +169,31 @@ func TestCallTimeout(t *testing.T) {
 	})
 }
 
-// TestCancelDuringBackoff proves that the call ends at once, and says both that
-// the caller ended it and what the service had said.
+// A call ends at once when it is canceled in a backoff. Its error names the cancellation and
+// keeps the last response.
 func TestCancelDuringBackoff(t *testing.T) {
-	cause := errors.New("the shop closed")
-	for _, test := range []struct {
-		name  string
-		begin func(context.Context) (context.Context, func())
-		is    []error
-	}{
-		{"canceled", func(ctx context.Context) (context.Context, func()) {
-			ctx, cancel := context.WithCancel(ctx)
-			return ctx, cancel
-		}, []error{context.Canceled}},
-		{"canceled with a cause", func(ctx context.Context) (context.Context, func()) {
-			ctx, cancel := context.WithCancelCause(ctx)
-			return ctx, func() { cancel(cause) }
-		}, []error{context.Canceled, cause}},
-		{"canceled below a deadline", func(ctx context.Context) (context.Context, func()) {
-			ctx, cancel := context.WithTimeout(ctx, time.Hour)
-			return ctx, cancel
-		}, []error{context.Canceled}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := test.begin(t.Context())
-				time.AfterFunc(3*time.Second, cancel)
-				network := serve(status(503, "Retry-After", "30", "X-Request-Id", "req-1"))
-				r := newClient(t, network).get(ctx)
-				if took := time.Since(network.began); took != 3*time.Second {
-					t.Errorf("took %v", took)
-				}
-				check(t, r.err(), append(test.is, ErrServer)...)
-				attempts(t, r, 1)
-				if r.Failure.StatusCode != 503 || r.Failure.RequestID != "req-1" || r.Failure.RetryAfter != 30*time.Second {
-					t.Errorf("the last response is lost: %+v", r.Failure)
-				}
-				if text := Describe("test", r.Failure); !strings.Contains(text, "canceled by the caller (status 503") {
-					t.Error(text)
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		cause := errors.New("the shop closed")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(3*time.Second, func() { cancel(cause) })
+		network := serve(status(503, "Retry-After", "30", "X-Request-Id", "req-1"))
+		r := newClient(t, network).get(ctx)
+		if took := time.Since(network.began); took != 3*time.Second {
+			t.Errorf("took %v", took)
+		}
+		check(t, r.err(), context.Canceled, cause, ErrServer)
+		attempts(t, r, 1)
+		if r.Failure.StatusCode != 503 || r.Failure.RequestID != "req-1" || r.Failure.RetryAfter != 30*time.Second {
+			t.Errorf("the last response is lost: %+v", r.Failure)
+		}
+		if text := Describe("test", r.Failure); !strings.Contains(text, "canceled by the caller (status 503") {
+			t.Error(text)
+		}
+	})
 }
 
-// TestCauseOfTheEndIsAnothersError proves that a cause that the caller gave, as errgroup
-// gives the error of another call, can be found and is not taken for this call's own.
+// The caller may give a cause for the end of the context. errgroup gives the error of another
+// call. errors.Is finds that cause, but it is not the condition of this call.
 func TestCauseOfTheEndIsAnothersError(t *testing.T) {
 	other := newClient(t, serve(status(403)), WithMaxRetries(0)).get(t.Context()).Failure
 	cause := fmt.Errorf("another call: %w", Unwrap(other))
@@ -231,22 +214,21 @@ func TestCauseOfTheEndIsAnothersError(t *testing.T) {
 	}
 }
 
-// TestResponseAfterTheDeadline proves that the deadline is named where it is what
-// ended the call.
+// A response that comes just after the deadline still counts, and the error also names the
+// deadline.
 func TestResponseAfterTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		late := func(*http.Request) (*http.Response, error) {
-			time.Sleep(3 * time.Second)
+			time.Sleep(2*time.Second + returnGrace/2)
 			return reply(503, ""), nil
 		}
 		check(t, newClient(t, serve(late)).get(ctx).err(), context.DeadlineExceeded, ErrServer)
 	})
 }
 
-// TestAttemptTimeout proves that each attempt is bounded, and is told from the
-// caller's own deadline.
+// Each attempt has a timeout, and its error differs from that of the caller's own deadline.
 func TestAttemptTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := serve(stall)
@@ -279,7 +261,7 @@ func TestAttemptTimeout(t *testing.T) {
 	})
 }
 
-// TestSlowErrorBody proves that the body of an error cannot hold a call up.
+// The body of an error response cannot delay a call for long.
 func TestSlowErrorBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := serve(stalledBody(400, `{"error":{"code":"X"}`))

@@ -3,33 +3,38 @@ package transport
 import (
 	"cmp"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 )
 
-// A Service is what a package fixes for all its clients.
+// A Service is the fixed configuration of a package.
 type Service struct {
-	Name        string // of the package
-	Route       string // of the endpoint: a base URL must not end in it
+	Name        string // the package's name
+	Route       string // path of the endpoint; a base URL must not end in it
 	Defaults    Settings
-	CallTimeout time.Duration // of a call whose context has no deadline; 0: none
+	CallTimeout time.Duration // timeout of a call without a deadline in its context; 0: none
 }
 
-// A Client is safe for concurrent use; nothing in it changes but the cooldown
-// and the retry budget. Its closures keep the address and the caller's transport,
-// which may hold a credential, out of the reach of fmt.
+// A Client is safe for concurrent use. Only its cooldown and its retry budget change.
+// Closures hide the address and the caller's transport from fmt, because they may hold a
+// credential.
 type Client struct {
-	service  Service
-	base     func() string // the base address
-	network  network
-	settings *Settings
-	throttle throttle
-	budget   budget
+	service      Service
+	base         func() string   // the base address
+	baseSegments func() []string // of its path; one may be an id of the caller
+	network      network
+	settings     *Settings
+	throttle     throttle
+	budget       budget
 }
 
-// New makes a client without touching the network. What its options say is settled
-// here, so that a call cannot fail for it.
+// New makes a client without network access. It checks all options, so no call fails because
+// of them.
 func New(service Service, baseURL string, opts []Option) (*Client, error) {
-	settings, err := service.Defaults.with(opts, false)
+	defaults := service.Defaults
+	defaults.service = service.Name
+	settings, err := defaults.with(opts, false)
 	if err != nil {
 		return nil, err
 	}
@@ -37,28 +42,33 @@ func New(service Service, baseURL string, opts []Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The budget is full, as a client that was just started may meet an outage, too.
-	c := &Client{service: service, settings: settings, base: hide(base), budget: budget{tokens: budgetFull}}
+	var segments []string
+	if u, err := url.Parse(base); err == nil {
+		segments = strings.Split(u.Path, "/")
+	}
+	// The budget starts full, because a new client may meet an outage, too.
+	c := &Client{service: service, settings: settings, base: hide(base), baseSegments: func() []string { return segments }, budget: budget{tokens: budgetFull}}
 	switch hc := settings.HTTPClient; {
 	case hc != nil:
-		c.network = traced(cmp.Or(hc.Transport, http.DefaultTransport))
-		// The http.Client itself is not used, because it would follow redirects and keep
-		// cookies as it likes. Its timeout is what callers rely on most.
+		c.network = callers(cmp.Or(hc.Transport, http.DefaultTransport))
+		// The http.Client itself is not used: it would follow redirects and keep cookies. Its
+		// timeout is kept, because callers rely on it.
 		if hc.Timeout > 0 {
 			settings.AttemptTimeout = min(cmp.Or(settings.AttemptTimeout, forever), hc.Timeout)
 		}
 	case settings.wrap != nil:
-		w := &wrapped{transport: newTransport(settings)}
+		t := newTransport(settings)
+		w := &wrapped{transport: t, writes: newAhead(t)}
 		if w.top = settings.wrap(w); w.top == nil {
 			return nil, Invalid("the function given to WithTransport returned nil")
 		}
 		c.network = w.send
 	default:
-		c.network = traced(newTransport(settings))
+		t := newTransport(settings)
+		c.network = direct(t, newAhead(t), settings.proxy != nil || settings.tls != nil)
 	}
 	return c, nil
 }
 
-// Address is the URL of a path. It may hold an id of the caller's, and is never
-// to be printed.
+// Address is the URL of a path. Do not print it: it may hold an id of the caller.
 func (c *Client) Address(path string) string { return c.base() + path }

@@ -1,7 +1,6 @@
-// Package transport is the one way out of the module: options, credentials,
-// rate limits, retries, the evidence of what was sent, and failures. It knows no
-// service; bins, refunds and updater tell it what to send and what may be
-// repeated.
+// Package transport makes every request of the module. It holds the options, credentials,
+// rate limits, retries, failures, and the evidence of which bytes were sent. It does not know
+// the services: bins, refunds and updater tell it what to send and what it may repeat.
 //
 // # The loop
 //
@@ -18,95 +17,95 @@
 //	│       │           checkRedirect allows        │
 //	│       ▼                                       │
 //	│  invocation.RoundTrip                         │                   attempt.go
-//	│       │  prepare: token, throttle, header     │         token.go throttle.go
+//	│       │  prepare: token, throttle, header     │ token.go throttle.go header.go
 //	│       │  send: the caller's http.Client, or   │
 //	│       │        a wrapper of the caller's      │
-//	│       │        and the library's transport,   │         network.go
+//	│       │        and the library's transport,   │ network.go wrapper.go ahead.go
 //	│       │        which a connTrace watches      │
 //	│       │  receive: bounded body, or a stream   │                    stream.go
-//	│       │  verdict: what the attempt came to    │                    policy.go
+//	│       │  verdict: how the attempt ended       │                    policy.go
 //	│       ▼                                       │
-//	└► invocation.shouldRetry ──────────────────────┘                      call.go
+//	└► invocation.shouldRetry ──────────────────────┘                     retry.go
 //	          policy, Retry-After, deadline, fresh token, retry budget
 //
-// A call makes one invocation, which is at once the RoundTripper that makes its
-// attempts and the policy between them. It lives as long as the call.
+// A call makes one invocation, which lives as long as the call. The invocation is the
+// RoundTripper that makes the attempts, and also the policy that decides between them.
 //
 // # Why go-retryablehttp is driven like this
 //
-// The library brings what is tedious to get right: it rewinds the body, sleeps
-// until the context ends, and has been read by many. Its defaults are made for
-// requests that may be repeated, and would do harm here:
+// go-retryablehttp does the tedious part: it rewinds the body and sleeps until the context
+// ends, and many people have reviewed it. Its defaults assume requests that may be repeated.
+// Here they would do harm:
 //
-//   - Its CheckRetry sees a response or an error, and repeats a POST after a broken
-//     connection or a 502. Whether a refund may be repeated is in the bytes that
-//     left, so that shouldRetry looks at the attempt and its evidence.
-//   - Its Backoff obeys any Retry-After, for years if need be, and overflows. Ours
-//     is full jitter, and ends the call when a wait would outlast the deadline.
-//   - It closes the idle connections of its http.Client whenever a call fails. For
-//     this the RoundTripper it gets has no CloseIdleConnections.
-//   - It logs requests and gives up with errors that quote the URL. It gets no
-//     logger, and its error is not used.
-//   - Its hooks are told neither which call they are for nor what an attempt has
-//     found. Therefore each call has a retryablehttp.Client of its own, one literal
-//     whose hooks are methods of the invocation.
+//   - Its CheckRetry sees only a response or an error, and repeats a POST after a broken
+//     connection or a 502. A refund may be repeated only if it is proven unprocessed, so
+//     shouldRetry looks at the attempt and its evidence.
+//   - Its Backoff obeys any Retry-After, even one of years, and overflows. Ours is full
+//     jitter, and ends the call when a wait would outlast the deadline.
+//   - It closes the idle connections of its http.Client whenever a call fails. The
+//     RoundTripper that it gets has no CloseIdleConnections, which prevents this.
+//   - It logs requests, and its errors quote the URL. It gets no logger, and its error is
+//     dropped.
+//   - Its hooks do not know their call or what an attempt found. So each call has a
+//     retryablehttp.Client of its own, and its hooks are methods of the invocation.
 //
 // # Glossary
 //
-//   - call: what a user of the module asked for; Do makes it.
+//   - call: one operation that a user of the module asked for. Do makes it.
 //   - attempt: one request on the network. A call has one or more.
-//   - verdict: how an attempt ended, one of a closed list, and what follows from it.
-//     All verdicts together are the policy.
-//   - retry: a further attempt of a call. Resume: a further call for the rest of
-//     a stream.
+//   - verdict: how an attempt ended, from a closed list. It decides the retries, the outcome,
+//     the condition and the scope. All verdicts together are the policy.
+//   - scope: the requests that would fail alike: this request, those of its account, every
+//     call for now (an outage), or every call until something is changed (the set-up).
+//   - retry: a further attempt of a call.
+//   - resume: a further call for the rest of a stream.
 //   - write: a call that does harm if the service processes it twice.
-//   - evidence: what the connection's events prove, foremost how many bytes left.
-//   - outcome: what became of a write: accepted, rejected, not sent, or unknown.
-//   - ambiguous: said of an attempt that may have been processed.
-//   - cooldown: the time for which the service asked all calls to stay away.
-//   - wrapper: a RoundTripper of the caller's around the library's transport
-//     (WithTransport). The evidence is taken below it.
-//   - throttle: the cooldown and the caller's Limiter, which each attempt passes.
+//   - evidence: what the connection's events prove, above all how many bytes left.
+//   - outcome: the fate of a write: accepted, rejected, not sent, or unknown.
+//   - ambiguous: an attempt that the service may have processed.
+//   - cooldown: the time for which the service asked all calls to stay away. The log and the
+//     errors call it a pause.
+//   - wrapper: a RoundTripper that the caller puts around the library's transport
+//     (WithTransport). The evidence is collected below it.
+//   - throttle: the cooldown and the caller's Limiter. Each attempt passes it.
 //   - retry budget: bounds the retries of all calls of a client.
-//   - condition: what errors.Is finds, such as ErrRateLimited, with its name for
+//   - condition: an error that errors.Is finds, such as ErrRateLimited. Its name is for
 //     metrics.
-//   - echo: a secret or id of the caller's that the service repeats.
+//   - echo: a secret or id of the caller that the service repeats.
 //
 // # Where to look
 //
-//   - how a status, a body or a network error is understood, how often it is retried,
-//     what became of a write, and what the error says: policy.go
-//   - what it takes for a retry beside that, in which order: shouldRetry in call.go
-//   - how long a retry waits, and what holds requests back: throttle.go
-//   - how it is known what left this machine: network.go
-//   - what may be printed or logged: log.go, and the texts in errors.go
-//   - a further operation of the service is a Call, in the package of its endpoint;
-//     nothing here has to change for it
+//   - the meaning of a status, a body or a network error, with its retries, outcome, scope
+//     and error text: policy.go
+//   - whether and when an attempt is retried, and the retry budget: retry.go
+//   - the limiter, and the pause that the service asked for: throttle.go
+//   - the headers of a request: header.go
+//   - an error object in a response: errorbody.go; in a stream: lookahead.go
+//   - the library's HTTP transport, its timeouts and proxy: network.go
+//   - the evidence of what left this machine: evidence.go, connection.go
+//   - the connection that a write is sent on: ahead.go
+//   - the rules for a RoundTripper of the caller: wrapper.go
+//   - the deadline of a call while code of the caller hangs: hold.go
+//   - what may be printed or logged: safeerror.go, log.go
+//   - a new operation: add a Call in the package of its endpoint; nothing here has to change
 //
 // # What must stay true
 //
-// Whoever changes this package keeps these, whatever else moves:
-//
-//   - A write is sent a second time only if the attempt before proves that the service
-//     has not processed the first: no byte of it left, or a status says so. An opinion
-//     about an error, its type or its text, is no proof. The one exception is the
-//     caller's word that the service removes duplicates (WithRepeatUnknown).
-//   - What is not known is called unknown. The zero values are the careful ones.
-//   - A call ends by its deadline, whatever a server, a proxy, a token source, a limiter
-//     or a wrapper does, and leaves at most one goroutine for each source that hangs, or
-//     for each option with it where the source is of a type of the caller's.
-//   - Nothing that the service or the caller wrote reaches a log or the text of an
-//     error, but a code and a request id of harmless form. Whatever else an error or an
-//     option holds lies in closures, because fmt follows every field and pointer.
-//   - While the service has asked for a pause, no attempt of any call is sent, and
-//     retries cannot multiply the load of an outage.
-//   - What a response can cost is bounded: its header, its body, the time for it, and
-//     the wait that it asks for.
-//
-// # How many files a call enters
-//
-// A reader who follows a call from top to bottom opens as many files as it
-// enters. To list them, for a client that has made a call before:
-//
-//	go run -cover -covermode=atomic -coverpkg=./bins,./refunds,./updater,./internal/... ./internal/callpath
+//   - Resend a write only when the previous attempt is proven unprocessed: no byte of it
+//     left, or its status says so. An error's type or text is no proof. The one exception is
+//     WithRepeatUnknown, by which the caller states that the service removes duplicates.
+//   - If the outcome is not known, say unknown. Zero values are the careful ones.
+//   - A response counts only if it came after the request. A response that began earlier is
+//     neither an acceptance nor a refusal.
+//   - A call ends by its deadline even if a server, a proxy or code of the caller hangs. It
+//     leaves at most one goroutine for each that hangs. No write starts to leave after the
+//     deadline, by the monotonic or the wall clock.
+//   - Logs and error texts never contain data of the caller or the service. The exceptions
+//     are an error code and a request id that look harmless and repeat nothing of the caller.
+//     Errors and options hold all other data in closures, because fmt follows every field and
+//     pointer.
+//   - While the service asks for a pause, no call sends an attempt.
+//   - Retries cannot multiply the load of an outage.
+//   - The cost of a response is bounded: its header, its body, its time, and the wait that it
+//     asks for.
 package transport

@@ -1,14 +1,19 @@
 package transport
 
 import (
-	"bytes"
+	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
+	"log"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -62,48 +67,30 @@ func TestLoggable(t *testing.T) {
 	}
 }
 
-// TestStatusKinds proves that an error made by hand matches as a real one does.
-func TestStatusKinds(t *testing.T) {
-	for code := range 700 {
-		var want error
-		if code != 0 && (code < 200 || code > 299) {
-			want = newClient(t, serve(status(code)), WithMaxRetries(0)).get(t.Context()).err()
-		}
-		byHand := Unwrap(&Failure{StatusCode: code})
-		outcome := (&Failure{StatusCode: code}).Outcome()
-		if byHand == nil != (want == nil) || want != nil && !errors.Is(want, byHand) || want == nil && outcome != OutcomeUnknown {
-			t.Errorf("%d: %v, %v, want %v", code, byHand, outcome, want)
-		}
-	}
-	if err := Unwrap(&Failure{StatusCode: 404, Err: io.EOF}); err != io.EOF {
-		t.Error(err)
-	}
-}
-
-// TestErrorBodies proves that the details of a failure are read where they are
-// known, and never get in its way.
+// The code and the message of an error are read from the known shapes of a body. Any other
+// body does no harm.
 func TestErrorBodies(t *testing.T) {
-	for _, test := range []struct{ body, code, message, details string }{
-		{`{"error":{"code":"a","message":"b","details":{"c":1}}}`, "a", "b", `{"c":1}`},
-		{` {"error":{"code":"a","message":"b","details":null}}`, "a", "b", ""},
-		{`{"error":{"code":17,"message":null}}`, "17", "", ""},
-		{`{"code":"a","message":"b","details":[1]}`, "a", "b", "[1]"},
-		{`{"error":"text","code":"a","message":"b"}`, "a", "b", ""},
-		{`{"code":"a","errorDetails":{"message":"b","field":"x"}}`, "a", "b", `{"message":"b","field":"x"}`},
-		{`{"error":null}`, "", "", ""}, {`{"error":[]}`, "", "", ""}, {`{}`, "", "", ""}, {`[]`, "", "", ""}, {`null`, "", "", ""},
-		{`"text"`, "", "", ""}, {`{"error":`, "", "", ""}, {"<html>", "", "", ""}, {"", "", "", ""}, {"\x00\xff", "", "", ""},
-		{`{"error":{"code":{"deep":1},"message":["b"]}}`, "", `["b"]`, ""},
-		{`{"code":"card 4111111111111111","message":"b"}`, "", "b", ""},
+	for _, test := range []struct{ body, code, message string }{
+		{`{"error":{"code":"a","message":"b","details":{"c":1}}}`, "a", "b"},
+		{` {"error":{"code":"a","message":"b","details":null}}`, "a", "b"},
+		{`{"error":{"code":17,"message":null}}`, "17", ""},
+		{`{"code":"a","message":"b","details":[1]}`, "a", "b"},
+		{`{"error":"text","code":"a","message":"b"}`, "a", "b"},
+		{`{"code":"a","errorDetails":{"message":"b","field":"x"}}`, "a", "b"},
+		{`{"error":null}`, "", ""}, {`{"error":[]}`, "", ""}, {`{}`, "", ""}, {`[]`, "", ""}, {`null`, "", ""},
+		{`"text"`, "", ""}, {`{"error":`, "", ""}, {"<html>", "", ""}, {"", "", ""}, {"\x00\xff", "", ""},
+		{`{"error":{"code":{"deep":1},"message":["b"]}}`, "", `["b"]`},
+		{`{"code":"card 4111111111111111","message":"b"}`, "", "b"},
 	} {
 		network := roundTripper(func(*http.Request) (*http.Response, error) { return reply(400, test.body), nil })
 		f := newClient(t, network).get(t.Context()).Failure
-		if f.Code != test.code || f.Response().Message != test.message || string(f.Response().Details) != test.details || string(f.Response().Body) != test.body {
-			t.Errorf("%s: %q, %q, %s", test.body, f.Code, f.Response().Message, f.Response().Details)
+		if f.Code != test.code || f.Response().Message != test.message || string(f.Response().Body) != test.body {
+			t.Errorf("%s: %q, %q", test.body, f.Code, f.Response().Message)
 		}
 	}
 }
 
-// TestErrorBodyIsBounded proves that a failure holds no more than its share.
+// A failure keeps at most maxErrorBody bytes of a response.
 func TestErrorBodyIsBounded(t *testing.T) {
 	for _, code := range []int{200, 400} {
 		network := roundTripper(func(*http.Request) (*http.Response, error) {
@@ -123,54 +110,27 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
-// TestEchoedSecretsAreRedacted proves that a service which repeats a credential or
-// an id where codes and request ids stand gets none into an error or a log.
-func TestEchoedSecretsAreRedacted(t *testing.T) {
-	for _, own := range []string{"token-canary", "header-canary", "account-canary", "acct/canary", "1", "tok_4a", "TOK_4B"} {
-		for _, said := range []string{own, "x-" + own + "-y", strings.ToUpper(own), strings.NewReplacer("-", ".", "_", "").Replace(own)} {
-			if own == "1" && said != own {
-				continue // too short to be told from any other text
-			}
-			var log bytes.Buffer
-			network := roundTripper(func(*http.Request) (*http.Response, error) {
-				return reply(400, `{"error":{"code":"`+said+`"}}`, "X-Request-Id", said), nil
-			})
-			call := write()
-			call.Identifiers = func() []string { return []string{"", "account-canary", "acct/canary", "1", "tok_4a", "Tok_4b"} }
-			c := newClient(t, network, WithTokenSource(StaticToken("token-canary")), WithHeader("X-Key", "header-canary"),
-				WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
-			r := c.Do(t.Context(), call, nil)
-			text := Describe("test", r.Failure) + log.String()
-			if strings.Contains(text, "code ") || strings.Contains(text, "request id ") || strings.Contains(text, "request_id") {
-				t.Errorf("%s: %s", said, text)
-			}
-			if r.Failure.Code != "" || r.RequestID != "" || r.Failure.RequestID != "" {
-				t.Errorf("%s: code %q, request id %q", said, r.Failure.Code, r.RequestID)
-			}
-			if got := r.Failure.Response(); got.Header.Get("X-Request-Id") != said || !strings.Contains(string(got.Body), said) {
-				t.Errorf("%s: what the service wrote is lost: %v %s", said, got.Header, got.Body)
-			}
-		}
-	}
-}
-
-// TestCodesLikeThePathArePrinted proves that a word of the route or of a header that
-// is no secret stays readable in a code.
-func TestCodesLikeThePathArePrinted(t *testing.T) {
-	for _, code := range []string{"download_not_ready", "identity_unknown", "application_json_required"} {
+// A code is printed, even if a word of it is also in the route or in a header that is no
+// secret. A code that repeats an id of the caller is not printed, and a short id must match as
+// a whole.
+func TestCodesAreNotEchoes(t *testing.T) {
+	for code, printed := range map[string]bool{
+		"download_not_ready": true, "identity_unknown": true, "application_json_required": true, "e7": true,
+		"7": false, "tok_4a": false, "TOK.4A": false, "no_account-canary_here": false,
+	} {
 		network := roundTripper(func(*http.Request) (*http.Response, error) {
 			return reply(400, `{"code":"`+code+`"}`), nil
 		})
 		call := write()
-		call.Path, call.Identifiers = "/jobs/7/download", func() []string { return []string{"7"} }
+		call.Path, call.Identifiers = "/jobs/7/download", func() []string { return []string{"", "7", "tok_4a", "account-canary"} }
 		call.Headers = func(h http.Header) { JSONHeaders(h); h.Set("Accept-Encoding", "identity") }
-		if r := newClient(t, network).Do(t.Context(), call, nil); r.Failure.Code != code {
+		if r := newClient(t, network).Do(t.Context(), call, nil); (r.Failure.Code == code) != printed {
 			t.Errorf("%q is printed as %q", code, r.Failure.Code)
 		}
 	}
 }
 
-// TestMalformed proves that what a body said does not get into an error.
+// No part of a malformed body gets into an error.
 func TestMalformed(t *testing.T) {
 	var into struct{ Number uint8 }
 	for body, want := range map[string]string{
@@ -206,7 +166,7 @@ func TestOutcomeNames(t *testing.T) {
 	}
 }
 
-// Only of a write does it matter whether an earlier attempt was processed.
+// Only the error of a write mentions an earlier attempt that may have been processed.
 func TestReadsAreNeverAmbiguous(t *testing.T) {
 	network := serve(status(502), status(404))
 	r := newClient(t, network, WithRetryWait(0, 0)).get(t.Context())
@@ -215,44 +175,58 @@ func TestReadsAreNeverAmbiguous(t *testing.T) {
 	}
 }
 
-// errorObjects are bodies, and whether they are the documented error object and
-// nothing else.
-var errorObjects = map[string]bool{
-	`{"error":{"code":"job_not_ready","message":"m","details":{}}}`: true,
-	" \n{ \"error\" :\t{\"code\":\"a\"}}\n":                         true,
-	"\ufeff{\"error\":{\"code\":\"a\"}}":                            true, // a byte order mark
-	"\ufeff\n{\"error\":{\"code\":\"a\"}}":                          true,
-	"\ufeff{\"error\":{\"code\":\"a\"},\"records\":[]}":             false,
-	`{"error":{"message":"m"}}`:                                     true,
-	`{"error":{"code":17}}`:                                         true,
-	`{"error":{"code":"a","trace_id":"x"}}`:                         true,
-	`{"error":{"code":"a"},"records":[]}`:                           false,
-	`{"records":[],"error":{"code":"a"}}`:                           false,
-	`{"error":null}`:                                                false,
-	`{"error":{}}`:                                                  false,
-	`{"error":{"details":{}}}`:                                      false,
-	`{"error":"text"}`:                                              false,
-	`{"error":[{"code":"a"}]}`:                                      false,
-	`{"errors":{"code":"a"}}`:                                       false,
-	`{"ERROR":{"code":"a"}}`:                                        false,
-	`[{"error":{"code":"a"}}]`:                                      false,
-	`{"error":{"code":"a"}`:                                         false,
-	"{\"error\":{\"code\":\"a\"}}\n{\"error\":{\"code\":\"b\"}}":    false,
-	`{"error":{"code":"a","message":"` + strings.Repeat("m", maxErrorBody-35) + `"}}`: true,
-	`{"error":{"code":"a","message":"` + strings.Repeat("m", maxErrorBody-34) + `"}}`: false,
-	`{"error"`: false, `{`: false, ` `: false, "": false, "error,code\n1,2": false, "<?xml version='1.0'?><error/>": false,
-	"\ufeff": false, "\xef": false, "\xef\xbb": false, "\xef\xbb{\"error\":{\"code\":\"a\"}}": false, "\ufefferror,code\n1,2": false,
+// An isError names the calls that take a body for an error.
+type isError int
+
+const (
+	nowhere            isError = 0
+	inStreams          isError = 1 // the documented error object, with other members or of any size
+	inWrites           isError = 2 // any error that says something, among any members or in broken JSON
+	inStreamsAndWrites isError = inStreams | inWrites
+	everywhere         isError = 4 // the documented error object and nothing else
+)
+
+var errorObjects = map[string]isError{
+	`{"error":{"code":"job_not_ready","message":"m","details":{}}}`: everywhere,
+	" \n{ \"error\" :\t{\"code\":\"a\"}}\n":                         everywhere,
+	"\ufeff{\"error\":{\"code\":\"a\"}}":                            everywhere, // a byte order mark
+	"\ufeff\n{\"error\":{\"code\":\"a\"}}":                          everywhere,
+	"\ufeff{\"error\":{\"code\":\"a\"},\"records\":[]}":             inStreamsAndWrites,
+	`{"error":{"message":"m"}}`:                                     everywhere,
+	`{"error":{"code":17}}`:                                         everywhere,
+	`{"error":{"code":"a","trace_id":"x"}}`:                         everywhere,
+	`{"error":{"code":"a"},"records":[]}`:                           inStreamsAndWrites,
+	`{"records":[],"error":{"code":"a"}}`:                           inWrites,
+	`{"error":null}`:                                                nowhere,
+	`{"error":{}}`:                                                  nowhere,
+	`{"error":{"details":{}}}`:                                      inWrites,
+	`{"error":"text"}`:                                              inWrites,
+	`{"error":[{"code":"a"}]}`:                                      inWrites,
+	`{"errors":{"code":"a"}}`:                                       nowhere,
+	`{"ERROR":{"code":"a"}}`:                                        nowhere,
+	`[{"error":{"code":"a"}}]`:                                      nowhere,
+	`{"error":{"code":"a"}`:                                         inStreamsAndWrites,
+	`{"id":1,"error":"tex`:                                          inWrites,
+	`{"error":{"code":"a"}}{"ok":true}`:                             inWrites,
+	"{\"error\":{\"code\":\"a\"}}\n{\"error\":{\"code\":\"b\"}}":    inWrites,
+	`{"error":{"code":"a","message":"` + strings.Repeat("m", maxErrorBody-35) + `"}}`: everywhere,
+	`{"error":{"code":"a","message":"` + strings.Repeat("m", maxErrorBody-34) + `"}}`: inStreamsAndWrites,
+	`{"error"`: inWrites, `{`: nowhere, ` `: nowhere, "": nowhere, "error,code\n1,2": nowhere, "<?xml version='1.0'?><error/>": nowhere,
+	"\ufeff": nowhere, "\xef": nowhere, "\xef\xbb": nowhere, "\xef\xbb{\"error\":{\"code\":\"a\"}}": inWrites, "\ufefferror,code\n1,2": nowhere,
 }
 
-// TestErrorObject proves that the documented error object is an error whatever
-// its status, and that any other content reaches the caller unchanged.
+// The documented error object is an error, even with the status 200. Any other content reaches
+// the caller unchanged.
 func TestErrorObject(t *testing.T) {
-	for body, isError := range errorObjects {
+	for body, is := range errorObjects {
 		for name, announced := range map[string]bool{"announced": true, "chunked": false} {
 			network := func() *Client {
 				return newClient(t, serve(func(*http.Request) (*http.Response, error) {
-					resp := reply(200, "")
-					resp.Body = io.NopCloser(iotest.OneByteReader(strings.NewReader(body)))
+					resp, content := reply(200, ""), io.Reader(strings.NewReader(body))
+					if len(body) < 1000 {
+						content = iotest.OneByteReader(content)
+					}
+					resp.Body = io.NopCloser(content)
 					if announced {
 						resp.ContentLength = int64(len(body))
 					}
@@ -260,6 +234,7 @@ func TestErrorObject(t *testing.T) {
 				}), WithMaxResponseBytes(1<<20))
 			}
 			for kind, call := range map[string]*Call{"write": write(), "read": read(), "stream": streaming()} {
+				isError := is == everywhere || kind == "stream" && is&inStreams != 0 || kind == "write" && is&inWrites != 0
 				r := network().Do(t.Context(), call, nil)
 				if (r.Failure != nil) != isError {
 					t.Errorf("%.40q, %s %s: %v", body, name, kind, r.err())
@@ -267,7 +242,7 @@ func TestErrorObject(t *testing.T) {
 				}
 				if isError {
 					check(t, r.err(), ErrBadResponse)
-					if f := r.Failure; f.StatusCode != 200 || f.Code+f.Response().Message == "" || string(f.Response().Body) != body || f.Attempts != 1 || r.Outcome != OutcomeUnknown {
+					if f := r.Failure; f.StatusCode != 200 || is != inWrites && f.Code+f.Response().Message == "" || string(f.Response().Body) != body[:min(len(body), maxErrorBody)] || f.Attempts != 1 || r.Outcome != OutcomeUnknown {
 						t.Errorf("%.40q, %s %s: %v, %+v", body, name, kind, r.Outcome, f)
 					}
 				} else if kind == "stream" {
@@ -279,7 +254,7 @@ func TestErrorObject(t *testing.T) {
 			}
 		}
 	}
-	// A part of a content is no error, whatever it looks like.
+	// A part of a content is no error, even if it looks like one.
 	c := newClient(t, serve(func(*http.Request) (*http.Response, error) { return reply(206, `{"error":{"code":"a"}}`), nil }))
 	call := streaming()
 	call.Partial = true
@@ -288,11 +263,10 @@ func TestErrorObject(t *testing.T) {
 	}
 }
 
-// TestErrorObjectThatStalls proves that looking for it changes nothing about how
-// a content breaks.
+// The search for an error object does not change how a content breaks.
 func TestErrorObjectThatStalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, part := range []string{"", `{"error":{"code"`} {
+		for _, part := range []string{"", `{"error":{"code"`, `{"error":{"code":"a`} {
 			began := time.Now()
 			network := roundTripper(func(r *http.Request) (*http.Response, error) {
 				time.Sleep(5 * time.Second)
@@ -310,4 +284,73 @@ func TestErrorObjectThatStalls(t *testing.T) {
 			r.Stream.Close()
 		}
 	})
+}
+
+// The error of the caller's own code is the Cause, and is not printed.
+func TestCause(t *testing.T) {
+	cause := errors.New("dial canary.internal:443")
+	for says, options := range map[string][]Option{
+		"its own error is the Cause": {WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, cause })})},
+		"the token source failed":    {WithTokenSource(TokenFunc(func(context.Context) (string, error) { return "", cause }))},
+		"refused to send":            {WithLimiter(limiterFunc(func(context.Context) error { return cause }))},
+	} {
+		c, err := New(Service{Name: "test"}, "https://service.test", options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := c.Do(t.Context(), write(), nil).Failure
+		if f.Cause() != cause || !errors.Is(f.Err, cause) {
+			t.Errorf("%s: caused by %v", says, f.Cause())
+		}
+		var text strings.Builder
+		text.WriteString(Describe("test", f))
+		for _, verb := range []string{"%v", "%+v", "%#v", "%w", "%p", "%!"} {
+			text.WriteString(fmt.Sprintf(verb, f) + fmt.Sprintf(verb, *f))
+		}
+		if strings.Contains(text.String(), "canary") || !strings.Contains(text.String(), says) {
+			t.Error(text.String())
+		}
+	}
+	// A wrapper that fails before it calls base fails for a reason of its own, even if that is a
+	// network error.
+	for _, cause := range []error{cause, &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}} {
+		wrap := func(http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(*http.Request) (*http.Response, error) { return nil, cause })
+		}
+		c, err := New(Service{Name: "test"}, "https://service.test", []Option{WithTransport(wrap)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := c.Do(t.Context(), write(), nil)
+		if text := Describe("test", r.Failure); !strings.Contains(text, transportFailed.msg) || r.Failure.Cause() != cause || r.Outcome != OutcomeNotSent {
+			t.Errorf("%s, caused by %v: %v", text, r.Failure.Cause(), r.Outcome)
+		}
+	}
+	// The same holds for a function of the tls.Config that is not a check.
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog, server.TLS = log.New(io.Discard, "", 0), &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	server.StartTLS()
+	defer server.Close()
+	c, err := New(Service{Name: "test"}, server.URL, []Option{WithTLSConfig(&tls.Config{InsecureSkipVerify: true,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return nil, cause }})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := c.Do(t.Context(), write(), nil).Failure; !strings.Contains(Describe("test", f), transportFailed.msg) || f.Cause() != cause || !f.Retryable() {
+		t.Errorf("%s, caused by %v", Describe("test", f), f.Cause())
+	}
+	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	c = newClient(t, roundTripper(func(*http.Request) (*http.Response, error) { return nil, refused }), WithMaxRetries(0))
+	if f := c.get(t.Context()).Failure; f.Cause() != refused || !strings.Contains(Describe("test", f), ": "+syscall.ECONNREFUSED.Error()) {
+		t.Error(Describe("test", f), f.Cause())
+	}
+	if (&Failure{}).Cause() != nil || (&Failure{Err: Invalid("x")}).Cause() != nil {
+		t.Error("an error without a cause has one")
+	}
+	// The last error of a chain may be one of the library.
+	call, unusable := read(), Unusable("x")
+	call.Decode = func([]byte) error { return unusable }
+	if f := newClient(t, serve(status(200)), WithMaxRetries(0)).Do(t.Context(), call, nil).Failure; f.Cause() != unusable {
+		t.Errorf("%v is caused by %v", f.Err, f.Cause())
+	}
 }

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// quiet is for servers that are attacked on purpose.
+// quiet is the log of servers that tests attack.
 var quiet = log.New(io.Discard, "", 0)
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// reply is a response with header lines as names and values.
+// reply makes a response. header has names and values in turn.
 func reply(status int, body string, header ...string) *http.Response {
 	resp := &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: -1}
 	for i := 0; i < len(header); i += 2 {
@@ -28,8 +28,12 @@ func reply(status int, body string, header ...string) *http.Response {
 	return resp
 }
 
-// A service sends its responses in turn, the last one for good, and keeps when
-// each arrived and what it carried.
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// A service sends its responses in turn, and then repeats the last one. It records the arrival
+// and the header of each request.
 type service struct {
 	mu        sync.Mutex
 	responses []func(*http.Request) (*http.Response, error)
@@ -65,14 +69,14 @@ func status(code int, header ...string) func(*http.Request) (*http.Response, err
 	return func(*http.Request) (*http.Response, error) { return reply(code, "", header...), nil }
 }
 
-// stall never responds, but ends with the request's context, as net/http does.
+// stall sends no response. It returns when the request's context ends, as net/http does.
 func stall(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, context.Cause(r.Context())
 }
 
-// kind is a Service with the defaults of a lookup.
-func kind() Service {
+// testService has the defaults of a lookup.
+func testService() Service {
 	return Service{Name: "test", Defaults: Settings{
 		MaxRetries: 3, WaitBase: 200 * time.Millisecond, WaitMax: 5 * time.Second, AttemptTimeout: 10 * time.Second, ConnectionReuse: time.Minute,
 	}}
@@ -83,7 +87,7 @@ func newClient(t testing.TB, network http.RoundTripper, opts ...Option) *Client 
 	if network != nil {
 		opts = append([]Option{WithHTTPClient(&http.Client{Transport: network})}, opts...)
 	}
-	c, err := New(kind(), "https://service.test", opts)
+	c, err := New(testService(), "https://service.test", opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,10 +102,10 @@ func write() *Call {
 	return &Call{Operation: "write", Method: http.MethodPost, Route: "/{id}", Path: "/1", Body: []byte("{}"), Write: true}
 }
 
-// get makes one reading call.
+// get makes one read.
 func (c *Client) get(ctx context.Context, opts ...Option) Result { return c.Do(ctx, read(), opts) }
 
-// err is the failure as errors.Is sees it.
+// err returns the failure for errors.Is, or nil.
 func (r Result) err() error {
 	if r.Failure == nil {
 		return nil
@@ -109,7 +113,7 @@ func (r Result) err() error {
 	return NewError("", Unwrap(r.Failure))
 }
 
-// check compares what an error matches.
+// check reports targets that an error does not match.
 func check(t *testing.T, err error, targets ...error) {
 	t.Helper()
 	for _, target := range targets {
@@ -119,7 +123,7 @@ func check(t *testing.T, err error, targets ...error) {
 	}
 }
 
-// attempts compares how many requests a call made.
+// attempts compares the number of requests of a call.
 func attempts(t *testing.T, r Result, want int) {
 	t.Helper()
 	if r.Attempts != want {
@@ -129,7 +133,7 @@ func attempts(t *testing.T, r Result, want int) {
 
 func client(network http.RoundTripper) *http.Client { return &http.Client{Transport: network} }
 
-// A body gives a part and then blocks, until the request's context ends.
+// A body delivers a part and then blocks until the request's context ends.
 type body struct {
 	io.Reader
 	ctx          context.Context
@@ -147,7 +151,7 @@ func (b *body) Read(p []byte) (int, error) {
 
 func (b *body) Close() error { b.closed = true; return nil }
 
-// stalledBody responds with a body that stops after a part of it.
+// stalledBody responds with a body that stalls after a part.
 func stalledBody(code int, part string) func(*http.Request) (*http.Response, error) {
 	return func(r *http.Request) (*http.Response, error) {
 		resp := reply(code, "")

@@ -2,6 +2,8 @@ package transport
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -12,12 +14,24 @@ import (
 	"github.com/carddata/carddata-go/internal/mask"
 )
 
+// LogPause logs that calls are held back until a time, because the service keeps failing with
+// a condition. A zero time logs that they continue.
+func (c *Client) LogPause(ctx context.Context, call *Call, condition string, until time.Time) {
+	inv := &invocation{client: c, call: call, ctx: ctx, log: cmp.Or(c.settings.Logger, silent)}
+	attrs := []slog.Attr{slog.String("condition", condition)}
+	if until.IsZero() {
+		inv.event(slog.LevelInfo, "resume", attrs...)
+		return
+	}
+	inv.event(slog.LevelInfo, "pause", append(attrs, slog.Time("until", until))...)
+}
+
 // silent is the logger of a call that has none.
 var silent = slog.New(slog.DiscardHandler)
 
-// event writes to the log. Only what stands in this file is ever logged: an
-// allow-list, because a list of what to leave out is never complete. No URL, header,
-// body, id of the caller's or credential is in it.
+// event writes to the log. Only this file logs, and it logs only known fields: an allow-list,
+// because a deny-list is never complete. It logs no URL, header, body, credential or id of
+// the caller.
 func (inv *invocation) event(level slog.Level, message string, attrs ...slog.Attr) {
 	inv.log.LogAttrs(inv.ctx, level, message, append([]slog.Attr{
 		slog.String("service", inv.client.service.Name),
@@ -26,46 +40,66 @@ func (inv *invocation) event(level slog.Level, message string, attrs ...slog.Att
 	}, attrs...)...)
 }
 
-// Debug is for who looks at one call closely, info for what an operator wants to count,
-// warn for what somebody should look at. A success is no news.
+// Levels: debug shows every attempt, info shows events to count, and warn shows problems to
+// look at. Successes are logged at debug.
 
-// logAttempt logs each request, also of a call that succeeds in the end. As this is
-// hardly ever wanted, its attributes are made only if it is.
+// logAttempt logs each attempt. It builds the attributes only if debug is on.
 func (inv *invocation) logAttempt(a *attempt) {
 	if inv.log.Enabled(inv.ctx, slog.LevelDebug) {
-		inv.event(slog.LevelDebug, "attempt", append(a.ending("attempt", inv.attempts, a.verdict != success),
+		inv.event(slog.LevelDebug, "attempt", append(a.ending("attempt", inv.attempts),
 			slog.Duration("queued", a.queued),
 			slog.Duration("duration", a.Evidence.Ended.Sub(a.Evidence.Began)))...)
 	}
 }
 
+// logRetry logs a retry when it is sent, with the result of the attempt before.
 func (inv *invocation) logRetry(a *attempt) {
-	inv.event(slog.LevelInfo, "retry", append(a.ending("attempt", inv.attempts, true), slog.Duration("wait", inv.wait))...)
+	inv.event(slog.LevelInfo, "retry", append(a.ending("attempt", inv.attempts), slog.Duration("wait", inv.wait))...)
 }
 
+// logPause logs that no call is sent for a while, and the response that asked for it. The
+// first request after the pause logs a resume.
+func (inv *invocation) logPause(a *attempt, pause time.Duration) {
+	inv.event(slog.LevelInfo, "pause", append(a.ending("attempt", inv.attempts),
+		slog.Duration("wait", pause), slog.Time("until", time.Now().Add(pause)))...)
+}
+
+// logResult logs a finished call. A failure has the text and the condition that the caller
+// gets.
 func (inv *invocation) logResult(r *Result, a *attempt) {
-	level := slog.LevelDebug
+	level, result, condition := slog.LevelDebug, a.verdict.msg, ""
 	if r.Failure != nil {
-		level = slog.LevelInfo
+		level, condition = slog.LevelInfo, r.Failure.Condition()
+		if known, ok := errors.AsType[*safeError](r.Failure.Err); ok {
+			result = known.msg
+		}
 	}
 	if !inv.log.Enabled(inv.ctx, level) {
 		return
 	}
-	attrs := append(a.ending("attempts", r.Attempts, r.Failure != nil), slog.Duration("duration", time.Since(inv.began)))
+	attrs := append(a.attrs("attempts", r.Attempts, result, condition), slog.Duration("duration", time.Since(inv.began)))
 	if inv.call.Write {
 		attrs = append(attrs, slog.String("outcome", r.Outcome.String()))
 	}
 	inv.event(level, "call", attrs...)
 }
 
-// ending is how an attempt ended, and with the last one its call. The result is in
-// words, for people; the condition is of the closed set of Failure.Condition, for
-// metrics, and absent after a success. The request id is the one by which the service's
-// operator finds the request.
-func (a *attempt) ending(count string, n int, failed bool) []slog.Attr {
-	attrs := []slog.Attr{slog.Int(count, n), slog.Int("status", a.StatusCode), slog.String("result", a.verdict.msg)}
-	if failed {
-		attrs = append(attrs, slog.String("condition", conditionOf(a.reason()).name))
+// ending returns the attributes of a finished attempt.
+func (a *attempt) ending(count string, n int) []slog.Attr {
+	condition := ""
+	if a.verdict != success {
+		condition = conditionOf(a.reason()).name
+	}
+	return a.attrs(count, n, a.verdict.msg, condition)
+}
+
+// attrs returns the attributes of a result. result is text for people. condition is from the
+// closed set of Failure.Condition, for metrics, and absent after a success. The service's
+// support finds the request by its request id.
+func (a *attempt) attrs(count string, n int, result, condition string) []slog.Attr {
+	attrs := []slog.Attr{slog.Int(count, n), slog.Int("status", a.StatusCode), slog.String("result", result)}
+	if condition != "" {
+		attrs = append(attrs, slog.String("condition", condition))
 	}
 	if a.RequestID != "" {
 		attrs = append(attrs, slog.String("request_id", a.RequestID))
@@ -73,8 +107,7 @@ func (a *attempt) ending(count string, n int, failed bool) []slog.Attr {
 	return attrs
 }
 
-// logContent logs how the content of a download ended, which is long after its
-// call did.
+// logContent logs the end of a download's content, long after the end of its call.
 func (inv *invocation) logContent(bytes int64, took time.Duration, end error) {
 	attrs := []slog.Attr{slog.Int64("bytes", bytes), slog.Duration("duration", took)}
 	if end == io.EOF {
@@ -84,14 +117,9 @@ func (inv *invocation) logContent(bytes int64, took time.Duration, end error) {
 	inv.event(slog.LevelInfo, "content", append(attrs, slog.String("result", end.Error()), slog.String("condition", conditionOf(end).name))...)
 }
 
-// reportDrift logs, once in the life of the process, what a response shows that the
-// contract does not have. Error bodies are documented for downloads alone.
+// reportDrift logs where a response differs from the contract, once per process.
 func (inv *invocation) reportDrift(a *attempt) {
-	report := &inv.call.Drift
-	if inv.call.Stream && a.verdict != success {
-		report.CompareError(a.Body)
-	}
-	for _, finding := range report.News(inv.call.Route, a.Header) {
+	for _, finding := range inv.call.Drift.News(inv.call.Route, a.Header) {
 		if inv.isEcho(a, finding.Place) {
 			finding.Place = "*"
 		}
@@ -99,11 +127,11 @@ func (inv *invocation) reportDrift(a *attempt) {
 	}
 }
 
-// hide keeps a value that must not be printed out of the reach of fmt, which
-// follows fields and pointers, and calls no function.
+// hide puts a value into a closure, because fmt follows fields and pointers but calls no
+// function.
 func hide(value string) func() string { return func() string { return value } }
 
-// loggable returns a code or an id of the service's if it may be printed, and else "".
+// loggable returns a code or an id of the service if it may be printed, and otherwise "".
 func (inv *invocation) loggable(a *attempt, s string) string {
 	if Loggable(s) == "" || inv.isEcho(a, s) {
 		return ""
@@ -111,28 +139,30 @@ func (inv *invocation) loggable(a *attempt, s string) string {
 	return s
 }
 
-// isEcho tells whether the service repeats in s a credential or an id of the caller's.
+// isEcho reports whether s repeats a credential or an id of the caller.
 func (inv *invocation) isEcho(a *attempt, s string) bool {
-	said := mask.Fold(s)
-	repeated := func(value string) bool { return mask.Repeats(said, strings.TrimPrefix(value, "Bearer "), 8) }
+	readings := mask.Readings(s)
+	repeats := func(own string, least int) bool {
+		return slices.ContainsFunc(readings, func(said string) bool { return mask.Repeats(said, own, least) })
+	}
 	for name, values := range a.request {
-		if !harmless[name] && slices.ContainsFunc(values, repeated) {
+		if !harmless[name] && slices.ContainsFunc(values, func(value string) bool { return repeats(strings.TrimPrefix(value, "Bearer "), 8) }) {
 			return true
 		}
 	}
-	return inv.call.Identifiers != nil && slices.ContainsFunc(inv.call.Identifiers(), func(id string) bool { return mask.Repeats(said, id, 6) })
+	isID := func(id string) bool { return repeats(id, 6) }
+	return slices.ContainsFunc(inv.client.baseSegments(), isID) || inv.call.Identifiers != nil && slices.ContainsFunc(inv.call.Identifiers(), isID)
 }
 
-// requestID takes the first of the headers in common use; the service documents
-// none. It is the one thing by which its support can find a request, as no id of the
-// caller's is told to anybody.
+// requestID reads the first of the common headers, because the service documents none. The
+// service's support can find a request only by this id: the log holds no id of the caller.
 func requestID(h http.Header) string {
 	id := func(name string) string { return strings.TrimSpace(h.Get(name)) }
 	return cmp.Or(id("X-Request-Id"), id("X-Correlation-Id"), id("Request-Id"))
 }
 
-// Loggable returns a code or an id of the service's if it looks like one and cannot
-// be a card number, and else "".
+// Loggable returns a code or an id of the service if it looks like one and cannot be a card
+// number, and otherwise "".
 func Loggable(s string) string {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:"
 	if s == "" || len(s) > maxLoggable || strings.Trim(s, letters) != "" || mask.MayHoldCardNumber(s) {

@@ -3,21 +3,28 @@ package transport
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
+	"math/rand/v2"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// TestLog proves what a call leaves in a log, which is all that ever does.
+// The complete log of a call.
 func TestLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		untimed := func(_ []string, a slog.Attr) slog.Attr {
 			if a.Key == slog.TimeKey {
 				return slog.Attr{}
+			}
+			if a.Value.Kind() == slog.KindTime { // the machine may be in any time zone
+				a.Value = slog.TimeValue(a.Value.Time().UTC())
 			}
 			return a
 		}
@@ -33,6 +40,8 @@ func TestLog(t *testing.T) {
 		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 		for i, want := range []string{
 			"level=DEBUG msg=attempt" + about + "attempt=1 status=429 result=refused condition=rate_limited request_id=r-1 queued=3s duration=0s",
+			"level=INFO msg=pause" + about + "attempt=1 status=429 result=refused condition=rate_limited request_id=r-1 wait=2s until=2000-01-01T00:00:05.000Z",
+			"level=INFO msg=resume" + strings.TrimSuffix(about, " "),
 			"level=INFO msg=retry" + about + "attempt=1 status=429 result=refused condition=rate_limited request_id=r-1 wait=2.",
 			"level=DEBUG msg=attempt" + about + "attempt=2 status=200 result=success queued=3s duration=0s",
 			"level=DEBUG msg=call" + about + "attempts=2 status=200 result=success duration=8.",
@@ -43,16 +52,70 @@ func TestLog(t *testing.T) {
 				t.Fatalf("line %d is not %q in\n%s", i+1, want, &log)
 			}
 		}
-		if len(lines) != 6 || strings.Contains(log.String(), "secret") || strings.Contains(log.String(), "41111111") {
+		if len(lines) != 8 || strings.Contains(log.String(), "secret") || strings.Contains(log.String(), "41111111") {
 			t.Error(log.String())
 		}
-		if !strings.HasSuffix(lines[3], "s outcome=accepted") || !strings.Contains(lines[5], "result=refused condition=bad_request") {
+		if !strings.HasSuffix(lines[5], "s outcome=accepted") || !strings.Contains(lines[7], "result=refused condition=bad_request") {
 			t.Error(log.String())
 		}
 	})
 }
 
-// TestLogOfContent proves that the end of a download is logged, with what came of it.
+// A pause is logged once, even if many calls are refused together, and its end is logged once.
+// A retry that is not made is not logged. The log has the same condition as the error.
+func TestLogOfAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		logger := slog.New(slog.NewTextHandler(&log, nil))
+		refuse := func(*http.Request) (*http.Response, error) {
+			time.Sleep(rand.N(100 * time.Millisecond))
+			return reply(503, "", "Retry-After", "2"), nil
+		}
+		c := newClient(t, serve(refuse, refuse, refuse, status(200)), WithLogger(logger))
+		var calls sync.WaitGroup
+		for range 3 {
+			calls.Go(func() {
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(time.Second, cancel)
+				if r := c.get(ctx); !errors.Is(r.err(), context.Canceled) || r.Failure.Condition() != "server_error" {
+					t.Errorf("refused: %v, %s", r.err(), r.Failure.Condition())
+				}
+			})
+		}
+		calls.Wait()
+		// The pause has a second left: more than the deadline of the first call, and more than the
+		// time until the second call is canceled.
+		soon, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		canceled, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second/2, cancel)
+		for _, ctx := range []context.Context{soon, canceled} {
+			r := c.get(ctx)
+			check(t, r.err(), ErrRateLimited)
+			if ended := errors.Is(r.err(), context.Canceled); ended != (ctx == canceled) || ended == errors.Is(r.err(), context.DeadlineExceeded) {
+				t.Error(r.err())
+			}
+			if left := r.Failure.RetryAfter; r.Failure.Condition() != "rate_limited" || left <= 0 || left > 1200*time.Millisecond || r.Attempts != 0 {
+				t.Errorf("in the pause: %v, %s, %v", r.err(), r.Failure.Condition(), left)
+			}
+		}
+		for range 3 {
+			if r := c.get(t.Context()); r.Failure != nil {
+				t.Error(r.err())
+			}
+		}
+		for words, want := range map[string]int{"msg=pause": 1, "msg=resume": 1, "msg=retry": 0, "msg=call": 5, "condition=rate_limited": 2, "condition=server_error": 4, "condition=canceled": 0} {
+			if got := strings.Count(log.String(), words); got != want {
+				t.Errorf("%d times %q, want %d", got, words, want)
+			}
+		}
+		if t.Failed() {
+			t.Log(log.String())
+		}
+	})
+}
+
+// The end of a download is logged, with its result.
 func TestLogOfContent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

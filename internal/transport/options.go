@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -13,16 +14,14 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
-
-	"github.com/carddata/carddata-go/internal/adaptive"
 )
 
-// Settings are what options change: a service's defaults, then the options of the
-// client, then those of the call, each changing a copy. So a client's settings never
-// change once it is made, and calls share them without a lock.
+// Settings are the defaults of a service, changed by the options of the client and then by
+// those of the call. Each step changes a copy, so the client's settings never change, and
+// calls share them without a lock.
 //
-// What may hold a secret is in a closure, because fmt follows fields and pointers, of
-// unexported fields too, and calls no function.
+// Fields that may hold a secret are closures, because fmt follows fields and pointers, even
+// unexported ones, but calls no function.
 type Settings struct {
 	HTTPClient       *http.Client
 	credential       *credential
@@ -35,43 +34,51 @@ type Settings struct {
 	AttemptTimeout   time.Duration
 	MaxResponseBytes int64
 	InsecureHTTP     bool
-	// ConnectionReuse is how long an idle connection is kept, which has to be shorter than
-	// the server keeps it; 0: each connection serves one request.
+	// ConnectionReuse is how long the connections of reads stay idle before they close. It
+	// must be shorter than the server's own limit. 0: each connection serves one request. A
+	// write always has its own connection.
 	ConnectionReuse time.Duration
 
-	// RepeatUnknown lets a write be repeated although an earlier attempt may
-	// have been processed. It is the caller's word that the service removes
-	// duplicates.
+	// RepeatUnknown allows retrying a write that may have been processed. The caller states
+	// that the service removes duplicates.
 	RepeatUnknown bool
+	// BeforeSend runs after every wait of an attempt. An error keeps the attempt from leaving.
+	BeforeSend func(context.Context) error
 	// WriteCheck may refuse the response of a write that was accepted by its status.
 	WriteCheck func(*Result) error
 
-	// ResumeTimeout is how long a broken stream is resumed without progress. The
-	// two below let a stream be what it is otherwise refused for.
+	// NotReady reports which failures mean that the result is not ready, besides 202 and 204.
+	// A call asks again every WaitInterval (0: the package's own), for up to WaitLimit.
+	NotReady                func(*Failure) bool
+	WaitInterval, WaitLimit time.Duration
+	// ResumeTimeout is how long a broken stream is resumed without progress. EncodedContent
+	// and ErrorContent accept streams that are otherwise refused.
 	ResumeTimeout  time.Duration
 	EncodedContent bool
-	HTMLContent    bool
+	ErrorContent   bool
 
-	headers       map[string]func() string // closures, out of the reach of fmt
+	headers       map[string]func() string // closures, which hide the values from fmt
 	redirectHosts redirectHosts
 	proxy         *func(*http.Request) (*url.URL, error)
-	tls           func() *tls.Config // a closure, as it holds a private key
+	tls           func() *tls.Config // a closure, because it holds a private key
 	wrap          func(http.RoundTripper) http.RoundTripper
-	ownTransport  string // the option that is about the library's own transport, if one was given
+	ownTransport  string // the name of an option about the library's own transport, if given
+	service       string // the package's name
 	perCall       bool
 	err           error                                                        // the first refusal
 	random        func(ctx context.Context, below time.Duration) time.Duration // nil: rand.N
+	dial          func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Option is exposed as bins.Option, refunds.Option and updater.Option. Its
-// method is unexported, so only this module can make one.
+// Option is exposed as bins.Option, refunds.Option and updater.Option. Its method is
+// unexported, so only this module can make one.
 type Option interface{ apply(*Settings) }
 
 type option func(*Settings)
 
 func (f option) apply(s *Settings) { f(s) }
 
-// checked makes an option of a change, and of why its argument is refused, or nil.
+// checked makes an option from a change. If refusal is not nil, the option is refused.
 func checked(refusal error, change func(*Settings)) Option {
 	return option(func(s *Settings) {
 		s.refuse(refusal)
@@ -79,7 +86,7 @@ func checked(refusal error, change func(*Settings)) Option {
 	})
 }
 
-// clientOnly makes an option that has no meaning for a single call.
+// clientOnly makes an option that a single call refuses.
 func clientOnly(name string, o Option) Option {
 	return option(func(s *Settings) {
 		s.refuse(require(!s.perCall, "%s configures a client and cannot be given to a call", name))
@@ -87,8 +94,17 @@ func clientOnly(name string, o Option) Option {
 	})
 }
 
-// ofTransport makes an option about the library's own transport, which would have
-// no effect beside WithHTTPClient.
+// Only makes an option that the other packages refuse. The packages share the type Option,
+// and a package must not silently ignore an option.
+func Only(service, name string, o Option) Option {
+	return option(func(s *Settings) {
+		s.refuse(require(s.service == service, "%s.%s is no option of package %s", service, name, s.service))
+		o.apply(s)
+	})
+}
+
+// ofTransport makes an option about the library's own transport. It cannot be combined with
+// WithHTTPClient, because it would have no effect.
 func ofTransport(name string, o Option) Option {
 	return clientOnly(name, option(func(s *Settings) {
 		s.ownTransport = name
@@ -96,14 +112,14 @@ func ofTransport(name string, o Option) Option {
 	}))
 }
 
-// refuse keeps the first refusal, which is the one that the caller sees. Nil is none.
+// refuse keeps the first refusal for the caller. Nil is none.
 func (s *Settings) refuse(err error) { s.err = cmp.Or(s.err, err) }
 
-// with returns the settings changed by opts, leaving s as it was. What two options say
-// together is looked at once all have been applied, whatever their order.
+// with returns a copy of the settings changed by opts. It checks combinations of options
+// after all of them, so their order does not matter.
 func (s *Settings) with(opts []Option, perCall bool) (*Settings, error) {
 	changed := *s
-	changed.headers = maps.Collect(maps.All(s.headers)) // and never nil
+	changed.headers = maps.Collect(maps.All(s.headers)) // never nil
 	changed.perCall = perCall
 	for i, o := range opts {
 		if o == nil {
@@ -113,14 +129,13 @@ func (s *Settings) with(opts []Option, perCall bool) (*Settings, error) {
 	}
 	_, authorized := changed.headers["Authorization"]
 	changed.refuse(require(!authorized || changed.credential == nil, "both a token source and an Authorization header are given"))
-	// An option about a transport that is not used would be a promise that nobody keeps:
-	// the client certificate that is not sent, or the proxy that is not asked.
+	// An unused option would mislead: the client certificate would not be sent, or the proxy
+	// not used.
 	changed.refuse(require(changed.HTTPClient == nil || changed.ownTransport == "", "%s and WithHTTPClient are both given", changed.ownTransport))
 	return &changed, changed.err
 }
 
-// WithHTTPClient is documented by the packages that expose it, as are all
-// options below.
+// The packages document these options.
 func WithHTTPClient(c *http.Client) Option {
 	return clientOnly("WithHTTPClient", checked(require(c != nil, "the http.Client is nil"), func(s *Settings) { s.HTTPClient = c }))
 }
@@ -132,46 +147,31 @@ func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
 func WithTLSConfig(c *tls.Config) Option {
 	outdated := c != nil && c.MaxVersion != 0 && c.MaxVersion < tls.VersionTLS12
 	refusal := cmp.Or(require(c != nil, "the tls.Config is nil"), require(!outdated, "the tls.Config excludes TLS 1.2 and later"))
-	cloned := c.Clone() // here and not later: the caller may go on changing it
+	cloned := c.Clone() // the caller may change c later
 	return ofTransport("WithTLSConfig", checked(refusal, func(s *Settings) { s.tls = func() *tls.Config { return cloned } }))
 }
 
-// WithProxy takes nil for no proxy, which is why the setting is a pointer: without the
-// option, the proxy is the environment's.
+// WithProxy(nil) means no proxy, so the setting is a pointer. Without the option, the
+// environment's proxy is used.
 func WithProxy(proxy func(*http.Request) (*url.URL, error)) Option {
 	return ofTransport("WithProxy", option(func(s *Settings) { s.proxy = &proxy }))
 }
 
-// WithConnectionReuse is exposed by refunds, whose connections serve one request
-// by default.
-func WithConnectionReuse(idle time.Duration) Option {
-	return ofTransport("WithConnectionReuse", checked(require(idle > 0, "the time that idle connections are kept must be above 0"),
-		func(s *Settings) { s.ConnectionReuse = idle }))
-}
-
-// WithTokenSource makes the credential here, so that all who are given this option share
-// it, and the source is asked one question at a time.
+// WithTokenSource makes the credential here, so that all users of the option share it, and
+// the source gets one call at a time.
 func WithTokenSource(source TokenSource) Option {
 	credential, err := newCredential(source)
 	return checked(err, func(s *Settings) { s.credential = credential })
 }
 
-// reserved headers follow from the call itself; changing one breaks it. A Content-Length
-// or Transfer-Encoding of the caller's would let a proxy and the service disagree about
-// where the request ends.
-var reserved = map[string]bool{
-	"Accept-Encoding": true, "Connection": true, "Content-Length": true, "Content-Type": true, "Host": true,
-	"Range": true, "If-Range": true, "Trailer": true, "Transfer-Encoding": true, "User-Agent": true, "X-Merchant-Id": true,
-}
-
 func WithHeader(name, value string) Option {
 	canonical := textproto.CanonicalMIMEHeaderKey(name)
 	refusal := cmp.Or(
-		// What is no token by RFC 9110 (5.6.2).
+		// Allow only tokens of RFC 9110 (5.6.2).
 		require(name != "" && IsVisible(name) && !strings.ContainsAny(name, "\"(),/:;<=>?@[\\]{}"), "a header name is not usable"),
 		require(!reserved[canonical], "header %s is set by the library", canonical),
-		// It would be sent, and what an unset variable leaves would look like a credential
-		// that the service refuses.
+		// An unset variable gives an empty value. The service would refuse it like a wrong
+		// credential.
 		require(value != "", "the value of header %s is empty", canonical),
 		require(isHeaderValue(value), "the value of header %s holds characters that a header cannot carry", canonical),
 	)
@@ -196,32 +196,15 @@ func WithAttemptTimeout(d time.Duration) Option {
 	return checked(require(d >= 0, "the attempt timeout is negative"), func(s *Settings) { s.AttemptTimeout = d })
 }
 
-// WithRateLimit is of a client alone: a limiter for one call would limit nothing.
+// WithRateLimit is for clients only: a limiter for one call would limit nothing.
 func WithRateLimit(limit rate.Limit, burst int) Option {
-	// A NaN limit, which is not above 0, would let everything through, and a burst
-	// below 1 nothing.
+	// NaN would let every request through, and so is refused. A burst below 1 would let none
+	// through.
 	return clientOnly("WithRateLimit", checked(require(limit > 0 && burst >= 1, "the rate limit must be above 0 and its burst at least 1"),
-		func(s *Settings) { s.limit(rate.NewLimiter(limit, burst)) }))
+		func(s *Settings) { s.Limiter = rate.NewLimiter(limit, burst) }))
 }
 
-func WithLimiter(l Limiter) Option { return option(func(s *Settings) { s.limit(l) }) }
-
-func WithAdaptiveRate(start, most rate.Limit) Option {
-	start = cmp.Or(start, min(1, most))
-	return clientOnly("WithAdaptiveRate", checked(require(start > 0 && most >= start && most < rate.Inf,
-		"the adaptive rate must be 0 <= Start <= Max, and Max above 0 and finite"),
-		func(s *Settings) { s.limit(adaptive.New(start, most)) }))
-}
-
-// limit replaces the limiter. Two ideas of what the rate should be are refused,
-// but a call may have its own: an adaptive limiter learns from the responses to all
-// requests that pass it, and would mistake another limiter's pace for the service's.
-func (s *Settings) limit(l Limiter) {
-	_, was := s.Limiter.(*adaptive.Limiter)
-	_, is := l.(*adaptive.Limiter)
-	s.refuse(require(s.perCall || s.Limiter == nil || was == is, "WithAdaptiveRate is given beside another limit"))
-	s.Limiter = l
-}
+func WithLimiter(l Limiter) Option { return option(func(s *Settings) { s.Limiter = l }) }
 
 func WithMaxResponseBytes(n int64) Option {
 	return checked(require(n >= 0, "the response size limit is negative"), func(s *Settings) { s.MaxResponseBytes = n })
@@ -234,47 +217,73 @@ func WithInsecureHTTP() Option {
 // WithRepeatUnknown is exposed as refunds.WithResubmit.
 func WithRepeatUnknown() Option { return option(func(s *Settings) { s.RepeatUnknown = true }) }
 
+// WithBeforeSend is exposed by refunds only.
+func WithBeforeSend(f func(context.Context) error) Option {
+	return option(func(s *Settings) { s.BeforeSend = f })
+}
+
 // WithWriteCheck is exposed as refunds.WithReceiptCheck.
 func WithWriteCheck(check func(*Result) error) Option {
 	return option(func(s *Settings) { s.WriteCheck = check })
 }
 
-// WithRedirectHosts is exposed by updater alone, as a redirected POST is never
-// followed.
+// WithRedirectHosts is exposed by updater only, because a redirected POST is never followed.
 func WithRedirectHosts(patterns ...string) Option {
 	hosts, err := parseRedirectHosts(patterns)
 	return checked(err, func(s *Settings) { s.redirectHosts = hosts })
 }
 
-// WithResumeTimeout is exposed by updater, as are the two below.
+// WithNotReady and the options below, except the last two, are exposed by updater.
+func WithNotReady(check func(*Failure) bool) Option {
+	return option(func(s *Settings) { s.NotReady = check })
+}
+
+func WithWait(interval, limit time.Duration) Option {
+	return checked(require(interval >= 0 && limit >= 0, "the interval or the limit of WithWait is negative"),
+		func(s *Settings) { s.WaitInterval, s.WaitLimit = interval, limit })
+}
+
 func WithResumeTimeout(d time.Duration) Option {
 	return checked(require(d >= 0, "the resume timeout is negative"), func(s *Settings) { s.ResumeTimeout = d })
 }
 
 func WithEncodedContent() Option { return option(func(s *Settings) { s.EncodedContent = true }) }
 
-func WithHTMLContent() Option { return option(func(s *Settings) { s.HTMLContent = true }) }
+func WithErrorContent() Option { return option(func(s *Settings) { s.ErrorContent = true }) }
 
-// WithJitter draws the random part of every wait from f. No package exposes it: it
-// is for simulations that must be repeated exactly.
+// WithJitter draws the random part of every wait from f. No package exposes it: it is for
+// repeatable simulations.
 func WithJitter(f func(ctx context.Context, below time.Duration) time.Duration) Option {
 	return option(func(s *Settings) { s.random = f })
 }
 
-// isHeaderValue refuses also what net/http would trim, and so change.
-func isHeaderValue(value string) bool {
-	return strings.Trim(value, " \t") == value && IsVisible(strings.NewReplacer(" ", "", "\t", "").Replace(value))
+// WithDial makes the connections of the library's own transport. No package exposes it: it is
+// for simulated networks.
+func WithDial(dial func(ctx context.Context, network, address string) (net.Conn, error)) Option {
+	return option(func(s *Settings) { s.dial = dial })
 }
 
-// CheckOptions refuses options that a call could not be made with, for one that
-// makes many calls.
+// CheckOptions checks the options of a call without making it. A call that makes many calls
+// uses it first.
 func (c *Client) CheckOptions(opts []Option) error {
 	_, err := c.settings.with(opts, true)
 	return err
 }
 
-// HasLimiter tells whether options bring a limiter.
+// HasLimiter reports whether a call with opts may wait for a limiter.
+func (c *Client) HasLimiter(opts []Option) bool {
+	return c.settings.Limiter != nil || HasLimiter(opts)
+}
+
+// HasLimiter reports whether the options include a limiter.
 func HasLimiter(opts []Option) bool {
-	s, err := new(Settings).with(opts, true)
-	return err == nil && s.Limiter != nil
+	s, _ := new(Settings).with(opts, true) // errors do not matter here
+	return s != nil && s.Limiter != nil
+}
+
+// HasCredential reports whether the options include a token source or a header, which may be
+// a credential.
+func HasCredential(opts []Option) bool {
+	s, _ := new(Settings).with(opts, true)
+	return s != nil && (s.credential != nil || len(s.headers) > 0)
 }

@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -38,9 +39,31 @@ func TestRefusedOptions(t *testing.T) {
 			refused["header "+spelled] = WithHeader(spelled, "v")
 		}
 	}
+	pass := func(base http.RoundTripper) http.RoundTripper { return base }
+	refused["no wrapper"], refused["no TLS"] = WithTransport(nil), WithTLSConfig(nil)
+	refused["old TLS"] = WithTLSConfig(&tls.Config{MaxVersion: tls.VersionTLS11})
 	c := newClient(t, serve(status(200)))
+	for name, option := range map[string]Option{
+		"WithTransport": WithTransport(pass), "WithTLSConfig": WithTLSConfig(&tls.Config{}), "WithProxy": WithProxy(nil),
+		"WithHTTPClient": WithHTTPClient(http.DefaultClient), "WithRateLimit": WithRateLimit(1, 1), "WithInsecureHTTP": WithInsecureHTTP(),
+	} {
+		r := c.get(t.Context(), option)
+		if check(t, r.err(), ErrInvalidArgument); !strings.Contains(Describe("", r.Failure), name) {
+			t.Errorf("%s given to a call: %s", name, Describe("", r.Failure))
+		}
+	}
+	for name, opts := range map[string][]Option{
+		"a wrapper's nil": {WithTransport(func(http.RoundTripper) http.RoundTripper { return nil })},
+		"wrapper twice":   {WithTransport(pass), WithHTTPClient(http.DefaultClient)},
+		"TLS twice":       {WithHTTPClient(http.DefaultClient), WithTLSConfig(&tls.Config{})},
+		"proxy twice":     {WithProxy(nil), WithHTTPClient(http.DefaultClient)},
+	} {
+		if _, err := New(testService(), "https://service.test", opts); !errors.Is(err, ErrInvalidArgument) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	for name, option := range refused {
-		_, atClient := New(kind(), "https://service.test", []Option{option})
+		_, atClient := New(testService(), "https://service.test", []Option{option})
 		atCall := c.get(t.Context(), option)
 		for _, err := range []error{atClient, atCall.err()} {
 			if !errors.Is(err, ErrInvalidArgument) {
@@ -58,7 +81,7 @@ func TestRefusedOptions(t *testing.T) {
 	}
 }
 
-// TestCallOptionsWin proves that they hold for their call and no other.
+// The options of a call win over those of the client, for this call only.
 func TestCallOptionsWin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := serve(status(503))
@@ -102,10 +125,10 @@ func TestCallOptionsWin(t *testing.T) {
 	})
 }
 
-// TestTwoCredentials proves that nobody decides silently which of two is sent.
+// A token source and an Authorization header together are refused.
 func TestTwoCredentials(t *testing.T) {
 	token, header := WithTokenSource(StaticToken("t")), WithHeader("authorization", "Basic x")
-	if _, err := New(kind(), "https://service.test", []Option{token, header}); !errors.Is(err, ErrInvalidArgument) {
+	if _, err := New(testService(), "https://service.test", []Option{token, header}); !errors.Is(err, ErrInvalidArgument) {
 		t.Error(err)
 	}
 	check(t, newClient(t, serve(status(200)), token).get(t.Context(), header).err(), ErrInvalidArgument)
@@ -126,8 +149,7 @@ func TestUserAgent(t *testing.T) {
 	}
 }
 
-// TestHTTPClientTimeout proves that the timeout of the caller's client bounds
-// each attempt, and is not made longer by the library's own.
+// The shorter of the http.Client's timeout and the attempt timeout bounds each attempt.
 func TestHTTPClientTimeout(t *testing.T) {
 	for _, test := range []struct{ client, option, want time.Duration }{
 		{3 * time.Second, 10 * time.Second, 3 * time.Second}, {time.Minute, 10 * time.Second, 10 * time.Second},

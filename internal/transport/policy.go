@@ -8,7 +8,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"io"
 	"math"
@@ -18,11 +17,10 @@ import (
 	"syscall"
 )
 
-// Outcome is what became of a write. It is exposed as refunds.Outcome.
+// Outcome is the fate of a write. It is exposed as refunds.Outcome.
 type Outcome int
 
-// The zero value is the one to be careful with, so that a forgotten assignment
-// errs on the safe side.
+// The zero value is the careful one, so a forgotten assignment is safe.
 const (
 	OutcomeUnknown Outcome = iota
 	OutcomeNotSent
@@ -36,105 +34,130 @@ func (o Outcome) String() string {
 	return cmp.Or(names[o], "unknown")
 }
 
-// A verdict is how one attempt ended, and what follows from that. Every way in
-// which an attempt can end is one of those below, and no other.
+// A verdict is how one attempt ended, and what follows from that. The verdicts below are all
+// there are.
 type verdict struct {
-	// retries are how often one call retries after this verdict. For a write that is
-	// how often, and never whether it is safe: see invocation.mayRetry.
+	// retries is how often one call retries after this verdict. invocation.mayRetry decides
+	// whether a write may be retried at all.
 	retries int
-	// outcome is what became of a write that got this response. Where there was no
-	// response the evidence can improve Unknown to NotSent: see attempt.outcome.
+	// outcome is the outcome of a write that got this response. Without a response, the
+	// evidence can turn Unknown into NotSent: see attempt.outcome.
 	outcome   Outcome
 	condition error  // for errors.Is
+	scope     Scope  // the requests that would fail alike
 	msg       string // for the error's text and the log
 }
 
-// unlimited retries are bounded by the settings, the retry budget and the
-// deadline alone.
-const unlimited = math.MaxInt
+// A Scope says which requests would fail alike if they were sent now.
+type Scope uint8
 
-// The verdicts are the retry policy, and the only place that decides what an attempt
-// meant. An outage is worth waiting out (unlimited); a 500 may be a bug that
-// this very request triggers (2); a status that says what is wrong with the
-// request will say so again (0).
-//
-// Writes follow one principle: retry on proof, not on hope. 408, 500, 502, 503
-// and 504 come from proxies that gave up as often as from the service itself, and
-// do not tell whether the service has processed the request.
-var (
-	success = &verdict{0, OutcomeAccepted, nil, "success"}
-
-	// Nothing was sent: a further attempt would be refused by the same limiter or source,
-	// and the caller is free to make the call again.
-	limiterRefused = &verdict{0, OutcomeNotSent, ErrLocalLimit, "the local rate limiter refused to send"}
-	// Before the attempt, or after it: where a token was refused, and the source has no
-	// other, the service has not processed the request.
-	credentialFailed = &verdict{0, OutcomeRejected, ErrCredential, "no credential"}
-	callerEnded      = &verdict{0, OutcomeUnknown, nil, "the caller's context ended"}
-
-	// The evidence, and not this column, says whether the write was sent: a connection
-	// that could not be made is Unknown here, and NotSent by its evidence.
-	hostNotFound     = &verdict{0, OutcomeUnknown, ErrNoResponse, "no response: the host name does not exist"}
-	hostLookupFailed = &verdict{unlimited, OutcomeUnknown, ErrNoResponse, "no response: the host name could not be looked up"}
-	connectFailed    = &verdict{unlimited, OutcomeUnknown, ErrNoResponse, "no response: no connection could be made"}
-	handshakeFailed  = &verdict{0, OutcomeUnknown, ErrNoResponse, "no response: the TLS handshake failed"}
-	// A proxy refuses for its own reasons, which may pass, or by a rule, which does not.
-	proxyRefused     = &verdict{1, OutcomeUnknown, ErrNoResponse, "no response: the proxy could not connect"}
-	proxyForbids     = &verdict{0, OutcomeUnknown, ErrForbidden, "no response: the proxy forbids the connection or wants a login"}
-	connectionBroken = &verdict{unlimited, OutcomeUnknown, ErrNoResponse, "no response: the connection broke"}
-	// Without events nothing is ever proven unsent.
-	transportFailed = &verdict{unlimited, OutcomeUnknown, ErrNoResponse, "no response: the HTTP transport failed, its own error is the Cause"}
-	// An attempt takes its full timeout each time, so that few fit into a call.
-	attemptTimedOut = &verdict{2, OutcomeUnknown, ErrTimeout, "no response within the attempt timeout"}
-	garbledResponse = &verdict{1, OutcomeUnknown, ErrBadResponse, "the response is not HTTP, or its header is too large"}
-
-	// The service has looked at the request, and would say the same again.
-	requestRefused  = &verdict{0, OutcomeRejected, ErrBadRequest, "refused"}
-	requestTooLarge = &verdict{0, OutcomeRejected, ErrTooLarge, "refused as too large"}
-	// Retried only with another token, see invocation.refreshToken.
-	unauthorized = &verdict{1, OutcomeRejected, ErrUnauthorized, "refused"}
-	forbidden    = &verdict{0, OutcomeRejected, ErrForbidden, "refused"}
-	notFound     = &verdict{0, OutcomeRejected, ErrNotFound, "refused"}
-	conflict     = &verdict{0, OutcomeRejected, ErrConflict, "refused"}
-	// A 408 may come from a proxy that had passed the request on.
-	requestTimeout = &verdict{2, OutcomeUnknown, ErrTimeout, "failed"}
-	// 421 and 425 promise that the request was not processed (RFC 9110, 15.5.20;
-	// RFC 8470, 5.2), and so does a 429 by its meaning. Each has a row, as retries are
-	// counted by row.
-	misdirected = &verdict{1, OutcomeRejected, ErrBadRequest, "refused"}
-	tooEarly    = &verdict{1, OutcomeRejected, ErrBadRequest, "refused"}
-	rateLimited = &verdict{unlimited, OutcomeRejected, ErrRateLimited, "refused"}
-	// Of a 502, 503 and 504 a read is repeated as long as it is allowed to, and a write
-	// never, unless the caller has vouched for it.
-	serverFailed      = &verdict{2, OutcomeUnknown, ErrServer, "failed"}
-	serverUnavailable = &verdict{unlimited, OutcomeUnknown, ErrServer, "failed"}
-	// A 501 or 505 is about the method or the protocol, which the next attempt shares.
-	notSupported = &verdict{0, OutcomeRejected, ErrServer, "refused"}
-	// A 303 is how some services say "done, the result is over there".
-	redirectAsGet      = &verdict{0, OutcomeUnknown, ErrRedirect, "a redirect, not followed"}
-	redirectSameMethod = &verdict{0, OutcomeRejected, ErrRedirect, "a redirect, not followed"}
-
-	// From here on the response is of no use, whatever its status.
-	unexpectedStatus = &verdict{0, OutcomeUnknown, ErrBadResponse, "unexpected status"}
-	// A login or block page with status 200 comes from something in between.
-	htmlResponse = &verdict{0, OutcomeUnknown, ErrBadResponse, "the response is an HTML page"}
-	// Of writes alone. The response cannot be about a request that was not there yet.
-	prematureResponse = &verdict{0, OutcomeUnknown, ErrBadResponse, "the response came before the request had been sent"}
-	// Whatever the status says: a proxy, or a service, that answers errors with a 200.
-	errorObject = &verdict{0, OutcomeUnknown, ErrBadResponse, "the response is an error object, in spite of its status"}
-	// Asking again would only be given the same receipt, or record a second refund.
-	responseRefused = &verdict{0, OutcomeUnknown, ErrBadResponse, "the caller's check refused the response"}
-	// From here on the status was a success, and a write is accepted by its status.
-	// What the settings do not accept, they will not accept next time.
-	encodedResponse  = &verdict{0, OutcomeAccepted, ErrBadResponse, "the response has a content encoding that was not asked for"}
-	responseTooLarge = &verdict{0, OutcomeAccepted, ErrResponseTooLarge, "the response exceeds the size limit"}
-	// A cut-off body is a broken connection, and an unreadable one perhaps a broken proxy.
-	truncatedResponse = &verdict{unlimited, OutcomeAccepted, ErrBadResponse, "the response was cut off"}
-	malformedResponse = &verdict{1, OutcomeAccepted, ErrBadResponse, "the response is not the documented JSON"}
+const (
+	// OfRequest: only this one. The failure is about its contents or its caller.
+	OfRequest Scope = iota
+	// OfAccount: the requests of the same account or credential, until somebody corrects it.
+	OfAccount
+	// OfOutage: perhaps every request, for now. Waiting may help.
+	OfOutage
+	// OfSetup: every request, until somebody changes the credential, the address, a
+	// certificate or a proxy. Waiting does not help.
+	OfSetup
 )
 
-// statusVerdict judges a response by its status alone. A status that has no line of its
-// own means what its class means (RFC 9110, 15).
+// unlimited retries are bounded only by the settings, the retry budget and the deadline.
+const unlimited = math.MaxInt
+
+// The verdicts are the retry policy. Only they decide what an attempt meant. Wait for the end
+// of an outage (unlimited). A 500 may be a bug that this request triggers (2). A status that
+// blames the request will come again (0). A call that makes many requests reads the scope,
+// and not the error, to decide whether to go on.
+//
+// Retry a write only on proof. A 408, 500, 502, 503 or 504 often comes from a proxy that gave
+// up, and does not say whether the service has processed the request.
+var (
+	success = &verdict{0, OutcomeAccepted, nil, OfRequest, "success"}
+
+	// Nothing was sent. The same limiter would refuse another attempt, and the caller may
+	// make the call again.
+	limiterRefused = &verdict{0, OutcomeNotSent, ErrLocalLimit, OfOutage, "the local rate limiter refused to send"}
+	notBegun       = &verdict{0, OutcomeNotSent, ErrLocalLimit, OfRequest, "the function before sending failed"}
+	paused         = &verdict{0, OutcomeNotSent, ErrRateLimited, OfOutage, "the service asked all calls to wait"}
+	// Call.Enter or Call.Leave ended the call, and its error says why.
+	heldBack = &verdict{0, OutcomeNotSent, nil, OfRequest, "held back"}
+	// The source failed before the first attempt, or had no replacement for a refused token.
+	// In both cases the service has not processed the request.
+	credentialFailed = &verdict{0, OutcomeRejected, ErrCredential, OfOutage, "no credential"}
+	// A source that fails may work later. A source that returns something unusable was set up
+	// wrong.
+	credentialUnusable = &verdict{0, OutcomeRejected, ErrCredential, OfSetup, "no credential"}
+	callerEnded        = &verdict{0, OutcomeUnknown, nil, OfRequest, "the caller's context ended"}
+
+	// The evidence, and not this column, says whether the write was sent: connectFailed is
+	// Unknown here, and NotSent by its evidence.
+	hostNotFound     = &verdict{0, OutcomeUnknown, ErrNoResponse, OfSetup, "no response: the host name does not exist"}
+	hostLookupFailed = &verdict{unlimited, OutcomeUnknown, ErrNoResponse, OfOutage, "no response: the host name could not be looked up"}
+	connectFailed    = &verdict{unlimited, OutcomeUnknown, ErrNoResponse, OfOutage, "no response: no connection could be made"}
+	handshakeFailed  = &verdict{0, OutcomeUnknown, ErrNoResponse, OfSetup, "no response: the TLS handshake failed"}
+	// A proxy may refuse for the moment, or by a rule that does not change.
+	proxyRefused     = &verdict{1, OutcomeUnknown, ErrNoResponse, OfOutage, "no response: the proxy could not connect"}
+	proxyForbids     = &verdict{0, OutcomeUnknown, ErrForbidden, OfSetup, "no response: the proxy forbids the connection or wants a login"}
+	connectionBroken = &verdict{unlimited, OutcomeUnknown, ErrNoResponse, OfOutage, "no response: the connection broke"}
+	// Without events nothing is proven unsent.
+	transportFailed = &verdict{unlimited, OutcomeUnknown, ErrNoResponse, OfOutage, "no response: the HTTP transport failed, its own error is the Cause"}
+	// Each attempt takes the full timeout, so only a few fit into a call.
+	attemptTimedOut = &verdict{2, OutcomeUnknown, ErrTimeout, OfOutage, "no response within the attempt timeout"}
+	garbledResponse = &verdict{1, OutcomeUnknown, ErrBadResponse, OfOutage, "the response is not HTTP, or its header is too large"}
+
+	// The service has refused the request, and would refuse it again.
+	requestRefused  = &verdict{0, OutcomeRejected, ErrBadRequest, OfRequest, "refused"}
+	requestTooLarge = &verdict{0, OutcomeRejected, ErrTooLarge, OfRequest, "refused as too large"}
+	// Retried only with another token, see invocation.refreshToken.
+	unauthorized = &verdict{1, OutcomeRejected, ErrUnauthorized, OfSetup, "refused"}
+	forbidden    = &verdict{0, OutcomeRejected, ErrForbidden, OfAccount, "refused"}
+	// A 407 comes from a proxy, so every account gets it.
+	proxyLogin = &verdict{0, OutcomeRejected, ErrForbidden, OfSetup, "refused"}
+	notFound   = &verdict{0, OutcomeRejected, ErrNotFound, OfAccount, "refused"}
+	conflict   = &verdict{0, OutcomeRejected, ErrConflict, OfRequest, "refused"}
+	// A 408 may come from a proxy that had passed the request on.
+	requestTimeout = &verdict{2, OutcomeUnknown, ErrTimeout, OfOutage, "failed"}
+	// 421 and 425 promise that the request was not processed (RFC 9110, 15.5.20; RFC 8470,
+	// 5.2), and a 429 implies it. Each has its own row, because retries are counted by row.
+	misdirected = &verdict{1, OutcomeRejected, ErrBadRequest, OfOutage, "refused"}
+	tooEarly    = &verdict{1, OutcomeRejected, ErrBadRequest, OfOutage, "refused"}
+	rateLimited = &verdict{unlimited, OutcomeRejected, ErrRateLimited, OfOutage, "refused"}
+	// After a 502, 503 or 504, a read is retried as often as the call allows. A write is
+	// retried only under RepeatUnknown.
+	serverFailed      = &verdict{2, OutcomeUnknown, ErrServer, OfOutage, "failed"}
+	serverUnavailable = &verdict{unlimited, OutcomeUnknown, ErrServer, OfOutage, "failed"}
+	// A 501 or 505 is about the method or the protocol, so another attempt gets it again.
+	notSupported = &verdict{0, OutcomeRejected, ErrServer, OfSetup, "refused"}
+	// Some services use a 303 to say that the request is done and the result is elsewhere.
+	redirectAsGet      = &verdict{0, OutcomeUnknown, ErrRedirect, OfSetup, "a redirect, not followed"}
+	redirectSameMethod = &verdict{0, OutcomeRejected, ErrRedirect, OfSetup, "a redirect, not followed"}
+
+	// From here on the response is unusable under any status.
+	unexpectedStatus = &verdict{0, OutcomeUnknown, ErrBadResponse, OfOutage, "unexpected status"}
+	// A login or block page with status 200 comes from a proxy or gateway.
+	htmlResponse = &verdict{0, OutcomeUnknown, ErrBadResponse, OfOutage, "the response is an HTML page"}
+	// Writes only. The response began before the request was sent, so it is not about it.
+	prematureResponse = &verdict{0, OutcomeUnknown, ErrBadResponse, OfOutage, "the response came before the request had been sent"}
+	// A proxy or a service that answers errors with a 200.
+	errorObject = &verdict{0, OutcomeUnknown, ErrBadResponse, OfOutage, "the response is an error object, in spite of its status"}
+	// A retry would get the same receipt, or record a second refund.
+	responseRefused = &verdict{0, OutcomeUnknown, ErrBadResponse, OfOutage, "the caller's check refused the response"}
+	// Downloads only: a 202 or 204, or a failure that NotReady accepts. It is about one job.
+	// The call does not retry, and Retry-After delays no other call.
+	notReady = &verdict{0, OutcomeUnknown, ErrNotReady, OfRequest, "the result is not ready"}
+	// From here on the status was a success, so a write is accepted by its status. The
+	// settings refused the response, and would refuse it again.
+	encodedResponse  = &verdict{0, OutcomeAccepted, ErrBadResponse, OfOutage, "the response has a content encoding that was not asked for"}
+	responseTooLarge = &verdict{0, OutcomeAccepted, ErrResponseTooLarge, OfRequest, "the response exceeds the size limit"}
+	// A cut-off body is a broken connection. An unreadable body may be a broken proxy.
+	truncatedResponse = &verdict{unlimited, OutcomeAccepted, ErrBadResponse, OfOutage, "the response was cut off"}
+	malformedResponse = &verdict{1, OutcomeAccepted, ErrBadResponse, OfOutage, "the response is not the documented JSON"}
+)
+
+// statusVerdict judges a response by its status alone. A status without its own line has the
+// verdict of its class (RFC 9110, 15).
 func statusVerdict(status int) *verdict {
 	return cmp.Or(statusVerdicts[status], classVerdicts[status/100], unexpectedStatus)
 }
@@ -145,7 +168,7 @@ var statusVerdicts = map[int]*verdict{
 	301: redirectAsGet, 302: redirectAsGet, 303: redirectAsGet,
 	307: redirectSameMethod, 308: redirectSameMethod,
 	401: unauthorized,
-	403: forbidden, 407: forbidden,
+	403: forbidden, 407: proxyLogin,
 	404: notFound, 410: notFound,
 	408: requestTimeout,
 	409: conflict,
@@ -156,30 +179,34 @@ var statusVerdicts = map[int]*verdict{
 	502: serverUnavailable, 503: serverUnavailable, 504: serverUnavailable,
 }
 
-// responseVerdict judges a response before its body is read. A stream is judged by its
-// header, too: its content is the caller's from the first byte on.
+// responseVerdict judges a response before its body is read. It also checks the header of a
+// stream, because the caller gets the content from the first byte on.
 func responseVerdict(call *Call, s *Settings, status int, h http.Header) *verdict {
 	streamed := call.Stream && (status == http.StatusOK || call.Partial && status == http.StatusPartialContent)
 	switch {
 	case call.Conditional && status == http.StatusNotModified:
 		return success
-	case streamed && isHTML(h, nil) && !s.HTMLContent:
+	case streamed && isHTML(h, nil):
 		return htmlResponse
 	case streamed && isEncoded(h) && !s.EncodedContent:
 		return encodedResponse
+	case call.Stream && (status == http.StatusAccepted || status == http.StatusNoContent):
+		return notReady
 	case call.Stream && !streamed && status/100 == 2:
 		return unexpectedStatus
 	}
 	return statusVerdict(status)
 }
 
-// bodyVerdict judges the body of a success, and the error of reading it. A write that
-// the service has accepted by its status stays accepted though its receipt broke off,
-// unless what there is of it begins as an error.
+// bodyVerdict judges the body of a success, and the error of reading it. A write that was
+// accepted by its status stays accepted if its receipt broke off. A receipt that speaks of an
+// error, or may do so after the part that arrived, accepts nothing.
 func bodyVerdict(ctx context.Context, call *Call, h http.Header, body []byte, err error) *verdict {
 	switch {
 	case isHTML(h, body):
 		return htmlResponse
+	case call.Write && speaksOfError(body):
+		return errorObject
 	case err == nil && isEncoded(h):
 		return encodedResponse
 	case err == nil && isErrorObject(body):
@@ -188,11 +215,9 @@ func bodyVerdict(ctx context.Context, call *Call, h http.Header, body []byte, er
 		return success
 	case err == ErrResponseTooLarge:
 		return responseTooLarge
-	case call.Write && mayBeErrorObject(body) && bytes.Contains(body, []byte(`"error"`)):
-		return errorObject
 	case call.Write:
 		return truncatedResponse
-	// A compressed body that arrived whole and cannot be decompressed; others broke off.
+	// The body arrived whole but cannot be decompressed. Other errors mean that it broke off.
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), is[flate.CorruptInputError](err):
 		return malformedResponse
 	case ctx.Err() != nil:
@@ -201,7 +226,7 @@ func bodyVerdict(ctx context.Context, call *Call, h http.Header, body []byte, er
 	return truncatedResponse
 }
 
-// endedVerdict tells what ended the context of an attempt: its timeout, or the caller.
+// endedVerdict says what ended the context of an attempt: its timeout, or the caller.
 func endedVerdict(ctx context.Context) *verdict {
 	if context.Cause(ctx) == ErrTimeout {
 		return attemptTimedOut
@@ -209,17 +234,16 @@ func endedVerdict(ctx context.Context) *verdict {
 	return callerEnded
 }
 
-// failureVerdict judges an attempt without a response. It decides how often a
-// read is retried and what the error says. It must never decide whether a write
-// is safe to retry: error types and texts do not tell what reached the wire, and
-// the evidence does.
+// failureVerdict judges an attempt without a response, for the number of retries of a read
+// and for the error's text. It must never decide whether a write is safe to retry: errors do
+// not say what reached the wire. Only the evidence does.
 func failureVerdict(ctx context.Context, err error, e *Evidence, wrapped, asked bool) *verdict {
 	proxy, refusedByProxy := errors.AsType[*proxyRefusal](err)
 	dns, unresolved := errors.AsType[*net.DNSError](err)
 	switch {
-	case ctx.Err() != nil:
+	case endOf(ctx) != nil:
 		return endedVerdict(ctx)
-	// The proxy first: what it refuses looks like a connection that could not be made.
+	// Check the proxy first: its refusal looks like a failed connection.
 	case refusedByProxy && proxy.status/100 == 4 && proxy.status != http.StatusRequestTimeout && proxy.status != http.StatusTooManyRequests:
 		return proxyForbids
 	case refusedByProxy:
@@ -230,9 +254,9 @@ func failureVerdict(ctx context.Context, err error, e *Evidence, wrapped, asked 
 		return hostNotFound
 	case unresolved:
 		return hostLookupFailed
-	// A wrapper that fails before it asked for a connection, or although a response began,
-	// has its own reasons, which only its own error knows. So has a function of the
-	// caller's tls.Config, whose error is none of the network's.
+	// Only the error itself explains a wrapper that fails before it asked for a connection or
+	// after a response began. The same holds for a function in the caller's tls.Config: its
+	// error is no network error.
 	case !e.Traced, wrapped && !asked, !isBroken(err) && (wrapped && e.ResponseStarted || !e.Connected && !is[net.Error](err)):
 		return transportFailed
 	case !e.Connected:
@@ -243,11 +267,10 @@ func failureVerdict(ctx context.Context, err error, e *Evidence, wrapped, asked 
 	return connectionBroken
 }
 
-// handshakeRefusal says which side refused a TLS handshake, and what; "" if none did.
-// Those are the failures that the next attempt would meet again: a certificate, a
-// protocol or a cipher. A connection that breaks during the handshake is not one of
-// them. The texts of alerts are a closed list of crypto/tls; those of the other errors
-// hold names, and are replaced.
+// handshakeRefusal says which side refused a TLS handshake, and why; "" if neither did. It
+// covers the failures that another attempt would meet again: a certificate, a protocol or a
+// cipher. A connection that breaks during the handshake is not one of them. The texts of TLS
+// alerts are a closed list of crypto/tls. Other texts hold names, and are replaced.
 func handshakeRefusal(err error) string {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" {
 		return "the other side refused the TLS handshake: " + strings.TrimPrefix(op.Err.Error(), "tls: ")
@@ -271,9 +294,9 @@ func handshakeRefusal(err error) string {
 	return ""
 }
 
-// ownRefusal makes what a check of the caller's tls.Config refused the refusal of a
-// certificate, which is for good. The handshake returns the error of a check as it is,
-// and nothing would tell it from one of the network.
+// ownRefusal marks the refusal of a caller's tls.Config check as a refused certificate, which
+// another attempt would meet again. The handshake returns the plain error of the check, which
+// looks like any other error.
 func ownRefusal(err error) error {
 	if err == nil {
 		return nil
@@ -286,15 +309,15 @@ func is[E error](err error) bool {
 	return ok
 }
 
-// isBroken tells a connection that ended in the middle of a response from a
-// peer that wrote something other than HTTP.
+// isBroken distinguishes a connection that ended within a response from a peer that does not
+// speak HTTP.
 func isBroken(err error) bool {
 	return is[*net.OpError](err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// outcome is what became of a write by this attempt alone. The evidence comes
-// before the policy, as bytes are proof and a verdict is an opinion.
+// outcome is the outcome of a write after this attempt alone. The evidence comes before the
+// verdict, because bytes are proof.
 func (a *attempt) outcome() Outcome {
 	if !a.sent || a.StatusCode == 0 && a.Evidence.unsent() {
 		return OutcomeNotSent
@@ -302,12 +325,8 @@ func (a *attempt) outcome() Outcome {
 	return a.verdict.outcome
 }
 
-// blank may stand before a page or an object, and changes nothing about it: space, and
-// the byte order mark that some programs put before all that they write.
-const blank = "\ufeff\t\n\f\r "
-
-// isHTML recognises a page where data was due: a login, a block or an error
-// page of something in between, whatever its status says.
+// isHTML recognises a page in place of data, under any status: a login, block or error page
+// of a proxy or gateway.
 func isHTML(h http.Header, body []byte) bool {
 	mediaType, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	switch strings.ToLower(strings.TrimSpace(mediaType)) {
@@ -319,55 +338,9 @@ func isHTML(h http.Header, body []byte) bool {
 	return bytes.HasPrefix(body, []byte("<")) && strings.HasPrefix(http.DetectContentType(body), "text/html")
 }
 
-// isEncoded finds an encoding that net/http has not undone. The updater asks
-// for none, because ranges and digests count encoded bytes.
+// isEncoded finds an encoding that net/http has not undone. The updater asks for no encoding,
+// because ranges and digests count encoded bytes.
 func isEncoded(h http.Header) bool {
 	encoding := h.Get("Content-Encoding")
 	return encoding != "" && !strings.EqualFold(encoding, "identity")
-}
-
-// The documented error object, {"error":{code,message,details}}, is an error whatever its
-// status says. It is looked for with care, as the content of a download is anybody's.
-
-// isErrorObject tells whether a whole body is the documented error object and
-// nothing else. Content may well have a member named error; a body that says
-// nothing but what went wrong is none.
-func isErrorObject(body []byte) bool {
-	return len(body) <= maxErrorBody && mayBeErrorObject(body) && len(errorAmong(body)) == 1
-}
-
-// mayBeErrorObject judges a body by its beginning, which may be a part of the first
-// member's name: so little is read of a stream before it is handed over.
-func mayBeErrorObject(begin []byte) bool {
-	const first = `"error"`
-	if begin = bytes.TrimLeft(begin, blank); len(begin) > 0 && begin[0] != '{' {
-		return strings.HasPrefix(blank, string(begin)) // of the mark's bytes, the first ones
-	}
-	begin = bytes.TrimLeft(bytes.TrimPrefix(begin, []byte("{")), blank)
-	return bytes.HasPrefix(begin, []byte(first)) || bytes.HasPrefix([]byte(first), begin)
-}
-
-// errorAmong returns the members of an object if the documented error is one.
-func errorAmong(body []byte) map[string]json.RawMessage {
-	members := object(body)
-	if inner := object(members["error"]); text(inner["code"])+text(inner["message"]) == "" {
-		return nil
-	}
-	return members
-}
-
-// object returns the members of a JSON object, and nil for anything else.
-func object(raw json.RawMessage) (members map[string]json.RawMessage) {
-	if json.Unmarshal(bytes.TrimLeft(raw, blank), &members) != nil {
-		return nil
-	}
-	return members
-}
-
-// text reads a string, and keeps a number or anything else as it was written.
-func text(raw json.RawMessage) (s string) {
-	if json.Unmarshal(raw, &s) != nil { // it does not refuse null
-		return string(raw)
-	}
-	return s
 }

@@ -14,35 +14,39 @@ import (
 	"time"
 )
 
-var unusableTokens = map[string]string{
-	"empty": "", "space": " ", "leading space": " secret", "trailing space": "secret ", "inner space": "sec ret", "tab": "sec\tret",
-	"CR": "secret\r", "LF": "secret\nX: y", "NUL": "secret\x00", "DEL": "secret\x7f", "non-ASCII": "sécret", "no UTF-8": "secret\xff",
-	"beyond 8 KiB": "secret" + strings.Repeat("a", maxToken),
-}
-
-func TestUnusableCredential(t *testing.T) {
-	if _, err := newCredential(StaticToken(strings.Repeat("a", maxToken))); err != nil {
-		t.Error(err)
-	}
-	for name, token := range unusableTokens {
-		_, err := New(kind(), "https://service.test", []Option{WithTokenSource(StaticToken(token))})
-		if !errors.Is(err, ErrInvalidArgument) || strings.Contains(fmt.Sprintf("%+v", err), "secret") {
-			t.Errorf("%s: %v", name, err)
+// An unusable token is refused with the name of the mistake, and never quoted.
+func TestUnusableToken(t *testing.T) {
+	for token, mistake := range map[string]string{
+		"": "empty", " ": "visible ASCII", " canary": "visible ASCII", "canary ": "visible ASCII", "can ary": "visible ASCII", "can\tary": "visible ASCII",
+		"canary\nX: y": "visible ASCII", "canary\x00": "visible ASCII", "canary\x7f": "visible ASCII", "cánary": "visible ASCII", "canary\xff": "visible ASCII",
+		"canary" + strings.Repeat("a", maxToken): "visible ASCII",
+		"canary\r":                               "ends in a line break", "canary\n": "ends in a line break", "canary\r\n": "ends in a line break",
+		"Bearer canary": `begins with "Bearer "`, "bearer canary": `begins with "Bearer "`, " Bearer canary": `begins with "Bearer "`, "BEARER\tcanary": `begins with "Bearer "`,
+		"Bearer": `begins with "Bearer "`, "Bearer ": `begins with "Bearer "`, "bearer\n": `begins with "Bearer "`, "Bearer\u00a0canary": `begins with "Bearer "`,
+	} {
+		_, err := New(testService(), "https://service.test", []Option{WithTokenSource(StaticToken(token))})
+		if text := fmt.Sprintf("%+v", err); !errors.Is(err, ErrInvalidArgument) || strings.Contains(text, "canary") || !strings.Contains(text, mistake) {
+			t.Errorf("%q: %s", token, text)
 		}
 		network := serve(status(200))
 		c := newClient(t, network, WithTokenSource(TokenFunc(func(context.Context) (string, error) { return token, nil })))
 		r := c.get(t.Context())
 		check(t, r.err(), ErrCredential)
-		if text := Describe("test", r.Failure); strings.Contains(text, "secret") || !strings.Contains(text, "token source") {
-			t.Errorf("%s from a source: %s", name, text)
+		if text := Describe("test", r.Failure); strings.Contains(text, "canary") || !strings.Contains(text, "token source") || !strings.Contains(text, mistake) {
+			t.Errorf("%q from a source: %s", token, text)
 		}
 		if network.requests() != 0 || r.Outcome != OutcomeNotSent {
-			t.Errorf("%s was sent: %v", name, r.Outcome)
+			t.Errorf("%q was sent: %v", token, r.Outcome)
+		}
+	}
+	for _, token := range []string{"bearer_1", strings.Repeat("a", maxToken)} {
+		if _, err := newCredential(StaticToken(token)); err != nil {
+			t.Error(err)
 		}
 	}
 }
 
-// guarded is a service that accepts one token, and takes its time.
+// guarded returns a service that accepts one token.
 func guarded(token string, latency time.Duration) *service {
 	return serve(func(r *http.Request) (*http.Response, error) {
 		time.Sleep(latency)
@@ -53,7 +57,7 @@ func guarded(token string, latency time.Duration) *service {
 	})
 }
 
-// asking is a source that counts its questions and replies by their number.
+// asking returns a source that counts its calls.
 func asking(asked *atomic.Int64, response func(n int64) (string, error)) Option {
 	return WithTokenSource(TokenFunc(func(context.Context) (string, error) { return response(asked.Add(1)) }))
 }
@@ -102,24 +106,78 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
-// TestRenewalIsShared proves that callers who were refused with one token ask
-// one question, those who come late included.
+// Each attempt asks the source for a token, because the token of the attempt before may have
+// expired in the wait.
+func TestEachAttemptGetsAToken(t *testing.T) {
+	var asked atomic.Int64
+	network := serve(status(503), status(503), status(200))
+	r := newClient(t, network, WithRetryWait(0, 0), asking(&asked, func(n int64) (string, error) { return fmt.Sprint("t", n), nil })).get(t.Context())
+	if got := network.headers[2].Get("Authorization"); r.Failure != nil || got != "Bearer t3" {
+		t.Errorf("the third attempt sent %q: %v", got, r.err())
+	}
+}
+
+// The source learns of every refused token, also of one that was refused before and then used
+// again, for example after a rollback of the issuer.
+func TestRefusedTokenComesBack(t *testing.T) {
+	accepted := "a"
+	network := roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.Header.Get("Authorization") != "Bearer "+accepted {
+			return reply(401, ""), nil
+		}
+		return reply(200, ""), nil
+	})
+	issued, told := []string{"a", "b", "a", "c"}, []string(nil)
+	source := &refusable{token: func() string { return issued[0] }, refused: func(token string) {
+		if told = append(told, token); token == issued[0] {
+			issued = issued[1:]
+		}
+	}}
+	c := newClient(t, network, WithTokenSource(source))
+	for i, step := range []string{"a", "b", "back to a", "c", "c"} {
+		if accepted = step[len(step)-1:]; step == "back to a" {
+			issued = issued[1:] // without a refusal
+		}
+		if r := c.get(t.Context()); r.Failure != nil {
+			t.Errorf("call %d: %v", i, r.err())
+		}
+	}
+	if fmt.Sprint(told) != "[a a]" {
+		t.Errorf("told of %v", told)
+	}
+}
+
+type refusable struct {
+	token   func() string
+	refused func(string)
+}
+
+func (s *refusable) Token(context.Context) (string, error) { return s.token(), nil }
+func (s *refusable) Refused(token string)                  { s.refused(token) }
+
+// All calls that were refused with the same token share one new token, even if a refusal comes
+// late.
 func TestRenewalIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const callers = 50
 		var asked atomic.Int64
 		network := guarded("new", time.Second)
 		c := newClient(t, network, asking(&asked, func(n int64) (string, error) {
-			if n <= callers || n == callers+2 {
+			if n <= callers {
 				return "old", nil
 			}
 			time.Sleep(time.Second)
 			return "new", nil
 		}))
 		var calls sync.WaitGroup
-		for range callers {
+		late := WithLimiter(limiterFunc(func(context.Context) error { time.Sleep(time.Minute); return nil })) // after it has the old token
+		for i := range callers {
 			calls.Go(func() {
-				if r := c.get(t.Context()); r.Failure != nil || r.Attempts != 2 {
+				var opts []Option
+				if i == 0 {
+					opts = append(opts, late)
+				}
+				if r := c.get(t.Context(), opts...); r.Failure != nil || r.Attempts != 2 {
 					t.Errorf("%d attempts: %v", r.Attempts, r.err())
 				}
 			})
@@ -128,21 +186,16 @@ func TestRenewalIsShared(t *testing.T) {
 		if n := asked.Load(); n != callers+1 {
 			t.Errorf("asked %d times, want one question more than there are callers", n)
 		}
-		// The source gave this one the old token just before it was refused.
-		if r := c.get(t.Context()); r.Failure != nil || asked.Load() != callers+2 {
-			t.Errorf("a late caller: asked %d times, %v", asked.Load(), r.err())
-		}
 	})
 }
 
-// TestRenewalOutlivesItsLeader proves that a caller who gives up takes nobody
-// with him.
-func TestRenewalOutlivesItsLeader(t *testing.T) {
+// The call that asks for a new token may end. The other calls still get a token.
+func TestRenewalOutlivesItsCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
 		c := newClient(t, guarded("new", 0), WithTokenSource(TokenFunc(func(ctx context.Context) (string, error) {
 			switch asked.Add(1) {
-			case 1, 3, 4: // the first questions of the three callers
+			case 1, 3, 4: // the first token of each call
 				return "old", nil
 			}
 			select {
@@ -163,47 +216,21 @@ func TestRenewalOutlivesItsLeader(t *testing.T) {
 				r := c.get(ctx)
 				check(t, r.err(), is...)
 				if is == nil && r.Failure != nil {
-					t.Errorf("a follower failed with its leader: %v", r.err())
+					t.Errorf("a call failed with another: %v", r.err())
 				}
 			})
 			synctest.Wait()
 		}
-		begin(time.Second, context.Canceled, ErrUnauthorized)   // leads
-		begin(2*time.Second, context.Canceled, ErrUnauthorized) // follows, and may lead then
+		begin(time.Second, context.Canceled, ErrUnauthorized)
+		begin(2*time.Second, context.Canceled, ErrUnauthorized)
 		begin(0)
 		calls.Wait()
 	})
 }
 
-// TestRenewalChain proves that a response which is refused in its turn is asked
-// for again.
-func TestRenewalChain(t *testing.T) {
-	valid := "t1"
-	network := serve(func(r *http.Request) (*http.Response, error) {
-		if r.Header.Get("Authorization") == "Bearer "+valid {
-			return reply(200, ""), nil
-		}
-		return reply(401, ""), nil
-	})
-	held, asked := "t1", 0
-	c := newClient(t, network, WithTokenSource(TokenFunc(func(context.Context) (string, error) {
-		if asked++; asked > 1 {
-			held = valid
-		}
-		return held, nil
-	})))
-	for round, token := range []string{"t1", "t2", "t1", "t3", "t1"} {
-		valid, asked = token, 0
-		if r := c.get(t.Context()); r.Failure != nil {
-			t.Errorf("round %d: %v", round, r.err())
-		}
-	}
-}
-
-// TestHungSource proves that every call ends by its deadline although the source
-// does not, that one goroutine waits for it, and that calls go on when it is back. It is
-// the same whether clients and calls share an option or make their own, if the source is
-// of this package.
+// If a source hangs, every call still ends by its deadline, and only one goroutine waits for
+// the source. When the source returns, calls go on. This holds for all clients and calls that
+// share an option, or share a source of this package.
 func TestHungSource(t *testing.T) {
 	for name, options := range map[string]func(hang func(context.Context) (string, error)) func() Option{
 		"one option": func(hang func(context.Context) (string, error)) func() Option {
@@ -277,9 +304,8 @@ func testHungSource(t *testing.T, options func(hang func(context.Context) (strin
 	})
 }
 
-// TestSourceThatDoesNotReturn proves that a panic comes where the caller can
-// recover from it, and that a source which ends its goroutine, as t.FailNow does,
-// ends the caller's.
+// The caller can recover from a panic of a source. A source that ends its goroutine, as
+// t.FailNow does, ends the caller's goroutine.
 func TestSourceThatDoesNotReturn(t *testing.T) {
 	c := newClient(t, serve(status(200)), WithTokenSource(TokenFunc(func(context.Context) (string, error) { panic("no vault") })))
 	for range 2 {

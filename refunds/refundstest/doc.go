@@ -28,8 +28,8 @@
 //
 // # The fake's own choice
 //
-// These are not documented, so the real service may differ. [Like] makes the fake behave
-// like yours.
+// These are not documented, so the real service may differ. With
+// [Server.SetResponse] and [Fault] a test makes the fake behave like yours.
 //
 //   - Status 200 and the body {} for a record; 400 for a documented field of the wrong
 //     type, 404 and 405 elsewhere, 415 for another content type; the body of errors.

@@ -25,18 +25,3 @@ func ExampleServer() {
 	// outcome unknown: true
 	// recorded: acct_1 rf_1001 10150
 }
-
-func ExampleLike() {
-	// In a test, the file that examples/probe wrote about your service.
-	profile := []byte(`{"version": 1, "points": {"refund.duplicate": ["refused 409"]}}`)
-	fake := refundstest.Start(refundstest.Like(profile)) // in a test: refundstest.NewServer(t, …)
-	defer fake.Close()
-
-	for range 2 {
-		_, err := fake.Client().Submit(context.Background(), "acct", &refunds.Refund{RefundID: "rf_1"})
-		fmt.Println(errors.Is(err, refunds.ErrRejected), len(fake.Recorded()))
-	}
-	// Output:
-	// false 1
-	// true 1
-}

@@ -16,34 +16,17 @@ type Server struct {
 
 // NewServer starts a fake that ends with the test. If you use testing/synctest, call it
 // inside the bubble.
-func NewServer(tb TB, opts ...ServerOption) *Server {
+func NewServer(tb TB) *Server {
 	tb.Helper()
-	return newServer(sandbox.NewFake(tb, sandbox.Refunds), opts)
+	return &Server{sandbox.NewFake(tb, sandbox.Refunds)}
 }
 
 // Start starts a fake outside a test, such as in an Example. End it with Close. Start
 // panics where NewServer would fail the test.
-func Start(opts ...ServerOption) *Server {
-	return newServer(sandbox.StartFake(sandbox.Refunds), opts)
-}
-
-func newServer(fake *sandbox.Fake, opts []ServerOption) *Server {
-	for _, o := range opts {
-		fake.Like(o.profile)
-	}
-	return &Server{fake}
-}
+func Start() *Server { return &Server{sandbox.StartFake(sandbox.Refunds)} }
 
 // Close ends the fake. A fake of NewServer is closed at the end of the test.
 func (s *Server) Close() { s.fake.Close() }
-
-// A ServerOption changes how a fake behaves. [Like] makes one.
-type ServerOption struct{ profile []byte }
-
-// Like makes the fake behave like your service where the behavior is not documented.
-// profile is the JSON that examples/probe writes about your service; an unreadable one
-// fails the test. What a test sets or scripts itself wins over the profile.
-func Like(profile []byte) ServerOption { return ServerOption{profile} }
 
 // Client returns a client of the fake. It reaches the fake by WithHTTPClient, so it cannot
 // have WithTransport, WithTLSConfig or WithProxy: for these, give refunds.NewClient the
@@ -62,7 +45,7 @@ func (s *Server) SetResponse(status int, contentType, body string) {
 	s.fake.SetRefundResponse(status, contentType, body)
 }
 
-// A Recorded is a refund that the fake processed, whatever the response was.
+// A Recorded is a refund that the fake processed, under any response.
 type Recorded struct {
 	At        time.Time      // when the request arrived
 	AccountID string         // {account_id} of the path, unescaped

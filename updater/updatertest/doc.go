@@ -23,8 +23,8 @@
 //
 // # The fake's own choice
 //
-// These are not documented, so the real service may differ. [Like] makes the fake behave
-// like yours.
+// These are not documented, so the real service may differ. With
+// [Server.SetJobContent] and [Fault] a test makes the fake behave like yours.
 //
 //   - A job is the same for every merchant, unless [JobContent] says otherwise; the
 //     x-merchant-id of each request is in [Server.Requests].

@@ -39,10 +39,10 @@ func ExampleServer_Script() {
 	notReady := updatertest.Fault{Status: 409, Body: `{"code":"job_not_ready"}`}
 	fake.Script(notReady, notReady)
 
-	download, err := fake.Client().DownloadWhenReady(context.Background(), "7", updater.WaitOptions{
-		NotReady: func(e *updater.Error) bool { return e.Code == "job_not_ready" },
-		Interval: time.Millisecond,
-	})
+	client := fake.Client(
+		updater.WithNotReady(func(e *updater.Error) bool { return e.Code == "job_not_ready" }),
+		updater.WithWait(time.Millisecond, time.Hour))
+	download, err := client.Download(context.Background(), "7")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -104,18 +104,4 @@ func ExampleServer_SetJobContent() {
 	// Output:
 	// 64000000 bytes, 6 resumed, <nil>
 	// 10000000 bytes in the first response
-}
-
-func ExampleLike() {
-	// In a test, the file that examples/probe wrote about your service.
-	profile := []byte(`{"version": 1, "points": {"download.missing": ["410 expired"], "download.resume": ["no ranges", "no validator"]}}`)
-	fake := updatertest.Start(updatertest.Like(profile)) // in a test: updatertest.NewServer(t, …)
-	defer fake.Close()
-
-	_, err := fake.Client().Download(context.Background(), "7")
-	if failure, ok := errors.AsType[*updater.Error](err); ok {
-		fmt.Println(failure.StatusCode, failure.Code)
-	}
-	// Output:
-	// 410 expired
 }

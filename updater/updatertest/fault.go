@@ -36,7 +36,8 @@ type Fault struct {
 	Process bool
 	// Refuse refuses the connection before any byte of the request is sent. It works
 	// with Script only: from ScriptFunc, or at the address of [Server.URL], it acts as
-	// DropBefore, because the connection exists by then.
+	// DropBefore, because the connection exists by then. Behind a RoundTripper of your own
+	// the outcome of a refund is unknown: see refunds.WithHTTPClient.
 	Refuse bool
 	// DropBefore resets the connection without reading the request's body. The request is
 	// not processed.
@@ -86,7 +87,7 @@ type Request struct {
 	Sent int64
 }
 
-// HTTPClient returns an HTTP client that reaches the fake in memory, whatever the base
+// HTTPClient returns an HTTP client that reaches the fake in memory, under any base
 // URL. Code under test that makes its own client takes it through WithHTTPClient.
 // Inside a testing/synctest bubble, waits take no real time. To test code that uses
 // WithTransport, which is refused beside it, wrap the client's Transport instead.
@@ -126,7 +127,7 @@ func (s *Server) ScriptFunc(choose func(Request) Fault) {
 func (s *Server) RevokeToken(token string) { s.fake.RevokeToken(token) }
 
 // Pending returns how many faults of Script no request has taken yet. It is 0 at the end
-// of a test whose faults have all happened.
+// of a test if all faults have happened.
 func (s *Server) Pending() int { return s.fake.Pending() }
 
 // Requests returns the last 10,000 requests that arrived, in order. A connection that was

@@ -1,0 +1,265 @@
+package bins_test
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/carddata/carddata-go/bins"
+)
+
+// What every further request would meet ends the lookup at once: the inputs that were taken
+// are yielded, the rest is not taken.
+func TestLookupAllEndsWhereEveryRequestFails(t *testing.T) {
+	after := func(working int64, status int) *service {
+		return &service{fail: func(n int64) int {
+			if n > working {
+				return status
+			}
+			return 0
+		}}
+	}
+	var tokens atomic.Int64
+	badToken := bins.TokenFunc(func(context.Context) (string, error) {
+		if tokens.Add(1) > 2 {
+			return "bad\ntoken", nil
+		}
+		return "k", nil
+	})
+	var requests atomic.Int64
+	works := &service{}
+	expires := transportFunc(func(r *http.Request) (*http.Response, error) {
+		if requests.Add(1) > 2 {
+			return nil, &tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired}}
+		}
+		return works.RoundTrip(r)
+	})
+	for name, test := range map[string]struct {
+		network http.RoundTripper
+		option  bins.Option
+		results int
+		want    error
+	}{
+		"401":                        {after(2, 401), bins.WithMaxRetries(3), 100, bins.ErrUnauthorized},
+		"403":                        {after(2, 403), bins.WithMaxRetries(3), 100, bins.ErrForbidden},
+		"404":                        {after(2, 404), bins.WithMaxRetries(3), 100, bins.ErrNotFound},
+		"a redirect":                 {after(2, 302), bins.WithMaxRetries(3), 100, bins.ErrRedirect},
+		"an expired certificate":     {expires, bins.WithMaxRetries(3), 100, bins.ErrNoResponse},
+		"an unusable token":          {&service{}, bins.WithTokenSource(badToken), 100, bins.ErrCredential},
+		"a limit of nothing":         {&service{}, bins.WithLimiter(rate.NewLimiter(10, 0)), 0, bins.ErrLocalLimit},
+		"a limit beyond the context": {&service{}, bins.WithRateLimit(1, 1), 550, context.DeadlineExceeded},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+time.Millisecond)
+			defer cancel()
+			client := clientOver(t, test.network, test.option)
+			began, results, suspended, taken := time.Now(), 0, 0, 0
+			var end error
+			for r, err := range client.LookupAll(ctx, func(yield func(string) bool) {
+				for card := range numbered(10_000) {
+					if taken++; !yield(card) {
+						return
+					}
+				}
+			}, bins.BulkOptions{Concurrency: 1}) {
+				switch {
+				case end != nil:
+					t.Errorf("%s: a result after the end", name)
+				case err != nil:
+					end = err
+				case r.Err == nil && suspended == 0:
+					results++
+				case errors.Is(r.Err, bins.ErrSuspended) && errors.Is(r.Err, test.want):
+					suspended++
+				default:
+					t.Errorf("%s: result %d: %v", name, r.Index, r.Err)
+				}
+			}
+			if !errors.Is(end, test.want) || errors.Is(end, bins.ErrSuspended) || results != test.results || results+suspended != taken || suspended > 200 {
+				t.Errorf("%s: ended with %v after %d results and %d suspended of %d taken", name, end, results, suspended, taken)
+			}
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("%s: ended after %v", name, took)
+			}
+		})
+	}
+}
+
+// A certificate that is refused, or a port that does not speak TLS, ends the lookup. As an
+// outage it would be waited out.
+func TestLookupAllEndsAtABrokenHandshake(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	pinned := errors.New("another key")
+	for name, test := range map[string]struct {
+		base   string
+		config *tls.Config
+		cause  error
+	}{
+		"untrusted":        {server.URL, &tls.Config{}, nil},
+		"connection check": {server.URL, &tls.Config{InsecureSkipVerify: true, VerifyConnection: func(tls.ConnectionState) error { return pinned }}, pinned},
+		"certificate check": {server.URL, &tls.Config{InsecureSkipVerify: true, VerifyPeerCertificate: func([][]byte, [][]*x509.Certificate) error {
+			return pinned
+		}}, pinned},
+		"no TLS": {"https" + strings.TrimPrefix(plain.URL, "http"), &tls.Config{}, nil},
+	} {
+		client, err := bins.NewClient(test.base, bins.StaticToken("k"), bins.WithTLSConfig(test.config))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var end error
+		for _, err := range client.LookupAll(t.Context(), numbered(10), bins.BulkOptions{GiveUpAfter: time.Nanosecond}) {
+			end = err
+		}
+		if !errors.Is(end, bins.ErrNoResponse) || errors.Is(end, bins.ErrSuspended) || test.cause != nil && !errors.Is(end, test.cause) {
+			t.Errorf("%s: ended with %v", name, end)
+		}
+	}
+}
+
+// While no result can be yielded, the number of inputs that are taken is bounded. Nothing is left
+// after the loop.
+func TestLookupAllStopsWithTheLoop(t *testing.T) {
+	for name, test := range map[string]struct {
+		input func(yield func(string) bool)
+		most  int
+	}{
+		"different cards": {numbered(1 << 30), 5000},
+		"one card": {func(yield func(string) bool) {
+			for yield("411111") {
+			}
+		}, 32_768},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &service{latency: func() time.Duration { return time.Hour }}
+			taken := 0
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(10*time.Minute, cancel)
+			for r, err := range s.client(t, bins.WithAttemptTimeout(2*time.Hour)).LookupAll(ctx, func(yield func(string) bool) {
+				for card := range test.input {
+					if taken++; !yield(card) {
+						return
+					}
+				}
+			}, bins.BulkOptions{}) {
+				if errors.Is(err, bins.ErrSuspended) || !errors.Is(cmp.Or(err, r.Err), context.Canceled) {
+					t.Errorf("%s: %v, %v, want the end by cancellation", name, r, err)
+				}
+			}
+			if taken > test.most {
+				t.Errorf("%s: %d inputs were taken without a result", name, taken)
+			}
+			if s.inFlight.Load() != 0 {
+				t.Errorf("%s: requests are left", name)
+			}
+			s.latency = nil
+			for range s.client(t).LookupAll(t.Context(), numbered(1000), bins.BulkOptions{}) {
+				break
+			}
+		})
+	}
+}
+
+// After GiveUpAfter the lookup ends: what was taken is yielded, known cards from the memory,
+// and the rest of the input is not taken.
+func TestLookupAllGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		down := atomic.Bool{}
+		s := &service{fail: func(int64) int {
+			if down.Load() {
+				return http.StatusServiceUnavailable
+			}
+			return 0
+		}}
+		memory := bins.NewMemoryCache(bins.CacheOptions{TTL: time.Hour, StaleFor: 24 * time.Hour})
+		o := bins.BulkOptions{GiveUpAfter: 10 * time.Minute, Memory: memory}
+		for range s.client(t).LookupAll(t.Context(), numbered(100), o) {
+		}
+		time.Sleep(2 * time.Hour)
+		down.Store(true)
+		began, taken, suspended, stale := time.Now(), 0, 0, 0
+		var end error
+		for r, err := range s.client(t).LookupAll(t.Context(), func(yield func(string) bool) {
+			for card := range numbered(50_000) {
+				if taken++; !yield(card) {
+					return
+				}
+			}
+		}, o) {
+			switch {
+			case end != nil:
+				t.Fatal("a result after the end")
+			case err != nil:
+				end = err
+			case errors.Is(r.Err, bins.ErrSuspended) && errors.Is(r.Err, bins.ErrServer) && r.Index >= 100:
+				suspended++
+			case r.Err == nil && r.Result.Stale && r.Index < 100:
+				stale++
+			default:
+				t.Fatalf("%d: %v, %v", r.Index, r, r.Err)
+			}
+		}
+		if !errors.Is(end, bins.ErrSuspended) || !errors.Is(end, bins.ErrServer) {
+			t.Errorf("ended with %v", end)
+		}
+		if took := time.Since(began); stale != 100 || suspended != taken-100 || taken > 10_000 || took < 10*time.Minute || took > 11*time.Minute {
+			t.Errorf("%d suspended and %d stale of %d taken after %v", suspended, stale, taken, took)
+		}
+	})
+}
+
+// Misuse of lookups alone is tested in internal/proof/conformance/matrix.
+func TestMisuseOfBulkLookupsAndLoaders(t *testing.T) {
+	client := (&service{}).client(t)
+	bulk := func(c *bins.Client, o bins.BulkOptions) error {
+		for r, err := range c.LookupAll(t.Context(), numbered(3), o) {
+			if r.Err != nil || r.Input.Reveal() != "" {
+				t.Errorf("a result beside the error: %v", r)
+			}
+			return err
+		}
+		return nil
+	}
+	load := func(l *bins.Loader, ctx context.Context) error {
+		_, err := l.Load(ctx, "411111")
+		return err
+	}
+	newLoader := func(c *bins.Client, o bins.LoaderOptions) error {
+		_, err := bins.NewLoader(c, o)
+		return err
+	}
+	var none context.Context
+	usable, err := bins.NewLoader(client, bins.LoaderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{
+		"a nil client": bulk(nil, bins.BulkOptions{}), "a zero client": bulk(&bins.Client{}, bins.BulkOptions{}),
+		"a negative concurrency": bulk(client, bins.BulkOptions{Concurrency: -1}), "a huge concurrency": bulk(client, bins.BulkOptions{Concurrency: math.MaxInt}),
+		"a negative prefix": bulk(client, bins.BulkOptions{PrefixLength: -1}), "a prefix of 12": bulk(client, bins.BulkOptions{PrefixLength: 12}),
+		"a zero loader": load(&bins.Loader{}, t.Context()), "a nil context": load(usable, none),
+		"a loader of a nil client": newLoader(nil, bins.LoaderOptions{}), "a loader with a prefix of 12": newLoader(client, bins.LoaderOptions{PrefixLength: 12}),
+	} {
+		if !errors.Is(err, bins.ErrInvalidArgument) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

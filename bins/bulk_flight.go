@@ -1,0 +1,206 @@
+package bins
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/carddata/carddata-go/internal/transport"
+)
+
+// A batch is the lookups of one request.
+type batch struct {
+	lookups []*lookup
+	control bool // the request repeats cards that the service has answered before
+
+	failures  int  // failures so far by the service's fault
+	faults    int  // failures among them that the batch itself may have caused
+	suspect   bool // the batch may have caused the last failure
+	after     int  // sent again after this number of answered requests
+	notBefore int  // and not before this request
+	good, bad int  // when it failed first: see health
+}
+
+// A flight is a request on its way.
+type flight struct {
+	batch   *batch
+	request int // number of the request in the window
+	probe   bool
+	left    atomic.Int64 // when its last attempt was sent, in nanoseconds since 1970
+}
+
+// took is the duration of the last attempt, without the waits before it.
+func (f *flight) took() time.Duration { return time.Since(time.Unix(0, f.left.Load())) }
+
+// start runs a task on its own goroutine, and then the returned function on the loop's
+// goroutine.
+func (b *bulkRun) start(task func() (event func())) {
+	b.running++
+	b.tasks.Go(func() {
+		var event func()
+		defer func() {
+			if panicked := recover(); event == nil {
+				event = func() { panic(cmp.Or(panicked, any(errPanicked))) } // the caller can recover here
+			}
+			b.events <- event
+		}()
+		event = task()
+	})
+}
+
+func (b *bulkRun) receive(event func()) {
+	b.running--
+	event()
+}
+
+// check looks lookups up in the caller's cache.
+func (b *bulkRun) check() {
+	lookups := takeBatch(&b.unchecked)
+	b.checking++
+	b.start(func() func() {
+		missed := b.memory.fetch(b.ctx, lookups)
+		return func() {
+			b.checking--
+			b.unsent = append(b.unsent, missed...)
+			b.end(slices.DeleteFunc(lookups, func(l *lookup) bool { return !l.reused }), nil)
+		}
+	})
+}
+
+// takeBatch removes the lookups of a batch.
+func takeBatch(from *[]*lookup) []*lookup {
+	n := min(MaxCards, len(*from))
+	taken := slices.Clone((*from)[:n])
+	*from = slices.Delete(*from, 0, n)
+	return taken
+}
+
+// fill makes batches of the unsent lookups.
+func (b *bulkRun) fill() {
+	for _, group := range apart(takeBatch(&b.unsent)) {
+		b.batches = append(b.batches, &batch{lookups: group})
+	}
+}
+
+// A turn says which batch is sent next.
+type turn int
+
+const (
+	noTurn turn = iota
+	ofFailed
+	ofBatch
+	ofControl
+)
+
+// due returns the turn of the next request. A failed batch is sent again after others were
+// answered, or if there are no others. If the batch itself may be the cause, controls are
+// sent instead: they show whether only this batch fails or the whole service is down.
+func (b *bulkRun) due() turn {
+	switch {
+	case len(b.failed) > 0 && b.health.answered >= b.failed[0].after && b.health.sent >= b.failed[0].notBefore:
+		return ofFailed
+	case len(b.batches) > 0:
+		return ofBatch
+	case len(b.failed) == 0 || !b.ended && !b.overdue && !b.isFull():
+		return noTurn
+	case b.health.control == "" || !b.failed[0].suspect:
+		return ofFailed
+	case b.inFlight == 0:
+		return ofControl
+	}
+	return noTurn
+}
+
+// send sends the batch that is next.
+func (b *bulkRun) send(turn turn) {
+	var next *batch
+	switch turn {
+	case ofFailed:
+		next = takeFirst(&b.failed)
+	case ofBatch:
+		next = takeFirst(&b.batches)
+		b.progress.Distinct += len(next.lookups)
+	case ofControl:
+		next = &batch{lookups: []*lookup{{sent: b.health.control}}, control: true}
+	}
+	f := &flight{batch: next, probe: b.health.window.State().Paused}
+	var free bool
+	if f.request, free = b.health.window.Take(); !free {
+		panic("bins: no place in the window")
+	}
+	f.left.Store(time.Now().UnixNano())
+	b.health.sent++
+	b.inFlight++
+	packs := b.memory.packs() && !next.control
+	b.start(func() func() {
+		var body *bytes.Buffer
+		r := b.memory.request(b.ctx, b.client, next.lookups, transport.Call{
+			Bulk: true, Single: true,
+			Leave: func() error {
+				f.left.Store(time.Now().UnixNano())
+				return nil
+			},
+			KeepBody: func(kept *bytes.Buffer) { body = kept },
+		}, b.opts)
+		if next.control {
+			if body != nil {
+				transport.ReleaseBody(body)
+			}
+		} else {
+			b.memory.take(r, body, packs)
+		}
+		if len(r.values) > 0 {
+			b.tasks.Go(func() { b.memory.share(b.ctx, r.values) }) // results do not wait for the caller's cache
+		}
+		return func() { b.settle(f, r) }
+	})
+}
+
+func takeFirst(from *[]*batch) *batch {
+	first := (*from)[0]
+	*from = slices.Delete(*from, 0, 1)
+	return first
+}
+
+// settle ends the lookups of a request, unless its batch will be sent again.
+func (b *bulkRun) settle(f *flight, r *response) {
+	b.inFlight--
+	b.progress.Requests += r.attempts
+	b.progress.Retries += max(0, r.attempts-1)
+	if f.batch.control || f.batch.failures > 0 {
+		b.progress.Retries += min(1, r.attempts)
+	}
+	m := b.health.meaningOf(b.ctx, r.err)
+	b.health.settle(f, r, m)
+	switch {
+	case f.batch.control:
+	case m == ofEnd || b.fatal != nil && r.err != nil: // its lookups end with all others
+	case m == ofOutage && !b.health.isAtFault(f.batch):
+		b.failed = append(b.failed, f.batch)
+	default:
+		b.memory.keep(r)
+		b.end(f.batch.lookups, r.err)
+	}
+	if m == ofEnd {
+		b.fatal = cmp.Or(b.fatal, r.err)
+	}
+	b.report()
+}
+
+// end ends lookups, with err for all of them unless it is nil. If the service is to blame, an
+// expired card in the memory is used.
+func (b *bulkRun) end(lookups []*lookup, err error) {
+	for _, l := range lookups {
+		l.err = cmp.Or(err, l.err)
+		if isOutage(err) {
+			if known := b.memory.findStale(l.sent); known != nil {
+				r := known.result(l.sent)
+				r.Stale, l.err = true, nil
+				l.reuse(&r)
+			}
+		}
+		b.order.end(l)
+	}
+}

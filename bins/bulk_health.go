@@ -1,0 +1,136 @@
+package bins
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"math"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/carddata/carddata-go/internal/flow"
+	"github.com/carddata/carddata-go/internal/transport"
+)
+
+// A health derives the state of the service from the results of a bulk lookup.
+type health struct {
+	window      *flow.Window
+	jitter      func(below time.Duration) time.Duration
+	giveUpAfter time.Duration // below 0: never
+	works       bool          // the service has sent a result
+	sent        int           // requests sent
+	answered    int           // requests answered
+	control     string        // an identifier that the service has answered
+	failure     *Error        // the last failure that other requests may meet, too
+
+	// Results of first tries and controls only: they show how the service treats new batches.
+	good, bad int
+}
+
+// A meaning is what a result shows about the service.
+type meaning int
+
+const (
+	ofSuccess meaning = iota // the service works, even if it refused this request
+	ofOutage                 // the next request may fail, too
+	ofEnd                    // every further request would fail
+)
+
+// meaningOf returns the meaning of a request's error.
+func (h *health) meaningOf(ctx context.Context, err error) meaning {
+	if err == nil {
+		return ofSuccess
+	}
+	failed, _ := errors.AsType[*Error](err)
+	scope := failed.failure().Scope()
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	dns, _ := errors.AsType[*net.DNSError](err)
+	switch {
+	case ctx.Err() != nil, transport.NoTurn(err), errors.Is(err, ErrInvalidArgument):
+		return ofEnd
+	case errors.Is(err, ErrCredential) && failed.Retryable(): // a source that has worked may work again
+		return outageIf(h.works)
+	case scope == transport.OfSetup && errors.Is(err, ErrNoResponse) && !untrusted && (dns == nil || !dns.IsNotFound):
+		return outageIf(h.works) // the handshake worked before
+	case scope == transport.OfSetup, scope == transport.OfAccount:
+		return ofEnd
+	case scope != transport.OfOutage, errors.Is(err, ErrBadResponse) && !h.works: // for example a page from a wrong address
+		return ofSuccess
+	}
+	return ofOutage
+}
+
+func outageIf(worked bool) meaning {
+	if worked {
+		return ofOutage
+	}
+	return ofEnd
+}
+
+// settle records the result of a request.
+func (h *health) settle(f *flight, r *response, m meaning) {
+	first := f.batch.failures == 0
+	switch m {
+	case ofSuccess:
+		h.answered++
+		if first {
+			h.good++
+		}
+		if r.err == nil {
+			h.works, h.control = true, r.lookups[0].sent
+		}
+		h.window.Succeeded(f.request, f.took())
+	case ofOutage:
+		if first {
+			h.bad++
+		}
+		h.failure, _ = errors.AsType[*Error](r.err)
+		h.window.Failed(f.request, h.failure.Condition())
+		if h.failure.RetryAfter > 0 {
+			h.window.Rests(f.request, min(h.failure.RetryAfter, time.Minute))
+		}
+		f.batch.blame(h, f.probe, r.attempts > 0)
+	case ofEnd:
+		h.window.Ignored(f.request)
+	}
+}
+
+// blame counts a failure that the batch itself may have caused. A probe, a refused token, or
+// a limit never counts.
+func (b *batch) blame(h *health, probe, sent bool) {
+	if b.failures++; b.failures == 1 {
+		b.good, b.bad = h.good, h.bad
+	}
+	status := h.failure.StatusCode
+	b.suspect = sent && !probe && status != http.StatusUnauthorized && status != http.StatusTooManyRequests && status != http.StatusServiceUnavailable
+	b.after = h.answered + 1
+	if b.suspect {
+		b.faults++
+		// Choose at random. Behind a round-robin balancer, a fixed order could send the batch
+		// to a broken server each time, and the controls to the others.
+		b.notBefore = h.sent + 1 + int(h.jitter(6)) // as often each server of two or of three
+	}
+}
+
+// isAtFault reports whether a batch fails because of its cards. It does if a service with the
+// failure rate of the other requests would hardly fail this batch so often.
+func (h *health) isAtFault(b *batch) bool {
+	const unlikely = 1e-12
+	good, bad := float64(h.good-b.good), float64(h.bad-b.bad)
+	return good > 0 && math.Pow((bad+1)/(good+bad+2), float64(b.faults)) < unlikely
+}
+
+// end returns when the lookup gives up, unless the service answers before; zero: never.
+func (h *health) end() time.Time {
+	state := h.window.State()
+	if !state.Paused || h.giveUpAfter < 0 {
+		return time.Time{}
+	}
+	return state.Since.Add(h.giveUpAfter)
+}
+
+// suspended is the error of a lookup that gives up.
+func (h *health) suspended() error {
+	return bulkError(transport.NewError("the service kept failing, the lookup is suspended", ErrSuspended, h.failure))
+}

@@ -1,0 +1,119 @@
+package bins_test
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/bins/binstest"
+)
+
+// If the service fails, or sends anything but a card, the cache serves the known card until
+// StaleFor has passed. A new card replaces it at once.
+func TestKnownCardIsNotTakenAway(t *testing.T) {
+	const card = "45717360"
+	for name, fault := range map[string]binstest.Fault{
+		"503":                    {Status: 503},
+		"a hanging service":      {HeaderDelay: time.Hour},
+		"401":                    {Status: 401},
+		"an hour of Retry-After": {Status: 429, RetryAfter: time.Hour},
+		"a page":                 {Body: "<html>", ContentType: "text/html"},
+		"cards null":             {Body: `{"cards":null}`},
+		"no cards":               {Body: `{"cards":[]}`},
+		"a cut-off response":     {Truncate: 5},
+		"an unreadable item":     {Body: `{"cards":[{"bin":"45717360","data":"oops"}]}`},
+		"neither card nor error": {Body: `{"cards":[{"bin":"45717360","data":null,"error":null}]}`},
+		"data without a card":    {Body: `{"cards":[{"bin":"45717360","data":{}}]}`},
+		"card null":              {Body: `{"cards":[{"bin":"45717360","data":{"card":null}}]}`},
+		"an empty card":          {Body: `{"cards":[{"bin":"45717360","data":{"card":{}}}]}`},
+		"a card of nulls":        {Body: `{"cards":[{"bin":"45717360","data":{"card":{"card_brand":null,"pan_or_token":"x","additional_card_brands":[]}}}]}`},
+		"an error":               {Body: `{"cards":[{"bin":"45717360","error":"upstream timeout"}]}`},
+		"an error and a card":    {Body: `{"cards":[{"bin":"45717360","error":"upstream timeout","data":{"card":{"card_brand":"WRONG"}}}]}`},
+		"an error object":        {Body: `{"error":{"code":"x","message":"y","details":{}}}`},
+	} {
+		for _, by := range []string{"a loader", "a bulk lookup", "a loader that keeps no errors"} {
+			synctest.Test(t, func(t *testing.T) {
+				fake := binstest.NewServer(t)
+				o := bins.CacheOptions{TTL: time.Hour, StaleFor: 24 * time.Hour}
+				if by == "a loader that keeps no errors" {
+					o.NegativeTTL = -1
+				}
+				memory := bins.NewMemoryCache(o)
+				client := fake.Client()
+				l, err := bins.NewLoader(client, bins.LoaderOptions{Memory: memory})
+				if err != nil {
+					t.Fatal(err)
+				}
+				load := func(want string, stale bool) {
+					t.Helper()
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
+					if r, err := l.Load(ctx, card); err != nil || brand(r) != want || r.Stale != stale {
+						t.Errorf("%s, %s: %v, %v, want %s", name, by, r, err, want)
+					}
+				}
+				load("VISA", false)
+				time.Sleep(2 * time.Hour)
+				fake.ScriptFunc(func(binstest.Request) binstest.Fault { return fault })
+				if by == "a bulk lookup" {
+					for range client.LookupAll(t.Context(), slices.Values([]string{card}), bins.BulkOptions{Memory: memory, GiveUpAfter: time.Minute}) {
+					}
+				}
+				for range 20 {
+					load("VISA", true)
+					time.Sleep(time.Hour)
+				}
+				fake.ScriptFunc(nil)
+				fake.SetResult(card, bins.Result{BIN: card, Data: &bins.Data{Card: &bins.Card{CardBrand: "NEW"}}})
+				load("VISA", true) // and renews it
+				time.Sleep(time.Minute)
+				load("NEW", false)
+			})
+		}
+	}
+}
+
+// A card that the service no longer knows is served until StaleFor has passed, with few requests.
+func TestWithdrawnCardEndsWithItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var withdrawn atomic.Bool // renewals run in the background
+		s := &service{answer: func(card string) (map[string]any, bool) {
+			if withdrawn.Load() {
+				return map[string]any{"bin": card, "error": "unknown"}, true
+			}
+			return map[string]any{"bin": card, "data": map[string]any{"card": map[string]any{"card_brand": "B"}}}, true
+		}}
+		l := loader(t, s, bins.LoaderOptions{Memory: bins.NewMemoryCache(bins.CacheOptions{TTL: time.Hour, StaleFor: 10 * time.Hour})})
+		for minute := range 14 * 60 {
+			r, err := l.Load(t.Context(), "411111")
+			if known := minute < 10*60; err != nil || known && brand(r) != "B" || minute > 11*60 && brand(r) != "" {
+				t.Fatalf("after %d minutes: %v, %v", minute, r, err)
+			}
+			withdrawn.Store(true)
+			time.Sleep(time.Minute)
+		}
+		if n := s.requests.Load(); n > 17 { // one for each hour
+			t.Errorf("%d requests", n)
+		}
+	})
+}
+
+// An item with an error counts as an error even if it has a card, and is kept for NegativeTTL.
+func TestDoubtfulCardIsKeptAsAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{answer: func(card string) (map[string]any, bool) {
+			return map[string]any{"bin": card, "error": "timeout", "data": map[string]any{"card": map[string]any{"card_brand": "B"}}}, true
+		}}
+		l := loader(t, s, bins.LoaderOptions{Memory: bins.NewMemoryCache(bins.CacheOptions{StaleFor: 100 * time.Hour})})
+		for i, wait := range []time.Duration{50 * time.Minute, 20 * time.Minute, 0} {
+			if r, err := l.Load(t.Context(), "411111"); err != nil || r.Stale || r.Error == "" || s.requests.Load() != int64(1+i/2) {
+				t.Errorf("load %d: %v, %v after %d requests", i, r, err, s.requests.Load())
+			}
+			time.Sleep(wait)
+		}
+	})
+}

@@ -1,0 +1,219 @@
+package bins
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/carddata/carddata-go/internal/transport"
+)
+
+// A store finds and keeps the results of bulk lookups and loaders: first in memory, then in
+// the caller's cache.
+type store struct {
+	operation string // for errors
+	memory    *MemoryCache
+	remote    *remoteCache // nil: none
+	enhanced  *bool
+	missing   error // the error of a card that a response leaves out
+	// Use an expired result at once, and not only if the service fails.
+	staleFirst bool
+}
+
+func newStore(operation string, memory *MemoryCache, entries int, remote Cache, enhanced *bool) *store {
+	if memory == nil {
+		memory = NewMemoryCache(CacheOptions{Entries: entries})
+	}
+	return &store{
+		operation: operation, memory: memory, remote: newRemoteCache(remote), enhanced: enhanced,
+		missing: &Error{Operation: operation, Err: transport.NewError(ErrMissing.Error(), ErrMissing)},
+	}
+}
+
+// A lookup is one identifier on its way to its result. It is owned by its request's goroutine
+// while the request runs.
+type lookup struct {
+	sent   string
+	result *Result
+	err    error
+	kept   *response // the response that holds the result; nil: none
+	done   bool
+	reused bool // the result came from the memory or the cache
+	stale  bool // the memory has an expired result
+	inputs int  // number of waiting inputs of a bulk lookup
+}
+
+// reuse gives a lookup a result from the memory or the cache.
+func (l *lookup) reuse(r *Result) { l.result, l.reused = r, true }
+
+func (s *store) key(id string) cacheKey { return cacheKey{id, enhancementOf(s.enhanced)} }
+
+// find returns the memory's result for an identifier, or nil.
+func (s *store) find(id string) *entry { return s.memory.find(s.key(id), 0) }
+
+// findStale returns the memory's result for an identifier, even an expired one, or nil.
+func (s *store) findStale(id string) *entry {
+	return s.memory.find(s.key(id), s.memory.options().StaleFor)
+}
+
+// fetch looks lookups up in the caller's cache, and returns those that need a request. It
+// puts an expired result into the memory.
+func (s *store) fetch(ctx context.Context, lookups []*lookup) (missed []*lookup) {
+	if s.remote == nil {
+		return lookups
+	}
+	var keys []string
+	for _, l := range lookups {
+		if !mayBeCardNumber(l.sent) {
+			keys = append(keys, s.key(l.sent).String())
+		}
+	}
+	if len(keys) == 0 {
+		return lookups
+	}
+	o := s.memory.options()
+	values := s.remote.get(ctx, keys)
+	for _, l := range lookups {
+		key := s.key(l.sent)
+		r, sent, ok := readValue(key.String(), values[key.String()])
+		if !ok {
+			missed = append(missed, l)
+			continue
+		}
+		e := s.memory.pack(key, &r, sent)
+		switch {
+		case time.Since(sent) < jittered(o.TTL):
+			s.memory.keep(e)
+			r.forgetCard(l.sent)
+			l.reuse(&r)
+			continue
+		case e.isUsable(o.StaleFor) && s.findStale(l.sent) == nil:
+			s.memory.keep(e)
+			if l.stale = s.staleFirst; l.stale {
+				continue
+			}
+		}
+		missed = append(missed, l)
+	}
+	return missed
+}
+
+// keep keeps the results of lookups in memory, and returns the values that share must store
+// in the caller's cache.
+func (s *store) keep(lookups []*lookup) map[string][]byte {
+	var entries []*entry
+	values, now := map[string][]byte{}, time.Now()
+	for _, l := range lookups {
+		if l.result == nil || l.err != nil {
+			continue
+		}
+		entries = append(entries, s.memory.pack(s.key(l.sent), l.result, now))
+		if s.remote == nil || mayBeCardNumber(l.sent) {
+			continue
+		}
+		if key := s.key(l.sent).String(); l.result.worth() == fullCard {
+			if value := newValue(key, l.result, now); value != nil {
+				values[key] = value
+			}
+		}
+	}
+	s.memory.keep(entries...)
+	return values
+}
+
+// share stores values in the caller's cache.
+func (s *store) share(ctx context.Context, values map[string][]byte) {
+	if o := s.memory.options(); len(values) > 0 {
+		s.remote.set(context.WithoutCancel(ctx), values, jittered(o.TTL)+o.StaleFor)
+	}
+}
+
+// A response is the result of a request for lookups.
+type response struct {
+	lookups  []*lookup
+	found    []int         // index of the item of each lookup; -1: none
+	body     *bytes.Buffer // the text of the results; nil: not kept
+	values   map[string][]byte
+	sent     time.Time // when the service sent it
+	attempts int
+	err      error // fails all lookups
+}
+
+// release gives the response's text back.
+func (r *response) release() {
+	if r.body != nil {
+		transport.ReleaseBody(r.body)
+	}
+	r.body = nil
+}
+
+// size is the approximate memory of a response in bytes.
+func (r *response) size() int64 { return int64(r.body.Cap() + 500*len(r.lookups)) }
+
+var errPanicked = transport.NewError("a function of the caller's panicked, or ended its goroutine")
+
+// request sends one request for the lookups and gives each its result. It keeps none.
+func (s *store) request(ctx context.Context, c *Client, lookups []*lookup, call transport.Call, opts []Option) *response {
+	r := &response{lookups: lookups}
+	request := &LookupRequest{Cards: make([]LookupCard, len(lookups)), Enhanced: s.enhanced}
+	sent := make([]string, len(lookups))
+	for i, l := range lookups {
+		sent[i] = l.sent
+		request.Cards[i].Card = Identifier{value: &sent[i]}
+	}
+	var resp *LookupResponse
+	if resp, r.attempts, r.err = c.lookup(ctx, request, call, opts); r.err != nil {
+		return r
+	}
+	r.found, r.sent = correlate(sent, resp.Cards), time.Now()
+	for i, at := range r.found {
+		l := lookups[i]
+		if at < 0 {
+			l.err = s.missing
+			continue
+		}
+		l.result = &resp.Cards[at]
+		if l.result.Err != nil {
+			l.err = &Error{Operation: s.operation, StatusCode: http.StatusOK, RequestID: resp.RequestID, Attempts: r.attempts, Err: l.result.Err}
+		}
+	}
+	return r
+}
+
+// unpack moves the results of a response into the memory.
+func (s *store) unpack(r *response) {
+	resp, err := decode(r.body.Bytes(), false, len(r.lookups), nil)
+	for i, l := range r.lookups {
+		if err == nil && l.kept == r {
+			s.memory.keep(s.memory.pack(s.key(l.sent), &resp.Cards[r.found[i]], r.sent))
+		}
+	}
+}
+
+// forgetCard removes the fields of a single card, so that the result can serve another one.
+func (r *Result) forgetCard(id string) {
+	if !strings.HasPrefix(id, r.BIN) {
+		r.BIN = ""
+	}
+	if r.hasCard() {
+		r.Data.Card.PANOrToken, r.Data.Card.CorrelationID = Identifier{}, ""
+	}
+}
+
+// clone returns a deep copy of all that a caller can change.
+func (r Result) clone() Result {
+	if r.Data != nil {
+		r.Data = &Data{Card: r.Data.Card}
+	}
+	if r.hasCard() {
+		card := *r.Data.Card
+		card.AdditionalCardBrands = slices.Clone(card.AdditionalCardBrands)
+		card.NetworkFees = slices.Clone(card.NetworkFees)
+		r.Data.Card = &card
+	}
+	r.Raw = slices.Clone(r.Raw)
+	return r
+}

@@ -1,0 +1,100 @@
+package bins_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/carddata/carddata-go/bins"
+)
+
+// In an outage of half an hour, a known card is served at once and marked. Afterwards it is
+// renewed in the background.
+func TestLoaderServesStaleResults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var down atomic.Bool
+		s := &service{fail: func(int64) int {
+			if down.Load() {
+				return http.StatusServiceUnavailable
+			}
+			return 0
+		}}
+		load := func(l *bins.Loader) bins.Result {
+			began := time.Now()
+			r, err := loadWithin(t, l, 150*time.Millisecond, "411111")
+			if err != nil || r.Data.Card.CardBrand != "of 411111" || time.Since(began) > 2*time.Millisecond {
+				t.Fatalf("%v, %v after %v", r, err, time.Since(began))
+			}
+			return r
+		}
+		l := loader(t, s, bins.LoaderOptions{Memory: bins.NewMemoryCache(bins.CacheOptions{TTL: time.Minute, StaleFor: time.Hour})})
+		if load(l).Stale {
+			t.Error("a new result is stale")
+		}
+		time.Sleep(time.Minute)
+		down.Store(true)
+		for range 30 {
+			if !load(l).Stale {
+				t.Error("an old result is not marked")
+			}
+			time.Sleep(time.Minute)
+		}
+		if n := s.requests.Load(); n < 10 || n > 130 {
+			t.Errorf("%d requests in the outage", n)
+		}
+		down.Store(false)
+		time.Sleep(time.Minute)
+		load(l)
+		time.Sleep(time.Second)
+		if load(l).Stale {
+			t.Error("a stale result was not renewed")
+		}
+		time.Sleep(2 * time.Hour)
+		requests := s.requests.Load()
+		if load(l).Stale || s.requests.Load() != requests+1 {
+			t.Error("a result beyond StaleFor was served")
+		}
+		if stats := l.Stats(); stats.Stale < 31 || stats.Hits < stats.Stale {
+			t.Errorf("stats %+v", stats)
+		}
+	})
+}
+
+// While the service fails, a stale result is renewed after a second, then two, and so on. A
+// request that its caller left does not count as a failure.
+func TestLoaderRenewsLessWhileTheServiceFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		status := 0
+		s := &service{latency: func() time.Duration { return 10 * time.Millisecond }, fail: func(int64) int { return status }}
+		memory := bins.NewMemoryCache(bins.CacheOptions{TTL: time.Minute, StaleFor: time.Hour})
+		l, err := bins.NewLoader(s.client(t, bins.WithMaxRetries(0)), bins.LoaderOptions{Memory: memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Load(t.Context(), "411111"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if _, err := loadWithin(t, l, time.Millisecond, "422222"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		renewals := func() int64 {
+			before := s.requests.Load()
+			for range 1000 {
+				if r, err := l.Load(t.Context(), "411111"); err != nil || !r.Stale {
+					t.Fatal(r, err)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			return s.requests.Load() - before
+		}
+		status = http.StatusServiceUnavailable
+		if n := renewals(); n != 4 { // at once, and after 1, 3 and 7 seconds
+			t.Errorf("%d renewals in 10 seconds", n)
+		}
+	})
+}

@@ -1,0 +1,126 @@
+package flow
+
+import (
+	"math"
+	"time"
+)
+
+const (
+	inARow               = 5 // failures that are borne in a row
+	firstDelay, maxDelay = time.Second, 2 * time.Minute
+	leastTrust, maxTrust = 4, 64
+	mostProof            = 10
+)
+
+// An outage holds all requests back but for one probe at a time.
+type outage struct {
+	paused  bool
+	delay   time.Duration // before the last probe
+	failing time.Time     // its begin; zero once the service has recovered
+	why     string
+
+	row, rowFirst int     // failures in a row, and the first request of these
+	sound         float64 // the level after the first of them
+	cut           int     // the last request that was sent when a failure became known
+
+	trust int // successes that a level needs after an outage
+	proof int // successes since the outage
+
+	began  time.Time     // begin of the last outage; zero: there was none
+	works  int           // what the service accepted since
+	repeat bool          // there was one before that
+	lost   time.Duration // its length, if it was a repeated one
+}
+
+// isDown reports whether the failure that came last is an outage.
+func (w *Window) isDown() bool {
+	switch {
+	case w.paused: // a probe
+		return true
+	case w.rtt == 0: // nothing has ever worked
+		return w.row > 1
+	case w.row > inARow && (!w.testing || w.passed == 0):
+		return !w.isLikely(w.row)
+	}
+	return !w.patient && w.now <= 1 && w.share == 0 && (!w.failing.IsZero() || w.row > 2) // one at a time fails
+}
+
+// begin begins an outage, or prolongs it.
+func (w *Window) begin() {
+	if w.testing = false; !w.paused && !w.starting() {
+		w.fallBack()
+	}
+	if !w.patient {
+		w.share, w.credit = 0, 0
+	}
+	w.trust, w.proof = min(2*w.trust, maxTrust), 0
+	w.delay = min(max(firstDelay, 2*w.delay), maxDelay)
+	w.pause(w.delay)
+}
+
+// fallBack chooses the level to return to. One outage says nothing of the load. If another
+// follows, what the service accepted since the first one began, its pause included, is what
+// it allows in the long run: all of its limit if that counts by the minute, and less if it
+// bans who exceeds it. So the new level is between that and the level before.
+func (w *Window) fallBack() {
+	now := time.Now()
+	w.known = w.sound
+	if w.repeat = !w.began.IsZero(); w.repeat {
+		cycle := margin * float64(w.works) / now.Sub(w.began).Seconds() * w.rtt.Seconds()
+		if 1.5*cycle < w.known {
+			w.known = max(math.Sqrt(cycle*w.known), w.floor())
+		}
+	}
+	w.began, w.works = now, 0
+}
+
+func (w *Window) pause(delay time.Duration) {
+	now := time.Now()
+	if w.failing.IsZero() {
+		w.failing = now
+	}
+	w.paused, w.next = true, now.Add(delay/2+w.jitter(delay/2))
+}
+
+// resume goes on after a probe that succeeded, one request at a time at first.
+func (w *Window) resume() {
+	w.paused, w.next, w.lost = false, time.Time{}, 0
+	if w.repeat {
+		w.lost = time.Since(w.failing)
+	}
+	w.recent.forget() // a pause says nothing of what is accepted
+	w.now, w.have, w.need = 1, 0, w.trusted()
+	if w.patient {
+		w.failing, w.need = time.Time{}, 1
+	}
+	if !w.starting() {
+		if w.now = min(w.known, 1); w.now == w.known {
+			w.need = w.needed()
+		}
+		w.next = time.Now().Add(w.gap())
+	}
+	w.held = w.now
+}
+
+// checkRecovery ends the outage for good after enough successes without another one.
+func (w *Window) checkRecovery() {
+	if w.proof++; w.now >= w.known && w.proof >= min(w.trust, mostProof) {
+		w.trust, w.failing = 1, time.Time{}
+	}
+}
+
+// trusted is how many successes a level needs after an outage. A slow one cannot wait for
+// many.
+func (w *Window) trusted() int {
+	return min(w.trust, max(leastTrust, w.within(30*time.Second)))
+}
+
+// Resume ends an outage that was none: what failed was no service, but one account.
+func (w *Window) Resume() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.paused {
+		w.paused, w.row, w.next, w.delay = false, 0, time.Time{}, 0
+		w.failing, w.began = time.Time{}, time.Time{}
+	}
+}

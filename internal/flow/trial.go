@@ -1,0 +1,97 @@
+package flow
+
+import (
+	"math"
+	"time"
+)
+
+const (
+	leastTrial, mostTrial = 40, 150 // results without a failure
+	failedTrial           = 5       // failures that end a trial
+	mostBorne             = 0.2     // a larger share of failures is not borne
+	longestTrial          = 30 * time.Second
+	deepest               = 16    // times below the level that failed
+	firstWait, maxWait    = 8, 64 // times the results of a trial until the next
+	maxCredit             = 8
+)
+
+// A trial tells load from chance. Below its capacity a service fails nothing, whereas a
+// share that fails at random does not care how much is in flight. So a trial goes to two
+// thirds of what was accepted, and waits for five failures, or for many successes.
+type trial struct {
+	testing        bool
+	top, back      float64 // the level if it was not the load, and if it was
+	backStep       float64
+	deeper         int // trials in a row that failed too much
+	passed, failed int // results
+	enough         int // of them without a failure
+
+	// What trials have found:
+	safe     float64 // a level that passed the last one
+	share    float64 // of failures that are not the load's
+	credit   float64 // failures of that share that are due: these are borne
+	untested int     // results until the next trial
+	wait     int     // times the results of a trial
+}
+
+// tryBelow begins a trial.
+func (w *Window) tryBelow(accepted float64, count int) {
+	if w.deeper == 0 && w.now > w.safe {
+		w.top = min(w.now, 1.25*accepted+1)
+	}
+	w.testing, w.passed, w.failed, w.safe = true, 0, 0, 0
+	w.goTo(accepted*2/3, leastStep)
+	w.enough = min(max(leastTrial, count*3/2), mostTrial, max(firstNeed, w.within(longestTrial)))
+}
+
+// judge ends a trial as soon as it is clear. It reports whether the service is down.
+func (w *Window) judge() (down bool) {
+	n := w.passed + w.failed
+	share := float64(w.failed) / float64(n)
+	switch tooMany := share > mostBorne; {
+	case w.failed < failedTrial && n < w.enough*(w.failed+1):
+		return false // not clear yet
+	case w.failed < failedTrial: // it was the load
+		w.waitLonger(w.share == 0)
+		w.share, w.credit, w.safe = 0, 0, w.now
+		w.goTo(w.back, w.backStep)
+	case tooMany && w.now*deepest > w.top && w.now > w.floor(): // it may still be the load: the next failure goes deeper
+		w.deeper++
+		w.testing, w.untested = false, 0
+		w.goTo(w.now, leastStep)
+		return false
+	case tooMany && (!w.patient || w.passed == 0):
+		down = true
+	default: // it was not the load
+		w.waitLonger(w.share > 0)
+		if w.share > 0 {
+			share = (share + w.share) / 2
+		}
+		w.share, w.credit, w.caution, w.safe = share, maxCredit, 1, 0
+		w.goTo(w.top, 1)
+		w.row = 0
+	}
+	w.testing, w.deeper, w.untested = false, 0, w.wait*n
+	w.recent.forget()
+	return down
+}
+
+// waitLonger lets a finding that repeats stand for longer.
+func (w *Window) waitLonger(repeats bool) {
+	if w.wait = min(2*w.wait, maxWait); !repeats {
+		w.wait = firstWait
+	}
+}
+
+// isLikely reports whether the share explains so many failures in a row.
+func (t *trial) isLikely(row int) bool { return math.Pow(t.share, float64(row)) > 0.01 }
+
+// bear adds to the credit what each result allows: a little more than the share that was
+// found. Only a patient window bears more than mostBorne.
+func (w *Window) bear() {
+	due := 1.5 * w.share
+	if !w.patient {
+		due = min(due, mostBorne)
+	}
+	w.credit = min(w.credit+due, maxCredit)
+}

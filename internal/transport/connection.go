@@ -1,0 +1,133 @@
+package transport
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+)
+
+// A countedConnection is a TCP connection that counts the bytes it carries. It counts below
+// TLS, because a TLS connection buffers, and writes more than it is given.
+//
+// A connection of a write also decides once whether it may carry its request. The first event
+// wins:
+//
+//	                      ┌─ the first byte of the request leaves ─► used
+//	unclaimed ─► waiting ─┤
+//	                      └─ the other side ends it or speaks, ────► spoilt
+//	                         this side closes it, or the
+//	                         deadline of the attempt has passed
+//
+// A spoilt connection refuses the request. None of its bytes leaves, so the write is proven
+// unsent. Without this, a request could go into a connection that the other side has already
+// closed, and its outcome would be unknown.
+type countedConnection struct {
+	net.Conn
+	written   atomic.Int64
+	state     atomic.Int32
+	encrypted bool                      // TLS is above it, so reads may bring a session ticket
+	lost      func()                    // called when it is spoilt; nil: not called
+	user      atomic.Pointer[connTrace] // the attempt that uses it, or nobody
+}
+
+const (
+	unclaimed = iota // not reserved for a write: it serves reads, or is still being made
+	waiting          // for the request of a write
+	used
+	spoilt
+)
+
+// nobody marks an idle connection after its response was read.
+var nobody = new(connTrace)
+
+var errSpoilt = fmt.Errorf("the connection ended before its request: %w", net.ErrClosed)
+
+// shorterThanRequest is larger than TLS's own records, such as the alert that closes a
+// connection, and smaller than any request in TLS.
+const shorterThanRequest = 80
+
+// Read ends a connection that receives data outside a request. net/http would print the data
+// to the process's log.
+func (c *countedConnection) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	switch {
+	case n > 0 && (c.user.Load() == nobody || c.written.Load() == 0):
+		c.spoil()
+		return 0, io.EOF
+	case err != nil || n > 0 && !c.encrypted:
+		if c.spoil() && err == nil {
+			return 0, io.EOF
+		}
+	}
+	return n, err
+}
+
+// Write counts before it writes, so that the count is complete when a response is seen.
+// Afterwards it subtracts the bytes that were not written.
+func (c *countedConnection) Write(p []byte) (int, error) {
+	if !c.mayWrite(len(p)) {
+		return 0, errSpoilt
+	}
+	c.written.Add(int64(len(p)))
+	n, err := c.Conn.Write(p)
+	c.written.Add(int64(n - len(p)))
+	return n, err
+}
+
+func (c *countedConnection) mayWrite(n int) bool {
+	switch c.state.Load() {
+	case waiting:
+		if t := c.user.Load(); t != nil && passed(t.deadline) {
+			c.spoil()
+			return false
+		}
+		ofTLS := c.encrypted && n < shorterThanRequest
+		return !ofTLS && c.state.CompareAndSwap(waiting, used)
+	case spoilt:
+		return false
+	}
+	return true
+}
+
+func (c *countedConnection) Close() error {
+	c.spoil()
+	return c.Conn.Close()
+}
+
+// spoil reports whether the connection was waiting until now.
+func (c *countedConnection) spoil() bool {
+	if !c.state.CompareAndSwap(waiting, spoilt) {
+		return false
+	}
+	if c.lost != nil {
+		c.lost()
+	}
+	return true
+}
+
+// refuse stops the only request of a connection, unless its first byte has left.
+func (c *countedConnection) refuse() {
+	c.state.CompareAndSwap(unclaimed, spoilt)
+	c.spoil()
+}
+
+func (c *countedConnection) BytesWritten() int64 { return c.written.Load() }
+
+// A byteCounter is a connection that counts what is written to it.
+type byteCounter interface{ BytesWritten() int64 }
+
+// counterOf finds the counter of a connection that carries one request at a time. It returns
+// nil for HTTP/2, because the requests share the connection and its count.
+func counterOf(c net.Conn) byteCounter {
+	// With an https proxy, two TLS layers lie above the connection.
+	for t, ok := c.(*tls.Conn); ok; t, ok = c.(*tls.Conn) {
+		if t.ConnectionState().NegotiatedProtocol == "h2" {
+			return nil
+		}
+		c = t.NetConn()
+	}
+	counter, _ := c.(byteCounter)
+	return counter
+}

@@ -1,0 +1,130 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// blank characters may stand before a page or an object: space, and the byte order mark that
+// some programs write first.
+const blank = "\ufeff\t\n\f\r "
+
+// The documented error object, {"error":{code,message,details}}, is an error under any
+// status. The checks are careful, because downloaded content may look similar.
+
+// isErrorObject reports whether a whole body is the documented error object and has no other
+// member. Content may have a member named error among others. Only a body that begins like
+// the object is decoded, because decoding each response twice would cost time.
+func isErrorObject(body []byte) bool {
+	first, isObject := bytes.CutPrefix(bytes.TrimLeft(body, blank), []byte("{"))
+	begins := isObject && bytes.HasPrefix(bytes.TrimLeft(first, blank), []byte(`"error"`))
+	return begins && len(body) <= maxErrorBody && len(errorAmong(body)) == 1
+}
+
+// speaksOfError reports whether a receipt has a member named error that says something, or may
+// have one because it is no whole JSON value.
+func speaksOfError(receipt []byte) bool {
+	members := object(receipt)
+	if members == nil && !json.Valid(bytes.TrimLeft(receipt, blank)) {
+		return bytes.Contains(receipt, []byte(`"error"`))
+	}
+	switch value := members["error"]; string(bytes.Join(bytes.Fields(value), nil)) {
+	case "", "null", "false", "0", `""`, "{}", "[]":
+		return false
+	}
+	return true
+}
+
+// errorAmong returns the members of an object that has the documented error, or nil.
+func errorAmong(body []byte) map[string]json.RawMessage {
+	members := object(body)
+	if inner := object(members["error"]); text(inner["code"])+text(inner["message"]) == "" {
+		return nil
+	}
+	return members
+}
+
+// object returns the members of a JSON object, and nil for anything else.
+func object(raw json.RawMessage) (members map[string]json.RawMessage) {
+	if json.Unmarshal(bytes.TrimLeft(raw, blank), &members) != nil {
+		return nil
+	}
+	return members
+}
+
+// text reads a string. It returns any other value as it was written.
+func text(raw json.RawMessage) (s string) {
+	if json.Unmarshal(raw, &s) != nil { // it accepts null
+		return string(raw)
+	}
+	return s
+}
+
+// begun returns the members of a JSON object that may be cut off, as far as they go.
+func begun(raw []byte) map[string]json.RawMessage {
+	if members := object(raw); members != nil {
+		return members
+	}
+	raw = bytes.TrimLeft(raw, blank)
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if begin, _ := d.Token(); begin != json.Delim('{') {
+		return nil
+	}
+	members := map[string]json.RawMessage{}
+	for d.More() {
+		token, _ := d.Token()
+		name, ok := token.(string)
+		rest := bytes.TrimLeft(raw[d.InputOffset():], ": \t\r\n")
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			if ok && bytes.HasPrefix(rest, []byte("{")) {
+				members[name] = rest
+			}
+			break
+		}
+		members[name] = value
+	}
+	return members
+}
+
+// decode reads an error body. It knows the shape documented for the download endpoint,
+// {"error":{code,message,details}}, and two other shapes that services use. It leaves r
+// unchanged for any other body.
+func (r *Response) decode() (code string) {
+	body := begun(r.Body)
+	said, message := body["code"], body["message"]
+	if inner := begun(body["error"]); inner != nil {
+		said, message = inner["code"], inner["message"]
+	} else if inner := begun(body["errorDetails"]); inner != nil {
+		message = inner["message"]
+	}
+	r.Message = text(message)
+	return text(said)
+}
+
+// ErrorInPlaceOf reports whether a body has the documented error and lacks the member that a
+// success has.
+func ErrorInPlaceOf(member string, body []byte) bool {
+	members := errorAmong(body)
+	_, found := members[member]
+	return members != nil && !found
+}
+
+// Malformed says where a body stopped being the documented JSON. It drops the error of
+// encoding/json, which quotes the body.
+func Malformed(err error) error {
+	msg := malformedResponse.msg
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		msg += fmt.Sprintf(": a syntax error at byte %d", syntax.Offset)
+	} else if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && mismatch.Field != "" {
+		msg += fmt.Sprintf(": %s has another type", mismatch.Field)
+	}
+	return NewError(msg)
+}
+
+// Unusable says in safe words why a body is not the documented JSON.
+func Unusable(msg string) error {
+	return NewError(malformedResponse.msg + ": " + msg)
+}

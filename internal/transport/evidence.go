@@ -1,0 +1,220 @@
+package transport
+
+import (
+	"context"
+	"net/http/httptrace"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Evidence records what the connection's events prove about one attempt. It is exposed as
+// refunds.Evidence.
+type Evidence struct {
+	Began           time.Time // when the attempt was handed to the network
+	Ended           time.Time // when its response had arrived, or it failed
+	Traced          bool      // the HTTP transport reported its events
+	Connected       bool      // the request got a connection
+	BytesWritten    int64     // bytes written to it; -1: not known
+	RequestWritten  bool      // the whole request was handed to the connection
+	ResponseStarted bool      // a first byte of a response arrived
+	StatusCode      int       // of the response; 0: none
+}
+
+// unsent reports whether the evidence proves that no byte of the request left.
+//
+// A refund is retried on this, so only proof counts. The trace events WroteHeaders and
+// WroteRequest prove nothing: they may fire or not, regardless of the wire. An error's type
+// proves nothing: the same "connection reset" comes before the first byte and after the last.
+// The proof is that all connections are known and that none wrote a byte.
+func (e Evidence) unsent() bool {
+	return e.Traced && e.BytesWritten == 0
+}
+
+// premature reports whether a response came before the whole request had left. size is a
+// lower bound of the request. Such a response is not about this request: it comes from a
+// proxy or belongs to another request. A response without a connection was made in this
+// process, for example by a fake.
+func (e Evidence) premature(size int64) bool {
+	return e.Traced && e.Connected && (!e.RequestWritten || e.BytesWritten >= 0 && e.BytesWritten < size)
+}
+
+// passed checks both clocks. The monotonic clock and all timers stop while the machine
+// sleeps. The wall clock can be set back.
+func passed(deadline time.Time) bool {
+	now := time.Now()
+	return !deadline.IsZero() && (!now.Before(deadline) || !now.Round(0).Before(deadline.Round(0)))
+}
+
+// endOf returns why ctx has ended, or nil. The deadline counts even if only the wall clock
+// has passed it. So a refund that was marked as begun longer ago than the timeout no longer
+// leaves.
+func endOf(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok && ctx.Err() == nil && passed(deadline) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
+}
+
+// A connTrace collects the evidence of one attempt. The HTTP transport calls its hooks on its
+// own goroutines, even after the attempt has ended.
+type connTrace struct {
+	mu         sync.Mutex
+	seen       Evidence // except the byte count
+	carriers   []carrier
+	uncounted  bool          // a connection has no counter, or an unseen one may exist
+	writeEnded chan struct{} // gets a value when writing the request ended, with or without an error
+	entered    bool          // a write is below a wrapper now
+	left       bool          // the wrapper has ended the attempt
+	deadline   time.Time     // no write begins to leave after it; zero: none
+	size       int64         // of a body that a wrapper may have changed
+	unasked    bool          // a response began before the request's first byte left
+	asked      atomic.Bool   // the HTTP transport was asked for a connection
+}
+
+// A carrier is a connection that the request was given to, and the bytes it wrote before: a
+// handshake, a proxy's protocol, or earlier requests.
+type carrier struct {
+	byteCounter
+	before int64
+}
+
+// withTrace returns a context that makes its requests report to t.
+func (t *connTrace) withTrace(ctx context.Context) context.Context {
+	// Got1xxResponse stays unset: with that hook, net/http no longer bounds how many
+	// 1xx responses it reads.
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { t.record(func() { t.seen.Traced = true }); t.asked.Store(true) },
+		GotConn: func(info httptrace.GotConnInfo) {
+			counter := counterOf(info.Conn)
+			if own, ok := counter.(*countedConnection); ok {
+				own.user.Store(t)
+			}
+			t.record(func() {
+				t.seen.Traced, t.seen.Connected = true, true
+				switch own, _ := counter.(*countedConnection); {
+				case counter == nil:
+					t.uncounted = true
+				case t.left && own != nil:
+					own.refuse()
+				default:
+					t.carriers = append(t.carriers, carrier{counter, counter.BytesWritten()})
+				}
+			})
+			select {
+			case <-t.writeEnded: // from the connection before
+			default:
+			}
+		},
+		PutIdleConn: func(error) { t.record(t.release) },
+		WroteRequest: func(info httptrace.WroteRequestInfo) {
+			t.record(func() { t.seen.RequestWritten = t.seen.RequestWritten || info.Err == nil })
+			select {
+			case t.writeEnded <- struct{}{}:
+			default: // the value is there already
+			}
+		},
+		GotFirstResponseByte: func() {
+			t.record(func() {
+				t.unasked = t.unasked || !t.seen.ResponseStarted && t.read().unsent() && t.countsBefore()
+				t.seen.ResponseStarted = true
+			})
+		},
+	})
+}
+
+func (t *connTrace) record(change func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	change()
+}
+
+// evidence returns the evidence so far.
+func (t *connTrace) evidence() (e Evidence) {
+	t.record(func() { e = t.read() })
+	return e
+}
+
+// release marks the last connection as idle, unless another attempt has taken it.
+func (t *connTrace) release() {
+	if n := len(t.carriers); n > 0 {
+		if own, ok := t.carriers[n-1].byteCounter.(*countedConnection); ok {
+			own.user.CompareAndSwap(t, nobody)
+		}
+	}
+}
+
+// read returns the evidence. -1 bytes means that the bytes were not counted.
+func (t *connTrace) read() Evidence {
+	e := t.seen
+	if !e.Traced || t.uncounted {
+		e.BytesWritten = -1
+		return e
+	}
+	for _, c := range t.carriers {
+		e.BytesWritten += c.BytesWritten() - c.before
+	}
+	return e
+}
+
+// awaitWrite waits until writing the request has ended. A response can arrive microseconds
+// before that event. If the request was not written whole, net/http gives up after 50
+// milliseconds.
+func (t *connTrace) awaitWrite(ctx context.Context) {
+	if !t.evidence().Connected {
+		return
+	}
+	select {
+	case <-t.writeEnded:
+	case <-ctx.Done():
+	case <-time.After(time.Second): // a transport without this event
+	}
+}
+
+// enter admits a write to the network, unless it is there already or a byte of it has left.
+// So a wrapper may only retry while nothing was sent. size is the body's size in the latest
+// try.
+func (t *connTrace) enter(size int64) (refused error) {
+	t.record(func() {
+		switch {
+		case t.left:
+			refused = errTooLate
+		case t.entered || !t.read().unsent():
+			refused = errSentBefore
+		default:
+			t.entered, t.size = true, size
+		}
+	})
+	return refused
+}
+
+// countsBefore is false if a connection is the caller's, because it may count its bytes only
+// after the response came.
+func (t *connTrace) countsBefore() bool {
+	for _, c := range t.carriers {
+		if _, own := c.byteCounter.(*countedConnection); !own {
+			return false
+		}
+	}
+	return true
+}
+
+// leave ends the attempt of a write: from now on no first byte leaves. So a wrapper cannot
+// send a request unseen after it has returned.
+func (t *connTrace) leave() {
+	t.record(func() {
+		t.left = true
+		for _, c := range t.carriers {
+			t.uncounted = t.uncounted || !c.hasBegunOrNeverWill()
+		}
+	})
+}
+
+// hasBegunOrNeverWill is false only at the moment when the first byte leaves.
+func (c carrier) hasBegunOrNeverWill() bool {
+	own, ok := c.byteCounter.(*countedConnection)
+	if ok {
+		own.spoil()
+	}
+	return c.BytesWritten() > c.before || ok && own.state.Load() == spoilt
+}

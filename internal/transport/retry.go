@@ -1,0 +1,218 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// shouldRetry runs after each attempt, as CheckRetry. It looks at the attempt; its arguments
+// are only net/http's view of it.
+//
+// The order is: apply the pause that the response asks of all calls; ask the policy; check
+// the time left; refresh a refused token; take a retry from the budget. The budget comes last
+// so that a retry that is not made costs nothing.
+func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ error) (bool, error) {
+	a := inv.current
+	if a == nil || inv.unsent != nil {
+		return false, nil // no attempt was sent
+	}
+	retryAfter := a.retryAfter()
+	if retryAfter > 0 && !a.away && (a.verdict == rateLimited || a.verdict == serverUnavailable) {
+		if pause := min(retryAfter, maxRetryAfter); inv.client.throttle.cooldown(pause) {
+			inv.logPause(a, pause)
+		}
+	}
+	if inv.call.Observe != nil && a.verdict != success { // the observer then sees the pause
+		inv.call.Observe(inv.attempts, inv.failure(a, a.outcome()))
+	}
+	// The service answered a request that it refused, or a result that is not ready. This is
+	// no sign of overload.
+	if a.verdict == success || a.verdict == notReady || a.StatusCode/100 == 4 && a.verdict.outcome == OutcomeRejected && a.verdict.retries == 0 {
+		inv.client.budget.give(inv.credit)
+		return false, nil
+	}
+	// Do not wait out a long Retry-After; report it to the caller.
+	if !inv.mayRetry(a) || retryAfter > maxRetryAfter {
+		return false, nil
+	}
+	// A retry was due, and the error must say that the caller ended it. After a final
+	// response, such as a 400, the end of the context does not matter.
+	if endOf(ctx) != nil {
+		inv.retryDue = true
+		return false, nil
+	}
+	cost := costRetry
+	inv.wait = inv.settings.backoff(ctx, inv.retries, a.verdict == rateLimited, retryAfter)
+	if a.verdict == unauthorized {
+		if !inv.refreshToken(a) {
+			return false, nil
+		}
+		inv.wait, cost = 0, costFreshAuth // the service works; only the token was wrong
+	}
+	// Do not begin a wait that the deadline would cut short: return the response now instead
+	// of a timeout later.
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= inv.wait {
+		return false, nil
+	}
+	if a.verdict == attemptTimedOut {
+		cost = costTimeout
+	}
+	// Report the refusal in the error and the log; otherwise a call that ends after one
+	// attempt looks misconfigured.
+	if !inv.client.budget.take(cost) {
+		inv.event(slog.LevelWarn, "retry budget spent") // a warning, because no call of the client is retried now
+		inv.budgetSpent = true
+		return false, nil
+	}
+	// From here on the call cannot prove that the write is unprocessed, however its last
+	// attempt ends.
+	if inv.call.Write && a.outcome() == OutcomeUnknown {
+		inv.ambiguous = a
+	}
+	inv.credit = cost // a successful retry earns back its cost
+	if inv.retries++; inv.retries == 1 {
+		inv.retried = map[*verdict]int{}
+	}
+	inv.retried[a.verdict]++
+	inv.retryDue = true
+	return true, nil
+}
+
+// mayRetry asks the policy how often to retry, and the outcome whether a write may be retried
+// at all. A write with an unknown outcome is repeated only under RepeatUnknown.
+//
+// Three limits apply: the retries of the call, the retries after this verdict within the
+// call, and the retry budget of the client.
+func (inv *invocation) mayRetry(a *attempt) bool {
+	if inv.call.Single && !inv.settings.RepeatUnknown && a.verdict != unauthorized && a.verdict != misdirected && a.verdict != tooEarly {
+		return false
+	}
+	switch outcome := a.outcome(); {
+	case !inv.call.Write, outcome == OutcomeNotSent, outcome == OutcomeRejected, outcome == OutcomeUnknown && inv.settings.RepeatUnknown:
+		return inv.retries < inv.settings.MaxRetries && inv.retried[a.verdict] < a.verdict.retries
+	}
+	return false
+}
+
+// refreshToken asks for another token, and reports whether it got one. Sending the refused
+// token again would fail again.
+func (inv *invocation) refreshToken(a *attempt) bool {
+	if a.token == "" {
+		return false // to another host, or without a credential
+	}
+	token, failed, err := inv.token(a.token)
+	if err != nil {
+		// Later calls only see the source's failure; this call also saw the 401, so report
+		// both.
+		a.verdict, a.err = failed, NewError(err.Error(), ErrUnauthorized, err)
+		return false
+	}
+	inv.freshToken = token
+	return token != a.token
+}
+
+const (
+	// maxRetryAfter is the longest wait that the service can impose. A longer one ends the
+	// call and is reported, so that the caller can plan for it.
+	maxRetryAfter = time.Minute
+	// throttleBase is the base wait after a 429 without Retry-After. Quotas count in seconds
+	// and minutes, so a base of milliseconds would be too short.
+	throttleBase = time.Second
+	// retryAfterCeiling keeps absurd values representable.
+	retryAfterCeiling = 365 * 24 * time.Hour
+)
+
+// retryAfter is the wait that a response asked for, in whole seconds or one of the three HTTP
+// date forms. It is zero if the value is absent, unreadable or past, or if the response is a
+// success. A 202 counts, because it says when to come back. go-retryablehttp's own parser is
+// not used: it overflows into the past, obeys a wait of years, and knows one date form.
+func (a *attempt) retryAfter() time.Duration {
+	value := strings.TrimSpace(a.Header.Get("Retry-After"))
+	if value == "" || a.StatusCode < 300 && a.verdict != notReady && a.verdict != unexpectedStatus && a.verdict != errorObject {
+		return 0
+	}
+	seconds, err := strconv.ParseUint(value, 10, 64)
+	if err == nil || errors.Is(err, strconv.ErrRange) { // on ErrRange, seconds is the maximum
+		return time.Duration(min(seconds, uint64(retryAfterCeiling/time.Second))) * time.Second
+	}
+	at, _ := http.ParseTime(value) // an unreadable date is the zero time, long past
+	return min(max(0, time.Until(at)), retryAfterCeiling)
+}
+
+// backoff is full jitter: a random wait from zero to a bound that doubles with each of the n
+// retries before. It starts at zero on purpose: jitter around a fixed wait would send the
+// retries of an outage in waves.
+//
+// A wait that the service asked for is a lower limit, with some jitter above it, so that
+// calls that were refused together do not return together.
+func (s *Settings) backoff(ctx context.Context, n int, limited bool, retryAfter time.Duration) time.Duration {
+	base, limit := s.WaitBase, s.WaitMax
+	if limited && base > 0 {
+		base = max(base, min(throttleBase, limit))
+	}
+	bound := limit
+	if grown := math.Ldexp(float64(base), n); grown < float64(limit) { // a shift would overflow
+		bound = time.Duration(grown)
+	}
+	wait := s.jitter(ctx, max(bound, 1)) // nothing for a bound of 0
+	if retryAfter > 0 {
+		wait = max(wait, retryAfter+s.jitter(ctx, min(time.Second, retryAfter/10)+1))
+	}
+	return wait
+}
+
+// jitter is the random part of every wait, in [0, below). below must be positive.
+func (s *Settings) jitter(ctx context.Context, below time.Duration) time.Duration {
+	if s.random != nil {
+		return s.random(ctx, below)
+	}
+	return rand.N(below)
+}
+
+// Jitter is the random part of a wait between calls.
+func (c *Client) Jitter(ctx context.Context, below time.Duration) time.Duration {
+	return c.settings.jitter(ctx, below)
+}
+
+// A budget limits a client's retries to a fraction of its traffic, so that retries do not
+// multiply the load of an outage. Every retry costs, and every success at the first attempt
+// earns. A full budget lets an idle client retry at once. If everything fails, retries soon
+// stop.
+type budget struct {
+	mu     sync.Mutex
+	tokens int
+}
+
+// A client starts with a hundred retries, and earns one for five calls that succeed at once.
+// A retry that succeeds is free.
+const (
+	budgetFull    = 500
+	costRetry     = 5
+	costTimeout   = 10 // a timeout costs the service more than a quick refusal
+	earnedByCall  = 1
+	costFreshAuth = 0 // a fresh token adds no load, and with an old one every call fails
+)
+
+func (b *budget) take(cost int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.tokens < cost {
+		return false
+	}
+	b.tokens -= cost
+	return true
+}
+
+func (b *budget) give(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tokens = min(budgetFull, b.tokens+n)
+}

@@ -1,0 +1,304 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func retryAfter(value string) time.Duration {
+	a := attempt{Result: Result{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {value}}}}
+	return a.retryAfter()
+}
+
+func TestRetryAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := func(d time.Duration, layout string) string { return time.Now().UTC().Add(d).Format(layout) }
+		asctime := "Mon Jan _2 15:04:05 2006"
+		for value, want := range map[string]time.Duration{
+			"0": 0, "1": time.Second, "60": time.Minute, "007": 7 * time.Second, " 5": 5 * time.Second, "5 ": 5 * time.Second, "\t5": 5 * time.Second,
+			"31536000": retryAfterCeiling, "31536001": retryAfterCeiling, "9223372037": retryAfterCeiling, "18446744074": retryAfterCeiling,
+			"9223372036854775808": retryAfterCeiling, strings.Repeat("9", 400): retryAfterCeiling,
+
+			in(90*time.Second, http.TimeFormat):                  90 * time.Second,
+			in(90*time.Second, asctime):                          90 * time.Second,
+			in(90*time.Second, "Monday, 02-Jan-06 15:04:05 GMT"): 90 * time.Second,
+			in(-time.Hour, http.TimeFormat):                      0,
+			in(0, http.TimeFormat):                               0,
+			"Fri, 31 Dec 9999 23:59:59 GMT":                      retryAfterCeiling,
+
+			"": 0, " ": 0, "soon": 0, "1.5": 0, "-1": 0, "+1": 0, "1s": 0, "1,2": 0, "0x10": 0, "1e3": 0, "١": 0, "1 2": 0,
+			"Sat, 01 Jan 2000 00:01:30 EST": 0, "2000-01-01T00:01:30Z": 0,
+		} {
+			if got := retryAfter(value); got != want {
+				t.Errorf("%q: %v, want %v", value, got, want)
+			}
+		}
+	})
+	if got := (&attempt{Result: Result{StatusCode: http.StatusTooManyRequests}}).retryAfter(); got != 0 {
+		t.Errorf("without headers: %v", got)
+	}
+}
+
+// No value leads to a wait that is negative, absurd, or different from its digits.
+func FuzzRetryAfter(f *testing.F) {
+	for _, value := range []string{"1", "-1", "1e9", "99999999999999999999", "Sat, 01 Jan 2000 00:01:30 GMT", " 5 ", "Sun Nov  6 08:49:37 1994"} {
+		f.Add(value)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		got := retryAfter(value)
+		if got < 0 || got > retryAfterCeiling {
+			t.Errorf("%q: %v", value, got)
+		}
+		seconds, err := strconv.ParseUint(strings.TrimSpace(value), 10, 64)
+		if want := time.Duration(min(seconds, 365*24*3600)) * time.Second; err == nil && got != want {
+			t.Errorf("%q: %v, want %v", value, got, want)
+		}
+	})
+}
+
+// spread returns the least and the greatest of many draws.
+func spread(draw func() time.Duration) (least, greatest time.Duration) {
+	least = draw()
+	for range 2000 {
+		d := draw()
+		least, greatest = min(least, d), max(greatest, d)
+	}
+	return least, greatest
+}
+
+// Waits are spread over a whole range, which doubles up to its limit.
+func TestBackoff(t *testing.T) {
+	s := &Settings{WaitBase: 200 * time.Millisecond, WaitMax: 5 * time.Second}
+	for _, test := range []struct {
+		s       *Settings
+		n       int
+		limited bool
+		bound   time.Duration
+	}{
+		{s, 0, false, 200 * time.Millisecond}, {s, 1, false, 400 * time.Millisecond}, {s, 3, false, 1600 * time.Millisecond},
+		{s, 5, false, 5 * time.Second}, {s, 20, false, 5 * time.Second}, {s, 10_000, false, 5 * time.Second},
+		{s, 0, true, time.Second}, {s, 1, true, 2 * time.Second}, {s, 4, true, 5 * time.Second},
+		{&Settings{WaitBase: 10 * time.Millisecond, WaitMax: 100 * time.Millisecond}, 0, true, 100 * time.Millisecond},
+		{&Settings{WaitBase: 2 * time.Second, WaitMax: 9 * time.Second}, 0, true, 2 * time.Second},
+		{&Settings{WaitBase: 1 << 62, WaitMax: 1<<63 - 1}, 3, false, 1<<63 - 1},
+	} {
+		least, greatest := spread(func() time.Duration { return test.s.backoff(t.Context(), test.n, test.limited, 0) })
+		// 2,000 draws nearly always reach the tenths at both ends.
+		if least < 0 || greatest > test.bound || least > test.bound/10 || greatest < test.bound/10*9 {
+			t.Errorf("retry %d, limited %t: %v to %v, want 0 to %v", test.n, test.limited, least, greatest, test.bound)
+		}
+	}
+	for _, s := range []*Settings{{}, {WaitMax: time.Second}} {
+		if _, greatest := spread(func() time.Duration { return s.backoff(t.Context(), 3, true, 0) }); greatest != 0 {
+			t.Errorf("without a base: %v", greatest)
+		}
+	}
+}
+
+// The waits between the requests of a call, and the Retry-After that its failure reports.
+func TestWaits(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		response func(*http.Request) (*http.Response, error)
+		deadline time.Duration // 0: none
+		requests int
+		least    time.Duration // of each wait
+		greatest []time.Duration
+		reported time.Duration // the failure's RetryAfter
+	}{
+		{"503", status(503), 0, 4, 0, []time.Duration{200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond}, 0},
+		{"429", status(429), 0, 4, 0, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, 0},
+		{"503 with a wait", status(503, "Retry-After", "10"), 0, 4, 10 * time.Second, []time.Duration{11 * time.Second, 11 * time.Second, 11 * time.Second}, 10 * time.Second},
+		{"a minute", status(429, "Retry-After", "60"), 0, 4, time.Minute, []time.Duration{61 * time.Second, 61 * time.Second, 61 * time.Second}, time.Minute},
+		{"more than a minute", status(429, "Retry-After", "61"), 0, 1, 0, nil, 61 * time.Second},
+		{"with another choice", status(300, "Retry-After", "10"), 0, 1, 0, nil, 10 * time.Second},
+		{"with a page", status(200, "Content-Type", "text/html", "Retry-After", "10"), 0, 1, 0, nil, 0},
+		{"for ever", status(503, "Retry-After", strings.Repeat("9", 99)), 0, 1, 0, nil, retryAfterCeiling},
+		{"beyond the deadline", status(429, "Retry-After", "30"), 30 * time.Second, 1, 0, nil, 30 * time.Second},
+		{"the second beyond the deadline", status(429, "Retry-After", "30"), 40 * time.Second, 2, 30 * time.Second, []time.Duration{31 * time.Second}, 30 * time.Second},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx := t.Context()
+				if test.deadline > 0 {
+					bounded, cancel := context.WithTimeout(ctx, test.deadline)
+					defer cancel()
+					ctx = bounded
+				}
+				network := serve(test.response)
+				r := newClient(t, network).get(ctx)
+				took := time.Since(network.began)
+				if network.requests() != test.requests || r.Failure == nil || r.Failure.RetryAfter != test.reported {
+					t.Fatalf("%d requests, failure %+v", network.requests(), r.Failure)
+				}
+				for i, greatest := range test.greatest {
+					if wait := network.arrived[i+1] - network.arrived[i]; wait < test.least || wait > greatest {
+						t.Errorf("wait %d was %v, want %v to %v", i+1, wait, test.least, greatest)
+					}
+				}
+				if took != network.arrived[test.requests-1] {
+					t.Errorf("the call ended after %v, its last response came after %v", took, network.arrived[test.requests-1])
+				}
+				// If the deadline would cut a wait short, the call ends with the response.
+				if ctx.Err() != nil {
+					t.Error(ctx.Err())
+				}
+			})
+		})
+	}
+}
+
+// spend makes failing calls until the client no longer retries, and returns the number of
+// retries.
+func spend(t *testing.T, c *Client) (retries int) {
+	t.Helper()
+	for range 1000 {
+		r := c.get(t.Context())
+		if r.Attempts == 1 {
+			return retries
+		}
+		retries += r.Attempts - 1
+	}
+	t.Fatal("the budget never ends")
+	return 0
+}
+
+// The retries of a client in an outage are limited. Successes earn further retries, and so do
+// a 202 and a 4xx, because the service answered.
+func TestBudget(t *testing.T) {
+	fails, first, response := true, true, 200
+	network := roundTripper(func(*http.Request) (*http.Response, error) {
+		if fails || !first {
+			first = true
+			return reply(503, ""), nil
+		}
+		return reply(response, ""), nil
+	})
+	var log bytes.Buffer
+	c := newClient(t, network, WithRetryWait(0, 0), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	if n := spend(t, c); n != 100 {
+		t.Errorf("%d retries, want 500 tokens at 5 each", n)
+	}
+	if !strings.Contains(log.String(), "level=WARN") {
+		t.Error("the end of the budget is not logged")
+	}
+	// The error says why there was no second attempt, and keeps its condition.
+	const spent = "the retry budget of the client is spent"
+	r := c.get(t.Context())
+	if text := Describe("test", r.Failure); !strings.Contains(text, spent) || r.Attempts != 1 {
+		t.Error(text)
+	}
+	check(t, r.err(), ErrServer)
+	r = newClient(t, network, WithRetryWait(0, 0)).get(t.Context())
+	if text := Describe("test", r.Failure); strings.Contains(text, spent) || r.Attempts != 4 {
+		t.Error(text)
+	}
+	answer := func(times int) {
+		fails = false
+		for range times {
+			call := read()
+			call.Stream = response == 202
+			if r := c.Do(t.Context(), call, nil); r.StatusCode != response {
+				t.Fatal(r.err())
+			}
+		}
+		fails = true
+	}
+	for _, response = range []int{200, 202, 404} {
+		if answer(4); spend(t, c) != 0 {
+			t.Errorf("4 times %d earned a retry", response)
+		}
+		if answer(6); spend(t, c) != 2 {
+			t.Errorf("10 times %d did not earn 2 retries", response)
+		}
+	}
+	response = 200
+	answer(5)
+	fails = false
+	for range 200 { // a retry that succeeds costs nothing
+		first = false
+		if r := c.get(t.Context()); r.Failure != nil || r.Attempts != 2 {
+			t.Fatalf("%d attempts, %v", r.Attempts, r.err())
+		}
+	}
+	answer(budgetFull + 100)
+	if n := spend(t, c); n != 100 {
+		t.Errorf("%d retries from a full budget", n)
+	}
+}
+
+// A timeout costs twice as much.
+func TestBudgetOfTimeouts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		if n := spend(t, newClient(t, roundTripper(stall))); n != 50 {
+			t.Errorf("%d retries, want 500 tokens at 10 each", n)
+		}
+	})
+}
+
+// A call without time for a retry does not spend the budget.
+func TestRetryThatIsNotMadeCostsNothing(t *testing.T) {
+	c := newClient(t, serve(status(503)), WithRetryWait(0, 0))
+	for range budgetFull / costRetry {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		attempts(t, c.get(ctx, WithRetryWait(1e6*time.Hour, 1e6*time.Hour)), 1) // no jitter makes that a second
+		cancel()
+	}
+	if n := spend(t, c); n != budgetFull/costRetry {
+		t.Errorf("%d retries are left of %d", n, budgetFull/costRetry)
+	}
+}
+
+// Concurrent calls share the budget, and no token gets lost. The race detector always notices
+// a missing lock, and the sum often.
+func TestBudgetIsShared(t *testing.T) {
+	b := budget{tokens: 100}
+	var calls sync.WaitGroup
+	for range 8 {
+		calls.Go(func() {
+			for range 200_000 {
+				b.give(1)
+				b.take(1)
+			}
+		})
+	}
+	if calls.Wait(); b.tokens != 100 {
+		t.Errorf("%d tokens of 100", b.tokens)
+	}
+}
+
+// A call with an expired token gets a new one even if the budget is spent.
+func TestBudgetSparesRenewals(t *testing.T) {
+	asked, old := 0, false
+	network := roundTripper(func(r *http.Request) (*http.Response, error) {
+		switch {
+		case !old:
+			return reply(503, ""), nil
+		case r.Header.Get("Authorization") == "Bearer 1":
+			return reply(401, ""), nil
+		}
+		return reply(200, ""), nil
+	})
+	renewing := TokenFunc(func(context.Context) (string, error) {
+		if !old {
+			return "1", nil
+		}
+		asked++
+		return fmt.Sprint(asked), nil
+	})
+	c := newClient(t, network, WithRetryWait(0, 0), WithTokenSource(renewing))
+	spend(t, c)
+	old = true
+	if r := c.get(t.Context()); r.Failure != nil || r.Attempts != 2 {
+		t.Errorf("%d attempts, %v", r.Attempts, r.err())
+	}
+}

@@ -1,0 +1,156 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A safeError has a text that is safe to print. Its causes may have unsafe texts: a
+// *url.Error quotes the URL, which holds an id, and an error of encoding/json quotes the
+// body. errors.Is and errors.As find the causes. A closure hides them from fmt.
+type safeError struct {
+	msg    string
+	causes func() []error
+}
+
+func (e *safeError) Error() string { return e.msg }
+
+func (e *safeError) Unwrap() []error { return e.causes() }
+
+// NewError returns an error with a safe text, for conditions and causes that may have unsafe
+// texts. Put a condition first, and the original error of the operating system, a library or
+// the caller last: Condition and Cause rely on this order. Nil causes are dropped.
+func NewError(msg string, causes ...error) error {
+	causes = slices.DeleteFunc(causes, func(cause error) bool { return cause == nil })
+	return &safeError{msg, func() []error { return causes }}
+}
+
+// Invalid refuses an argument before anything was sent. The text must not quote the argument.
+func Invalid(format string, args ...any) error {
+	return NewError(fmt.Sprintf(format, args...), ErrInvalidArgument)
+}
+
+// reason is why the attempt failed, in safe words and with the errors behind them.
+func (a *attempt) reason() error {
+	msg, cause := a.verdict.msg, a.err
+	switch {
+	case a.verdict == attemptTimedOut:
+		// Some transports ignore causes and report a timed-out attempt as a cancellation.
+		// Drop that, because it would look like the caller's.
+		cause = nil
+	case a.verdict == callerEnded && a.sent, a.verdict == responseRefused:
+		cause = foreign(a.err) // net/http returns the cause that the caller gave
+	}
+	if own, ok := errors.AsType[*safeError](cause); ok {
+		msg = own.msg
+	} else if refusal := handshakeRefusal(cause); refusal != "" {
+		msg = "no response: " + refusal
+	} else if errno, ok := errors.AsType[syscall.Errno](cause); ok {
+		msg += ": " + errno.Error()
+	}
+	return NewError(msg, a.verdict.condition, cause)
+}
+
+// Ended is the error of a call that ended because its context ended during a wait between
+// attempts or before the first one.
+func Ended(ctx context.Context) error { return endedBy(ctx, nil) }
+
+// endedBy says that the caller's context ended the call, and keeps the error of the last
+// attempt.
+func endedBy(ctx context.Context, last error) error {
+	ended, msg := endOf(ctx), "the deadline passed"
+	if errors.Is(ended, context.Canceled) {
+		msg = "canceled by the caller"
+	}
+	if known, ok := errors.AsType[*safeError](last); ok && (errors.Is(last, ErrCredential) || errors.Is(last, errPaused)) {
+		msg += ": " + known.msg // the reason why no attempt was made
+	}
+	// The attempt's own timeout cancels its context. It must not look like a cancellation by
+	// the caller.
+	if errors.Is(last, context.Canceled) && !errors.Is(ended, context.Canceled) {
+		last = nil
+	}
+	return NewError(msg, ended, last, foreign(context.Cause(ctx)))
+}
+
+// foreign wraps an error of the caller: the cause of the end of a context, or the error of a
+// check. It may be the error of another call, as with errgroup. errors.Is finds it, but its
+// condition, response and text do not count as this call's.
+func foreign(err error) error {
+	return Without(err, func(target any) bool {
+		switch target.(type) {
+		case **condition, *attempted, **safeError:
+			return true
+		}
+		return false
+	})
+}
+
+// Without returns err, but errors.Is and errors.As do not find the targets that hides
+// reports.
+func Without(err error, hides func(target any) bool) error {
+	if err == nil {
+		return nil
+	}
+	return &filteredError{func() error { return err }, hides}
+}
+
+type filteredError struct {
+	err   func() error // a closure, which hides it from fmt
+	hides func(target any) bool
+}
+
+// Error does not quote the caller's text.
+func (*filteredError) Error() string { return "the cause" }
+
+func (e *filteredError) Is(target error) bool { return !e.hides(target) && errors.Is(e.err(), target) }
+
+func (e *filteredError) As(target any) bool { return !e.hides(target) && errors.As(e.err(), target) }
+
+// Describe is the text of an error. It quotes nothing from the service or the caller, except
+// a code and a request id that look harmless. It checks both again, because a Failure may be
+// made by hand.
+func Describe(pkg string, f *Failure) string {
+	described := pkg
+	if f.Operation != "" {
+		described += ": " + f.Operation
+	}
+	err := Unwrap(f)
+	if known, ok := errors.AsType[*safeError](err); ok {
+		described += ": " + known.msg
+	} else if err != nil && f.StatusCode == 0 {
+		described += ": failed"
+	}
+	var facts []string
+	fact := func(known bool, format string, args ...any) {
+		if known {
+			facts = append(facts, fmt.Sprintf(format, args...))
+		}
+	}
+	fact(f.StatusCode != 0, "status %s", strings.TrimSpace(fmt.Sprint(f.StatusCode, " ", http.StatusText(f.StatusCode))))
+	fact(Loggable(f.Code) != "", "code %s", f.Code)
+	fact(Loggable(f.RequestID) != "", "request id %s", f.RequestID)
+	fact(f.RetryAfter > 0, "Retry-After: %v", f.RetryAfter.Round(time.Second))
+	fact(f.Attempts == 1, "1 attempt")
+	fact(f.Attempts > 1, "%d attempts", f.Attempts)
+	if len(facts) > 0 {
+		described += " (" + strings.Join(facts, ", ") + ")"
+	}
+	return described
+}
+
+// Format implements the Format methods. Under every verb, an error prints its text and never
+// its fields. Without it, %+v of a struct that holds an error by value would print them.
+func Format(state fmt.State, verb rune, text string) {
+	if verb == 'q' {
+		text = strconv.Quote(text)
+	}
+	fmt.Fprint(state, text)
+}

@@ -1,0 +1,127 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"mime"
+	"net/http"
+	"sync"
+	"sync/atomic"
+)
+
+// A wrapped network is the library's transport below a RoundTripper of the caller. The
+// wrapper may replace the context or URL of a request, rebuild it, send it twice or later, or
+// respond to it itself. The promises about writes must still hold, so evidence is collected
+// and requests are refused below the wrapper. One rule decides:
+//
+//	                                         belongs to a      belongs to a       belongs to no
+//	the request                              live attempt      past attempt       attempt
+//	has a body that may be a write           is that write     refused            refused
+//	has none, or a form that asks for a      sent              sent               sent
+//	token
+//
+// "Is that write" holds for any URL, because a wrapper that fails over to another host
+// changes it. A write is sent only if no byte of it has left before. The rule applies once
+// the client has made its first write. Reads may be sent twice.
+type wrapped struct {
+	transport *http.Transport
+	writes    *ahead
+	top       http.RoundTripper // the caller's RoundTripper, around this one
+	attempts  sync.Map          // by the Cancel channel of their requests, until their contexts end
+	hasWrites atomic.Bool
+}
+
+// An attemptKey finds the attempt in the context of its request.
+type attemptKey struct{}
+
+var (
+	errSentBefore = NewError("the request was sent before, and is not sent twice")
+	errTooLate    = NewError("the attempt that the request belongs to has ended")
+	errRedirected = NewError("a redirect of a write is not followed")
+	errNoAttempt  = NewError("a wrapper of the transport has to keep the context or the Cancel channel of the request, and needs another client for its own requests with a body")
+)
+
+// send hands the request of an attempt to the wrapper.
+//
+// The request carries its attempt in two places, because a wrapper may replace the context.
+// Cancel is deprecated, so wrappers do not set it. Clone and WithContext copy it, and it ends
+// the request on the wire even if the context was replaced.
+func (w *wrapped) send(req *http.Request, a *attempt) (*http.Response, error) {
+	if a.write {
+		w.hasWrites.Store(true)
+	}
+	a.trace.seen.Traced = true // a wrapper that responds itself has sent nothing
+	ctx := context.WithValue(req.Context(), attemptKey{}, a)
+	out := req.WithContext(ctx)
+	//lint:ignore SA1019 as said above
+	out.Cancel = ctx.Done()
+	a.out = out
+	w.attempts.Store(ctx.Done(), a)
+	context.AfterFunc(ctx, func() { w.attempts.Delete(ctx.Done()) })
+	defer a.trace.leave()
+	resp, _, err := holdRoundTrip(out, w.top.RoundTrip)
+	holdBody(ctx, resp)
+	return resp, err
+}
+
+// RoundTrip is what the wrapper calls.
+func (w *wrapped) RoundTrip(req *http.Request) (*http.Response, error) {
+	a := w.attemptOf(req)
+	switch {
+	case req.Response != nil && w.hasWrites.Load(): // an http.Client in the wrapper follows it
+		return refuse(req, errRedirected)
+	case a == nil && w.hasWrites.Load() && mayBeWrite(req):
+		return refuse(req, errNoAttempt)
+	case a == nil:
+		return w.transport.RoundTrip(req)
+	case !a.write:
+		return w.transport.RoundTrip(req.WithContext(a.trace.withTrace(req.Context())))
+	}
+	if err := a.trace.enter(req.ContentLength); err != nil {
+		return refuse(req, err)
+	}
+	defer a.trace.record(func() { a.trace.entered = false })
+	// The end of the attempt ends the request, even if the wrapper has replaced its context.
+	ctx, cancel := context.WithCancelCause(a.trace.withTrace(req.Context()))
+	over := a.out.Context()
+	context.AfterFunc(over, func() { cancel(context.Cause(over)) })
+	out := req.WithContext(ctx)
+	if req.Body == a.out.Body && req.ContentLength == a.out.ContentLength {
+		return w.writes.send(out, a.newBody)
+	}
+	return w.writes.send(out, nil)
+}
+
+// attemptOf finds the attempt of a request. It returns nil for a request of the wrapper
+// itself, which may use the context of an attempt, too.
+func (w *wrapped) attemptOf(req *http.Request) *attempt {
+	//lint:ignore SA1019 see send
+	found, linked := w.attempts.Load(req.Cancel)
+	if !linked {
+		found = req.Context().Value(attemptKey{})
+	}
+	a, _ := found.(*attempt)
+	if a == nil || a.isFor(req) || linked && !a.write || a.write && mayBeWrite(req) {
+		return a
+	}
+	return nil
+}
+
+// isFor ignores the query, because a wrapper may add one to sign the request.
+func (a *attempt) isFor(req *http.Request) bool {
+	return req.Method == a.out.Method && req.URL.Host == a.out.URL.Host && req.URL.Path == a.out.URL.Path
+}
+
+// mayBeWrite reports whether a request may be a rebuilt write. The writes of all services are
+// JSON. A token request is a form or has no body.
+func mayBeWrite(req *http.Request) bool {
+	if req.Body == nil || req.Body == http.NoBody {
+		return false
+	}
+	mediaType, _, _ := mime.ParseMediaType(req.Header.Get("Content-Type"))
+	return mediaType != "application/x-www-form-urlencoded"
+}
+
+// newBody returns a new copy of a write's body.
+func (a *attempt) newBody() io.ReadCloser { return io.NopCloser(bytes.NewReader(a.body)) }

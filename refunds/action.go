@@ -1,0 +1,90 @@
+package refunds
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/carddata/carddata-go/internal/transport"
+)
+
+// An Action is what to do after a submission: see [ActionOf] and [Submission.Action]. The
+// comment of each constant, such as [ActionResubmit], lists the failures that lead to it. The
+// zero value is the careful one.
+type Action int
+
+// What to do after a submission.
+const (
+	// ActionFindOut: the refund may have been recorded. Ask the service's operator to look
+	// it up by its RefundID before you submit it again. This follows an unknown outcome, a
+	// 409, and every error that did not come from a submission.
+	ActionFindOut Action = iota
+	// ActionDone: the service accepted the refund. Keep the receipt's RequestID.
+	ActionDone
+	// ActionResubmit: the call did not record the refund. Submit the same record again
+	// later, after Error.RetryAfter if it is set. This follows a 421, 425 or 429, a failed
+	// connection, limiter, token source or WithBeforeSend, ErrSuspended, and the end of the
+	// context before the refund was sent. If ErrCredential persists, raise an alarm: a token
+	// source can be set up wrongly.
+	ActionResubmit
+	// ActionCorrect: the refund was not recorded, and will not be as it is. Correct the
+	// record or the argument. This follows ErrInvalidArgument, and a rejection with any other
+	// 4xx.
+	ActionCorrect
+	// ActionFixSetup: the refund was not recorded, and others will fail like it. Stop, and
+	// correct the credential (401, an unusable token), the account (403, 404, 410), the base
+	// URL (307, 308, 501, 505, unknown host), the certificate or the proxy (407). Then submit
+	// the same record again. With several accounts, a 403, 404 or 410 is about its own alone.
+	ActionFixSetup
+)
+
+// String returns "find out", "done", "resubmit", "correct" or "fix setup".
+func (a Action) String() string {
+	switch a {
+	case ActionDone:
+		return "done"
+	case ActionResubmit:
+		return "resubmit"
+	case ActionCorrect:
+		return "correct"
+	case ActionFixSetup:
+		return "fix setup"
+	}
+	return "find out"
+}
+
+// ActionOf returns what to do after [Client.Submit] returned err, which may be wrapped. For
+// nil it is [ActionDone].
+func ActionOf(err error) Action {
+	if err == nil {
+		return ActionDone
+	}
+	outcome, submitted := errors.AsType[*OutcomeError](err)
+	if !submitted || errors.Is(err, ErrOutcomeUnknown) {
+		return ActionFindOut
+	}
+	failed, known := errors.AsType[*Error](outcome.Err)
+	if !known {
+		return ActionFindOut
+	}
+	// The policy has decided who would meet this failure, and whether it may pass.
+	f := failed.failure()
+	switch scope := f.Scope(); {
+	case f.Retryable():
+		return ActionResubmit
+	case scope == transport.OfSetup, scope == transport.OfAccount:
+		return ActionFixSetup
+	case f.StatusCode == http.StatusConflict:
+		return ActionFindOut
+	case f.StatusCode/100 == 4, errors.Is(failed, ErrInvalidArgument):
+		return ActionCorrect
+	}
+	return ActionFindOut
+}
+
+// Action returns what to do about the record: [ActionOf] its error.
+func (s *Submission) Action() Action {
+	if s.Err == nil && s.Outcome != OutcomeAccepted {
+		return ActionFindOut // a Submission that nobody filled in
+	}
+	return ActionOf(s.Err)
+}

@@ -1,0 +1,158 @@
+package refunds
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/carddata/carddata-go/internal/transport"
+)
+
+// BulkOptions.HoldFor ends a record that waits too long. BulkOptions.GiveUpAfter, the end of
+// the context, a limit without time left, and a panic end the submission.
+
+// hold notes when a waiting record will have been held for HoldFor.
+func (b *bulkRun) hold(r *record) {
+	if b.o.HoldFor < 0 {
+		return
+	}
+	if over := r.taken.Add(b.o.HoldFor); b.expires.IsZero() || over.Before(b.expires) {
+		b.expires = over
+	}
+}
+
+func (b *bulkRun) isOverdue(r *record) bool {
+	return b.o.HoldFor >= 0 && time.Since(r.taken) >= b.o.HoldFor
+}
+
+// expire ends the records that were held too long.
+func (b *bulkRun) expire() {
+	if b.expires.IsZero() || time.Now().Before(b.expires) {
+		return
+	}
+	b.expires = time.Time{}
+	sift := func(waiting []*record, over func(*record)) (kept []*record) {
+		for _, r := range waiting {
+			if b.isOverdue(r) {
+				b.complete(r, b.heldTooLong(r))
+				over(r)
+			} else {
+				b.hold(r)
+				kept = append(kept, r)
+			}
+		}
+		return kept
+	}
+	for key, behind := range b.blocked {
+		b.blocked[key] = sift(behind, func(*record) {})
+	}
+	ready := b.ready
+	b.ready = nil
+	kept := sift(ready, b.unblock)
+	b.ready = append(kept, b.ready...)
+}
+
+// heldTooLong is the error of a record that was held for HoldFor.
+func (b *bulkRun) heldTooLong(r *record) error {
+	failed := r.failure(transport.NewError("the record could not be sent within HoldFor", ErrSuspended, cmp.Or(r.cause, b.failure)))
+	if state := b.client.health.window.State(); state.Paused {
+		failed.(*OutcomeError).Err.(*Error).RetryAfter = max(0, time.Until(state.Next))
+	}
+	return failed
+}
+
+// giveUpTime is when to give up, or zero if the service works or may do so.
+func (b *bulkRun) giveUpTime() time.Time {
+	if !b.progress.Paused || b.o.GiveUpAfter < 0 {
+		return time.Time{}
+	}
+	state := b.client.health.window.State()
+	since := state.Since
+	if since.Before(b.began) {
+		since = b.began
+	}
+	if end := since.Add(b.o.GiveUpAfter); end.After(time.Now()) || b.inFlight == 0 && !b.client.health.window.IsFree() {
+		return end
+	}
+	return time.Time{} // a probe is due, or in flight
+}
+
+// giveUp ends the submission when its time has come.
+func (b *bulkRun) giveUp() {
+	if end := b.giveUpTime(); b.stopErr == nil && !end.IsZero() && !time.Now().Before(end) {
+		b.halt(transport.NewError("the service kept failing, submission is suspended", ErrSuspended, b.failure))
+	}
+}
+
+// halt stops taking and sending. The first reason counts: it is the error of every unsent
+// record.
+func (b *bulkRun) halt(err error) {
+	if b.stopErr != nil {
+		return
+	}
+	b.stopErr = err
+	unsent := b.ready
+	for _, behind := range b.blocked {
+		unsent = append(unsent, behind...)
+	}
+	b.ready, b.expires = nil, time.Time{}
+	clear(b.blocked)
+	for _, r := range unsent {
+		b.complete(r, r.failure(err))
+	}
+}
+
+// stop waits for the requests in flight, up to the grace period, and gives Abandoned the
+// results that the loop did not take.
+func (b *bulkRun) stop() {
+	b.cancel()
+	b.halt(transport.Ended(b.ctx))
+	for b.inFlight > 0 {
+		b.receive(<-b.finished)
+	}
+	// The input must end when the caller's context ends. If the context has not ended, the
+	// input may still be waiting for its next record, so do not wait for it.
+	if b.records != nil && !b.ended && b.caller.Err() != nil {
+		select {
+		case panicked := <-b.inputEnd:
+			b.inputEnded(panicked)
+		case <-b.requestCtx.Done(): // the end of the grace period
+		}
+	}
+	b.cancelRequests()
+	b.requests.Wait()
+	b.abandon()
+	b.rethrow()
+}
+
+// rethrow repeats a panic of the caller's code on the loop's goroutine, where the caller can
+// recover.
+func (b *bulkRun) rethrow() {
+	if panicked := b.panicked; panicked != nil {
+		b.panicked = nil
+		panic(panicked)
+	}
+}
+
+// abandon gives Abandoned the remaining results, even if a function that it calls panics.
+func (b *bulkRun) abandon() {
+	defer func() {
+		if len(b.results) > 0 {
+			b.o.Progress = nil // it may be the one that panicked
+			b.abandon()
+		}
+	}()
+	for len(b.results) > 0 {
+		b.deliverTo(func(s Submission) bool {
+			if b.o.Abandoned != nil {
+				b.o.Abandoned(s)
+			}
+			return true
+		})
+	}
+}
+
+// ended is the error that ends the results early. It belongs to no refund, so it matches no
+// outcome. Its Outcome is OutcomeUnknown, so callers do not resubmit the records before it.
+func ended(err error) (Submission, error) {
+	return Submission{}, &Error{Operation: "submit all", Err: transport.WithOutcome(err, transport.OutcomeUnknown)}
+}

@@ -1,0 +1,194 @@
+package refunds
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/carddata/carddata-go/internal/flow"
+	"github.com/carddata/carddata-go/internal/transport"
+)
+
+// A health derives the state of the service from the results of all calls of a client, and
+// controls the window.
+//
+// A refused account counts as the account's problem while another account works. If none
+// works, it counts as the service's: for example, a firewall may block this address.
+type health struct {
+	core   *transport.Client
+	window *flow.Window
+
+	mu      sync.Mutex
+	working map[string]bool // some of the accounts that were not refused last
+	refused map[string]bool // accounts refused since one worked
+	outage  bool            // a failure since then was not about an account
+	paused  bool            // the pause was logged
+}
+
+const (
+	maxWorking = 16
+	// maxRefused refused accounts in a row, without one that works, count as an outage.
+	maxRefused = 8
+)
+
+func newHealth(core *transport.Client) *health {
+	jitter := func(below time.Duration) time.Duration { return core.Jitter(context.Background(), below) }
+	return &health{core: core, window: flow.New(false, jitter), working: map[string]bool{}, refused: map[string]bool{}}
+}
+
+// A meaning is what a result shows about the service.
+type meaning int
+
+const (
+	ofNothing meaning = iota // it was not sent, or its caller ended it
+	ofSuccess                // the service works: it accepted the record, or refused it for its content
+	ofAccount                // its account is refused, and perhaps all are
+	ofOutage                 // the next record would fail, too
+)
+
+// meaningOf returns the meaning of a record's error. own are the options of its account.
+func meaningOf(err error, own []Option) meaning {
+	if err == nil {
+		return ofSuccess
+	}
+	failed, ok := errors.AsType[*OutcomeError](err)
+	if !ok {
+		return ofNothing
+	}
+	cause, ok := failed.Err.(*Error)
+	if !ok {
+		return ofNothing
+	}
+	switch scope := cause.failure().Scope(); {
+	case transport.HasCredential(own) && (errors.Is(err, ErrCredential) || errors.Is(err, ErrUnauthorized)),
+		errors.Is(err, ErrLocalLimit) && transport.HasLimiter(own):
+		return ofAccount
+	case scope == transport.OfAccount:
+		return ofAccount
+	case scope == transport.OfOutage, scope == transport.OfSetup:
+		return ofOutage
+	case failed.Outcome == OutcomeRejected:
+		return ofSuccess
+	}
+	return ofNothing
+}
+
+// settle reports a request and its time on the wire to the window.
+func (h *health) settle(request int, account string, m meaning, took time.Duration, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch m {
+	case ofNothing:
+		h.window.Ignored(request)
+	case ofSuccess:
+		clear(h.refused)
+		h.outage = false
+		if len(h.working) < maxWorking {
+			h.working[account] = true
+		}
+		h.window.Succeeded(request, took)
+	case ofAccount:
+		delete(h.working, account)
+		if len(h.refused) < maxRefused {
+			h.refused[account] = true
+		}
+		if len(h.working) > 0 && len(h.refused) < maxRefused {
+			h.window.Answered(request)
+		} else {
+			h.window.Failed(request, conditionOf(err))
+		}
+	case ofOutage:
+		h.outage = true
+		h.window.Failed(request, conditionOf(err))
+		if failed, ok := errors.AsType[*Error](err); ok && failed.RetryAfter > 0 {
+			h.window.Rests(request, min(failed.RetryAfter, maxRetryAfter))
+		}
+	}
+	h.log()
+}
+
+func (h *health) log() {
+	state := h.window.State()
+	if state.Paused == h.paused {
+		return
+	}
+	if h.paused = state.Paused; !state.Paused {
+		state.Next = time.Time{}
+	}
+	call := &transport.Call{Operation: operation, Method: http.MethodPost, Route: route}
+	h.core.LogPause(context.Background(), call, state.Why, state.Next)
+}
+
+func conditionOf(err error) string {
+	failed, _ := errors.AsType[*Error](err)
+	return failed.Condition()
+}
+
+// seeks reports whether all failures so far belong to a few accounts, so that another account
+// may work.
+func (h *health) seeks() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.outage && 0 < len(h.refused) && len(h.refused) < maxRefused
+}
+
+// meet gets the account of the next record. It ends a pause that began with refusals of other
+// accounts, and reports whether it did.
+func (h *health) meet(account string) bool {
+	if !h.window.State().Paused || !h.seeks() {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.refused[account] {
+		return false
+	}
+	h.window.Resume()
+	h.log()
+	return true
+}
+
+// A place tracks one request through the window.
+type place struct {
+	health  *health
+	request int       // 0: it has no place
+	left    time.Time // when its last attempt was handed to the network
+	pause   *flow.Pause
+	onLeave func() // called once, when it waits for nothing more
+}
+
+// enter waits for a place.
+func (p *place) enter(ctx context.Context) (err error) {
+	p.request, err = p.health.window.Wait(ctx)
+	return p.suspended(err)
+}
+
+// leave checks the window again, because the attempt may have waited for a limiter.
+func (p *place) leave() error {
+	if told := p.onLeave; told != nil {
+		p.onLeave = nil
+		told()
+	}
+	if err := p.health.window.Recheck(p.request); err != nil {
+		return p.suspended(err)
+	}
+	p.left = time.Now()
+	return nil
+}
+
+func (p *place) suspended(err error) error {
+	if pause, ok := errors.AsType[*flow.Pause](err); ok {
+		p.pause = pause
+		return transport.NewError("requests keep failing, submission pauses", ErrSuspended)
+	}
+	return err
+}
+
+func (p *place) took() time.Duration {
+	if p.left.IsZero() {
+		return 0
+	}
+	return time.Since(p.left)
+}

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package updater_test
-
-func (job child) prepare() error { return nil }

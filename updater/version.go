@@ -1,0 +1,123 @@
+package updater
+
+import (
+	"fmt"
+	"mime"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/carddata/carddata-go/internal/transport"
+)
+
+// A version identifies one content of a job's result. It is kept beside a partial file.
+type version struct {
+	ContentType  string `json:"content_type"`
+	Length       int64  `json:"length"` // -1: not known
+	ETag         string `json:"etag"`
+	LastModified string `json:"last_modified"`
+	// ContentEncoding is "" for unencoded content.
+	ContentEncoding string `json:"content_encoding"`
+	// Digests are the digests of the whole content, as the service sent them.
+	Digests digests `json:"digests"`
+	// Validator is the value for If-Range; "" if the content cannot be resumed.
+	Validator string `json:"validator"`
+	// StrongDate is the value for If-Modified-Since; "" if there is none.
+	StrongDate string `json:"strong_date"`
+}
+
+func newVersion(r *transport.Result) version {
+	return version{
+		ContentType:  r.Header.Get("Content-Type"),
+		Length:       r.Length,
+		ETag:         r.Header.Get("ETag"),
+		LastModified: r.Header.Get("Last-Modified"),
+		Validator:    validator(r.Header),
+		StrongDate:   strongDate(r.Header),
+
+		ContentEncoding: contentEncoding(r.Header),
+		Digests:         parseDigests(r.Header, "Repr-Digest"),
+	}
+}
+
+func contentEncoding(h http.Header) string {
+	encoding := h.Get("Content-Encoding")
+	if strings.EqualFold(encoding, "identity") {
+		return ""
+	}
+	return encoding
+}
+
+// isSame reports whether two complete responses are of the same version, as far as they show
+// it.
+func (v version) isSame(o version) bool {
+	return v.ETag == o.ETag && v.LastModified == o.LastModified && (v.Length == o.Length || v.Length < 0 || o.Length < 0)
+}
+
+// condition is the header that requests the content only if it differs from this version. A
+// weak ETag is enough, because it marks equivalent contents.
+func (v version) condition() (name, value string) {
+	if v.ETag != "" {
+		return "If-None-Match", v.ETag
+	}
+	return "If-Modified-Since", v.StrongDate
+}
+
+var strongETag = regexp.MustCompile(`^"[^\x00-\x20"\x7f]*"$`)
+
+// validator is a strong ETag or a strong Last-Modified (RFC 9110, 8.8), unless
+// the service declines ranges.
+func validator(h http.Header) string {
+	for _, unit := range h.Values("Accept-Ranges") {
+		if strings.EqualFold(strings.TrimSpace(unit), "none") {
+			return ""
+		}
+	}
+	if etags := h.Values("ETag"); len(etags) == 1 && strongETag.MatchString(etags[0]) {
+		return etags[0]
+	}
+	return strongDate(h)
+}
+
+// strongDate is the Last-Modified, unless a second change within the same second could have
+// the same date.
+func strongDate(h http.Header) string {
+	modified, err := http.ParseTime(h.Get("Last-Modified"))
+	sent, failed := http.ParseTime(h.Get("Date"))
+	if err != nil || failed != nil || sent.Sub(modified) < time.Second {
+		return ""
+	}
+	return h.Get("Last-Modified")
+}
+
+// contradicts reports whether a response belongs to another version.
+func (v version) contradicts(h http.Header) bool {
+	differs := func(name, ours string) bool {
+		theirs := h.Get(name)
+		return theirs != "" && theirs != ours
+	}
+	return differs("ETag", v.ETag) || differs("Last-Modified", v.LastModified) || differs("Content-Encoding", v.ContentEncoding) ||
+		v.Digests.differ(parseDigests(h, "Repr-Digest"))
+}
+
+func isMultipart(h http.Header) bool {
+	mediaType, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
+	return strings.HasPrefix(mediaType, "multipart/")
+}
+
+var contentRange = regexp.MustCompile(`^(?i:bytes) \d+-\d+/(\d+|\*)$`)
+
+// parseContentRange reads "bytes FIRST-LAST/TOTAL". The total is -1 if it is "*".
+func parseContentRange(h http.Header) (first, last, total int64, ok bool) {
+	value := strings.Join(h.Values("Content-Range"), ",")
+	if !contentRange.MatchString(value) {
+		return 0, 0, 0, false
+	}
+	value, open := strings.CutSuffix(value[len("bytes "):], "/*")
+	if open {
+		value += "/-1"
+	}
+	_, err := fmt.Sscanf(value, "%d-%d/%d", &first, &last, &total)
+	return first, last, total, err == nil && first <= last && (open || last < total)
+}
