@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/carddata/carddata-go/examples/tools/internal/cli"
+	"github.com/carddata/carddata-go/refunds"
+	"github.com/carddata/carddata-go/refunds/outbox"
+)
+
+const enqueueUsage = `Takes the refund records of a file, a JSON object on each line. Blank lines are skipped. A
+bad line is refused with its number and the reason, and the others are taken. A record is
+taken once: run the same file as often as you like. But a record with the refund_id of an
+earlier one and any other difference is an update, and is sent, too. Exit code 3: lines
+were refused.`
+
+func (c *command) enqueue(ctx context.Context, args []string) error {
+	in := c.flags.String("in", "", "the input `FILE`")
+	account := c.flags.String("account", c.env("CARDDATA_ACCOUNT_ID"), "the account's `ID`, in place of CARDDATA_ACCOUNT_ID")
+	change := c.flags.Bool("allow-changes", false, "take a record with the refund_id of an earlier one and another amount or\ncurrency; otherwise it is refused")
+	if err := c.parse(enqueueUsage, args); err != nil {
+		return err
+	}
+	if *in == "" || *account == "" {
+		return cli.Usage("outbox: -in or the account is missing (-h helps)")
+	}
+	text, err := os.ReadFile(*in)
+	if err != nil {
+		return cli.Usage("outbox: %w", err)
+	}
+	s, err := c.open(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	var added, there, refused, number int
+	for batch := range slices.Chunk(bytes.Split(text, []byte("\n")), 500) {
+		tx, err := s.db.BeginTx(ctx, nil) // in which a program of yours also writes rows of its own
+		if err != nil {
+			return err
+		}
+		for _, line := range batch {
+			number++
+			if len(bytes.TrimSpace(line)) == 0 {
+				continue
+			}
+			record := new(refunds.Refund)
+			var e outbox.Enqueued
+			if err = decode(line, record); err == nil {
+				e, err = s.Enqueue(ctx, tx, outbox.Item{AccountID: *account, Refund: record, AllowChange: *change})
+			}
+			switch {
+			case errors.Is(err, errLine), errors.Is(err, refunds.ErrInvalidArgument), errors.Is(err, outbox.ErrAmountChanged):
+				refused++
+				fmt.Fprintln(c.stderr, cli.Line(fmt.Sprintf("line %d: refused: %v", number, err)))
+			case err != nil:
+				return errors.Join(err, tx.Rollback())
+			case e.New:
+				added++
+			default:
+				there++
+			}
+		}
+		if err := tx.Commit(); err != nil {
+			return err
+		}
+		time.Sleep(20 * time.Millisecond) // SQLite: a worker that waits for the file gets its turn
+	}
+	fmt.Fprintf(c.stdout, "enqueued %d; %d were there before; %d lines refused\n", added, there, refused)
+	if refused > 0 {
+		return errLook
+	}
+	return nil
+}
+
+var errLine = errors.New("not one JSON object of a refund record")
+
+// decode is strict: a member in another case, or twice, could be money that nobody meant.
+func decode(line []byte, record *refunds.Refund) error {
+	if err := json.Unmarshal(line, record, json.RejectUnknownMembers(true), exactNumbers); err != nil {
+		return fmt.Errorf("%w: %w", errLine, err)
+	}
+	return nil
+}
+
+// exactNumbers keeps the numbers of metadata as they are written: a float64 would round.
+var exactNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, value *any) error {
+	if d.PeekKind() != '0' {
+		return json.SkipFunc
+	}
+	number, err := d.ReadValue()
+	*value = stdjson.Number(number)
+	return err
+}))
+
+// readReport reads the service's report.
+func readReport(name string) (rows []outbox.ReportRow, err error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, cli.Usage("outbox: %w", err)
+	}
+	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(text, []byte("\ufeff")))) // a byte order mark
+	header, _ := r.Read()
+	var at [4]int
+	for i, column := range []string{"account", "refund_id", "amount", "currency"} {
+		if at[i] = slices.Index(header, column); at[i] < 0 {
+			return nil, cli.Usage("outbox: the report has no column %s", column)
+		}
+	}
+	for {
+		cells, err := r.Read()
+		if err == io.EOF {
+			return rows, nil
+		}
+		if err != nil { // what is behind it would become absent
+			return nil, cli.Usage("outbox: the report cannot be used: %w", err)
+		}
+		line, _ := r.FieldPos(0)
+		row := outbox.ReportRow{Line: line, AccountID: cells[at[0]], RefundID: cells[at[1]], Currency: cells[at[3]]}
+		if text := cells[at[2]]; text != "" {
+			amount, err := strconv.ParseInt(text, 10, 64)
+			if err != nil {
+				row.Err = errors.New("the amount is no integer of 64 bits")
+			}
+			row.Amount = &amount
+		}
+		if row.AccountID == "" || row.RefundID == "" {
+			row.Err = errors.New("account or refund_id is missing")
+		}
+		rows = append(rows, row)
+	}
+}

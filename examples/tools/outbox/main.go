@@ -1,0 +1,193 @@
+// Outbox keeps refunds in a database and submits them from there: see its README. It is a
+// thin user of the module refunds/outbox, which is what a program of yours imports.
+package main
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+
+	"github.com/carddata/carddata-go/examples/tools/internal/cli"
+	"github.com/carddata/carddata-go/refunds/outbox"
+)
+
+const usage = `usage: outbox COMMAND [flags]
+
+  demo     works refunds against a sandbox with faults, and kills the worker
+  migrate  creates the tables, or brings those of an earlier version up to date
+  enqueue  takes the refunds of a file
+  work     submits what is enqueued, until Ctrl-C or SIGTERM
+  status   tells how many refunds are in which state, and what somebody has to look at
+  list     lists the refunds that are unknown or absent
+  compare  compares the service's report with the refunds, and settles them by it
+  resolve  records somebody's decision about refunds
+  log      lists the decisions
+
+"outbox COMMAND -h" tells more. DATABASE_URL names a PostgreSQL database; without
+it, the refunds are in the SQLite file of -db.
+
+Exit code: 0 done; 1 failed, or not everything was done; 2 usage or configuration;
+3 done, and somebody has to look at something; 130 interrupted.
+`
+
+// errLook ends a command that is done, and after which somebody has to look at something.
+var errLook = errors.New("")
+
+const exitLook = 3
+
+// A command is a process's work.
+type command struct {
+	stdout, stderr io.Writer
+	env            func(string) string
+	flags          *flag.FlagSet
+	file           string // of -db
+}
+
+func main() {
+	os.Exit(run(cli.Signals(), os.Args[1:], os.Stdout, os.Stderr, os.Getenv))
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(string) string) int {
+	err := (&command{stdout: stdout, stderr: stderr, env: env}).run(ctx, args)
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return 0
+	case err == errLook:
+		return exitLook
+	}
+	for text := range strings.Lines(err.Error()) { // one for each row
+		fmt.Fprintln(stderr, cli.Line(strings.TrimSpace(text)))
+	}
+	if errors.Is(err, outbox.ErrTables) {
+		return cli.ExitUsage
+	}
+	return cli.Fail(ctx, io.Discard, err)
+}
+
+func (c *command) run(ctx context.Context, args []string) error {
+	commands := map[string]func(context.Context, []string) error{
+		"demo": c.demo, "migrate": c.migrate, "enqueue": c.enqueue, "work": c.work, "status": c.status,
+		"list": c.list, "compare": c.compare, "resolve": c.resolve, "log": c.log,
+	}
+	if len(args) == 0 {
+		args = []string{"-h"}
+	}
+	do := commands[args[0]]
+	if do == nil {
+		io.WriteString(c.stdout, usage)
+		if strings.HasPrefix(args[0], "-h") || args[0] == "--help" {
+			return nil
+		}
+		return cli.Usage("outbox: no such command")
+	}
+	c.flags = flag.NewFlagSet("outbox "+args[0], flag.ContinueOnError)
+	c.flags.StringVar(&c.file, "db", "", "the SQLite `FILE` (default outbox.db)")
+	return do(ctx, args[1:])
+}
+
+// parse parses the flags of a command, and prints its help if it is asked for.
+func (c *command) parse(help string, args []string) error {
+	c.flags.SetOutput(io.Discard)
+	err := c.flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintf(c.stdout, "usage: %s [flags]\n\n%s\n\n", c.flags.Name(), help)
+		c.flags.SetOutput(c.stdout)
+		c.flags.PrintDefaults()
+		return err
+	}
+	if err == nil && c.flags.NArg() > 0 && c.flags.Name() != "outbox resolve" {
+		err = errors.New("no arguments besides flags")
+	}
+	if err != nil {
+		return cli.Usage("%s: %w (-h helps)", c.flags.Name(), err)
+	}
+	return nil
+}
+
+// A store is a database and the outbox in it.
+type store struct {
+	*outbox.Outbox
+	db    *sql.DB
+	close func()
+}
+
+// open opens the database that -db or the environment names. A new SQLite file is made and
+// migrated if create says so.
+func (c *command) open(ctx context.Context, create bool) (*store, error) {
+	if database := c.env("DATABASE_URL"); database != "" {
+		if c.file != "" {
+			return nil, cli.Usage("outbox: both -db and DATABASE_URL name a database")
+		}
+		pool, err := pgxpool.New(ctx, database)
+		if err != nil {
+			return nil, cli.Usage("outbox: DATABASE_URL is no connection string of PostgreSQL") // err could hold the password
+		}
+		box, err := outbox.OpenPostgres(pool)
+		return &store{box, stdlib.OpenDBFromPool(pool), pool.Close}, err
+	}
+	file := cmp.Or(c.file, "outbox.db")
+	_, missing := os.Stat(file)
+	if missing != nil && !create {
+		return nil, cli.Usage("outbox: there is no database %s (enqueue or migrate creates it)", file)
+	}
+	created, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600) // for its owner only
+	if err != nil {
+		return nil, err
+	}
+	created.Close()
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+
+		"?_pragma=busy_timeout(30000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate")
+	if err != nil {
+		return nil, err
+	}
+	box, err := outbox.OpenSQLite(db)
+	if err == nil && missing != nil {
+		err = box.Migrate(ctx)
+	}
+	return &store{box, db, func() { db.Close() }}, err
+}
+
+func (c *command) migrate(ctx context.Context, args []string) error {
+	if err := c.parse("Creates the tables, or brings those of an earlier version up to date. Stop the workers, and\nmake a backup before.", args); err != nil {
+		return err
+	}
+	s, err := c.open(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	return s.Migrate(ctx)
+}
+
+// table prints rows of cells below a title, if there are any.
+func (c *command) table(title string, rows [][]any) {
+	if len(rows) == 0 {
+		return
+	}
+	if title != "" {
+		fmt.Fprintln(c.stdout, "\n"+title)
+	}
+	out := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	defer out.Flush()
+	for _, row := range rows {
+		for i, cell := range row {
+			if i > 0 {
+				fmt.Fprint(out, "\t")
+			}
+			fmt.Fprintf(out, "%.80s", cli.Line(fmt.Sprint(cell)))
+		}
+		fmt.Fprintln(out)
+	}
+}

@@ -1,0 +1,55 @@
+// Package outbox keeps refunds in your database and submits them from there. A refund is
+// booked in your own transaction, with your own rows; a worker sends it later and writes
+// down what became of it. None is lost between your commit and the service, and none is
+// sent twice because a response was lost or a worker was killed.
+//
+//	box, err := outbox.OpenPostgres(pool) // or OpenSQLite(db)
+//	…
+//	err = box.Migrate(ctx) // when you deploy
+//	…
+//	tx, err := pool.Begin(ctx)
+//	_, err = tx.Exec(ctx, `UPDATE orders SET refunded = TRUE WHERE id = $1`, id)
+//	_, err = box.EnqueuePgx(ctx, tx, outbox.Item{AccountID: account, Refund: refund})
+//	err = tx.Commit(ctx)
+//	…
+//	err = box.Run(ctx, outbox.Config{Client: client}) // in each worker, until ctx ends
+//
+// # What is guaranteed
+//
+// A refund is stored with its job in the transaction that books it: both are there, or
+// neither. The worker commits a mark before the request leaves, and the outcome after the
+// response. A mark that is two minutes old and has no outcome belongs to a dead worker. Its
+// request may have left, so the refund becomes [Unknown].
+//
+// An unknown refund is sent again only on somebody's word: a person's ([Outbox.Decide]),
+// the second of two complete reports ([Outbox.Compare]), or the configuration's
+// (Config.Resubmit). The word is committed before the refund is sent again.
+//
+// Records with one refund_id, such as a refund and a later update of it, are sent one
+// at a time in the order of their rows. None overtakes one that is unknown or absent.
+//
+// # What is not guaranteed
+//
+// The service documents no way to ask whether it has a refund. Some refunds stay unknown
+// until somebody compares them with a report.
+//
+// A commit that the database loses is lost here, too. Run refuses a database that may lose
+// commits (synchronous_commit=off in PostgreSQL, synchronous below FULL in SQLite). A
+// PostgreSQL that fails over to a standby needs synchronous replication. A restored backup
+// does not know what was sent after it was made. In both cases compare with a report before
+// a worker starts.
+//
+// The clocks of the workers' machines must agree to some seconds.
+//
+// # Engine and tables
+//
+// The queue is [River]. Its jobs hold the number of a row and nothing else. The
+// tables are outbox_refund, outbox_decision, outbox_pause and outbox_migration, where
+// the connection creates tables by default, and River's: in PostgreSQL in the schema
+// "outbox", in SQLite in the same file. Do not run another program's River on them.
+//
+// Records stand in outbox_refund as JSON. The logs, errors and reports of this package
+// show no more of a record than its row, account, refund_id, amount and currency.
+//
+// [River]: https://riverqueue.com
+package outbox

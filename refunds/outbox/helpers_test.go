@@ -1,0 +1,197 @@
+package outbox
+
+import (
+	"context"
+	"database/sql"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	_ "modernc.org/sqlite"
+
+	"github.com/carddata/carddata-go/internal/sandbox"
+	"github.com/carddata/carddata-go/refunds"
+)
+
+// A system is a service, a database, and a worker between them.
+type system struct {
+	t      *testing.T
+	engine *sandbox.Engine
+	url    string // of the service
+	box    *Outbox
+	w      *worker
+}
+
+// openFile opens an SQLite file as the documentation says.
+func openFile(file string) (*Outbox, *sql.DB, error) {
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+
+		"?_pragma=busy_timeout(30000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate")
+	if err != nil {
+		return nil, nil, err
+	}
+	box, err := OpenSQLite(db)
+	return box, db, err
+}
+
+// migrated is an empty database: migrating one takes longer than most tests.
+var migrated = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "outbox-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "outbox.db")
+	box, db, err := openFile(file)
+	if err != nil {
+		return nil, err
+	}
+	err = box.Migrate(context.Background())
+	db.Close() // all is in one file then
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(file)
+})
+
+// newFile returns the path of a new outbox.
+func newFile(t *testing.T) string {
+	t.Helper()
+	empty, err := migrated()
+	file := filepath.Join(t.TempDir(), "outbox.db")
+	if err == nil {
+		err = os.WriteFile(file, empty, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func newSystem(t *testing.T) *system {
+	t.Helper()
+	box, db, err := openFile(newFile(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return serve(t, box)
+}
+
+// serve starts a service for an outbox.
+func serve(t *testing.T, box *Outbox) *system {
+	t.Helper()
+	engine := sandbox.New()
+	engine.Retain(100_000)
+	server, err := engine.ListenTCP("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	client, err := refunds.NewClient(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	w := &worker{Config: Config{Client: client, Log: log}, Outbox: box, name: "w", stopping: t.Context()}
+	return &system{t, engine, server.URL(), box, w}
+}
+
+// enqueue enqueues refunds of the account "acct", whether they change earlier ones or not.
+func (s *system) enqueue(records ...*refunds.Refund) {
+	s.t.Helper()
+	for _, r := range records {
+		if _, err := s.place(Item{"acct", r, true}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+func (s *system) place(item Item) (e Enqueued, err error) {
+	err = s.box.transact(s.t.Context(), func(tx session) (err error) {
+		e, err = s.box.enqueue(s.t.Context(), tx, item)
+		return err
+	})
+	return e, err
+}
+
+func refund(id string, amount int64) *refunds.Refund {
+	return &refunds.Refund{RefundID: id, Amount: &amount, Currency: "EUR"}
+}
+
+// attempt sends a refund as a worker does, with what the service does to it, unless the
+// client is in a pause.
+func (s *system) attempt(row int64, f sandbox.Fault) {
+	s.t.Helper()
+	s.engine.Script(sandbox.Refunds, f)
+	c, result, err := s.w.send(s.t.Context(), row, time.Now())
+	if result.suspended && c == nil {
+		return
+	}
+	if err != nil || c == nil {
+		s.t.Fatalf("row %d cannot be taken: %+v, %v", row, result, err)
+	}
+	s.w.record(s.t.Context(), c, result)
+}
+
+// decide records a decision about all refunds of a state.
+func (s *system) decide(from State, what Verdict) {
+	s.t.Helper()
+	s.age()
+	chosen, err := s.box.List(s.t.Context(), Filter{States: []State{from}})
+	if err == nil {
+		_, err = s.box.Decide(s.t.Context(), chosen, what, "ann", "")
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// age makes all requests old.
+func (s *system) age() {
+	s.t.Helper()
+	s.set(`UPDATE outbox_refund SET sent_at = '2026-01-01T00:00:00.000Z', first_sent_at = '2026-01-01T00:00:00.000Z' WHERE sent_at <> ''`)
+}
+
+func (s *system) set(statement string, args ...any) {
+	s.t.Helper()
+	if _, err := s.box.exec(s.t.Context(), statement, args...); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// states returns the states of the refunds, in order.
+func (s *system) states() string {
+	s.t.Helper()
+	return s.column(`SELECT state FROM outbox_refund ORDER BY id`)
+}
+
+// log returns what was decided, in order.
+func (s *system) log() string {
+	s.t.Helper()
+	return s.column(`SELECT what FROM outbox_decision ORDER BY id`)
+}
+
+func (s *system) column(statement string, args ...any) string {
+	s.t.Helper()
+	found, err := all[string](s.t.Context(), s.box, statement, args...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return strings.Join(found, " ")
+}
+
+// check fails the test if the states are others.
+func (s *system) check(want string) {
+	s.t.Helper()
+	if got := s.states(); got != want {
+		s.t.Errorf("the states are %s, want %s", got, want)
+	}
+}
+
+// requests counts the requests that arrived.
+func (s *system) requests() int { return s.engine.RequestCount(sandbox.Refunds) }

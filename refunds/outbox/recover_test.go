@@ -1,0 +1,137 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/carddata/carddata-go/internal/sandbox"
+)
+
+// recoverer is a worker that has just started.
+func (s *system) recoverer() *worker {
+	return &worker{Config: s.w.Config, Outbox: s.box, name: "other"}
+}
+
+// TestBuried: a mark is in doubt when its request is over, and its worker has not
+// written the outcome down. Only then it is sent again by itself.
+func TestBuried(t *testing.T) {
+	for resubmit, buried := range map[bool]string{false: "unknown sending", true: "pending sending"} {
+		s := newSystem(t)
+		s.enqueue(refund("a", 5), refund("b", 5))
+		for row := range int64(2) {
+			if _, err := take(t.Context(), s.box, row+1, "frozen"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := s.recoverer()
+		r.Resubmit = resubmit
+		s.set(`UPDATE outbox_refund SET sent_at = $1`, timeText(time.Now().Add(-submitTimeout)))
+		for _, want := range []string{"sending sending", buried} {
+			if err := r.recover(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			s.check(want)
+			s.set(`UPDATE outbox_refund SET sent_at = $1 WHERE id = 1`, timeText(time.Now().Add(-staleAfter)))
+		}
+		if resubmit != (s.log() == "resubmit") {
+			t.Errorf("resubmit %v: the log says %s", resubmit, s.log())
+		}
+	}
+}
+
+// TestLives: whether a worker lives is known for as long as it does.
+func TestLives(t *testing.T) {
+	s := newSystem(t)
+	lives := func() bool {
+		t.Helper()
+		sum, err := s.box.Status(t.Context())
+		if err != nil {
+			t.Error(err)
+		}
+		return sum.WorkerLives
+	}
+	if lives() {
+		t.Error("before there is one")
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- s.box.Run(ctx, s.w.Config) }()
+	for !lives() {
+	}
+	stop()
+	if err := <-ended; err != nil || lives() {
+		t.Errorf("after its end: %v, %v", lives(), err)
+	}
+}
+
+// TestJobOfDeadWorker: a refund that a worker had fetched, and not begun, gets another
+// job. The old one stays with River for a while, and sends nothing.
+func TestJobOfDeadWorker(t *testing.T) {
+	s := newSystem(t)
+	s.enqueue(refund("a", 5))
+	for ago, want := range map[time.Duration]string{orphanedAfter / 2: "1", 2 * orphanedAfter: "2"} {
+		s.set(`DELETE FROM river_job WHERE state = 'available' AND id > 1`)
+		s.set(`UPDATE river_job SET state = 'running', attempted_at = $1 WHERE id = 1`, time.Now().Add(-ago).UTC().Format("2006-01-02 15:04:05.999"))
+		for range 2 {
+			if err := s.recoverer().recover(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := s.column(`SELECT CAST(COUNT(*) AS TEXT) FROM river_job`); got != want {
+				t.Errorf("running for %v: %s jobs, want %s", ago, got, want)
+			}
+		}
+	}
+}
+
+// TestTooEarly: nothing is sent again, or declared absent, while the request can still
+// leave a worker that was frozen.
+func TestTooEarly(t *testing.T) {
+	s := newSystem(t)
+	s.enqueue(refund("a", 5))
+	s.attempt(1, sandbox.Fault{DropBefore: true})
+	chosen, err := s.box.List(t.Context(), Filter{States: []State{Unknown}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, what := range []Verdict{NotRecorded, Resubmit, Closed} {
+		if n, err := s.box.Decide(t.Context(), chosen, what, "ann", ""); n != 0 || !errors.Is(err, ErrTooEarly) || !strings.Contains(err.Error(), "row 1: ") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	plan, err := s.box.Compare(t.Context(), Report{Until: time.Now(), Rows: []ReportRow{{Line: 1, AccountID: "acct", RefundID: "z"}}})
+	if err != nil || plan.NotCovered != 1 || len(plan.NotFound) != 0 {
+		t.Errorf("%+v, %v", plan, err)
+	}
+	s.check("unknown")
+}
+
+// TestOldMark: a request does not leave a minute after it was begun, and is not marked
+// when little of that is left.
+func TestOldMark(t *testing.T) {
+	s := newSystem(t)
+	s.enqueue(refund("a", 5))
+	for _, age := range []time.Duration{submitTimeout, submitTimeout/2 + time.Second} {
+		if c, _, err := s.w.send(t.Context(), 1, time.Now().Add(-age)); c != nil || err != nil || s.requests() != 0 {
+			t.Errorf("%+v, %v, %d requests", c, err, s.requests())
+		}
+	}
+	s.check("pending")
+}
+
+// TestPendingWithoutJob: a refund that lost its job, as after a backup was restored or
+// a person deleted it, gets another, but not one that waits for a decision.
+func TestPendingWithoutJob(t *testing.T) {
+	s := newSystem(t)
+	s.enqueue(refund("a", 5), refund("b", 5), refund("b", 6), refund("c", 5))
+	s.attempt(2, sandbox.Fault{DropBefore: true})
+	s.set(`DELETE FROM river_job WHERE args->>'row' <> 4`)
+	if err := s.recoverer().recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.column(`SELECT CAST(args->>'row' AS TEXT) FROM river_job ORDER BY 1`); got != "1 4" {
+		t.Errorf("the jobs are of the rows %s", got)
+	}
+}
