@@ -1,98 +1,77 @@
-// Lookup prints what is known of cards.
+// Lookup prints what the service knows of 1 to 50 cards.
+//
+//	go run ./examples/lookup 45717360 411111 999999
+//
+// CARDDATA_BIN_URL and CARDDATA_API_KEY name the service and the credential. Exit code:
+// 0 looked up, 1 failed, 2 usage or environment.
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
-	"io"
+	"fmt"
 	"os"
 	"strings"
+	"text/tabwriter"
+	"time"
 
 	"github.com/carddata/carddata-go/bins"
-	"github.com/carddata/carddata-go/examples/internal/target"
+	_ "github.com/carddata/carddata-go/internal/sandbox/demo/unasked" // invented data if nothing is set: delete this line
 )
 
-const usage = `usage: lookup [-enhanced] [-json] [CARD ...]
-
-Looks up 1 to 50 cards (BINs, card numbers or tokens) in one request and prints
-what the service knows of them, with card numbers masked. Without arguments the
-cards are read from standard input, one per line, unless it is a terminal.
-
-  -enhanced  asks for the enhanced lookup
-  -json      prints the response as JSON
-
-CARDDATA_BIN_URL and CARDDATA_API_KEY name the service and the credential.
-If neither is set, a sandbox with invented data takes its place.
-CARDDATA_INSECURE_HTTP=1 allows http beyond this machine.
-
-Exit code: 0 looked up, though cards may be unknown; 1 failed; 2 usage or
-configuration; 130 interrupted.
-`
-
-var settings = target.Settings{URL: "CARDDATA_BIN_URL", Required: []string{"CARDDATA_API_KEY"}}
-
 func main() {
-	os.Exit(run(target.Signals(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv))
+	flag.Parse()
+	if flag.NArg() == 0 {
+		exit(2, "usage: lookup CARD ...")
+	}
+	client, err := bins.NewClient(os.Getenv("CARDDATA_BIN_URL"), bins.StaticToken(os.Getenv("CARDDATA_API_KEY")))
+	if err != nil {
+		exit(2, "check CARDDATA_BIN_URL and CARDDATA_API_KEY: ", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	response, err := client.Lookup(ctx, &bins.LookupRequest{Cards: bins.Cards(flag.Args()...)})
+	if err != nil {
+		exit(1, err) // holds no card number and no credential
+	}
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "CARD\tBRAND\tTYPE\tFUNDING\tISSUER\tCOUNTRY\tPRODUCT\tSCA\tERROR")
+	for _, result := range response.Cards {
+		card, err := result.Card()
+		problem := "-"
+		if err != nil { // of this card alone; the others may be fine
+			problem = cmp.Or(result.Error, "no card in the response") // the service's words: keep them out of logs
+			card = cmp.Or(card, &bins.Card{})
+		}
+		cells := []string{
+			bins.NewIdentifier(result.BIN).String(), // masked if it is a card number
+			card.CardBrand, card.Type, card.FundingSource,
+			cmp.Or(card.Bank.CleanName, card.Bank.Name), card.Country.Alpha2, card.Product.ProductName,
+			authentication(card), problem,
+		}
+		for i, cell := range cells {
+			cells[i] = cmp.Or(strings.TrimSpace(cell), "-")
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
+	}
+	if err := table.Flush(); err != nil {
+		exit(1, err)
+	}
 }
 
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env func(string) (string, bool)) int {
-	flags := flag.NewFlagSet("lookup", flag.ContinueOnError)
-	enhanced := flags.Bool("enhanced", false, "")
-	asJSON := flags.Bool("json", false, "")
-	if code, ok := target.Parse(flags, usage, args, stdout, stderr); !ok {
-		return code
+// What the service does not state is not "no".
+func authentication(card *bins.Card) string {
+	switch required, stated := card.Authentication.AuthenticationRequired.Get(); {
+	case !stated:
+		return "-"
+	case required:
+		return "required"
 	}
-	cards, err := readCards(ctx, flags.Args(), stdin)
-	if err != nil {
-		return target.Fail(ctx, stderr, err)
-	}
-
-	service, err := target.Open(stderr, env, settings)
-	if err != nil {
-		return target.Fail(ctx, stderr, err)
-	}
-	defer service.Close()
-	client, err := bins.NewClient(service.URL, bins.StaticToken(service.Value("CARDDATA_API_KEY")), service.Options()...)
-	if err != nil {
-		return target.Fail(ctx, stderr, err)
-	}
-
-	req := &bins.LookupRequest{Cards: bins.Cards(cards...)}
-	if *enhanced {
-		req.Enhanced = enhanced // otherwise left out: the service's default is not documented
-	}
-	resp, err := client.Lookup(ctx, req)
-	if err != nil {
-		return target.Fail(ctx, stderr, err)
-	}
-	show := printTable
-	if *asJSON {
-		show = printJSON
-	}
-	if err := show(stdout, resp.Cards); err != nil {
-		return target.Fail(ctx, stderr, err)
-	}
-	return 0
+	return "no"
 }
 
-func readCards(ctx context.Context, args []string, stdin io.Reader) ([]string, error) {
-	for _, arg := range args {
-		if strings.HasPrefix(arg, "-") {
-			return nil, target.Usage("lookup: flags go before the cards (-h helps)")
-		}
-	}
-	if len(args) > 0 {
-		return args, nil
-	}
-	if target.IsTerminal(stdin) {
-		return nil, target.Usage("lookup: no cards given, neither as arguments nor on standard input (-h helps)")
-	}
-	input, err := target.Read(ctx, stdin)
-	var cards []string
-	for line := range strings.Lines(string(input)) {
-		if card := strings.TrimSpace(line); card != "" {
-			cards = append(cards, card)
-		}
-	}
-	return cards, err
+func exit(code int, message ...any) {
+	fmt.Fprint(os.Stderr, append(message, "\n")...)
+	os.Exit(code)
 }

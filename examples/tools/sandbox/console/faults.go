@@ -1,0 +1,176 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/carddata/carddata-go/internal/sandbox"
+)
+
+// A rule switches a fault on for the next requests, or for a percentage of them.
+type rule struct {
+	ID      int          `json:"id"`
+	Name    string       `json:"fault"`
+	Area    sandbox.Area `json:"area,omitempty"` // "": all three
+	Next    int          `json:"next,omitempty"` // either Next or Percent is set
+	Percent int          `json:"percent,omitempty"`
+	Path    string       `json:"path,omitempty"` // escaped; with * at its end, a prefix
+	fault   sandbox.Fault
+}
+
+// A setting is a rule as the API receives it, with the details of its fault.
+type setting struct {
+	rule
+	sandbox.Fault
+	RetryAfter *int    `json:"retry_after"` // seconds, like Delay and BodyDelay
+	Delay      float64 `json:"delay"`
+	BodyDelay  float64 `json:"body_delay"`
+}
+
+const (
+	rateLimited      = "rate_limited"
+	dropBeforeAccept = "drop_before_accept"
+	dropAfterAccept  = "drop_after_accept"
+	slow             = "slow"
+	serverError      = "server_error"
+	truncated        = "truncated"
+	jobNotReady      = "job_not_ready"
+	custom           = "custom"
+)
+
+// named returns the details of a named fault. Some are the sandbox's own choice, such as
+// the status of a job that is not ready.
+func named(name string) (s setting, known bool) {
+	switch name {
+	case rateLimited:
+		s.Status, s.RetryAfter = http.StatusTooManyRequests, new(1)
+	case dropBeforeAccept:
+		s.DropBefore = true
+	case dropAfterAccept:
+		s.DropAfter = true
+	case slow:
+		s.Delay = 3
+	case serverError:
+		s.Status = http.StatusServiceUnavailable
+	case jobNotReady:
+		s.Status, s.Area = http.StatusConflict, sandbox.Updater
+		s.Body = `{"error":{"code":"job_not_ready","message":"the result of the job is not ready","details":{}}}`
+	case truncated, custom:
+	default:
+		return s, false
+	}
+	s.Name = name
+	return s, true
+}
+
+const (
+	maxSeconds = 3600
+	maxNext    = 1_000_000
+)
+
+// check refuses values that make no sense.
+func (s *setting) check() error {
+	seconds := func(n float64) bool { return n >= 0 && n <= maxSeconds }
+	switch {
+	case !slices.Contains([]sandbox.Area{"", sandbox.Bins, sandbox.Refunds, sandbox.Updater}, s.Area):
+		return errors.New("area must be bins, refunds or updater, or left out for all three")
+	case (s.Next == 0) == (s.Percent == 0):
+		return errors.New("either next or percent is needed: how many requests meet the fault")
+	case s.Next < 0 || s.Next > maxNext:
+		return fmt.Errorf("next must be 1 to %d", maxNext)
+	case s.Percent < 0 || s.Percent > 100:
+		return errors.New("percent must be 1 to 100")
+	case s.Status != 0 && (s.Status < 200 || s.Status > 599):
+		return errors.New("status must be 200 to 599")
+	case !seconds(s.Delay) || !seconds(s.BodyDelay) || s.RetryAfter != nil && !seconds(float64(*s.RetryAfter)):
+		return fmt.Errorf("delay, body_delay and retry_after must be 0 to %d seconds", maxSeconds)
+	}
+	return nil
+}
+
+// complete returns the rule with its fault.
+func (s *setting) complete() rule {
+	r, f := s.rule, s.Fault
+	f.HeaderDelay = time.Duration(s.Delay * float64(time.Second))
+	f.BodyDelay = time.Duration(s.BodyDelay * float64(time.Second))
+	if s.RetryAfter != nil {
+		if f.Header == nil {
+			f.Header = make(http.Header)
+		}
+		f.Header.Set("Retry-After", strconv.Itoa(*s.RetryAfter))
+	}
+	r.fault = f
+	return r
+}
+
+func (r *rule) applies(area sandbox.Area, path string) bool {
+	prefix, open := strings.CutSuffix(r.Path, "*")
+	return (r.Area == "" || r.Area == area) && (r.Path == "" || path == r.Path || open && strings.HasPrefix(path, prefix))
+}
+
+// faultFor returns the fault of a request of area.
+func (r *rule) faultFor(area sandbox.Area) sandbox.Fault {
+	f := r.fault
+	if r.Name == truncated && f.Truncate == 0 {
+		// Somewhere in the middle of the area's shortest response.
+		f.Truncate = map[sandbox.Area]int{sandbox.Bins: 50, sandbox.Refunds: 1, sandbox.Updater: 100}[area]
+	}
+	return f
+}
+
+// faults are the rules in force: at most one of each name for an area and path, and any
+// number of custom ones.
+type faults struct {
+	rules []rule
+	last  int // id
+}
+
+// set adds r, or replaces the rule with the same name, area and path.
+func (f *faults) set(r rule) {
+	at := slices.IndexFunc(f.rules, func(old rule) bool {
+		return r.Name != custom && old.Name == r.Name && old.Area == r.Area && old.Path == r.Path
+	})
+	f.last++
+	r.ID = f.last
+	if at >= 0 {
+		f.rules[at] = r
+	} else {
+		f.rules = append(f.rules, r)
+	}
+}
+
+func (f *faults) remove(id int) bool {
+	before := len(f.rules)
+	f.rules = slices.DeleteFunc(f.rules, func(r rule) bool { return r.ID == id })
+	return len(f.rules) < before
+}
+
+// take returns the fault of the next request of area, and its name. Rules for the next
+// requests come before those for a percentage, and older ones before newer ones.
+func (f *faults) take(area sandbox.Area, path string) (string, sandbox.Fault) {
+	if area == "" {
+		return "", sandbox.Fault{}
+	}
+	for i := range f.rules {
+		r := f.rules[i]
+		if r.Next == 0 || !r.applies(area, path) {
+			continue
+		}
+		if f.rules[i].Next--; r.Next == 1 {
+			f.rules = slices.Delete(f.rules, i, i+1)
+		}
+		return r.Name, r.faultFor(area)
+	}
+	for _, r := range f.rules {
+		if rand.IntN(100) < r.Percent && r.applies(area, path) {
+			return r.Name, r.faultFor(area)
+		}
+	}
+	return "", sandbox.Fault{}
+}

@@ -1,0 +1,149 @@
+// Sandbox serves a stand-in for the Card Data Service, for programs in any
+// language.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/carddata/carddata-go/examples/tools/internal/cli"
+	"github.com/carddata/carddata-go/examples/tools/sandbox/console"
+	"github.com/carddata/carddata-go/internal/sandbox"
+)
+
+const usage = `usage: sandbox [-addr HOST:PORT] [-remote] [-allow-host NAME]
+
+Serves BIN lookup, refund ingestion and account updater download with invented
+data until Ctrl-C or SIGTERM, and prints the settings under which the other
+examples find it. At the same address there is a page for the browser that shows
+what arrives and switches faults on, and an API that does the same for programs.
+/openapi.json describes the service. Any credential is accepted, and nothing is
+written to disk. What the real service does not document, such as status codes
+and the content of job 42, is the sandbox's own choice.
+
+  -addr HOST:PORT   a loopback address to serve on, 127.0.0.1:8080 by default;
+                    port 0 picks a free one
+  -remote           accept any other address too. Every machine that reaches it
+                    can see what arrives, and switch faults on
+  -allow-host NAME  serve page and API under this name too, such as that of a
+                    container; repeat it for several. The printed settings use
+                    the first
+
+Exit code: 0 ended by a signal; 1 the address cannot be used; 2 usage.
+`
+
+func main() {
+	os.Exit(run(cli.Signals(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+type config struct {
+	addr    string
+	options console.Options
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	c, code, ok := parse(args, stdout, stderr)
+	if !ok {
+		return code
+	}
+	if err := c.serve(ctx, stdout, stderr); err != nil {
+		return cli.Fail(ctx, stderr, err)
+	}
+	return 0
+}
+
+func parse(args []string, stdout, stderr io.Writer) (c config, code int, ok bool) {
+	flags := flag.NewFlagSet("sandbox", flag.ContinueOnError)
+	flags.StringVar(&c.addr, "addr", "127.0.0.1:8080", "")
+	flags.BoolVar(&c.options.Remote, "remote", false, "")
+	flags.Func("allow-host", "", func(name string) error {
+		if name == "" || strings.ContainsAny(name, "/:@ ") {
+			return errors.New("a name without scheme and port")
+		}
+		c.options.Hosts = append(c.options.Hosts, name)
+		return nil
+	})
+	if code, ok := cli.Parse(flags, usage, args, stdout, stderr); !ok {
+		return c, code, false
+	}
+	return c, 0, true
+}
+
+// grace is how long requests in progress may take to end with the program.
+const grace = 3 * time.Second
+
+func (c config) serve(ctx context.Context, stdout, stderr io.Writer) error {
+	listener, err := c.listen()
+	if err != nil {
+		return err
+	}
+	site := console.New(c.options)
+	server := http.Server{
+		Handler:           site,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          log.New(io.Discard, "", 0),
+	}
+	defer server.Close()
+	// Print the settings first, so that they are there when the sandbox responds.
+	if err := c.announce(listener.Addr().(*net.TCPAddr), stdout, stderr); err != nil {
+		listener.Close()
+		return err
+	}
+	go server.Serve(listener)
+	<-ctx.Done()
+	site.Close()
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	server.Shutdown(ending)
+	fmt.Fprintln(stderr, "interrupted")
+	return nil
+}
+
+func (c config) listen() (net.Listener, error) {
+	if !c.options.Remote {
+		return sandbox.ListenLoopback(c.addr)
+	}
+	listener, err := net.Listen("tcp", c.addr)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	return listener, nil
+}
+
+// announce prints settings that work without a change: nobody can connect to 0.0.0.0, and
+// the library has to be told to use http to another machine.
+func (c config) announce(addr *net.TCPAddr, stdout, stderr io.Writer) error {
+	port := strconv.Itoa(addr.Port)
+	ip, _ := netip.AddrFromSlice(addr.IP)
+	ip = ip.Unmap()
+	host, local := ip.String(), ip.IsLoopback()
+	if ip.IsUnspecified() {
+		host, local = "127.0.0.1", true
+	}
+	if len(c.options.Hosts) > 0 {
+		host, local = c.options.Hosts[0], c.options.Hosts[0] == "localhost"
+	}
+	url := "http://" + net.JoinHostPort(host, port)
+	_, err := fmt.Fprintf(stdout, `export CARDDATA_BIN_URL=%[1]s CARDDATA_API_KEY=sandbox
+export CARDDATA_REFUND_URL=%[1]s CARDDATA_ACCOUNT_ID=sandbox
+export CARDDATA_UPDATER_URL=%[1]s CARDDATA_ACCESS_TOKEN=sandbox CARDDATA_MERCHANT_ID=sandbox
+`, url)
+	if err == nil && !local {
+		_, err = fmt.Fprintf(stdout, "export %s=1\n", cli.InsecureHTTP)
+	}
+	fmt.Fprintf(stderr, "sandbox %s until Ctrl-C, with a page for the browser\n", url)
+	return err
+}

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/examples/tools/sandbox/console"
+	"github.com/carddata/carddata-go/internal/proof/testkit/program"
+	"github.com/carddata/carddata-go/refunds"
+	"github.com/carddata/carddata-go/updater"
+)
+
+// binary is the program, as its users build it.
+var binary string
+
+func TestMain(m *testing.M) { program.Main(m, &binary) }
+
+var variable = regexp.MustCompile(`([A-Z_]+)=([^ \n]+)`)
+
+// TestProgram uses all three areas with the settings that the program prints, and ends it
+// while a page listens and a response is late.
+func TestProgram(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot be sent a signal on windows")
+	}
+	cmd := program.Command(t, nil, binary, "-addr", "127.0.0.1:0")
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	cmd.Stdout = writer
+	wait := program.Start(t, cmd)
+	writer.Close()
+	output := bufio.NewReader(reader)
+	env := make(map[string]string)
+	for range 3 {
+		text, err := output.ReadString('\n')
+		if err != nil || !strings.HasPrefix(text, "export ") {
+			t.Fatalf("%q, %v; %+v", text, err, wait())
+		}
+		for _, found := range variable.FindAllStringSubmatch(text, -1) {
+			env[found[1]] = found[2]
+		}
+	}
+	url := env["CARDDATA_BIN_URL"]
+
+	lookups, err := bins.NewClient(url, bins.StaticToken(env["CARDDATA_API_KEY"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lookups.Lookup(t.Context(), &bins.LookupRequest{Cards: bins.Cards("411111")}); err != nil {
+		t.Error(err)
+	}
+	downloads, err := updater.NewClient(env["CARDDATA_UPDATER_URL"], env["CARDDATA_MERCHANT_ID"], updater.StaticToken(env["CARDDATA_ACCESS_TOKEN"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if download, err := downloads.Download(t.Context(), "42"); err != nil {
+		t.Error(err)
+	} else {
+		download.Close()
+	}
+	client := http.Client{Transport: &http.Transport{}}
+	resp, err := client.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if contentType := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK || !strings.HasPrefix(contentType, "text/html") {
+		t.Errorf("the page: %d, %s", resp.StatusCode, contentType)
+	}
+
+	events, err := client.Get(url + "/sandbox/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Body.Close()
+	resp, err = client.Post(url+"/sandbox/faults", "application/json", strings.NewReader(`{"fault":"slow","delay":0.3,"next":1}`))
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatal(resp, err)
+	}
+	resp.Body.Close()
+	late := make(chan error, 1)
+	go func() {
+		submissions, err := refunds.NewClient(env["CARDDATA_REFUND_URL"])
+		if err == nil {
+			_, err = submissions.Submit(t.Context(), env["CARDDATA_ACCOUNT_ID"], &refunds.Refund{RefundID: "a"})
+		}
+		late <- err
+	}()
+	stream := bufio.NewReader(events.Body)
+	for text := ""; !strings.Contains(text, `"state":"open"`); {
+		if text, err = stream.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-late; err != nil {
+		t.Errorf("the late response: %v", err)
+	}
+	client.CloseIdleConnections()
+	got := wait()
+	want := "sandbox " + url + " until Ctrl-C, with a page for the browser\ninterrupted\n"
+	if rest, _ := output.ReadString(0); got.Code != 0 || got.Stderr != want || rest != "" {
+		t.Errorf("%+v; more output: %q", got, rest)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	interrupted, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	for _, test := range []struct {
+		ctx    context.Context
+		args   []string
+		code   int
+		stderr string
+	}{
+		{t.Context(), []string{"-h"}, 0, ""},
+		{t.Context(), []string{"-adr", "x"}, 2, "sandbox: flag provided but not defined: -adr"},
+		{t.Context(), []string{"127.0.0.1:0"}, 2, "sandbox: no arguments besides flags"},
+		{t.Context(), []string{"-allow-host", "http://sandbox"}, 2, "sandbox: "},
+		{t.Context(), []string{"-addr", "nonsense"}, 1, "sandbox: "},
+		{t.Context(), []string{"-remote", "-addr", "nonsense"}, 1, "sandbox: "},
+		{t.Context(), []string{"-addr", taken.Addr().String()}, 1, "sandbox: "},
+		{t.Context(), []string{"-addr", "0.0.0.0:0"}, 1, "sandbox: "},
+		{interrupted, []string{"-remote", "-addr", "0.0.0.0:0"}, 0, "sandbox http://127.0.0.1:"},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := run(test.ctx, test.args, &stdout, &stderr)
+		if code != test.code || !strings.HasPrefix(stderr.String(), test.stderr) {
+			t.Errorf("%q: exit code %d, error output:\n%s", test.args, code, stderr.String())
+		}
+	}
+}
+
+// TestAddressesCanBeUsed takes the printed settings as a program in a container,
+// or on the same machine, would.
+func TestAddressesCanBeUsed(t *testing.T) {
+	for _, test := range []struct {
+		addr     string
+		hosts    []string
+		url      string
+		insecure bool
+	}{
+		{"127.0.0.1:8080", nil, "http://127.0.0.1:8080", false},
+		{"[::1]:8080", nil, "http://[::1]:8080", false},
+		{"[::]:8080", nil, "http://127.0.0.1:8080", false},
+		{"192.0.2.7:8080", nil, "http://192.0.2.7:8080", true},
+		{"[::]:8080", []string{"sandbox", "gateway"}, "http://sandbox:8080", true},
+		{"127.0.0.1:8080", []string{"localhost"}, "http://localhost:8080", false},
+	} {
+		args := []string{"-addr", test.addr}
+		for _, host := range test.hosts {
+			args = append(args, "-allow-host", host)
+		}
+		var stdout, stderr bytes.Buffer
+		c, _, ok := parse(args, &stdout, &stderr)
+		if want := (config{test.addr, console.Options{Hosts: test.hosts}}); !ok || !reflect.DeepEqual(c, want) {
+			t.Fatalf("%q: %+v; %s", args, c, stderr.String())
+		}
+		if err := c.announce(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(test.addr)), &stdout, &stderr); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(stdout.String(), "_URL="+test.url+" ") != 3 || !strings.HasPrefix(stderr.String(), "sandbox "+test.url+" until") ||
+			strings.Contains(stdout.String(), "\nexport CARDDATA_INSECURE_HTTP=1\n") != test.insecure {
+			t.Errorf("%s: %s%s", test.addr, stdout.String(), stderr.String())
+		}
+		var options []bins.Option
+		if test.insecure {
+			options = append(options, bins.WithInsecureHTTP())
+		}
+		if _, err := bins.NewClient(test.url, bins.StaticToken("k"), options...); err != nil {
+			t.Errorf("%s: %v", test.addr, err)
+		}
+	}
+}
+
+// TestActionsSnippet runs what the README shows for GitHub Actions, as its runner
+// would.
+func TestActionsSnippet(t *testing.T) {
+	for _, tool := range []string{"bash", "curl", "timeout"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip(err)
+		}
+	}
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, script, found := strings.Cut(string(readme), "    run: |\n")
+	script, _, _ = strings.Cut(script, "\n  - run:")
+	if !found {
+		t.Fatal("README.md has no script")
+	}
+	// The system gives the ports from 32768 on to any program that asks for a free one.
+	port := strconv.Itoa(20_000 + os.Getpid()%10_000)
+	dir := t.TempDir()
+	if err := os.Symlink(binary, filepath.Join(dir, "sandbox")); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-c", strings.ReplaceAll(script, "8080", port)+"\nkill %1; wait")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "GITHUB_ENV="+filepath.Join(dir, "env"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	set, err := os.ReadFile(filepath.Join(dir, "env"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"CARDDATA_BIN_URL=http://127.0.0.1:" + port, "CARDDATA_MERCHANT_ID=sandbox"} {
+		if !strings.Contains("\n"+string(set), "\n"+line+"\n") {
+			t.Errorf("no %s in\n%s", line, set)
+		}
+	}
+}
