@@ -1,7 +1,0 @@
-//go:build !goexperiment.jsonv2
-
-package main
-
-import "encoding/json"
-
-func unmarshal(body []byte, to any) error { return json.Unmarshal(body, to) }

@@ -1,0 +1,139 @@
+// Package ci holds what must be true of the repository as a whole.
+package ci
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const root = "../../.."
+
+// output runs a command at the top of the repository.
+func output(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	if _, err := exec.LookPath(name); err != nil {
+		t.Skipf("%s is not installed", name)
+	}
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir, cmd.Stderr = root, t.Output()
+	text, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v", cmd, err)
+	}
+	return string(text)
+}
+
+// TestComponents: a program that imports the library links three modules beside it,
+// each with a checksum.
+func TestComponents(t *testing.T) {
+	listing := output(t, "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Sum}}{{end}}{{end}}", "./bins", "./refunds", "./updater")
+	lines := strings.Fields(strings.ReplaceAll(listing, " ", "="))
+	slices.Sort(lines)
+	var paths []string
+	for _, line := range slices.Compact(lines) {
+		path, sum, _ := strings.Cut(line, "=")
+		if !strings.HasPrefix(sum, "h1:") {
+			t.Errorf("no checksum: %s", line)
+		}
+		paths = append(paths, path)
+	}
+	want := []string{"github.com/hashicorp/go-cleanhttp", "github.com/hashicorp/go-retryablehttp", "golang.org/x/time"}
+	if !slices.Equal(paths, want) {
+		t.Errorf("linked are %q, want %q", paths, want)
+	}
+}
+
+// TestImportsRunDown: what ships imports nothing that proves, the service packages do
+// not import each other, and nothing below imports a program.
+func TestImportsRunDown(t *testing.T) {
+	const module = "github.com/carddata/carddata-go/"
+	floor := func(path string) (floor int, room string) {
+		path = strings.TrimPrefix(path, module)
+		first, rest, _ := strings.Cut(path, "/")
+		second, _, _ := strings.Cut(rest, "/")
+		switch {
+		case first == "examples":
+			return 4, first
+		case path == "internal/proof" || first == "internal" && second == "proof":
+			return 3, "internal/proof"
+		case first == "bins" || first == "refunds" || first == "updater":
+			if second != "" {
+				return 2, first + " for tests"
+			}
+			return 1, first
+		default:
+			return 0, path
+		}
+	}
+	listing := output(t, "go", "list", "-f", "{{.ImportPath}}{{range .Imports}} {{.}}{{end}}", "./...")
+	for line := range strings.Lines(listing) {
+		paths := strings.Fields(line)
+		from, fromRoom := floor(paths[0])
+		for _, path := range paths[1:] {
+			if !strings.HasPrefix(path, module) {
+				continue
+			}
+			if to, room := floor(path); to > from || to == from && to > 0 && room != fromRoom {
+				t.Errorf("%s imports %s", strings.TrimPrefix(paths[0], module), strings.TrimPrefix(path, module))
+			}
+		}
+	}
+}
+
+// TestTrackedFiles: nothing large and no program is in the repository.
+func TestTrackedFiles(t *testing.T) {
+	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
+		t.Skip("not a checkout")
+	}
+	top, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The clone may belong to another user.
+	listing := output(t, "git", "-c", "safe.directory="+top, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	for name := range strings.SplitSeq(strings.TrimSuffix(listing, "\x00"), "\x00") {
+		content, err := os.ReadFile(filepath.Join(root, name))
+		if os.IsNotExist(err) {
+			continue
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if wrong := objection(content); wrong != "" {
+			t.Errorf("%s: %s", name, wrong)
+		}
+	}
+}
+
+func TestObjection(t *testing.T) {
+	for content, objectionable := range map[string]bool{
+		"package x": false, "#!/bin/sh\n": false, "\x7fELF\x02": true, "MZ\x90": true, "\xcf\xfa\xed\xfe": true, "\x00asm": true,
+		strings.Repeat("x", maxTracked): false, strings.Repeat("x", maxTracked+1): true,
+	} {
+		if got := objection([]byte(content)); (got != "") != objectionable {
+			t.Errorf("%.10q: %q", content, got)
+		}
+	}
+}
+
+const maxTracked = 1_000_000 // bytes
+
+// objection says why a file does not belong into the repository.
+func objection(content []byte) string {
+	if len(content) > maxTracked {
+		return "larger than a megabyte"
+	}
+	for kind, magic := range map[string]string{
+		"an ELF program": "\x7fELF", "a Windows program": "MZ\x90", "a Mach-O program": "\xcf\xfa\xed\xfe",
+		"a universal program": "\xca\xfe\xba\xbe", "WebAssembly": "\x00asm", "an archive": "!<arch>\n",
+	} {
+		if bytes.HasPrefix(content, []byte(magic)) {
+			return kind
+		}
+	}
+	return ""
+}

@@ -1,0 +1,114 @@
+package faults
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/carddata/carddata-go/bins"
+)
+
+// probes is how often at most a batch is sent again while the service fails: with
+// delays that double, until the bulk lookup gives up.
+const probes = 30
+
+// A bulk is a call of LookupAll.
+type bulk struct {
+	patience
+	cards       []string
+	concurrency int
+	giveUpAfter time.Duration
+	unordered   bool
+	slow        bool // the loop
+	leaves      int  // the loop after so many results; 0: stays
+}
+
+func drawBulk(c chance, _ int) workload {
+	b := bulk{patience: drawPatience(c), cards: drawCards(c, 1+c.IntN(pick(c, 180, 180, 180, 180, 1500))), concurrency: 1 + c.IntN(4), giveUpAfter: pick(c, time.Second, time.Minute, 30*time.Minute)}
+	b.unordered, b.slow = c.percent(30), c.percent(20)
+	if c.percent(10) {
+		b.leaves = 1 + c.IntN(len(b.cards))
+	}
+	return b
+}
+
+// drawCards draws identifiers that are as different as can be, or look alike, some
+// more than once.
+func drawCards(c chance, n int) []string {
+	if c.percent(30) {
+		return cardsFrom(0, n)
+	}
+	if c.percent(30) {
+		return nestedCards(c, n)
+	}
+	cards, shortest, numbers := make([]string, n), pick(c, 8, 12), 1+c.IntN(1000)
+	for i := range cards {
+		cards[i] = fmt.Sprintf("4%0*d", shortest-1+c.IntN(17-shortest), c.IntN(numbers))
+	}
+	return cards
+}
+
+// nestedCards draws identifiers. Many of them begin with another one.
+func nestedCards(c chance, n int) []string {
+	cards := make([]string, n)
+	for i := range cards {
+		cards[i] = fmt.Sprintf("4%05d%06d", c.IntN(1+n/5), c.IntN(1e6))[:pick(c, 6, 7, 8, 8, 12)]
+	}
+	return cards
+}
+
+func (b bulk) play(w *world) {
+	client, err := bins.NewClient(baseURL, w.token(), w.options()...)
+	if !w.must(err) {
+		return
+	}
+	if w.settings.attemptTimeout == 0 && b.deadline == 0 {
+		b.deadline = 5 * time.Minute // or nothing bounds it
+	}
+	ctx, c, stop := w.call("bulk lookup", b.patience, 0)
+	defer stop()
+	c.concurrency, c.beginnings, c.patient = b.concurrency, probes, true
+	cards := b.cards
+	next, heard := 0, make([]bool, len(cards))
+	var ended error
+	options := bins.BulkOptions{Concurrency: b.concurrency, GiveUpAfter: b.giveUpAfter, Unordered: b.unordered, Cache: w.cache()}
+	if !c.guard(func() {
+		for r, err := range client.LookupAll(ctx, slices.Values(cards), options) {
+			switch {
+			case ended != nil:
+				w.violate(wrongAnswer, "%s: a result after the end", c)
+			case err != nil:
+				ended = err
+				checkError[*bins.Error](c, err)
+				continue
+			case r.Index != next && !b.unordered || heard[r.Index] || r.Input.Reveal() != cards[r.Index]:
+				w.violate(wrongAnswer, "%s: result %d in place of %d", c, r.Index, next)
+			case r.Err == nil && !isAbout(&r.Result, cards[r.Index]):
+				w.violate(wrongAnswer, "%s: %v for card %d", c, r.Result, r.Index)
+			case errors.Is(r.Err, bins.ErrMissing):
+				c.missing(cards[r.Index])
+			case r.Err != nil:
+				w.count("bulk result failed")
+				checkError[*bins.Error](c, r.Err)
+			default:
+				w.count("bulk result")
+				c.answered(cards[r.Index])
+			}
+			heard[r.Index] = true
+			if pause := w.chance(fmt.Sprint("pause after ", r.Index)); b.slow && pause.percent(3) {
+				c.hold(pause.within(10 * time.Second))
+			}
+			if next++; next == b.leaves {
+				c.left = true
+				break
+			}
+		}
+	}) {
+		return
+	}
+	c.returned(ended, -1)
+	if ended == nil && next != b.leaves && next != len(cards) {
+		w.violate(wrongAnswer, "%s: %d results for %d cards", c, next, len(cards))
+	}
+}

@@ -1,0 +1,119 @@
+// Package faults attacks the three clients with fault schedules. It holds tests only.
+//
+// # The model
+//
+// A seed decides a schedule: a network, a service that fails in all the ways that services
+// and proxies fail, and patient or impatient callers of one workload. The schedule runs
+// through the public API, in the fake time of testing/synctest, over a network in memory with
+// HTTP/1.1 or HTTP/2. The harness keeps the service's own record and compares it with what
+// the callers were told. world_test.go lists the invariants.
+//
+// Refunds over HTTP/1.1 use the library's own transport, with the harness as a wrapper, so
+// that connections dialled ahead meet faults as well. Everything else uses an http.Client of
+// the harness.
+//
+//	schedules_test.go   runs schedules and reports those that break a promise
+//	every_test.go       every sequence of faults that one call can meet
+//	schedule_test.go    what a seed decides
+//	fault_test.go       the faults of a request; network_test.go those of a connection,
+//	                    tokens_test.go those of a token source
+//	service_test.go     the service, with items_test.go and content_test.go
+//	wire_test.go        checks whether each attempt was allowed; repetition_test.go how often
+//	*_test.go           one workload each: lookups, bulk, loads, submits, submit_all,
+//	                    downloads, files
+//	liveness_test.go    what must end well once the faults have ended
+//	parts_test.go       what the caller gives the library misbehaves; clock_test.go: a cache
+//	                    while the clock jumps
+//	blind_test.go       broken promises that the schedules must notice
+//
+// # Commands
+//
+//	go test ./internal/proof/faults -run '^TestSchedules$' -schedules 20000 -v       many schedules
+//	go test ./internal/proof/faults -run '^TestLiveness$' -schedules 20000           a fifth of them; the faults end
+//	go test ./internal/proof/faults -run '^TestParts$' -schedules 20000              a fifth, with the caller's own parts at fault
+//	go test ./internal/proof/faults -run '^TestSchedules$' -schedules 1 -seed 7 -v   one of them, with what happened
+//	go test ./internal/proof/faults -run TestEvery -every 0 -timeout 60m -v          every sequence: of a Submit to its last attempt, of a download to the third fault
+//
+// Without -seed, each run has the same schedules. With -seed 0 it has new ones.
+//
+// # To repeat a failure
+//
+// The fault of an attempt, a dial or a question for a token depends only on the seed and its
+// name: the call, what it asks for, and the number of the attempt. The random part of each
+// wait of the library depends on the same (transport.WithJitter). With several callers,
+// goroutines still race, but a schedule that failed nearly always fails again with its seed.
+//
+// # To add to it
+//
+// A new fault is a field of fault or dialFault, an entry in a list of functions that draw it,
+// and its effect in the service or the network. A new invariant goes into world_test.go, and
+// what breaks it into blind_test.go.
+//
+// # The caller's own parts
+//
+// In TestParts, what the caller gives the library misbehaves. "Throws" is a panic, or the
+// end of the goroutine (runtime.Goexit, as by t.FailNow). In every case, no refund is sent
+// twice, no result is wrong except as listed here, and nothing is left except what hangs.
+//
+//	token source    fails, lies   the call ends with ErrCredential or the service's 401
+//	                hangs         every call ends by its deadline; one goroutine waits
+//	                throws        the calls that wait for it end as it did
+//	limiter         fails         ErrLocalLimit, nothing is sent
+//	                lies          only Retry-After bounds the rate
+//	                hangs         every call ends by its deadline; one goroutine waits
+//	                throws        its call ends as it did
+//	logger          fails         no effect
+//	                hangs         its calls wait for it, also beyond their deadlines
+//	                throws        its call ends as it did; a Retry-After of the response
+//	                              is lost, and a refund has been sent or not
+//	round tripper   fails         the call fails or is repeated as after a broken connection
+//	                lies          both a response and an error, or neither, is a failure;
+//	                              a status that it makes up is believed, and so is an
+//	                              empty body without a length
+//	                hangs         every attempt ends by its timeout; one goroutine waits
+//	                throws        its call ends as it did, and a refund has been sent or not
+//	cache           fails, lies   costs requests; values that are not JSON are not used, but
+//	                              a card's item under the key of another is believed
+//	                hangs         costs 50 ms for one request, then nothing for a while
+//	                throws        a panic of Get reaches the callers; the end of Get's
+//	                              goroutine reaches them or counts as a failure; a throw of
+//	                              Set counts as a failure
+//	wall clock      jumps         a wait for a date in Retry-After is at most a minute; a
+//	                              token is fetched again, or used until it is refused;
+//	                              cached results live longer after a jump back, and expire
+//	                              with a jump ahead. Deadlines, backoffs and pauses do not
+//	                              use it
+//	disk            fails         the call fails and the old file stays; the next call
+//	                              continues if the content allows it (rename and directory
+//	                              here; sync, a full disk and permissions in package
+//	                              updater)
+//
+// A throw in a loader reaches the callers that wait, and a throw in a bulk call reaches the
+// goroutine of the loop, as a panic. A refund of SubmitAll that was in flight is then reported
+// as not sent if no request was made, and otherwise as unknown. Once the part works again, the
+// client, the loader and the next call work again.
+//
+// # The service and the proxies in between
+//
+//	a response comes twice     no effect on refunds and downloads, which use a connection
+//	                           once. On a kept connection every client takes it for the
+//	                           next response
+//	a response comes before    the refund is not accepted, unless all its bytes had left
+//	the request                (internal/transport, conformance/matrix)
+//	a proxy repeats a read     no effect
+//	a proxy repeats a refund   it is recorded twice, unless the service removes duplicates.
+//	                           Only the second response arrives, so "rejected" can be
+//	                           wrong. No client can see it
+//
+// # What is not promised
+//
+// The schedules leave out what no client can know:
+//
+//   - An item that names a sent card is believed, even if the service has swapped the
+//     names. Items that cannot be told apart are taken by position, even if the service
+//     sends them in another order, or one twice and another not at all.
+//   - A 2xx accepts a refund, even if its body is an error object that was cut off too early
+//     to tell.
+//   - An HTTP/2 transport of the caller's without pings sends requests into a dead
+//     connection for as long as TCP does not notice: set HTTP2.SendPingTimeout.
+package faults

@@ -1,0 +1,302 @@
+package faults
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A fault is what befalls one request. The zero value is ordinary service.
+type fault struct {
+	unread     bool          // the connection is reset before the request is read
+	expire     bool          // all tokens so far expire with this request
+	status     int           // 0: the ordinary one
+	recorded   bool          // processed although the status does not say so
+	retryAfter string        // "+5s" is a date
+	location   string        //
+	early      int           // an informational status first
+	delay      time.Duration // after processing
+	page       page          // in place of the ordinary body
+	items      items         // of a lookup
+	changes    bool          // the content of a download is another from now on
+	tag        tag           // of the content
+	span       span          // of the content that is sent
+	chunked    bool          // the length is not announced
+	garbage    bool          // in place of a response
+	encoded    bool          // as it says, in a way that nobody asked for
+	relayed    bool          // a proxy sends the request a second time, and passes the second response on
+	twice      bool          // the response comes a second time, where no request waits for it
+	frame      frame         // of HTTP/2, before the answer
+	ends       bool          // after cut bytes of the answer
+	cut        int
+	how        ending
+	closes     time.Duration // so long after the answer the connection ends by how
+}
+
+// items says how the response to a lookup differs from one item for each card, in
+// order, that names it as it was asked for. Shares are in percent.
+type items struct {
+	shuffled  bool
+	echo      echo
+	ranged    bool // they state their range
+	silent    bool // they do not repeat the card
+	omitted   int
+	repeated  int
+	broken    int // an error in place of the item, which names nothing
+	strangers int // more items, of cards that nobody asked for
+	relabeled int // items that name a stranger
+}
+
+// An echo is how an item names its card.
+type echo string
+
+const (
+	asSent     echo = ""
+	firstEight echo = "first eight digits"
+	firstSix   echo = "first six digits"
+)
+
+// A page is a body that is none of the service's results.
+type page string
+
+const (
+	ordinary    page = ""
+	empty       page = "empty"
+	errorObject page = "error object"
+	html        page = "HTML"
+	notJSON     page = "not JSON"
+	huge        page = "huge"
+	endless     page = "endless" // of spaces, slowly
+)
+
+// A tag is how a content says which version it is.
+type tag string
+
+const (
+	strong tag = ""
+	weak   tag = "weak"
+	none   tag = "none"
+	dated  tag = "dated" // by its time alone
+)
+
+func drawTag(c chance) tag { return pick(c, strong, weak, none, dated) }
+
+// A span is how a service takes a request for a part of a content.
+type span string
+
+const (
+	asAsked   span = ""
+	whole     span = "whole"
+	shifted   span = "shifted"   // another part than was asked for, and it says so
+	shortened span = "shortened" // less than was asked for, and it says so
+	unnamed   span = "unnamed"   // a part that is not named
+	notThere  span = "not there"
+)
+
+func drawSpan(c chance) span { return pick(c, asAsked, whole, shifted, shortened, unnamed, notThere) }
+
+// A frame says of a request over HTTP/2 that it was not processed, truly or not.
+type frame string
+
+const (
+	noFrame     frame = ""
+	resetStream frame = "RST_STREAM"
+	goAway      frame = "GOAWAY"
+)
+
+// bytes are those of the frame, with the code PROTOCOL_ERROR, and as if no stream
+// had been processed.
+func (f frame) bytes(stream uint32) []byte {
+	if f == resetStream {
+		return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte{0, 0, 4, 3, 0}, stream), 1)
+	}
+	return append([]byte{0, 0, 8, 7, 0, 0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0)
+}
+
+// An ending is how a connection ends.
+type ending string
+
+const (
+	reset   ending = ""
+	closed  ending = "closed"
+	stalled ending = "stalled" // it stays, and nothing comes
+)
+
+func (f fault) String() string { return set(f) }
+
+// set names the fields of a struct that are not zero.
+func set(v any) string {
+	var b strings.Builder
+	for field, value := range reflect.ValueOf(v).Fields() {
+		switch {
+		case value.IsZero():
+		case value.Kind() == reflect.Bool:
+			fmt.Fprintf(&b, " %s", field.Name)
+		case field.Type == reflect.TypeFor[time.Duration]():
+			fmt.Fprintf(&b, " %s=%v", field.Name, time.Duration(value.Int()))
+		default:
+			fmt.Fprintf(&b, " %s=%+v", field.Name, value)
+		}
+	}
+	return cmp.Or(strings.TrimSpace(b.String()), "ordinary")
+}
+
+// undecided are statuses that do not tell whether a request was processed.
+var undecided = []int{301, 302, 303, 304, 408, 500, 502, 503, 504, 599, 600}
+
+// refusals are statuses that say that it was not.
+var refusals = []int{307, 308, 400, 403, 404, 405, 409, 410, 413, 414, 415, 422, 431, 451, 501, 505}
+
+// passing are refusals that invite another attempt.
+var passing = []int{421, 425, 429, 429, 429}
+
+var retryAfters = []string{"", "", "0", "1", "2", "7", "45", "60", "61", "3600", "99999999999999999999", "-1", "1.5", "soon", " 3 ", "+5s", "+40s", "+90s", "-5s"}
+
+var faultKinds = []func(c chance) fault{
+	func(c chance) fault { return fault{unread: true} },
+	func(c chance) fault { return fault{ends: true, how: pick(c, reset, closed, stalled)} }, // before the first byte
+	func(c chance) fault { return fault{ends: true, how: pick(c, reset, closed), cut: c.IntN(120)} },
+	func(c chance) fault {
+		return fault{ends: true, how: pick(c, reset, closed, stalled), cut: c.IntN(1500), chunked: c.percent(50)}
+	},
+	func(c chance) fault {
+		return fault{ends: true, how: pick(c, reset, closed, stalled), cut: c.IntN(100_000), chunked: c.percent(50)}
+	},
+	func(c chance) fault { return fault{delay: c.within(50 * time.Second)} },
+	func(c chance) fault { return fault{delay: c.within(5 * time.Second)} },
+	func(c chance) fault {
+		return fault{delay: c.within(20 * time.Second), ends: true, how: pick(c, reset, closed)}
+	},
+	func(c chance) fault {
+		return fault{status: pick(c, undecided...), recorded: c.percent(50), page: drawErrorPage(c)}
+	},
+	func(c chance) fault {
+		return fault{status: pick(c, 500, 502, 503, 504), recorded: c.percent(50), page: drawErrorPage(c)}
+	},
+	func(c chance) fault {
+		return fault{status: 503, recorded: c.percent(50), retryAfter: pick(c, retryAfters...), page: drawErrorPage(c)}
+	},
+	func(c chance) fault { return fault{status: pick(c, refusals...), page: drawErrorPage(c)} },
+	func(c chance) fault {
+		return fault{status: pick(c, passing...), retryAfter: pick(c, retryAfters...), page: drawErrorPage(c)}
+	},
+	func(c chance) fault { return fault{status: 429, retryAfter: pick(c, retryAfters...)} },
+	func(c chance) fault { return fault{expire: true} },
+	func(c chance) fault {
+		return fault{status: pick(c, 301, 302, 303, 307, 308), location: pick(c, "", "/", "elsewhere", "https://elsewhere.invalid/", "same")}
+	},
+	func(c chance) fault {
+		return fault{page: html, recorded: c.percent(50), status: pick(c, 0, 200, 403, 502)}
+	},
+	func(c chance) fault { return fault{page: pick(c, notJSON, empty), status: pick(c, 0, 201, 202, 204)} },
+	func(c chance) fault { return fault{garbage: true, recorded: c.percent(50)} },
+	func(c chance) fault {
+		return fault{early: pick(c, 100, 103), ends: c.percent(50), cut: 30, how: pick(c, reset, closed)}
+	},
+	func(c chance) fault { return fault{closes: 1 + c.within(4*time.Second), how: pick(c, reset, closed)} },
+	func(c chance) fault { return fault{closes: 1, how: pick(c, reset, closed)} },
+	func(c chance) fault {
+		return fault{frame: pick(c, resetStream, goAway), delay: c.within(2 * time.Second)}
+	},
+	func(c chance) fault { return fault{changes: true, tag: drawTag(c)} },
+	func(c chance) fault {
+		return fault{span: drawSpan(c), tag: drawTag(c), ends: c.percent(50), cut: c.IntN(100_000)}
+	},
+	func(c chance) fault { return fault{items: items{shuffled: true}, chunked: c.percent(50)} },
+	func(c chance) fault { return fault{encoded: true, page: pick(c, ordinary, huge)} },
+	func(c chance) fault { return fault{page: pick(c, errorObject, huge), recorded: c.percent(50)} },
+	func(chance) fault { return fault{twice: true} },
+	func(chance) fault { return fault{relayed: true} },
+}
+
+// statusFaults bring every status, some after a refusal that invites another attempt.
+var statusFaults = []func(c chance) fault{
+	func(c chance) fault {
+		status := pick(c, slices.Concat(undecided, refusals)...)
+		return fault{status: status, recorded: c.percent(50), page: pick(c, ordinary, errorObject)}
+	},
+	func(c chance) fault { return fault{status: pick(c, passing...)} },
+	func(c chance) fault { return fault{page: pick(c, errorObject, huge, html), recorded: c.percent(50)} },
+	func(c chance) fault { return fault{encoded: true} },
+	func(c chance) fault { return fault{status: pick(c, 501, 505, 409, 404, 408)} },
+}
+
+// lookupFaults try the code that reads a response.
+var lookupFaults = []func(c chance) fault{
+	func(c chance) fault { return fault{page: pick(c, notJSON, empty)} },
+	func(c chance) fault { return fault{items: items{shuffled: true}, delay: c.within(3 * time.Second)} },
+	func(c chance) fault { return fault{ends: true, how: pick(c, reset, closed), cut: c.IntN(1500)} },
+	func(c chance) fault { return fault{expire: true} },
+}
+
+// itemFaults also try the code that finds the item of each card.
+var itemFaults = slices.Concat(lookupFaults, slices.Repeat([]func(c chance) fault{
+	func(c chance) fault { return fault{items: drawItems(c)} },
+	func(c chance) fault {
+		it := drawItems(c)
+		it.omitted, it.repeated = pick(c, 0, 2, 30), pick(c, 0, 0, 10)
+		it.strangers, it.relabeled = pick(c, 0, 0, 10), pick(c, 0, 0, 10)
+		if !it.shuffled {
+			it.broken = pick(c, 0, 2, 30)
+		}
+		if !it.tellApart() && it.omitted > 0 {
+			it.repeated = 0 // as many as there should be, and each may be the next one's
+		}
+		return fault{items: it}
+	},
+}, 2))
+
+// drawItems draws how items name their cards. They are shuffled only if each names its card:
+// otherwise no client could notice it.
+func drawItems(c chance) items {
+	it := items{echo: pick(c, asSent, firstEight, firstSix), ranged: c.percent(50), silent: c.percent(70)}
+	it.shuffled = c.percent(30) && it.tellApart()
+	return it
+}
+
+// tellApart tells whether each item says on its own which card it is about.
+func (f items) tellApart() bool { return f.echo != firstSix || f.ranged || !f.silent }
+
+// contentFaults break a content, and answer in all ways when the client asks for the rest.
+// A reset also loses what is under way, so it seldom breaks a content.
+var contentFaults = []func(c chance) fault{
+	func(c chance) fault {
+		return fault{ends: true, how: pick(c, closed, stalled), cut: c.IntN(30_000), chunked: c.percent(20)}
+	},
+	func(c chance) fault { return fault{ends: true, how: pick(c, closed, stalled), cut: 300 + c.IntN(300)} },
+	func(c chance) fault { return fault{ends: true, how: closed, cut: 300 + c.IntN(90_000)} },
+	func(c chance) fault { return fault{span: drawSpan(c)} },
+	func(c chance) fault { return fault{span: pick(c, shifted, shortened)} },
+	func(c chance) fault { return fault{changes: true, tag: drawTag(c)} },
+	func(c chance) fault { return fault{unread: c.percent(50), status: pick(c, 0, 500, 503)} },
+	func(chance) fault { return fault{} },
+}
+
+func drawFault(c chance, from []func(chance) fault) fault {
+	f := pick(c, from...)(c)
+	if c.percent(20) && f.delay == 0 {
+		f.delay = c.within(4 * time.Second)
+	}
+	return f
+}
+
+func drawErrorPage(c chance) page {
+	return pick(c, ordinary, errorObject, errorObject, empty, html, huge, endless)
+}
+
+// records tells whether a request that meets f is processed.
+func (f fault) records() bool {
+	switch {
+	case f.unread:
+		return false
+	case f.garbage, (f.page == html || f.page == errorObject) && f.status/100 <= 2:
+		return f.recorded
+	case f.status == 0 || f.status/100 == 2:
+		return true
+	}
+	return f.recorded && slices.Contains(undecided, f.status)
+}

@@ -1,0 +1,95 @@
+package faults
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/carddata/carddata-go/bins"
+)
+
+// lookups are calls of Lookup by several callers.
+type lookups []lookupCaller
+
+type lookupCaller struct {
+	patience
+	first, count int
+}
+
+func drawLookups(c chance, callers int) workload {
+	list := make(lookups, callers)
+	for i := range list {
+		list[i] = lookupCaller{drawPatience(c), i * bins.MaxCards, pick(c, 1, 2, 3, 50)}
+	}
+	return list
+}
+
+// cardsFrom makes identifiers that no other caller asks for.
+func cardsFrom(first, count int) []string {
+	cards := make([]string, count)
+	for i := range cards {
+		cards[i] = fmt.Sprintf("4%07d", first+i)
+	}
+	return cards
+}
+
+func (l lookups) play(w *world) {
+	client, err := bins.NewClient(baseURL, w.token(), w.options()...)
+	if !w.must(err) {
+		return
+	}
+	together(l, func(i int, caller lookupCaller) {
+		ctx, c, stop := w.call(name("lookup", i), caller.patience, 30*time.Second)
+		defer stop()
+		cards := cardsFrom(caller.first, caller.count)
+		var resp *bins.LookupResponse
+		var err error
+		if !c.guard(func() { resp, err = client.Lookup(ctx, &bins.LookupRequest{Cards: bins.Cards(cards...)}) }) {
+			return
+		}
+		c.returned(err, attemptsOf(err))
+		if err != nil {
+			w.count("lookup failed")
+			checkError[*bins.Error](c, err)
+			c.gaveUp(err, false)
+			return
+		}
+		w.count("lookup answered")
+		checkItems(c, cards, resp.Cards)
+	})
+}
+
+// checkItems compares an answer with what was asked, in any order.
+func checkItems(c *call, cards []string, items []bins.Result) {
+	asked := slices.Clone(cards)
+	for i := range items {
+		at := slices.Index(asked, items[i].BIN)
+		if at < 0 || !isAbout(&items[i], items[i].BIN) {
+			c.w.violate(wrongAnswer, "%s: an item for %v, which was not asked", c, items[i])
+			return
+		}
+		asked = slices.Delete(asked, at, at+1)
+	}
+	if len(asked) > 0 {
+		c.w.violate(wrongAnswer, "%s: no item for %d of %d cards", c, len(asked), len(cards))
+	}
+}
+
+// isAbout tells whether a result is the one that the service has for a card.
+func isAbout(r *bins.Result, card string) bool {
+	return saying(r) == brandOf(card)
+}
+
+// saying is what a result says, in short.
+func saying(r *bins.Result) string {
+	if found, err := r.Card(); err == nil {
+		return found.CardBrand
+	}
+	return r.Error
+}
+
+// brandOf is what tells the items of two cards apart. Cards have the same item if
+// they have their first eight digits in common.
+func brandOf(card string) string { return "brand of " + firstDigits(card+"00000000", 8) }
+
+func firstDigits(card string, n int) string { return card[:min(n, len(card))] }

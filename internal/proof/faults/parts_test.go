@@ -1,0 +1,334 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/carddata/carddata-go/bins"
+)
+
+// A part is what the caller gives the library, or what its program stands on.
+type part string
+
+const (
+	tokenSource  part = "token source"
+	limiter      part = "limiter"
+	logger       part = "logger"
+	roundTripper part = "round tripper"
+	cache        part = "cache"
+	wallClock    part = "wall clock"
+	disk         part = "disk"
+)
+
+// A misdeed is what a part does in place of its duty.
+type misdeed string
+
+const (
+	fails  misdeed = "fails"
+	hangs  misdeed = "hangs" // for a while, even after its context has ended
+	panics misdeed = "panics"
+	exits  misdeed = "exits" // ends its goroutine
+	lies   misdeed = "lies"
+)
+
+// misdeeds are those that each part can do. The table in doc.go says what each may cost.
+var misdeeds = []struct {
+	part part
+	does []misdeed
+	try  []string // workloads
+}{
+	{tokenSource, []misdeed{fails, hangs, panics, exits, lies}, []string{"lookups", "bulk", "loads", "downloads", "files"}},
+	{limiter, []misdeed{fails, hangs, panics, exits, lies}, everyKind},
+	{logger, []misdeed{fails, hangs, panics, exits}, everyKind},
+	{roundTripper, []misdeed{fails, hangs, panics, exits, lies}, everyKind},
+	{cache, []misdeed{fails, hangs, panics, exits, lies}, []string{"bulk", "loads"}},
+	{wallClock, []misdeed{lies}, everyKind},
+	{disk, []misdeed{fails}, []string{"files"}},
+}
+
+var everyKind = []string{"lookups", "bulk", "loads", "submits", "submitAll", "downloads", "files"}
+
+// parts says which of the caller's parts misbehaves.
+type parts struct {
+	part  part
+	does  misdeed
+	share int           // of a caller's first questions, in percent
+	jump  time.Duration // of the wall clock
+}
+
+const (
+	longestHang  = 2 * time.Minute
+	mostMisdeeds = 4 // of one caller's
+)
+
+// TestParts has the caller's own parts fail, hang, panic, end their goroutine and
+// lie, half the time while all else is well. It runs a fifth of the schedules.
+func TestParts(t *testing.T) {
+	var met []string
+	for _, m := range misdeeds {
+		for _, does := range m.does {
+			met = append(met, metPart(m.part, does))
+		}
+	}
+	runSchedules(t, drawParts, max(1, *schedules/5), met)
+}
+
+func metPart(p part, does misdeed) string { return fmt.Sprintf("the %s %s", p, does) }
+
+func drawParts(seed uint64) *schedule {
+	s := draw(seed)
+	c := s.chance("parts")
+	m := pick(c, misdeeds...)
+	s.parts = parts{part: m.part, does: pick(c, m.does...), share: pick(c, 10, 50, 100)}
+	name := pick(c, m.try...)
+	k := kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })]
+	s.workload = k.draw(c, 1+c.IntN(mostCallers))
+	s.settings.largest, s.storm = 0, storm{}
+	if c.percent(50) {
+		s.storm = storm{
+			attempts: 1 + c.IntN(5), calls: pick(c, 50, 100), likely: pick(c, 30, 60),
+			dials: pick(c, 0, 20), from: pick(c, faultKinds, k.faults),
+		}
+	}
+	switch s.parts.part {
+	case limiter:
+		s.settings.limit, s.settings.burst, s.settings.ownLimiter = 20, 3, true
+	case tokenSource:
+		s.tokens.static = false
+	case wallClock:
+		s.parts.jump = pick[time.Duration](c, -1, 1) * pick(c, 20*time.Second, time.Hour, 1000*time.Hour)
+		s.storm = storm{attempts: 1 + c.IntN(3), calls: 100, likely: 60, from: []func(chance) fault{
+			func(c chance) fault { return fault{status: pick(c, 429, 503), retryAfter: "+5s"} },
+			func(chance) fault { return fault{expire: true} },
+		}}
+	}
+	return s
+}
+
+// errThrown is what the caller's parts panic with.
+var errThrown = errors.New("on purpose")
+
+// misbehave has a part do at a caller's next question what it does by the schedule.
+// To fail or to lie is left to the part itself. What is not heard reaches nobody.
+func (w *world) misbehave(ctx context.Context, p part, heard bool) misdeed {
+	if w.parts.part != p {
+		return ""
+	}
+	c := callOf(ctx)
+	w.mu.Lock()
+	name := fmt.Sprintf("%v, question for the %s", c, p)
+	w.questions[name]++
+	n := w.questions[name]
+	w.mu.Unlock()
+	name = fmt.Sprintf("%s %d", name, n)
+	chance := w.chance(name)
+	if n > mostMisdeeds || !chance.percent(w.parts.share) {
+		return ""
+	}
+	does := w.parts.does
+	w.note("%s: %s", name, does)
+	w.count(metPart(p, does))
+	switch does {
+	case hangs:
+		d := chance.within(longestHang)
+		if p == logger {
+			w.mu.Lock() // nothing can end a call that waits for it
+			stuck := &w.stuck
+			if c != nil {
+				stuck = &c.stuck
+			}
+			if until := time.Now().Add(d); until.After(*stuck) {
+				*stuck = until
+			}
+			w.mu.Unlock()
+		}
+		time.Sleep(d)
+	case panics, exits:
+		w.mu.Lock()
+		w.threw = w.threw || heard
+		if c != nil {
+			c.threw = c.threw || heard && (p != cache || does == panics) // its end may count as a failure
+		}
+		w.mu.Unlock()
+		if does == exits {
+			runtime.Goexit()
+		}
+		panic(errThrown)
+	}
+	return does
+}
+
+// guard uses the library on a goroutine of its own, and tells whether it returned.
+// What a part throws reaches the caller, and nothing else does.
+func (c *call) guard(use func()) (returned bool) {
+	w := c.w
+	if w.parts.part == "" {
+		use()
+		return true
+	}
+	var thrown any
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() { thrown = recover() }()
+		use()
+		returned = true
+	}()
+	<-ended
+	w.mu.Lock()
+	threw, any := c.threw, w.threw
+	w.mu.Unlock()
+	switch err, _ := thrown.(error); {
+	case returned && threw && c.ctx.Err() == nil && !c.left:
+		w.violate(swallowed, "%s: what a part of the caller's threw did not reach it", c)
+	case returned:
+	case !any || thrown != nil && err != errThrown && !c.isThrown(err):
+		w.violate(swallowed, "%s: panicked by itself: %v", c, thrown)
+	default:
+		w.count("call ended by the caller's own part")
+		w.arrive()
+		c.leavesNothing()
+	}
+	return returned
+}
+
+// hold has the caller's own loop or input take its time.
+func (c *call) hold(d time.Duration) {
+	time.Sleep(d)
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	if now := time.Now(); now.After(c.stuck) { // a part may hold it longer
+		c.stuck = now
+	}
+}
+
+// isStuck tells whether a part held a call that nothing ends. The request of a loader
+// holds those alone that have no end of their own.
+func (c *call) isStuck(now time.Time) bool {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	if c.shared && c.ctx.Err() == nil {
+		return !now.After(c.w.stuck.Add(longestLeft)) // or asked anew
+	}
+	if c.w.parts.does == hangs && !now.After(c.ends.Add(moment)) {
+		return true
+	}
+	return !now.After(c.stuck)
+}
+
+// moment is how long the library waits for a part that should end with its context.
+const moment = 100 * time.Millisecond
+
+// leave tells whether an attempt may outlive its timeout: the library leaves a round
+// tripper that hangs.
+func (p parts) leave() bool { return p.part == roundTripper && p.does == hangs }
+
+// leavesNothing looks for attempts that go on after their call.
+func (c *call) leavesNothing() {
+	if n := c.w.wire.underWay(c); n > 0 && !c.w.parts.leave() {
+		c.w.violate(leaked, "%s: %d attempts go on", c, n)
+	}
+}
+
+// isThrown tells whether an error stands for what a part threw.
+func (c *call) isThrown(err error) bool {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	return c.w.threw && strings.Contains(fmt.Sprint(err), "ended its goroutine")
+}
+
+// calm tells whether nothing but a part that may not cost a result misbehaves.
+func (w *world) calm() bool {
+	harmless := w.parts.part == cache || w.parts.part == logger && w.parts.does == fails
+	return harmless && w.storm.attempts == 0 && w.tokens.fails == 0
+}
+
+// isCalm finds a call that failed although nothing but such a part misbehaved.
+func (c *call) isCalm(err error) {
+	const plenty = 20 * time.Second
+	if err != nil && c.w.calm() && c.ctx.Err() == nil && (c.ends.IsZero() || c.ends.Sub(c.began) > plenty) {
+		c.w.violate(gaveUp, "%s: failed for what the %s did: %v", c, c.w.parts.part, err)
+	}
+}
+
+// lie changes what a round tripper returns in ways that its contract forbids.
+func (w *world) lie(a attemptName, resp *http.Response) (*http.Response, error) {
+	const neither, both, noHeader, noBody = 0, 1, 2, 3
+	kinds := 4
+	if resp.StatusCode/100 == 2 && strings.HasSuffix(resp.Request.URL.Path, "/refunds") {
+		kinds = 2 // what is left of it may be a receipt
+	}
+	switch w.chance("lie of " + a.String()).IntN(kinds) {
+	case neither:
+		resp.Body.Close()
+		return nil, nil
+	case both:
+		resp.Body.Close()
+		return resp, errThrown
+	case noHeader:
+		resp.Header = nil
+	case noBody:
+		if resp.Request.Method == http.MethodPost { // or an empty content would be a whole one
+			resp.Body.Close()
+			resp.Body = nil
+		}
+	}
+	return resp, nil
+}
+
+// A sharedCache is the caller's, which other programs write to as well.
+type sharedCache struct {
+	w *world
+
+	mu     sync.Mutex
+	values map[string][]byte
+}
+
+// cache is the one to be given to loaders and bulk lookups, nil for none.
+func (w *world) cache() bins.Cache {
+	if w.parts.part != cache {
+		return nil
+	}
+	return &sharedCache{w: w, values: map[string][]byte{}}
+}
+
+func (s *sharedCache) Get(ctx context.Context, keys []string) (map[string][]byte, error) {
+	does := s.w.misbehave(ctx, cache, true)
+	if does == fails {
+		return nil, errThrown
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := map[string][]byte{}
+	for i, key := range keys {
+		value, ok := s.values[key]
+		switch {
+		case does == lies:
+			found[key+"0"] = value
+			found[key] = slices.Concat(value[:len(value)/2], [][]byte{nil, []byte("{}"), []byte(`{"data":{"card":null}}`), []byte("\xff")}[i%4])
+		case ok:
+			found[key] = value
+		}
+	}
+	return found, nil
+}
+
+func (s *sharedCache) Set(ctx context.Context, values map[string][]byte, _ time.Duration) error {
+	if s.w.misbehave(ctx, cache, false) == fails { // nobody waits for it
+		return errThrown
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, value := range values {
+		s.values[key] = slices.Clone(value)
+	}
+	return nil
+}

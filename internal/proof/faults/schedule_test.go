@@ -1,0 +1,181 @@
+package faults
+
+import (
+	"crypto/fips140"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// A schedule is all that chance decides. The fault of an attempt, a dial or a question for a
+// token depends on its name and not on when it comes, so that other goroutines do not change
+// it.
+type schedule struct {
+	seed     uint64
+	settings settings
+	storm    storm
+	tokens   tokens
+	parts    parts
+	workload workload
+	age      func() time.Duration
+	every    *sequence // decides in place of chance
+	spoiled  spoiler   // breaks a promise of the library, to see whether it is noticed
+}
+
+// mostCallers are those of one schedule.
+const mostCallers = 6
+
+// settings are those of the client and of its HTTP transport.
+type settings struct {
+	http2  bool
+	opaque bool          // the HTTP transport reports no events
+	idle   time.Duration // that connections are kept; 0: not at all
+
+	retries        int
+	attemptTimeout time.Duration
+	waitBase       time.Duration
+	waitMax        time.Duration
+	limit          rate.Limit // 0: none
+	burst          int
+	ownLimiter     bool          // the limit is given as a Limiter, that is watched
+	largest        int64         // response, in bytes; 0: as the library has it
+	resumes        time.Duration // of a download, without progress
+	resubmit       bool          // refunds of unknown outcome, and the service records each once
+}
+
+// A storm is which requests and dials meet faults. Shares are in percent.
+type storm struct {
+	attempts int // of a call: the first so many may meet one
+	calls    int // share of the requests that do
+	likely   int // share of their attempts
+	dials    int // share of the dials
+	from     []func(chance) fault
+	outage   *fault        // that all meet
+	ends     time.Duration // 0: with the schedule
+	again    bool          // and then the first attempt of each request is refused once
+}
+
+// isOver tells whether there are no faults any more.
+func (s *schedule) isOver() bool { return s.storm.ends > 0 && s.age() > s.storm.ends }
+
+// tokens says how credentials behave. Shares are in percent.
+type tokens struct {
+	static bool
+	delay  time.Duration // of the source
+	fails  int           // share of a caller's first three questions
+}
+
+func (s *schedule) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d\nsettings: %s\ntokens: %s\n", s.seed, set(s.settings), set(s.tokens))
+	if s.parts.part != "" {
+		fmt.Fprintf(&b, "the caller's parts: %s\n", set(s.parts))
+	}
+	fmt.Fprintf(&b, "workload: %s", strings.TrimPrefix(fmt.Sprintf("%T", s.workload), "faults."))
+	return b.String()
+}
+
+// draw makes the schedule of a seed.
+func draw(seed uint64) *schedule {
+	s := &schedule{seed: seed}
+	c := s.chance("schedule")
+	s.settings = settings{
+		http2:          c.percent(40),
+		opaque:         c.percent(10),
+		idle:           pick(c, 0, 2*time.Second, 2*time.Second, 90*time.Second),
+		retries:        c.IntN(5),
+		attemptTimeout: pick(c, 0, 3*time.Second, 10*time.Second, 35*time.Second),
+		waitBase:       pick(c, 0, 200*time.Millisecond, time.Second),
+		waitMax:        pick(c, time.Second, 5*time.Second),
+		ownLimiter:     c.percent(50),
+		resumes:        pick(c, time.Second, 30*time.Second, 5*time.Minute),
+		resubmit:       c.percent(15),
+		largest:        pick[int64](c, 0, 0, 0, 64<<10),
+	}
+	// net/http uses crypto/rand there. With FIPS, its source reads a clock that stands still.
+	s.settings.http2 = s.settings.http2 && !fips140.Enabled()
+	if c.percent(30) {
+		s.settings.limit, s.settings.burst = rate.Limit(1+c.IntN(10)), 1+c.IntN(3)
+	}
+	if c.percent(20) {
+		s.tokens.delay = c.within(2 * time.Second)
+	}
+	s.tokens.static = c.percent(10)
+	s.tokens.fails = pick(c, 0, 0, 15)
+	k := drawKind(c)
+	s.workload = k.draw(c, 1+c.IntN(mostCallers))
+	switch {
+	case c.percent(4): // all is well
+		s.tokens.fails = 0
+	case c.percent(1) && (*only == "" || *only == "crowd"):
+		s.outage(c)
+	default:
+		s.storm = storm{
+			attempts: 1 + c.IntN(10), calls: pick(c, 50, 100, 100), likely: pick(c, 30, 60, 100),
+			dials: pick(c, 0, 20, 50), from: pick(c, faultKinds, k.faults, statusFaults),
+		}
+	}
+	return s
+}
+
+// outage makes a service that fails for long under many calls, so that their
+// repetitions come to the end of the budget.
+func (s *schedule) outage(c chance) {
+	s.workload = drawCrowd(c, 80+c.IntN(120))
+	s.settings.retries = 2 + c.IntN(3)
+	s.settings.limit = 0
+	s.settings.http2 = false
+	s.tokens = tokens{}
+	f := pick(c, fault{status: 503}, fault{status: 429}, fault{unread: true}, fault{status: 429, retryAfter: "1"})
+	s.storm.outage = &f
+}
+
+// fault is what befalls an attempt of a request of the library, the nth arrival
+// of it at the service.
+func (s *schedule) fault(a attemptName, arrival int) (f fault) {
+	if s.every != nil {
+		return s.every.fault(s.age(), a)
+	}
+	m := s.storm
+	switch {
+	case m.outage != nil:
+		return *m.outage
+	case m.again && a.n == 1:
+		return fault{status: 429}
+	case a.turn > m.attempts || s.isOver() || !s.chance("request "+a.request).percent(m.calls):
+		return fault{}
+	}
+	name := fmt.Sprintf("%v, arrival %d", a, arrival)
+	if arrival == 1 {
+		name = a.String()
+	}
+	c := s.chance("fault of " + name)
+	if !c.percent(m.likely) {
+		return fault{}
+	}
+	return drawFault(c, m.from)
+}
+
+// dialFault is what befalls a dial for an attempt.
+func (s *schedule) dialFault(a attemptName, dial int) (f dialFault) {
+	if s.every != nil {
+		return s.every.dialFault(s.age(), a, dial)
+	}
+	name := fmt.Sprintf("%v, dial %d", a, dial)
+	c := s.chance(name)
+	if a.turn > s.storm.attempts || s.isOver() || !c.percent(s.storm.dials) {
+		return dialFault{}
+	}
+	return drawDialFault(c)
+}
+
+// tokenFails tells whether a caller's nth question for a token fails.
+func (s *schedule) tokenFails(caller string, n int) bool {
+	name := fmt.Sprintf("%s, question %d for a token", caller, n)
+	if n > 3 || s.isOver() || !s.chance(name).percent(s.tokens.fails) {
+		return false
+	}
+	return true
+}

@@ -1,0 +1,150 @@
+package faults
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/carddata/carddata-go/internal/transport"
+	"github.com/carddata/carddata-go/refunds"
+)
+
+// submits are calls of Submit by several callers, each with a refund of its own.
+type submits []patience
+
+func drawSubmits(c chance, callers int) workload {
+	list := make(submits, callers)
+	for i := range list {
+		list[i] = drawPatience(c)
+	}
+	return list
+}
+
+func refundOf(i int) *refunds.Refund {
+	amount := int64(100 + i)
+	return &refunds.Refund{RefundID: fmt.Sprintf("rf_%d", i), Amount: &amount, Currency: "USD"}
+}
+
+const accountID = "acct/7"
+
+func (s submits) play(w *world) {
+	client, err := w.refundClient()
+	if !w.must(err) {
+		return
+	}
+	together(s, func(i int, p patience) {
+		ctx, c, stop := w.call(name("submit", i), p, 90*time.Second)
+		defer stop()
+		refund := refundOf(i)
+		var receipt *refunds.Receipt
+		var err error
+		if !c.guard(func() { receipt, err = client.Submit(ctx, accountID, refund) }) {
+			return
+		}
+		attempts := attemptsOf(err)
+		if err == nil {
+			attempts = receipt.Attempts
+		}
+		c.returned(err, attempts)
+		w.arrive()
+		checkOutcome(c, refund, err)
+		if err != nil {
+			c.gaveUp(err, true)
+		}
+	})
+}
+
+func (w *world) refundClient() (*refunds.Client, error) {
+	opts := w.options()
+	if w.settings.resubmit {
+		opts = append(opts, refunds.WithResubmit())
+	}
+	if w.settings.ownTransport() {
+		return refunds.NewClient(baseURL, append(opts[1:], transport.WithDial(w.network.dial), refunds.WithTransport(func(base http.RoundTripper) http.RoundTripper {
+			w.wire.base = base
+			return w.wire
+		}))...)
+	}
+	return refunds.NewClient(baseURL, opts...)
+}
+
+// ownTransport tells whether refunds go over the library's own transport, which dials
+// ahead. A transport of the caller's proves nothing of what it has sent.
+func (s settings) ownTransport() bool { return !s.http2 && !s.opaque }
+
+// arrive lets what is on its way to the service arrive.
+func (w *world) arrive() { time.Sleep(time.Millisecond) }
+
+// checkOutcome compares what a caller was told of a refund with the record.
+func checkOutcome(c *call, refund *refunds.Refund, err error) {
+	w := c.w
+	recorded := w.service.records(refund)
+	told := "accepted"
+	if err != nil {
+		told = checkRefundError(c, err)
+	}
+	switch {
+	case told == "unknown" && recorded > 0:
+		w.count("refund unknown, recorded")
+	case told == "unknown":
+		w.count("refund unknown, not recorded")
+	case (told == "accepted") != (recorded > 0):
+		w.violate(outcome, "%s: reported as %s, recorded %d times", c, told, recorded)
+	default:
+		w.count("refund " + told)
+	}
+}
+
+// checkRefundError returns the outcome that an error states, once.
+func checkRefundError(c *call, err error) (told string) {
+	matched := 0
+	for text, condition := range map[string]error{
+		"not sent": refunds.ErrNotSent, "rejected": refunds.ErrRejected, "unknown": refunds.ErrOutcomeUnknown,
+	} {
+		if errors.Is(err, condition) {
+			told = text
+			matched++
+		}
+	}
+	e, ok := errors.AsType[*refunds.OutcomeError](err)
+	inner, is := errors.AsType[*refunds.Error](err)
+	if !ok || !is || matched != 1 || e.Outcome.String() != told || !hasCondition(inner) && !c.isThrown(err) {
+		c.w.violate(untyped, "%s: %T with %d outcomes: %v", c, err, matched, err)
+	}
+	return told
+}
+
+// bodyOf is a refund as it is sent.
+func bodyOf(refund *refunds.Refund) string {
+	body, err := json.Marshal(refund)
+	if err != nil {
+		panic(err)
+	}
+	return string(body)
+}
+
+// record keeps a refund, as it came.
+func (s *service) record(r *http.Request, body []byte) {
+	var refund refunds.Refund
+	err := json.Unmarshal(body, &refund)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if account := cmp.Or(s.accounts[string(body)], accountID); err != nil || refund.Amount == nil || r.URL.Path != "/base/v1/"+account+"/refunds" {
+		defer s.w.violate(unreachable, "a refund at %s: %v", r.URL.Path, err)
+		return
+	}
+	if s.w.settings.resubmit && s.recorded[string(body)] > 0 {
+		return
+	}
+	s.recorded[string(body)]++
+}
+
+// records is how often a refund was recorded.
+func (s *service) records(refund *refunds.Refund) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.recorded[bodyOf(refund)]
+}

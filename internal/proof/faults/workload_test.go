@@ -1,0 +1,113 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/transport"
+)
+
+// A workload is a way to use the library. It plays within the bubble, and
+// returns when its calls have.
+type workload interface {
+	play(w *world)
+}
+
+// A kind of workload has a share of the schedules, and faults that try it most.
+type kind struct {
+	name   string
+	share  int
+	draw   func(c chance, callers int) workload
+	faults []func(c chance) fault
+}
+
+var kinds = []kind{
+	{"lookups", 1, drawLookups, lookupFaults},
+	{"bulk", 1, drawBulk, itemFaults},
+	{"loads", 1, drawLoads, itemFaults},
+	{"submits", 2, drawSubmits, faultKinds},
+	{"submitAll", 2, drawSubmitAll, faultKinds},
+	{"downloads", 2, drawDownloads, contentFaults},
+	{"files", 1, drawFiles, contentFaults},
+}
+
+// drawKind draws one, or the one asked for.
+func drawKind(c chance) kind {
+	var hat []kind
+	for _, k := range kinds {
+		if *only == "" || *only == "crowd" || *only == k.name {
+			hat = append(hat, slices.Repeat([]kind{k}, k.share)...)
+		}
+	}
+	return pick(c, hat...)
+}
+
+// drawCrowd draws single calls of many callers.
+func drawCrowd(c chance, callers int) workload {
+	return pick(c, drawLookups, drawSubmits, drawDownloads)(c, callers)
+}
+
+// options are what the schedule says, as options of all three packages.
+func (w *world) options() []bins.Option {
+	s := w.settings
+	opts := []bins.Option{
+		bins.WithHTTPClient(w.client()),
+		bins.WithInsecureHTTP(),
+		bins.WithMaxRetries(s.retries),
+		bins.WithAttemptTimeout(s.attemptTimeout),
+		bins.WithRetryWait(s.waitBase, s.waitMax),
+		transport.WithJitter(w.jitter),
+		bins.WithLogger(slog.New(watchedLogger{w})),
+		transport.WithResumeTimeout(s.resumes),
+	}
+	if s.largest > 0 {
+		opts = append(opts, bins.WithMaxResponseBytes(s.largest))
+	}
+	switch l := w.wire.limiter(); {
+	case l != nil:
+		opts = append(opts, bins.WithLimiter(l))
+	case s.limit > 0:
+		opts = append(opts, bins.WithRateLimit(s.limit, s.burst))
+	}
+	return opts
+}
+
+// token is the source of the schedule's tokens.
+func (w *world) token() bins.TokenSource {
+	if w.tokens.static {
+		return bins.StaticToken(tokenOf(0))
+	}
+	if w.parts.part == wallClock {
+		return bins.CachedToken(func(ctx context.Context) (string, time.Time, error) {
+			w.count(metPart(wallClock, lies))
+			token, err := source{w}.Token(ctx)
+			return token, time.Now().Add(10*time.Minute + w.parts.jump).Round(0), err
+		})
+	}
+	return source{w}
+}
+
+// together runs all callers at once, and waits for them.
+func together[T any](list []T, play func(i int, caller T)) {
+	var all sync.WaitGroup
+	for i, caller := range list {
+		all.Go(func() { play(i, caller) })
+	}
+	all.Wait()
+}
+
+// must reports what cannot happen in the harness itself.
+func (w *world) must(err error) bool {
+	if err != nil {
+		w.violate(unreachable, "%v", err)
+	}
+	return err == nil
+}
+
+// name names a call.
+func name(operation string, i int) string { return fmt.Sprintf("%s %d", operation, i) }

@@ -1,0 +1,214 @@
+package outside
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/carddata/carddata-go/internal/proof/testkit/program"
+	"github.com/carddata/carddata-go/internal/transport"
+	"github.com/carddata/carddata-go/refunds"
+)
+
+// TestBehindProxies submits refunds through each proxy to a service that sometimes fails.
+func TestBehindProxies(t *testing.T) {
+	for _, proxy := range []struct {
+		name string
+		// repeats: it is set up to send a POST a second time, which no client can see.
+		repeats bool
+		start   func(t *testing.T, journals ...*journal) (address string)
+	}{
+		{"no proxy", false, func(_ *testing.T, journals ...*journal) string { return journals[0].address }},
+		{"nginx, as it comes", false, func(t *testing.T, journals ...*journal) string { return nginx(t, "", "", journals...) }},
+		{"nginx, that tries the next upstream", false, func(t *testing.T, journals ...*journal) string {
+			return nginx(t, "", "proxy_next_upstream error timeout http_503;", journals...)
+		}},
+		{"nginx, that repeats a POST", true, func(t *testing.T, journals ...*journal) string {
+			return nginx(t, "", "proxy_next_upstream error timeout http_503 non_idempotent;", journals...)
+		}},
+		{"haproxy, as it comes", false, func(t *testing.T, journals ...*journal) string { return haproxy(t, "", journals...) }},
+		{"haproxy, that repeats a POST", true, func(t *testing.T, journals ...*journal) string {
+			return haproxy(t, "retry-on all-retryable-errors", journals...)
+		}},
+	} {
+		t.Run(proxy.name, func(t *testing.T) {
+			t.Parallel()
+			one, two := newJournal(t, usually()), newJournal(t, usually())
+			told := submitAll(t, proxy.start(t, one, two), 2000)
+			sum := map[refunds.Outcome]int{}
+			doubled := 0
+			for id, outcome := range told {
+				n := received(id, one, two)
+				sum[outcome]++
+				if n > 1 {
+					doubled++
+				}
+				switch {
+				case n > 1 && !proxy.repeats:
+					t.Errorf("%s: received %d times", id, n)
+				case outcome == refunds.OutcomeAccepted && n == 0, outcome == refunds.OutcomeNotSent && n > 0,
+					outcome == refunds.OutcomeRejected && n > 0 && !proxy.repeats:
+					t.Errorf("%s: %v, and received %d times", id, outcome, n)
+				}
+			}
+			t.Logf("%v; received twice: %d", sum, doubled)
+		})
+	}
+}
+
+// TestBehindARateLimit: nginx limits the rate, with its default status, 503. Each refusal
+// leaves a refund unknown, because a 503 does not say that nothing was recorded.
+func TestBehindARateLimit(t *testing.T) {
+	const n, perSecond = 1000, 200
+	j := newJournal(t, always)
+	zone := fmt.Sprintf("limit_req_zone $request_method zone=all:1m rate=%dr/s;", perSecond)
+	socket := nginx(t, zone, "limit_req zone=all burst=5 nodelay;", j)
+	began := time.Now()
+	unknown := 0
+	for id, outcome := range submitAll(t, socket, n) {
+		switch got := received(id, j); {
+		case outcome == refunds.OutcomeUnknown:
+			unknown++
+		case (outcome == refunds.OutcomeAccepted) != (got == 1):
+			t.Errorf("%s: %v, and received %d times", id, outcome, got)
+		}
+	}
+	t.Logf("%d of %d unknown, %v", unknown, n, time.Since(began).Round(time.Second/10))
+	if unknown > n/10 { // finding the limit costs a few dozen
+		t.Errorf("%d of %d unknown", unknown, n)
+	}
+}
+
+func submitAll(t *testing.T, address string, n int) map[string]refunds.Outcome {
+	t.Helper()
+	network := "tcp"
+	if filepath.IsAbs(address) {
+		network = "unix"
+	}
+	client, err := refunds.NewClient("http://service.test", refunds.WithInsecureHTTP(), transport.WithDial(func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	input := refunds.Items("acct_1", func(yield func(*refunds.Refund) bool) {
+		for i := range n {
+			if !yield(&refunds.Refund{RefundID: fmt.Sprint("rf_", i), Amount: new(int64(1)), Currency: "EUR"}) {
+				return
+			}
+		}
+	})
+	told := map[string]refunds.Outcome{}
+	for s, err := range client.SubmitAll(t.Context(), input, refunds.BulkOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		told[s.RefundID] = s.Outcome
+	}
+	if len(told) != n {
+		t.Fatalf("%d results for %d refunds", len(told), n)
+	}
+	return told
+}
+
+// nginx starts one before the journals, and returns its socket.
+func nginx(t *testing.T, zone, location string, journals ...*journal) string {
+	t.Helper()
+	var servers strings.Builder
+	for _, j := range journals {
+		fmt.Fprintf(&servers, "server %s max_fails=0; ", j.address)
+	}
+	dir := proxyDir(t)
+	socket := filepath.Join(dir, "socket")
+	start(t, socket, fmt.Sprintf(`daemon off; master_process off; pid %[1]s/pid; error_log %[1]s/error.log;
+events { worker_connections 1024; }
+http {
+  access_log off;
+  client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; fastcgi_temp_path %[1]s/fastcgi; uwsgi_temp_path %[1]s/uwsgi; scgi_temp_path %[1]s/scgi;
+  upstream journals { %[2]s}
+  %[3]s
+  server { listen unix:%[4]s; location / { %[5]s proxy_pass http://journals; } }
+}
+`, dir, servers.String(), zone, socket, location), "nginx", "-p", dir, "-c")
+	return socket
+}
+
+// haproxy starts one before the journals, and returns its socket.
+func haproxy(t *testing.T, retries string, journals ...*journal) string {
+	t.Helper()
+	socket := filepath.Join(proxyDir(t), "socket")
+	var config strings.Builder
+	fmt.Fprintf(&config, `defaults
+  mode http
+  timeout connect 5s
+  timeout client 30s
+  timeout server 30s
+  option redispatch
+  %s
+frontend in
+  bind unix@%s
+  default_backend journals
+backend journals
+`, retries, socket)
+	for i, j := range journals {
+		fmt.Fprintf(&config, "  server j%d %s\n", i, j.address)
+	}
+	start(t, socket, config.String(), "haproxy", "-db", "-f")
+	return socket
+}
+
+// proxyDir is shorter than t.TempDir: the path of a socket has at most a hundred bytes.
+func proxyDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "proxy-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// start runs a program with a configuration, and waits until it listens.
+func start(t *testing.T, socket, config string, name string, args ...string) {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		path, err = exec.LookPath("/usr/sbin/" + name)
+	}
+	if err != nil {
+		if os.Getenv("CI_REQUIRE_SERVERS") != "" {
+			t.Fatalf("%s is not installed", name)
+		}
+		t.Skipf("%s is not installed", name)
+	}
+	file := filepath.Join(filepath.Dir(socket), "config")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, append(args, file)...)
+	cmd.Stderr = t.Output()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { cmd.Wait(); close(ended) }()
+	t.Cleanup(func() { cmd.Process.Kill(); <-ended })
+	program.WaitFor(t, func() bool {
+		select {
+		case <-ended:
+			t.Fatalf("%s has ended", name)
+		default:
+		}
+		c, err := net.Dial("unix", socket)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+}

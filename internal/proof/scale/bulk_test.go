@@ -1,0 +1,122 @@
+package scale
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/sandbox"
+)
+
+// A bulkJob is one bulk lookup, run in a process of its own so that its memory
+// can be told.
+type bulkJob struct {
+	URL      string
+	Inputs   int
+	Distinct int
+}
+
+type bulkReport struct {
+	Progress   bins.BulkProgress
+	Wrong      int // answers that differ from the one asked for alone
+	Unanswered int
+	PeakMiB    int
+}
+
+func (job *bulkJob) run() any {
+	var report bulkReport
+	client, err := bins.NewClient(job.URL, bins.StaticToken("key"))
+	if err != nil {
+		panic(err)
+	}
+	expect, stop := iter.Pull(job.cards())
+	defer stop()
+	next := 0
+	o := bins.BulkOptions{
+		Memory:   bins.NewMemoryCache(bins.CacheOptions{Entries: 600_000}),
+		Progress: func(p bins.BulkProgress) { report.Progress = p },
+	}
+	for r, err := range client.LookupAll(context.Background(), job.cards(), o) {
+		want, _ := expect()
+		if err != nil || r.Err != nil || r.Index != next || r.Input.Reveal() != want {
+			report.Unanswered++
+			continue
+		}
+		next++
+		if !answers(r.Result, sandbox.SyntheticRange(want)) {
+			report.Wrong++
+		}
+	}
+	report.PeakMiB = peakMiB()
+	return report
+}
+
+// answers tells whether a result is that of the range of a card. Its bounds name
+// the range, from which everything else in the sandbox follows.
+func answers(r bins.Result, prefix string) bool {
+	card, err := r.Card()
+	return err == nil && card.BINMin == prefix+strings.Repeat("0", 19-len(prefix)) &&
+		card.BINMax == prefix+strings.Repeat("9", 19-len(prefix))
+}
+
+// start runs the job in a process of its own.
+func (job *bulkJob) start(t *testing.T) (report bulkReport) {
+	t.Helper()
+	inChild(t, job, &report)
+	return report
+}
+
+// cards yields the job's input, the same each time: BINs of 8 digits.
+func (job *bulkJob) cards() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		rnd := rand.New(rand.NewPCG(1, 2))
+		for range job.Inputs {
+			if !yield(fmt.Sprintf("4%07d", rnd.IntN(job.Distinct))) {
+				return
+			}
+		}
+	}
+}
+
+func serve(t *testing.T) (*sandbox.Engine, string) {
+	t.Helper()
+	engine := sandbox.New()
+	engine.Retain(1)
+	engine.SetLookup(sandbox.SyntheticCard)
+	server, err := engine.ListenTCP("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	return engine, server.URL()
+}
+
+// TestBulkSendsEachBINOnce: an input of any length needs one request for each 50
+// distinct BINs, and the same memory.
+func TestBulkSendsEachBINOnce(t *testing.T) {
+	inputs := []int{200_000, 1_000_000}
+	switch {
+	case racing:
+		inputs = inputs[:1]
+	case *full:
+		inputs = append(inputs, 10_000_000)
+	}
+	for _, n := range inputs {
+		engine, url := serve(t)
+		report := (&bulkJob{URL: url, Inputs: n, Distinct: 20_000}).start(t)
+		t.Logf("%d inputs: %+v, %d requests at the service, peak %d MiB", n, report.Progress, engine.RequestCount(sandbox.Bins), report.PeakMiB)
+		if report.Wrong > 0 || report.Unanswered > 0 || report.Progress.Done != n {
+			t.Errorf("%d inputs: %+v", n, report)
+		}
+		if requests := engine.RequestCount(sandbox.Bins); requests > 408 {
+			t.Errorf("%d inputs took %d requests, want 400 and at most 2 %% more", n, requests)
+		}
+		if report.PeakMiB >= 64 && !racing {
+			t.Errorf("%d inputs took %d MiB", n, report.PeakMiB)
+		}
+	}
+}
