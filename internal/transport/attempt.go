@@ -176,6 +176,9 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 			a.trace.awaitWrite(ctx)
 		}
 	}
+	if wire := inv.call.RequestContext; wire != nil && wire.Err() != nil {
+		<-inv.ctx.Done() // it ends at the same moment, and knows why
+	}
 	a.Evidence = a.trace.evidence()
 	a.Evidence.Began, a.Evidence.Ended, a.Evidence.StatusCode = began, time.Now(), a.StatusCode
 	if err != nil {

@@ -44,7 +44,7 @@ type Call struct {
 	Enter func(context.Context) error
 	Leave func() error
 	// RequestContext ends the request on the wire. The call's own context then ends only
-	// waits and further attempts. Nil: the call's context ends both.
+	// waits and further attempts, and must not outlive it. Nil: the call's context ends both.
 	RequestContext context.Context
 
 	// Identifiers are ids of the caller in Path and Body, such as card numbers. If the
