@@ -23,15 +23,18 @@
 // a half times its size, until a later trial says otherwise. More than a fifth is never
 // borne, unless the window is patient: it is an outage.
 //
-// A request that fails when it is alone in flight, or six failures in a row, are an
-// outage. One probe at a time is sent then: after a second, and after delays that double up
+// Three failures in a row of requests that are alone in flight, four if the window is
+// patient, or six of others are an outage. One probe at a time is sent then: after a second, and after delays that double up
 // to two minutes, each shortened by up to half at random. The delays of the next outage begin
 // where those of the last one ended, and halve with each level that has held meanwhile.
 //
 // The window returns to the level at which the outage began. If outages repeat, it goes lower,
 // towards what the service accepted from one to the next. So it finds a limit by the minute,
-// and the rate that a service allows before it bans the client for a while. After a few
-// minutes without a request the window forgets what it has learned.
+// and the rate that a service allows before it bans the client for a while. If growing led to
+// several outages in a row, each level has to hold for up to 90 seconds. If the service
+// hardly worked between two of them, levels double again, so that the window is back at full
+// speed some minutes after its service. After a few minutes without a request the window
+// forgets what it has learned.
 //
 // # Use
 //

@@ -12,7 +12,7 @@ const (
 	firstNeed  = 10               // successes
 	slowStart  = 4                // times the level
 	leastStep  = 0.05             // share of the level
-	maxNeed    = 20 * time.Second // of successes, or needLost times the last outage, up to mostLost
+	maxNeed    = 20 * time.Second // of successes; needLost times an outage that growing led to, up to mostLost
 	needLost   = 4
 	mostLost   = 90 * time.Second
 	memory     = 150 * time.Second // without a request or a failure, after which a level says little

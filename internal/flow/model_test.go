@@ -206,3 +206,23 @@ func ban(limit service, length time.Duration) service {
 func moving(each time.Duration, places ...int) service {
 	return func(now time.Duration, n int) bool { return n > places[int(now/each)%len(places)] }
 }
+
+// nowAndThen works for random times until it works for good at the end. While it is up, a
+// share of what arrives fails nevertheless.
+func nowAndThen(seed uint64, end, up, down time.Duration, failed float64) service {
+	random := rand.New(rand.NewPCG(seed, 3))
+	isUp, until := true, time.Duration(0)
+	return func(now time.Duration, _ int) bool {
+		if now >= end {
+			return false
+		}
+		for now >= until {
+			mean := down
+			if isUp = !isUp; isUp {
+				mean = up
+			}
+			until += time.Duration(random.ExpFloat64() * float64(mean))
+		}
+		return !isUp || random.Float64() < failed
+	}
+}

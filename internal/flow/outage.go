@@ -21,15 +21,16 @@ type outage struct {
 
 	row, rowFirst int     // failures in a row, and the first request of these
 	sound         float64 // the level after the first of them
+	grown         bool    // the level before had not held yet
 	cut           int     // the last request that was sent when a failure became known
 
 	trust int // successes that a level needs after an outage
 	proof int // successes since the outage
 
-	began  time.Time     // begin of the last outage; zero: there was none
-	works  int           // what the service accepted since
-	repeat bool          // there was one before that
-	lost   time.Duration // its length, if it was a repeated one
+	began time.Time     // begin of the last outage; zero: there was none
+	works int           // what the service accepted since
+	vain  int           // outages in a row that growing led to
+	lost  time.Duration // the length of the last of these, if there were several
 }
 
 // isDown reports whether the failure that came last is an outage.
@@ -41,8 +42,12 @@ func (w *Window) isDown() bool {
 		return w.row > 1
 	case w.row > inARow && (!w.testing || w.passed == 0):
 		return !w.isLikely(w.row)
+	case w.now > 1 || w.share > 0:
+		return false
+	case w.patient: // a large share that fails at random has such rows, too
+		return w.row > 3 && (!w.testing || w.passed == 0)
 	}
-	return !w.patient && w.now <= 1 && w.share == 0 && (!w.failing.IsZero() || w.row > 2) // one at a time fails
+	return w.row > 2 || !w.failing.IsZero() // one at a time fails
 }
 
 // begin begins an outage, or prolongs it.
@@ -65,11 +70,17 @@ func (w *Window) begin() {
 func (w *Window) fallBack() {
 	now := time.Now()
 	w.known = w.sound
-	if w.repeat = !w.began.IsZero(); w.repeat {
+	if !w.began.IsZero() {
 		cycle := margin * float64(w.works) / now.Sub(w.began).Seconds() * w.rtt.Seconds()
 		if 1.5*cycle < w.known {
 			w.known = max(math.Sqrt(cycle*w.known), w.floor())
 		}
+	}
+	if w.vain++; !w.grown {
+		w.vain = 0
+	}
+	if w.works < firstNeed { // it hardly worked at all: no level was the reason
+		w.vain, w.step, w.caution = 0, 1, 1
 	}
 	w.began, w.works = now, 0
 }
@@ -85,7 +96,7 @@ func (w *Window) pause(delay time.Duration) {
 // resume goes on after a probe that succeeded, one request at a time at first.
 func (w *Window) resume() {
 	w.paused, w.next, w.lost = false, time.Time{}, 0
-	if w.repeat {
+	if w.vain > 1 {
 		w.lost = time.Since(w.failing)
 	}
 	w.recent.forget() // a pause says nothing of what is accepted

@@ -297,6 +297,9 @@ func (w *Window) Failed(request int, why string) {
 	if known && !untried && !(w.testing && request > w.changedAt) {
 		return
 	}
+	if w.row == 1 {
+		w.grown = w.now > w.known
+	}
 	down := w.isDown()
 	switch {
 	case down:
