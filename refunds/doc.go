@@ -133,10 +133,10 @@
 //	limit of the service                        unknown        of the limit used
 //	1 to 30 requests in flight                  0.4 % or less  90 % or more
 //	5 to 50 requests a second                   1 % or less    85 % or more
-//	10 a second, counted by up to a minute      2.5 % or less  78 % or more
-//	12 to 60 a minute                           2 to 11 %      85 % or more
-//	20 a second, and beyond it a ban for 10 s   0.6 %          68 %
-//	20 a second, and beyond it a ban for 60 s   0.6 %          28 %
+//	10 a second, counted by up to a minute      3 % or less    80 % or more
+//	12 to 60 a minute                           2 to 14 %      85 % or more
+//	20 a second, and beyond it a ban for 10 s   0.6 %          66 %
+//	20 a second, and beyond it a ban for 60 s   0.6 %          27 %
 //
 // If you know of a limit, set [WithRateLimit]. Use one client for a service, because clients
 // and processes do not know of each other. If the service is merely busy, Submit waits for a
@@ -147,7 +147,8 @@
 // an outage soon after another one begin with longer delays. So an outage leaves unknown what
 // was in flight when it began, and one refund for each probe, about 25 in half an hour. A
 // process that starts in an outage adds two. Meanwhile SubmitAll waits, and Submit fails at
-// once with [ErrSuspended] and the time to the next probe as RetryAfter.
+// once with [ErrSuspended] and the time to the next probe as RetryAfter. After repeated
+// outages, it can take five minutes until the client is at full speed again.
 //
 // If a service fails a share of requests at random, slowing down does not help. Up to about a
 // tenth, that share is unknown. From about three tenths on, it counts as an outage: SubmitAll
