@@ -3,15 +3,27 @@ package mask
 import (
 	"encoding/base64"
 	"encoding/hex"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 )
 
-// Fold removes the differences that a service may add when it repeats a value: it may regroup
+// Echoes returns a function that reports whether a name or a code of the service repeats a
+// credential or an id of the caller: as it is, regrouped, in other case, or encoded. A value
+// of fewer than least bytes must match as a whole, because "1" is part of nearly any id.
+func Echoes(said string) func(own string, least int) bool {
+	readings := readings(said)
+	return func(own string, least int) bool {
+		part := fold(own)
+		return part != "" && slices.ContainsFunc(readings, func(reading string) bool {
+			return reading == part || len(own) >= least && strings.Contains(reading, part)
+		})
+	}
+}
+
+// fold removes the differences that a service may add when it repeats a value: it may regroup
 // a card number, or print a token in capitals.
-func Fold(s string) string {
+func fold(s string) string {
 	return strings.ToLower(strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
 			return r
@@ -20,24 +32,17 @@ func Fold(s string) string {
 	}, s))
 }
 
-// Repeats reports whether a folded text equals or contains a credential or an id. A value of
-// fewer than least bytes must match as a whole, because "1" is part of nearly any id.
-func Repeats(folded, own string, least int) bool {
-	part := Fold(own)
-	return part != "" && (folded == part || len(own) >= least && strings.Contains(folded, part))
-}
+// encodedMin is the length of a value to look for encoded.
+const encodedMin = 8
 
-// Minimum lengths of a value to look for inside words, and to look for encoded.
-const wordMin, encodedMin = 6, 8
-
-// Readings returns the possible readings of a name or a code, folded: as it is, and with its
+// readings returns the possible readings of a name or a code, folded: as it is, and with its
 // hexadecimal and Base64 parts decoded.
-func Readings(s string) []string {
-	readings := []string{Fold(s)}
+func readings(s string) []string {
+	readings := []string{fold(s)}
 	add := func(decoded []byte, err error) {
 		for text := range strings.FieldsFuncSeq(string(decoded), func(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsPrint(r) }) {
 			if err == nil && len(text) >= encodedMin {
-				readings = append(readings, Fold(text))
+				readings = append(readings, fold(text))
 			}
 		}
 	}
@@ -62,54 +67,4 @@ func Readings(s string) []string {
 
 func isNotBase64(r rune) bool {
 	return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("+/-_", r)
-}
-
-// Holds reports whether a name, such as the name of a header, repeats a credential or an id.
-// A short value counts only as a word, like 42 in job_42_missing. A longer one counts
-// anywhere, and encoded.
-func Holds(name, own string) bool {
-	part := Fold(own)
-	switch {
-	case part == "":
-		return false
-	case len(own) < wordMin:
-		return asWord(part).MatchString(name)
-	case slices.ContainsFunc(Readings(name), func(reading string) bool { return Repeats(reading, own, wordMin) }):
-		return true
-	case len(own) < encodedMin:
-		return false
-	}
-	// The name of a header has lost its case, so its Base64 cannot be decoded. Encode the
-	// value instead, in three forms for the three possible offsets. Leave out the digits at
-	// both ends that depend on neighbouring bytes.
-	for before, shared := range []int{0, 2, 3} {
-		digits := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + own))
-		if (before+len(own))%3 > 0 {
-			digits = digits[:len(digits)-1]
-		}
-		if strings.Contains(Fold(name), Fold(digits[shared:])) {
-			return true
-		}
-	}
-	return false
-}
-
-// asWord matches part with any separators inside, unless it belongs to a longer word or
-// number.
-func asWord(part string) *regexp.Regexp {
-	runes := []rune(part)
-	other := func(r rune) string {
-		if unicode.IsDigit(r) {
-			return `\P{Nd}`
-		}
-		return `\P{L}`
-	}
-	var text strings.Builder
-	for i, r := range runes {
-		if i > 0 {
-			text.WriteString(`[^\p{L}\p{Nd}]*`)
-		}
-		text.WriteString(regexp.QuoteMeta(string(r)))
-	}
-	return regexp.MustCompile(`(?i)(^|` + other(runes[0]) + `)` + text.String() + `($|` + other(runes[len(runes)-1]) + `)`)
 }

@@ -141,10 +141,7 @@ func (inv *invocation) loggable(a *attempt, s string) string {
 
 // isEcho reports whether s repeats a credential or an id of the caller.
 func (inv *invocation) isEcho(a *attempt, s string) bool {
-	readings := mask.Readings(s)
-	repeats := func(own string, least int) bool {
-		return slices.ContainsFunc(readings, func(said string) bool { return mask.Repeats(said, own, least) })
-	}
+	repeats := mask.Echoes(s)
 	for name, values := range a.request {
 		if !harmless[name] && slices.ContainsFunc(values, func(value string) bool { return repeats(strings.TrimPrefix(value, "Bearer "), 8) }) {
 			return true

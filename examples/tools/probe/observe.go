@@ -215,8 +215,9 @@ func (w words) shown(word string) string {
 	known, has := w.known[word]
 	if !has {
 		known = word
+		repeats := mask.Echoes(word)
 		if transport.Loggable(strings.NewReplacer("/", "-", "+", "-").Replace(word)) == "" ||
-			slices.ContainsFunc(w.own, func(own string) bool { return mask.Holds(word, own) }) {
+			slices.ContainsFunc(w.own, func(own string) bool { return repeats(own, 4) }) {
 			known = "*"
 		}
 		w.known[word] = known
