@@ -209,6 +209,10 @@ func newWords(p *plan) words {
 	return words{append(p.refundIDs(), t.apiKey, t.accessToken, t.merchantID, t.account, t.job, t.pending), map[string]string{"": ""}}
 }
 
+// looksEncoded matches what is no name, although it repeats nothing: the name of a header has
+// lost its case, and its Base64 cannot be decoded.
+var looksEncoded = regexp.MustCompile(`[0-9][A-Za-z0-9]{12}|[A-Za-z0-9]{12}[0-9]`)
+
 // shown returns word if it looks like a name and repeats no credential or id of the
 // caller, and otherwise "*".
 func (w words) shown(word string) string {
@@ -216,7 +220,7 @@ func (w words) shown(word string) string {
 	if !has {
 		known = word
 		repeats := mask.Echoes(word)
-		if transport.Loggable(strings.NewReplacer("/", "-", "+", "-").Replace(word)) == "" ||
+		if looksEncoded.MatchString(word) || transport.Loggable(strings.NewReplacer("/", "-", "+", "-").Replace(word)) == "" ||
 			slices.ContainsFunc(w.own, func(own string) bool { return repeats(own, 4) }) {
 			known = "*"
 		}
