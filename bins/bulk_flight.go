@@ -15,12 +15,11 @@ type batch struct {
 	lookups []*lookup
 	control bool // the request repeats cards that the service has answered before
 
-	failures  int  // failures so far by the service's fault
-	faults    int  // failures among them that the batch itself may have caused
-	suspect   bool // the batch may have caused the last failure
-	after     int  // sent again after this number of answered requests
-	notBefore int  // and not before this request
-	good, bad int  // when it failed first: see health
+	failures  int // failures so far by the service's fault
+	faults    int // failures among them that the batch itself may have caused
+	after     int // sent again after this number of answered requests
+	notBefore int // and not before this request
+	good, bad int // when it failed first: see health
 }
 
 // A flight is a request on its way.
@@ -105,7 +104,7 @@ func (b *bulkRun) due() turn {
 		return ofBatch
 	case len(b.failed) == 0 || !b.ended && !b.overdue && !b.isFull():
 		return noTurn
-	case b.health.control == "" || !b.failed[0].suspect:
+	case b.health.control == "" || b.failed[0].faults == 0:
 		return ofFailed
 	case b.inFlight == 0:
 		return ofControl

@@ -103,9 +103,8 @@ func (b *batch) blame(h *health, probe, sent bool) {
 		b.good, b.bad = h.good, h.bad
 	}
 	status := h.failure.StatusCode
-	b.suspect = sent && !probe && status != http.StatusUnauthorized && status != http.StatusTooManyRequests && status != http.StatusServiceUnavailable
 	b.after = h.answered + 1
-	if b.suspect {
+	if sent && !probe && status != http.StatusUnauthorized && status != http.StatusTooManyRequests && status != http.StatusServiceUnavailable {
 		b.faults++
 		// Choose at random. Behind a round-robin balancer, a fixed order could send the batch
 		// to a broken server each time, and the controls to the others.
