@@ -165,7 +165,7 @@ const (
 // are left, the lookup sends a known card again to compare.
 //
 // The lookup begins with one request in flight, and adapts to what the service accepts. If you
-// know the service's rate limit, set [WithRateLimit]. Without it, as little as three quarters of
+// know the service's rate limit, set [WithRateLimit]. Without it, as little as seven tenths of
 // a limit may be used, and less if the service bans clients that exceed it. While the service
 // is down, one request at a time is sent as a probe: after a second, then after delays that
 // double up to two minutes, each shortened by up to half at random. After repeated outages, it

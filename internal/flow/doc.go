@@ -31,10 +31,11 @@
 // The window returns to the level at which the outage began. If outages repeat, it goes lower,
 // towards what the service accepted from one to the next. So it finds a limit by the minute,
 // and the rate that a service allows before it bans the client for a while. If growing led to
-// several outages in a row, each level has to hold for up to 90 seconds. If the service
-// hardly worked between two of them, levels double again, so that the window is back at full
-// speed some minutes after its service. After a few minutes without a request the window
-// forgets what it has learned.
+// an outage, its probes begin with the delay that ended the one before. After several such
+// outages in a row, each level has to hold for up to 90 seconds. If the service hardly worked
+// between two outages, levels double again, so that the window is back at full speed some
+// minutes after its service. After a few minutes without a request the window forgets what it
+// has learned.
 //
 // # Use
 //

@@ -145,7 +145,7 @@ func goals() (all []goal) {
 		for _, b := range []struct {
 			length time.Duration
 			took   float64
-		}{{10 * time.Second, 1.9}, {time.Minute, 3.8}} {
+		}{{10 * time.Second, 1.67}, {time.Minute, 3}} {
 			s := same(func() service { return ban(bucket(20, 20), b.length) })
 			add(fmt.Sprintf("20 a second or a ban for %v", b.length), refunds, 20, 0.01, b.took, s)
 			add(fmt.Sprintf("20 a second or a ban for %v", b.length), long, 20, 0.01, b.took, s)

@@ -28,6 +28,7 @@ type outage struct {
 	proof int // successes since the outage
 
 	began time.Time     // begin of the last outage; zero: there was none
+	ended time.Duration // the delay before the probe that ended it
 	works int           // what the service accepted since
 	vain  int           // outages in a row that growing led to
 	lost  time.Duration // the length of the last of these, if there were several
@@ -82,6 +83,9 @@ func (w *Window) fallBack() {
 	if w.works < firstNeed { // it hardly worked at all: no level was the reason
 		w.vain, w.step, w.caution = 0, 1, 1
 	}
+	if w.vain > 0 { // earlier probes would only prolong a ban
+		w.delay = max(w.delay, w.ended/2)
+	}
 	w.began, w.works = now, 0
 }
 
@@ -95,7 +99,7 @@ func (w *Window) pause(delay time.Duration) {
 
 // resume goes on after a probe that succeeded, one request at a time at first.
 func (w *Window) resume() {
-	w.paused, w.next, w.lost = false, time.Time{}, 0
+	w.paused, w.next, w.ended, w.lost = false, time.Time{}, w.delay, 0
 	if w.vain > 1 {
 		w.lost = time.Since(w.failing)
 	}
