@@ -102,8 +102,7 @@ func WithProxy(proxy func(*http.Request) (*url.URL, error)) Option {
 func WithHTTPClient(c *http.Client) Option { return transport.WithHTTPClient(c) }
 
 // WithTokenSource replaces the source given to NewClient; refunds have none by default. Make
-// the source once, not for each call. If its type is your own, make the option once too: each
-// option holds one goroutine while Token hangs.
+// the source and this option once, not for each call.
 func WithTokenSource(source TokenSource) Option { return transport.WithTokenSource(source) }
 
 // WithHeader adds a header to every request, such as a correlation id or an undocumented

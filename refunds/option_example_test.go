@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/jarcoal/httpmock"
@@ -138,16 +139,17 @@ func ExampleWithBeforeSend() {
 
 	ledger := map[string]string{"rf_1": "begun at 09:00"} // by a process that was killed
 	submit := func(ctx context.Context, id string) {
-		mine := false
+		var mine atomic.Bool // a call can end at its deadline while begin still runs
 		begin := refunds.WithBeforeSend(func(context.Context) error {
-			if ledger[id] != "" && !mine { // a retry of this call finds its own mark
+			if ledger[id] != "" && !mine.Load() { // a retry of this call finds its own mark
 				return errors.New("begun before")
 			}
-			ledger[id], mine = "begun", true
+			ledger[id] = "begun"
+			mine.Store(true)
 			return nil
 		})
 		_, err := client.Submit(ctx, "acct-1", &refunds.Refund{RefundID: id}, begin)
-		if mine {
+		if mine.Load() {
 			ledger[id] = refunds.ActionOf(err).String()
 		}
 		fmt.Println(id, "is", ledger[id])
