@@ -57,6 +57,36 @@ func TestRandomServices(t *testing.T) {
 	}
 }
 
+// A service that fails a large share of what it gets, and all beyond a limit, too, is not run
+// into without end.
+func TestChanceBesideALimit(t *testing.T) {
+	schedules := 1000
+	if testing.Short() {
+		schedules = 100
+	}
+	const requests = 500
+	for seed := range uint64(schedules) {
+		random := rand.New(rand.NewPCG(seed, 5))
+		l := load{requests: requests, concurrency: 1 + random.IntN(64), jitter: random.Float64(), rtt: time.Duration(5+random.IntN(300)) * time.Millisecond, patient: true, again: true, giveUp: -1}
+		p := 0.8 * random.Float64()
+		chance, limit := share(seed, p), atMost(1+random.IntN(4))
+		if random.IntN(2) == 0 {
+			limit = bucket(2+40*random.Float64(), 1+random.IntN(5))
+		}
+		most := int(3*requests/(1-p)) + 200
+		r := run(t, seed, l, func(now time.Duration, n int) bool {
+			if most--; most < 0 {
+				return false
+			}
+			beyond := limit(now, n)
+			return chance(now, n) || beyond
+		})
+		if most < 0 {
+			t.Errorf("seed %d: %d failed of %d, %.2f of them by chance", seed, r.failed, r.sent, p)
+		}
+	}
+}
+
 // A service that answers is not paused for a request that hangs, nor for its own first
 // failure, and a process that starts in an outage finds that out with two requests.
 func TestTheFirstRequests(t *testing.T) {

@@ -87,9 +87,9 @@ func (w *Window) waitLonger(repeats bool) {
 func (t *trial) isLikely(row int) bool { return math.Pow(t.share, float64(row)) > 0.01 }
 
 // bear adds to the credit what each result allows: a little more than the share that was
-// found. Only a patient window bears more than mostBorne.
+// found, but never all. Only a patient window bears more than mostBorne.
 func (w *Window) bear() {
-	due := 1.5 * w.share
+	due := min(1.5*w.share, (1+w.share)/2)
 	if !w.patient {
 		due = min(due, mostBorne)
 	}
