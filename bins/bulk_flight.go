@@ -94,8 +94,9 @@ const (
 )
 
 // due returns the turn of the next request. A failed batch is sent again after others were
-// answered, or if there are no others. If the batch itself may be the cause, controls are
-// sent instead: they show whether only this batch fails or the whole service is down.
+// answered, or if there are no others. Controls are sent instead in an outage, and if the
+// batch itself may be the cause: they show whether only this batch fails or the whole
+// service is down.
 func (b *bulkRun) due() turn {
 	switch {
 	case len(b.failed) > 0 && b.health.answered >= b.failed[0].after && b.health.sent >= b.failed[0].notBefore:
@@ -104,7 +105,7 @@ func (b *bulkRun) due() turn {
 		return ofBatch
 	case len(b.failed) == 0 || !b.ended && !b.overdue && !b.isFull():
 		return noTurn
-	case b.health.control == "" || b.failed[0].faults == 0:
+	case b.health.control == "" || b.failed[0].faults == 0 && !b.health.window.State().Paused:
 		return ofFailed
 	case b.inFlight == 0:
 		return ofControl

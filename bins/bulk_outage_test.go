@@ -242,20 +242,27 @@ func TestLookupAllTellsABadBatchFromAnOutage(t *testing.T) {
 
 // A bad batch does not prolong an outage, wherever that begins: the probes are not all of it.
 func TestLookupAllProbesWithMoreThanABadBatch(t *testing.T) {
-	for first := range int64(45) {
-		synctest.Test(t, func(t *testing.T) {
-			began, s := time.Now(), &service{latency: func() time.Duration { return 20 * time.Millisecond }}
-			s.refuse = func(body string) int {
-				if s.requests.Load() > first && time.Since(began) < 20*time.Minute || strings.Contains(body, `"40000120"`) {
-					return 500
-				}
-				return 0
+	for _, outage := range []int{500, 429} {
+		for _, cards := range []int{150, 1000} {
+			for first := range int64(45) {
+				synctest.Test(t, func(t *testing.T) {
+					began, s := time.Now(), &service{latency: func() time.Duration { return 20 * time.Millisecond }}
+					s.refuse = func(body string) int {
+						switch {
+						case s.requests.Load() > first && time.Since(began) < 20*time.Minute:
+							return outage
+						case strings.Contains(body, `"40000120"`):
+							return 500
+						}
+						return 0
+					}
+					r := runBulk(t, clientOver(t, s), s, cards, bins.BulkOptions{Concurrency: 1})
+					if r.end != nil || r.failed != bins.MaxCards || r.results != cards-bins.MaxCards || r.took > 25*time.Minute {
+						t.Errorf("%d after %d requests, %d cards: %+v", outage, first, cards, r)
+					}
+				})
 			}
-			r := runBulk(t, clientOver(t, s), s, 1000, bins.BulkOptions{Concurrency: 1})
-			if r.end != nil || r.failed != bins.MaxCards || r.results != 1000-bins.MaxCards || r.took > 25*time.Minute {
-				t.Errorf("an outage after %d requests: %+v", first, r)
-			}
-		})
+		}
 	}
 }
 
