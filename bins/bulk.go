@@ -162,14 +162,15 @@ const (
 // or a failing limiter or token source, the cards are sent again, however often:
 // [WithMaxRetries] does not count here. Only a batch that fails again and again while others
 // succeed fails its cards, because of what it may hold; 429 and 503 do not count. If no others
-// are left, the lookup sends a known card again to compare.
+// are left, the lookup sends a known card again to compare, also as a probe.
 //
 // The lookup begins with one request in flight, and adapts to what the service accepts. If you
 // know the service's rate limit, set [WithRateLimit]. Without it, as little as seven tenths of
 // a limit may be used, and less if the service bans clients that exceed it. While the service
 // is down, one request at a time is sent as a probe: after a second, then after delays that
 // double up to two minutes, each shortened by up to half at random. After repeated outages, it
-// can take five minutes until the lookup is at full speed again.
+// can take five minutes until the lookup is at full speed again, or half an hour if the
+// service goes on failing a share of requests at random.
 //
 // # Stopping
 //

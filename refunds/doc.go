@@ -148,7 +148,8 @@
 // was in flight when it began, and one refund for each probe, about 25 in half an hour. A
 // process that starts in an outage adds two. Meanwhile SubmitAll waits, and Submit fails at
 // once with [ErrSuspended] and the time to the next probe as RetryAfter. After repeated
-// outages, it can take five minutes until the client is at full speed again.
+// outages, it can take five minutes until the client is at full speed again, or half an hour
+// if the service goes on failing a share of requests at random.
 //
 // If a service fails a share of requests at random, slowing down does not help. Up to about a
 // tenth, that share is unknown. From about three tenths on, it counts as an outage: SubmitAll

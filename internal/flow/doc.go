@@ -24,9 +24,10 @@
 // borne, unless the window is patient: it is an outage.
 //
 // Three failures in a row of requests that are alone in flight, four if the window is
-// patient, or six of others are an outage. One probe at a time is sent then: after a second, and after delays that double up
-// to two minutes, each shortened by up to half at random. The delays of the next outage begin
-// where those of the last one ended, and halve with each level that has held meanwhile.
+// patient, or six of others are an outage. One probe at a time is sent then: after a second,
+// and after delays that double up to two minutes, each shortened by up to half at random. The
+// delays of the next outage begin where those of the last one ended, and halve with each level
+// that has held meanwhile.
 //
 // The window returns to the level at which the outage began. If outages repeat, it goes lower,
 // towards what the service accepted from one to the next. So it finds a limit by the minute,
@@ -34,8 +35,9 @@
 // an outage, its probes begin with the delay that ended the one before. After several such
 // outages in a row, each level has to hold for up to 90 seconds. If the service hardly worked
 // between two outages, levels double again, so that the window is back at full speed some
-// minutes after its service. After a few minutes without a request the window forgets what it
-// has learned.
+// minutes after its service, or half an hour after it where a share of requests goes on
+// failing at random. After a few minutes without a request the window forgets what it has
+// learned.
 //
 // # Use
 //

@@ -47,16 +47,17 @@ func TestGoals(t *testing.T) {
 }
 
 // TestFullSpeedAgain lets a service work only now and then for ten minutes. Minutes after it
-// works again, the window is at full speed.
+// works again, the window is at full speed, and in half an hour if a share still fails.
 func TestFullSpeedAgain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds: run without -short")
 	}
-	const bad, recovered = 10 * time.Minute, 5 * time.Minute
+	const bad = 10 * time.Minute
 	for _, patient := range []bool{false, true} {
 		for _, s := range []struct {
 			up, down time.Duration
 			failed   float64 // share, while it is up
+			after    float64 // share, once it works for good
 		}{
 			{up: 10 * time.Second, down: 30 * time.Second},
 			{up: 2 * time.Second, down: 20 * time.Second},
@@ -65,12 +66,18 @@ func TestFullSpeedAgain(t *testing.T) {
 			{up: 20 * time.Second, down: 5 * time.Second, failed: 0.5},
 			{up: time.Hour, failed: 0.9},
 			{up: time.Hour, failed: 0.6},
+			{up: 10 * time.Second, down: 30 * time.Second, failed: 0.1, after: 0.1},
+			{up: time.Minute, down: time.Minute, failed: 0.1, after: 0.1},
+			{up: 20 * time.Second, down: 5 * time.Second, failed: 0.02, after: 0.02},
 		} {
-			var worst time.Duration
-			name := fmt.Sprintf("patient %v, up %v, down %v, %v fail", patient, s.up, s.down, s.failed)
+			worst, recovered := time.Duration(0), 5*time.Minute
+			if s.after > 0 {
+				recovered = 30 * time.Minute
+			}
+			name := fmt.Sprintf("patient %v, up %v, down %v, %v fail, then %v", patient, s.up, s.down, s.failed, s.after)
 			for seed := range uint64(*seeds) {
 				l := load{requests: 150_000, jitter: 0.4, concurrency: 8, again: true, patient: patient, giveUp: -1}
-				r := run(t, seed+1, l, nowAndThen(seed+1, bad, s.up, s.down, s.failed))
+				r := run(t, seed+1, l, nowAndThen(seed+1, bad, s.up, s.down, s.failed, s.after))
 				after, _ := slices.BinarySearch(r.accepted, bad)
 				full := after // the end of the first second with most of what is possible
 				for ; full < len(r.accepted) && (full-after < 100 || r.accepted[full]-r.accepted[full-100] > time.Second); full++ {

@@ -208,13 +208,13 @@ func moving(each time.Duration, places ...int) service {
 }
 
 // nowAndThen works for random times until it works for good at the end. While it is up, a
-// share of what arrives fails nevertheless.
-func nowAndThen(seed uint64, end, up, down time.Duration, failed float64) service {
+// share of what arrives fails nevertheless, and another share after the end.
+func nowAndThen(seed uint64, end, up, down time.Duration, failed, after float64) service {
 	random := rand.New(rand.NewPCG(seed, 3))
 	isUp, until := true, time.Duration(0)
 	return func(now time.Duration, _ int) bool {
 		if now >= end {
-			return false
+			return random.Float64() < after
 		}
 		for now >= until {
 			mean := down

@@ -43,7 +43,7 @@ func (w *Window) isDown() bool {
 		return w.row > 1
 	case w.row > inARow && (!w.testing || w.passed == 0):
 		return !w.isLikely(w.row)
-	case w.now > 1 || w.share > 0:
+	case w.now > 1 || w.share > 0 && w.failing.IsZero():
 		return false
 	case w.patient: // a large share that fails at random has such rows, too
 		return w.row > 3 && (!w.testing || w.passed == 0)
@@ -57,7 +57,7 @@ func (w *Window) begin() {
 		w.fallBack()
 	}
 	if !w.patient {
-		w.share, w.credit = 0, 0
+		w.credit = 0
 	}
 	w.trust, w.proof = min(2*w.trust, maxTrust), 0
 	w.delay = min(max(firstDelay, 2*w.delay), maxDelay)

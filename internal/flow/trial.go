@@ -10,8 +10,9 @@ const (
 	failedTrial           = 5       // failures that end a trial
 	mostBorne             = 0.2     // a larger share of failures is not borne
 	longestTrial          = 30 * time.Second
-	deepest               = 16    // times below the level that failed
-	firstWait, maxWait    = 8, 64 // times the results of a trial until the next
+	deepest               = 16          // times below the level that failed
+	firstWait, maxWait    = 8, 64       // times the results of a trial until the next
+	certain               = time.Minute // for so long, a finding is not tested again at a low level
 	maxCredit             = 8
 )
 
@@ -30,8 +31,9 @@ type trial struct {
 	safe     float64 // a level that passed the last one
 	share    float64 // of failures that are not the load's
 	credit   float64 // failures of that share that are due: these are borne
-	untested int     // results until the next trial
-	wait     int     // times the results of a trial
+	judged   time.Time
+	untested int // results until the next trial
+	wait     int // times the results of a trial
 }
 
 // tryBelow begins a trial.
@@ -71,7 +73,7 @@ func (w *Window) judge() (down bool) {
 		w.goTo(w.top, 1)
 		w.row = 0
 	}
-	w.testing, w.deeper, w.untested = false, 0, w.wait*n
+	w.testing, w.deeper, w.judged, w.untested = false, 0, time.Now(), w.wait*n
 	w.recent.forget()
 	return down
 }
