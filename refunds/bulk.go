@@ -57,10 +57,10 @@ type BulkOptions struct {
 type BulkProgress struct {
 	Taken    int // records taken from the input
 	Done     int // results yielded or abandoned: the sum of the next four
-	Accepted int
-	Rejected int
-	NotSent  int
-	Unknown  int
+	Accepted int // results with OutcomeAccepted
+	Rejected int // results with OutcomeRejected
+	NotSent  int // results with OutcomeNotSent
+	Unknown  int // results with OutcomeUnknown
 	Requests int // requests handed to the network, retries included
 	Retries  int // requests that repeat another one
 

@@ -139,17 +139,17 @@ func (o *Outbox) decide(ctx context.Context, tx session, c choice, by, why strin
 	return fmt.Errorf("%w: it was %s, and is %s", ErrState, c.State, now), err
 }
 
-// A Decision is a line of the log: a word that a refund was settled or sent again on, or a
-// late response.
+// A Decision is a line of the log: who settled a refund or had it sent again, and why. Late
+// responses stand there, too.
 type Decision struct {
-	At        time.Time
-	By        string // who decided, or the name of the worker
-	What      string // a Verdict, what a report said, or that a response came late
-	Why       string // as given to Decide or Apply
-	Row       int64  // Entry.Row
-	AccountID string
-	RefundID  string
-	Attempt   int // the attempt that was decided about
+	At        time.Time // when
+	By        string    // who decided, or the name of the worker
+	What      string    // a Verdict, what a report said, or that a response came late
+	Why       string    // as given to Decide or Apply
+	Row       int64     // Entry.Row
+	AccountID string    // the refund's
+	RefundID  string    // the refund's
+	Attempt   int       // the attempt that was decided about
 }
 
 // Decisions returns the log, the latest line first, all at once.

@@ -20,8 +20,8 @@ import (
 
 // An Item is a refund record to be submitted.
 type Item struct {
-	AccountID string // the account that the record is submitted for
-	Refund    *refunds.Refund
+	AccountID string          // the account that the record is submitted for
+	Refund    *refunds.Refund // the record, which needs a RefundID
 	// AllowChange takes a record with the refund_id of an earlier one and another amount or
 	// currency. Without it such a record is refused with ErrAmountChanged, unless the earlier
 	// one was rejected: it is more likely a mistake than a refund that changed.

@@ -11,12 +11,12 @@ import (
 // An Entry is what is told of a refund: nothing of the record but its account, refund_id,
 // amount and currency.
 type Entry struct {
-	Row       int64     `json:"row" db:"id"`
-	State     State     `json:"state"`
-	AccountID string    `json:"account" db:"account"`
-	RefundID  string    `json:"refund_id"`
-	Amount    *int64    `json:"amount"` // as in the record: nil if it has none
-	Currency  string    `json:"currency"`
+	Row       int64     `json:"row" db:"id"`                // its number in the table
+	State     State     `json:"state"`                      // at the time of the call
+	AccountID string    `json:"account" db:"account"`       // as enqueued
+	RefundID  string    `json:"refund_id"`                  // as in the record
+	Amount    *int64    `json:"amount"`                     // as in the record: nil if it has none
+	Currency  string    `json:"currency"`                   // as in the record: "" if it has none
 	Attempts  int       `json:"attempts"`                   // times that it was marked as sending
 	FirstSent time.Time `json:"first_sent,omitzero" db:"-"` // when it was marked first
 	LastSent  time.Time `json:"last_sent,omitzero" db:"-"`  // when it was marked last
@@ -61,8 +61,8 @@ func (o *Outbox) list(ctx context.Context, where string, args ...any) ([]Entry, 
 
 // A Filter chooses refunds. Each field that is set narrows the choice.
 type Filter struct {
-	States []State
-	Rows   []int64 // Entry.Row
+	States []State // those of any of these
+	Rows   []int64 // those with one of these as Entry.Row
 }
 
 // superseded is true of a rejected refund that a later record of its refund_id corrected.
@@ -103,7 +103,7 @@ func (o *Outbox) List(ctx context.Context, f Filter) ([]Entry, error) {
 
 // A Status is how many refunds are in which state, and what the workers do.
 type Status struct {
-	Pending       int       `json:"pending"`
+	Pending       int       `json:"pending"` // refunds in this state, as in the next five
 	Sending       int       `json:"sending"`
 	Accepted      int       `json:"accepted"`
 	Rejected      int       `json:"rejected"`
@@ -113,16 +113,16 @@ type Status struct {
 	LateResponses int       `json:"late_responses"`         // came after a decision and contradict it, and nobody has seen them
 	LastSent      time.Time `json:"last_sent,omitzero"`     // when a worker last marked a refund
 	PausedUntil   time.Time `json:"paused_until,omitzero"`  // zero: the queue is not paused
-	PausedFor     string    `json:"paused_for,omitempty"`
-	WorkerLives   bool      `json:"worker_lives"` // for some seconds after a worker's end, it may be wrong
-	Reasons       []Reason  `json:"reasons"`      // of all states but Accepted, the most frequent first, at most 50
+	PausedFor     string    `json:"paused_for,omitempty"`   // the failure that paused it
+	WorkerLives   bool      `json:"worker_lives"`           // for some seconds after a worker's end, it may be wrong
+	Reasons       []Reason  `json:"reasons"`                // of all states but Accepted, the most frequent first, at most 50
 }
 
 // A Reason is why refunds have a state.
 type Reason struct {
-	State  State  `json:"state"`
+	State  State  `json:"state"`  // Entry.State
 	Reason string `json:"reason"` // Entry.Reason
-	Count  int    `json:"count"`
+	Count  int    `json:"count"`  // refunds with both
 }
 
 // lateResponses are those that came after a decision, and that nobody has seen.

@@ -11,7 +11,7 @@ import (
 
 // A Report is what the service says that it has recorded, for all accounts of the outbox.
 type Report struct {
-	Rows []ReportRow
+	Rows []ReportRow // one for each refund
 	// From and Until say for which time the report is complete: it has everything that was
 	// recorded from From until Until. A zero From is the beginning. With a zero Until nothing
 	// is concluded from what the report does not have.
@@ -23,8 +23,8 @@ type Report struct {
 
 // A ReportRow is one refund of a report.
 type ReportRow struct {
-	Line      int // where the row stands, for a person
-	AccountID string
+	Line      int    // where the row stands, for a person
+	AccountID string // the refund's, as the next three
 	RefundID  string
 	Amount    *int64 // nil: unset
 	Currency  string
@@ -36,21 +36,21 @@ type ReportRow struct {
 
 // A Difference is a row of a report that does not fit the refund here, or the reverse.
 type Difference struct {
-	Line int   // ReportRow.Line; 0: the report has no such row
-	Row  int64 // Entry.Row; 0: there is no such refund here
-	What string
+	Line int    // ReportRow.Line; 0: the report has no such row
+	Row  int64  // Entry.Row; 0: there is no such refund here
+	What string // what does not fit, in a sentence for a person
 }
 
 // A Plan is what a report says about the refunds of the outbox.
 type Plan struct {
-	Found       []Entry // the report has them: they become Accepted
-	NotFound    []Entry // it is complete and does not have them: Unknown becomes Absent
-	SendAgain   []Entry // a second complete report does not have them: Absent becomes Pending
-	Agreed      int     // accepted here, and in the report
-	StillAbsent int     // as SendAgain, without Report.Resubmit
-	NothingNew  int     // absent, and the report is not later than the one before, or not complete for when they were sent
-	NotCovered  int     // unknown, and not sent in the time for which the report is complete
-	Differences []Difference
+	Found       []Entry      // the report has them: they become Accepted
+	NotFound    []Entry      // it is complete and does not have them: Unknown becomes Absent
+	SendAgain   []Entry      // a second complete report does not have them: Absent becomes Pending
+	Agreed      int          // accepted here, and in the report
+	StillAbsent int          // as SendAgain, without Report.Resubmit
+	NothingNew  int          // absent, and the report is not later than the one before, or not complete for when they were sent
+	NotCovered  int          // unknown, and not sent in the time for which the report is complete
+	Differences []Difference // what a person has to look at
 
 	outbox *Outbox
 	report Report
