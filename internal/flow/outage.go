@@ -74,7 +74,11 @@ func (w *Window) fallBack() {
 	if !w.began.IsZero() {
 		cycle := margin * float64(w.works) / now.Sub(w.began).Seconds() * w.rtt.Seconds()
 		if 1.5*cycle < w.known {
-			w.known = max(math.Sqrt(cycle*w.known), w.floor())
+			lower := math.Sqrt(cycle * w.known)
+			if w.works < firstNeed && !w.patient { // a few successes may have been all by chance
+				lower = max(lower, w.known/2)
+			}
+			w.known = max(lower, w.floor())
 		}
 	}
 	if w.vain++; !w.grown {
