@@ -63,7 +63,7 @@ type Error struct {
 	StatusCode int           // status of the last response; 0 if there was none
 	Code       string        // service's error code; "" if there is none that is safe to log
 	RequestID  string        // request id of the last response, for the service's support; "" likewise
-	RetryAfter time.Duration // wait that the service asked for; 0 if none
+	RetryAfter time.Duration // wait before another try, such as the service asked for; 0 if none
 	Attempts   int           // requests handed to the network; 0 if the call ended before
 	Err        error         // conditions and causes, for errors.Is and errors.As
 }
