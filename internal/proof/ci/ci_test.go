@@ -61,13 +61,12 @@ func TestImportsRunDown(t *testing.T) {
 			return 4, first
 		case path == "internal/proof" || first == "internal" && second == "proof":
 			return 3, "internal/proof"
-		case first == "bins" || first == "refunds" || first == "updater":
-			if second != "" {
-				return 2, first + " for tests"
-			}
-			return 1, first
-		default:
+		case first == "internal" || path+"/" == module:
 			return 0, path
+		case second != "":
+			return 2, first + " for tests"
+		default:
+			return 1, first
 		}
 	}
 	listing := output(t, "go", "list", "-f", "{{.ImportPath}}{{range .Imports}} {{.}}{{end}}", "./...")
