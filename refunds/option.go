@@ -175,7 +175,7 @@ func WithInsecureHTTP() Option { return transport.WithInsecureHTTP() }
 // refund, which is not documented: ask its operator first. A refund with an unknown outcome
 // is then retried, as a lookup is. By default it is not.
 func WithResubmit() Option {
-	return transport.Only("refunds", "WithResubmit", transport.WithRepeatUnknown())
+	return transport.Only("refunds", "WithResubmit", transport.WithResubmit())
 }
 
 // WithBeforeSend calls f before each attempt is sent, after all waits, to mark durably that

@@ -35,7 +35,7 @@ type Call struct {
 	// CallTimeout. Without a deadline, the CallTimeout bounds its attempts instead.
 	Bulk bool
 	// Single calls leave retries to the loop that makes the calls, because the loop knows a
-	// better time. Only a refused token, a 421, a 425, and a write under RepeatUnknown are
+	// better time. Only a refused token, a 421, a 425, and a write under Resubmit are
 	// retried inside the call.
 	Single bool
 	// Enter waits for a free place before the first attempt. Leave runs last before an
@@ -106,7 +106,7 @@ type invocation struct {
 	freshToken string   // the token that replaces a refused one
 	current    *attempt // the last that counts; nil: http.Client refused the request
 	unsent     *attempt // the attempt after current, if it ended before it was sent
-	ambiguous  *attempt // a write that may have been processed, and was repeated under RepeatUnknown
+	ambiguous  *attempt // a write that may have been processed, and was repeated under Resubmit
 }
 
 // Do makes a call with its attempts, and ends by the deadline of ctx.

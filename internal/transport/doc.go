@@ -93,7 +93,7 @@
 //
 //   - Resend a write only when the previous attempt is proven unprocessed: no byte of it
 //     left, or its status says so. An error's type or text is no proof. The one exception is
-//     WithRepeatUnknown, by which the caller states that the service removes duplicates.
+//     WithResubmit, by which the caller states that the service removes duplicates.
 //   - If the outcome is not known, say unknown. Zero values are the careful ones.
 //   - A response counts only if it came after the request. A response that began earlier is
 //     neither an acceptance nor a refusal.

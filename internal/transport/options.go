@@ -39,9 +39,9 @@ type Settings struct {
 	// write always has its own connection.
 	ConnectionReuse time.Duration
 
-	// RepeatUnknown allows retrying a write that may have been processed. The caller states
+	// Resubmit allows retrying a write that may have been processed. The caller states
 	// that the service removes duplicates.
-	RepeatUnknown bool
+	Resubmit bool
 	// BeforeSend runs after every wait of an attempt. An error keeps the attempt from leaving.
 	BeforeSend func(context.Context) error
 	// WriteCheck may refuse the response of a write that was accepted by its status.
@@ -214,8 +214,8 @@ func WithInsecureHTTP() Option {
 	return clientOnly("WithInsecureHTTP", option(func(s *Settings) { s.InsecureHTTP = true }))
 }
 
-// WithRepeatUnknown is exposed as refunds.WithResubmit.
-func WithRepeatUnknown() Option { return option(func(s *Settings) { s.RepeatUnknown = true }) }
+// WithResubmit is exposed as refunds.WithResubmit.
+func WithResubmit() Option { return option(func(s *Settings) { s.Resubmit = true }) }
 
 // WithBeforeSend is exposed by refunds only.
 func WithBeforeSend(f func(context.Context) error) Option {

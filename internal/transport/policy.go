@@ -125,7 +125,7 @@ var (
 	tooEarly    = &verdict{1, OutcomeRejected, ErrBadRequest, OfOutage, "refused"}
 	rateLimited = &verdict{unlimited, OutcomeRejected, ErrRateLimited, OfOutage, "refused"}
 	// After a 502, 503 or 504, a read is retried as often as the call allows. A write is
-	// retried only under RepeatUnknown.
+	// retried only under Resubmit.
 	serverFailed      = &verdict{2, OutcomeUnknown, ErrServer, OfOutage, "failed"}
 	serverUnavailable = &verdict{unlimited, OutcomeUnknown, ErrServer, OfOutage, "failed"}
 	// A 501 or 505 is about the method or the protocol, so another attempt gets it again.

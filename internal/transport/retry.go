@@ -87,16 +87,16 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 }
 
 // mayRetry asks the policy how often to retry, and the outcome whether a write may be retried
-// at all. A write with an unknown outcome is repeated only under RepeatUnknown.
+// at all. A write with an unknown outcome is repeated only under Resubmit.
 //
 // Three limits apply: the retries of the call, the retries after this verdict within the
 // call, and the retry budget of the client.
 func (inv *invocation) mayRetry(a *attempt) bool {
-	if inv.call.Single && !inv.settings.RepeatUnknown && a.verdict != unauthorized && a.verdict != misdirected && a.verdict != tooEarly {
+	if inv.call.Single && !inv.settings.Resubmit && a.verdict != unauthorized && a.verdict != misdirected && a.verdict != tooEarly {
 		return false
 	}
 	switch outcome := a.outcome(); {
-	case !inv.call.Write, outcome == OutcomeNotSent, outcome == OutcomeRejected, outcome == OutcomeUnknown && inv.settings.RepeatUnknown:
+	case !inv.call.Write, outcome == OutcomeNotSent, outcome == OutcomeRejected, outcome == OutcomeUnknown && inv.settings.Resubmit:
 		return inv.retries < inv.settings.MaxRetries && inv.retried[a.verdict] < a.verdict.retries
 	}
 	return false
