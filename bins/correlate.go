@@ -42,7 +42,7 @@ func (c *correlation) inOrder() bool {
 		switch echo := item.echo(); {
 		case echo == id, echo == "" && item.BIN == id:
 			continue
-		case echo != "" && !nameOf(echo).isFor(id), item.BIN == "" && echo == "", !strings.HasPrefix(id, item.BIN):
+		case echo != "" && !c.isKind(echo) && !nameOf(echo).isFor(id), item.BIN == "" && echo == "", !strings.HasPrefix(id, item.BIN):
 			return false
 		}
 		if bounds := item.bounds(); bounds.ok && !bounds.holds(spanOf(id)) {
@@ -53,6 +53,13 @@ func (c *correlation) inOrder() bool {
 		c.found[i] = i
 	}
 	return true
+}
+
+// isKind reports whether an echo says only what was sent, such as "PAN" or "TOKEN".
+func (c *correlation) isKind(echo string) bool {
+	return isWord(echo) && !slices.ContainsFunc(c.sent, func(id string) bool {
+		return strings.HasPrefix(id, echo) || strings.HasPrefix(echo, id)
+	})
 }
 
 func (c *correlation) byEvidence() {

@@ -3,6 +3,7 @@ package bins
 import (
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // A name is an item's bin or pan_or_token. The form of an echo is not documented: it may be
@@ -68,6 +69,9 @@ func (n name) rate(id name) evidence {
 	case !n.masked:
 		if n.number && len(n.text) >= lastFour && len(n.text) < cardNumberDigits && len(id.text) >= cardNumberDigits && strings.HasSuffix(id.text, n.text) {
 			return ends
+		}
+		if isWord(n.text) { // the kind of what was sent, such as "TOKEN"
+			return silent
 		}
 		return differs
 	case len(n.text) > len(id.text) && n.covers(id.text):
@@ -142,6 +146,11 @@ func (s span) holds(other span) bool {
 // isApart reports whether the spans have no number in common.
 func (s span) isApart(other span) bool {
 	return s.ok && other.ok && (s.last < other.first || other.last < s.first)
+}
+
+// isWord reports whether all characters are letters and spaces.
+func isWord(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r != ' ' && !unicode.IsLetter(r) })
 }
 
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

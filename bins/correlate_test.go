@@ -88,6 +88,10 @@ func TestCorrelate(t *testing.T) {
 		{"a BIN, by a masked card number at another's place", []string{"45717360", "41111111"}, []Result{echoed("411111**********"), echoed("457173**********")}, []int{-1, -1}},
 		{"masked tokens", []string{"tok_1234567890", "tok_abcdefghij"}, []Result{echoed("tok_****ghij"), echoed("tok_****7890")}, []int{1, 0}},
 		{"another token's mask", []string{"tok_1234567890"}, []Result{echoed("tok_****ghij")}, []int{-1}},
+		{"tokens, all called so", []string{"tok_a1", "tok_b1"}, []Result{{BIN: "411111", Data: echoed("TOKEN").Data}, {BIN: "422222", Data: echoed("TOKEN").Data}}, []int{0, 1}},
+		{"one token, called so", []string{"tok_a1"}, []Result{echoed("Network token")}, []int{0}},
+		{"card numbers, all called so", []string{"4111111111111111", "4222222222222222"}, []Result{{BIN: "422222", Data: echoed("PAN").Data}, {BIN: "411111", Data: echoed("PAN").Data}}, []int{1, 0}},
+		{"a token that begins with a kind", []string{"4111111111111111", "PAN_1"}, []Result{{BIN: "411111", Data: echoed("PAN").Data}, {BIN: "422222", Data: echoed("PAN_1").Data}}, []int{0, 1}},
 		{"another card number", []string{"4111111111111111", "4222222222222222"}, []Result{echoed("4222222222222223"), echoed("4111111111111112")}, []int{-1, -1}},
 		{"a number in place of the card's, under its BIN", []string{"4111111111111111"}, []Result{{BIN: "411111", Data: echoed("9222222222221111").Data}}, []int{0}},
 		{"tokens for card numbers, by position", []string{"4111111111111111", "4222222222222222"}, []Result{echoed("tok_a"), echoed("tok_b")}, []int{0, 1}},
@@ -140,6 +144,9 @@ func TestInOrder(t *testing.T) {
 	inOrder := 0
 	for range 20_000 {
 		all := randomBatch(rnd)
+		if rnd.IntN(8) == 0 {
+			all = append(all, &lookup{sent: "PANOPTIC"})
+		}
 		for _, group := range apart(all) {
 			var sent []string
 			var items []Result
@@ -153,6 +160,8 @@ func TestInOrder(t *testing.T) {
 					}
 					common := like[:min(len(like), max(4, size))]
 					card.BINMin, card.BINMax = common+strings.Repeat("0", 16-len(common)), common+strings.Repeat("9", 16-len(common))
+				} else if size >= 16 && size < 18 {
+					card.PANOrToken = NewIdentifier([]string{"PAN", "TOKEN", "PANOPTIC"}[rnd.IntN(3)])
 				} else if size == 19 {
 					card.PANOrToken = NewIdentifier(l.sent)
 				} else if size == 18 {
