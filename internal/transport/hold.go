@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -52,9 +53,13 @@ func holdRoundTrip(req *http.Request, roundTrip func(*http.Request) (*http.Respo
 type heldBody struct {
 	ctx    context.Context
 	body   io.ReadCloser
-	buffer []byte // not the reader's buffer, because an abandoned Read may still write to it
+	buffer *readBuffer // not the reader's buffer, because an abandoned Read may still write to it
 	err    error
 }
+
+type readBuffer [32 << 10]byte
+
+var readBuffers = sync.Pool{New: func() any { return new(readBuffer) }}
 
 func holdBody(ctx context.Context, resp *http.Response) {
 	if resp != nil && resp.Body != nil && resp.Body != http.NoBody {
@@ -66,8 +71,8 @@ func (b *heldBody) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
 	}
-	if n := min(len(p), 32<<10); n > len(b.buffer) {
-		b.buffer = make([]byte, n)
+	if b.buffer == nil {
+		b.buffer = readBuffers.Get().(*readBuffer)
 	}
 	into := b.buffer[:min(len(p), len(b.buffer))]
 	n, left, err := hold(b.ctx, func() (int, error) { return b.body.Read(into) })
@@ -75,7 +80,12 @@ func (b *heldBody) Read(p []byte) (int, error) {
 		b.err = err
 		return 0, err
 	}
-	return copy(p, into[:n]), err
+	n = copy(p, into[:n])
+	if err != nil {
+		readBuffers.Put(b.buffer)
+		b.buffer = nil
+	}
+	return n, err
 }
 
 func (b *heldBody) Close() error {
