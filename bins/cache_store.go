@@ -1,9 +1,7 @@
 package bins
 
 import (
-	"bytes"
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -32,22 +30,6 @@ func newStore(operation string, memory *MemoryCache, entries int, remote Cache, 
 		missing: &Error{Operation: operation, Err: transport.NewError(ErrMissing.Error(), ErrMissing)},
 	}
 }
-
-// A lookup is one identifier on its way to its result. It is owned by its request's goroutine
-// while the request runs.
-type lookup struct {
-	sent   string
-	result *Result
-	err    error
-	kept   *response // the response that holds the result; nil: none
-	done   bool
-	reused bool // the result came from the memory or the cache
-	stale  bool // the memory has an expired result
-	inputs int  // number of waiting inputs of a bulk lookup
-}
-
-// reuse gives a lookup a result from the memory or the cache.
-func (l *lookup) reuse(r *Result) { l.result, l.reused = r, true }
 
 func (s *store) key(id string) cacheKey { return cacheKey{id, enhancementOf(s.enhanced)} }
 
@@ -128,68 +110,6 @@ func (s *store) keep(lookups []*lookup) map[string][]byte {
 func (s *store) share(ctx context.Context, values map[string][]byte) {
 	if o := s.memory.options(); len(values) > 0 {
 		s.remote.set(context.WithoutCancel(ctx), values, jittered(o.TTL)+o.StaleFor)
-	}
-}
-
-// A response is the result of a request for lookups.
-type response struct {
-	lookups  []*lookup
-	found    []int         // index of the item of each lookup; -1: none
-	body     *bytes.Buffer // the text of the results; nil: not kept
-	values   map[string][]byte
-	sent     time.Time // when the service sent it
-	attempts int
-	err      error // fails all lookups
-}
-
-// release gives the response's text back.
-func (r *response) release() {
-	if r.body != nil {
-		transport.ReleaseBody(r.body)
-	}
-	r.body = nil
-}
-
-// size is the approximate memory of a response in bytes.
-func (r *response) size() int64 { return int64(r.body.Cap() + 500*len(r.lookups)) }
-
-var errPanicked = transport.NewError("a function of the caller's panicked, or ended its goroutine")
-
-// request sends one request for the lookups and gives each its result. It keeps none.
-func (s *store) request(ctx context.Context, c *Client, lookups []*lookup, call transport.Call, opts []Option) *response {
-	r := &response{lookups: lookups}
-	request := &LookupRequest{Cards: make([]LookupCard, len(lookups)), Enhanced: s.enhanced}
-	sent := make([]string, len(lookups))
-	for i, l := range lookups {
-		sent[i] = l.sent
-		request.Cards[i].Card = Identifier{value: &sent[i]}
-	}
-	var resp *LookupResponse
-	if resp, r.attempts, r.err = c.lookup(ctx, request, call, opts); r.err != nil {
-		return r
-	}
-	r.found, r.sent = correlate(sent, resp.Cards), time.Now()
-	for i, at := range r.found {
-		l := lookups[i]
-		if at < 0 {
-			l.err = s.missing
-			continue
-		}
-		l.result = &resp.Cards[at]
-		if l.result.Err != nil {
-			l.err = &Error{Operation: s.operation, StatusCode: http.StatusOK, RequestID: resp.RequestID, Attempts: r.attempts, Err: l.result.Err}
-		}
-	}
-	return r
-}
-
-// unpack moves the results of a response into the memory.
-func (s *store) unpack(r *response) {
-	resp, err := decode(r.body.Bytes(), false, len(r.lookups), nil)
-	for i, l := range r.lookups {
-		if err == nil && l.kept == r {
-			s.memory.keep(s.memory.pack(s.key(l.sent), &resp.Cards[r.found[i]], r.sent))
-		}
 	}
 }
 
