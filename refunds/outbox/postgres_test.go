@@ -30,8 +30,7 @@ func newPostgres(t *testing.T, dsn string) (*system, *pgxpool.Pool) {
 // TestPostgresTransactions: a refund is there if its transaction commits, of pgx and of
 // database/sql, and a record that changes another one sees it.
 func TestPostgresTransactions(t *testing.T) {
-	dsn, _ := newDatabase(t)
-	s, pool := newPostgres(t, dsn)
+	s, pool := newPostgres(t, newDatabase(t))
 	ctx := t.Context()
 	db := stdlib.OpenDBFromPool(pool)
 	defer db.Close()
@@ -80,10 +79,10 @@ func TestPostgresTransactions(t *testing.T) {
 	}
 }
 
-// TestPostgresOneConnection: nothing needs two connections of the pool at once.
+// TestPostgresOneConnection: nothing needs two connections of the pool at once. With the
+// only one, a setting holds for all: a server that can lose a commit is not worked.
 func TestPostgresOneConnection(t *testing.T) {
-	dsn, _ := newDatabase(t)
-	box, _ := openPool(t, strings.Replace(dsn, "pool_max_conns=12", "pool_max_conns=1", 1))
+	box, _ := openPool(t, strings.Replace(newDatabase(t), "pool_max_conns=12", "pool_max_conns=1", 1))
 	if _, err := box.Status(t.Context()); !errors.Is(err, ErrTables) {
 		t.Errorf("before Migrate: %v", err)
 	}
@@ -93,6 +92,11 @@ func TestPostgresOneConnection(t *testing.T) {
 	s := serve(t, box)
 	s.enqueue(refund("a", 5), refund("b", 5))
 	s.w.Drain = true
+	s.set(`SET synchronous_commit = off`)
+	if err := box.Run(t.Context(), s.w.Config); err == nil || !strings.Contains(err.Error(), "synchronous_commit") {
+		t.Error(err)
+	}
+	s.set(`RESET synchronous_commit`)
 	if err := box.Run(t.Context(), s.w.Config); err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +108,7 @@ func TestPostgresOneConnection(t *testing.T) {
 
 // TestPostgresNoAnswer: a database that does not answer is no reason to migrate.
 func TestPostgresNoAnswer(t *testing.T) {
-	dsn, _ := newDatabase(t)
-	s, pool := newPostgres(t, dsn)
+	s, pool := newPostgres(t, newDatabase(t))
 	away, _ := openPool(t, "postgres:///outbox?user=postgres&host="+t.TempDir())
 	_, down := away.Status(t.Context())
 	tx, err := pool.Begin(t.Context())
@@ -124,38 +127,45 @@ func TestPostgresNoAnswer(t *testing.T) {
 	}
 }
 
-// TestPostgresSettings: a server that can lose a commit is refused.
-func TestPostgresSettings(t *testing.T) {
-	dsn, _ := newDatabase(t)
-	box, _ := openPool(t, dsn+"&synchronous_commit=off")
-	if err := box.Migrate(t.Context()); err != nil {
+// TestPostgresFails: a worker goes on when it loses all its connections, when the server
+// crashes, and when a standby takes its place. The standby has every commit that was
+// acknowledged, because the replication is synchronous.
+func TestPostgresFails(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds: run without -short")
+	}
+	primary, err := startServer("")
+	usable(t, err)
+	defer primary.remove()
+	if err := errors.Join(primary.execute(t, `ALTER SYSTEM SET synchronous_standby_names = '*'`), primary.execute(t, `SELECT pg_reload_conf()`)); err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, box)
-	if err := box.Run(t.Context(), s.w.Config); err == nil || !strings.Contains(err.Error(), "synchronous_commit") {
-		t.Error(err)
-	}
-}
-
-// A trial is a worker with refunds to send, and a database that fails.
-func (s *system) trial(records int, befall func(sent int) error) {
-	s.t.Helper()
-	if testing.Short() {
-		s.t.Skip("takes seconds: run without -short")
-	}
+	standby, err := startServer(primary.dir)
+	usable(t, err)
+	defer standby.remove()
+	s, _ := newPostgres(t, fmt.Sprintf("postgres:///postgres?user=postgres&pool_max_conns=12&target_session_attrs=read-write&host=%s,%s", primary.dir, standby.dir))
+	const records = 400
 	for n := range records {
 		s.enqueue(refund(fmt.Sprint("rf_", n), 5))
 	}
 	s.engine.ScriptFunc(sandbox.Refunds, func(sandbox.Request) sandbox.Fault { return sandbox.Fault{HeaderDelay: 5 * time.Millisecond} })
-	ctx, stop := context.WithCancel(s.t.Context())
+	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- s.box.Run(ctx, s.w.Config) }()
-	for at := records / 5; at < records*4/5; at += records / 5 {
-		for s.requests() < at {
+	for i, befall := range []func() error{
+		func() error {
+			return primary.execute(t, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`)
+		},
+		func() error { return errors.Join(primary.stop(), primary.start()) },
+		func() error {
+			return errors.Join(primary.stop(), standby.run("pg_ctl", "-w", "promote"), standby.execute(t, `ALTER SYSTEM RESET synchronous_standby_names`), standby.execute(t, `SELECT pg_reload_conf()`))
+		},
+	} {
+		for s.requests() < (i+1)*records/5 {
 			time.Sleep(time.Millisecond)
 		}
-		if err := befall(s.requests()); err != nil {
-			s.t.Fatal(err)
+		if err := befall(); err != nil {
+			t.Fatal(err)
 		}
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
@@ -167,54 +177,12 @@ func (s *system) trial(records int, befall func(sent int) error) {
 			break
 		}
 		if time.Now().After(deadline) {
-			s.t.Fatalf("%d refunds are left, %v", left, err)
+			t.Fatalf("%d refunds are left, %v", left, err)
 		}
 	}
 	stop()
 	if err := <-ended; err != nil {
-		s.t.Error(err)
+		t.Error(err)
 	}
 	s.audit(records)
-}
-
-// TestPostgresConnectionsLost: a worker that loses all its connections goes on.
-func TestPostgresConnectionsLost(t *testing.T) {
-	dsn, server := newDatabase(t)
-	s, _ := newPostgres(t, dsn)
-	s.trial(400, func(int) error {
-		return server.execute(t, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname LIKE 'outbox%'`)
-	})
-}
-
-// TestPostgresCrash: the server crashes under a worker, and starts again.
-func TestPostgresCrash(t *testing.T) {
-	dsn, server := newDatabase(t)
-	s, _ := newPostgres(t, dsn)
-	s.trial(400, func(int) error { return errors.Join(server.stop(), server.start()) })
-}
-
-// TestPostgresFailover: the server is gone, and a standby takes its place. It has every
-// commit that was acknowledged, because the replication is synchronous.
-func TestPostgresFailover(t *testing.T) {
-	primary, err := startServer("")
-	usable(t, primary, err)
-	defer primary.remove()
-	if err := errors.Join(primary.execute(t, `ALTER SYSTEM SET synchronous_standby_names = '*'`), primary.execute(t, `SELECT pg_reload_conf()`)); err != nil {
-		t.Fatal(err)
-	}
-	standby, err := startServer(primary.dir)
-	usable(t, standby, err)
-	defer standby.remove()
-	box, _ := openPool(t, fmt.Sprintf("postgres:///postgres?user=postgres&pool_max_conns=12&target_session_attrs=read-write&host=%s,%s", primary.dir, standby.dir))
-	if err := box.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	failed := false
-	serve(t, box).trial(400, func(int) error {
-		if failed {
-			return nil
-		}
-		failed = true
-		return errors.Join(primary.stop(), standby.run("pg_ctl", "-w", "promote"), standby.execute(t, `ALTER SYSTEM RESET synchronous_standby_names`), standby.execute(t, `SELECT pg_reload_conf()`))
-	})
 }

@@ -28,7 +28,7 @@ import (
 // port. The machine does not lose power here, so that fsync has nothing to prove.
 type server struct{ dir string }
 
-// servers are those that tests share.
+// servers makes the one that tests share.
 var (
 	servers   = sync.OnceValues(func() (*server, error) { return startServer("") })
 	databases atomic.Int32
@@ -80,7 +80,7 @@ func startServer(of string) (*server, error) {
 }
 
 func (s *server) start() error {
-	return s.run("pg_ctl", "-w", "-l", filepath.Join(s.dir, "log"), "-o", "-c listen_addresses='' -c fsync=off -c max_connections=200 -k "+s.dir, "start")
+	return s.run("pg_ctl", "-w", "-l", filepath.Join(s.dir, "log"), "-o", "-c listen_addresses='' -c fsync=off -c max_connections=200 -c wal_retrieve_retry_interval=100ms -k "+s.dir, "start")
 }
 
 func (s *server) stop() error { return s.run("pg_ctl", "-m", "immediate", "-w", "stop") }
@@ -128,7 +128,7 @@ func (s *server) run(name string, args ...string) error {
 
 // usable skips the test where there is no server, as on many a user's machine, unless
 // CI_REQUIRE_SERVERS is set.
-func usable(t *testing.T, s *server, err error) *server {
+func usable(t *testing.T, err error) {
 	t.Helper()
 	if errors.Is(err, errNoServer) && os.Getenv("CI_REQUIRE_SERVERS") == "" {
 		t.Skip(err)
@@ -136,19 +136,18 @@ func usable(t *testing.T, s *server, err error) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
 }
 
 // newDatabase returns the connection string of a new database on the shared server.
-func newDatabase(t *testing.T) (dsn string, s *server) {
+func newDatabase(t *testing.T) string {
 	t.Helper()
 	s, err := servers()
-	usable(t, s, err)
+	usable(t, err)
 	name := fmt.Sprint("outbox_", databases.Add(1))
 	if err := s.execute(t, `CREATE DATABASE `+name); err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("postgres:///%s?user=postgres&pool_max_conns=12&host=%s", name, s.dir), s
+	return fmt.Sprintf("postgres:///%s?user=postgres&pool_max_conns=12&host=%s", name, s.dir)
 }
 
 // execute runs a statement in the database postgres.
@@ -179,10 +178,7 @@ func openPool(t *testing.T, dsn string) (*Outbox, *pgxpool.Pool) {
 // eachDatabase runs a test with an empty database of each kind, by its name.
 func eachDatabase(t *testing.T, f func(t *testing.T, database string)) {
 	t.Run("sqlite", func(t *testing.T) { f(t, filepath.Join(t.TempDir(), "outbox.db")) })
-	t.Run("postgres", func(t *testing.T) {
-		database, _ := newDatabase(t)
-		f(t, database)
-	})
+	t.Run("postgres", func(t *testing.T) { f(t, newDatabase(t)) })
 }
 
 // openDatabase opens an outbox, and the database once more for an application.
