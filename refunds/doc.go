@@ -133,10 +133,10 @@
 //	limit of the service                        unknown        of the limit used
 //	1 to 30 requests in flight                  0.4 % or less  90 % or more
 //	5 to 50 requests a second                   1 % or less    85 % or more
-//	10 a second, counted by up to a minute      3.6 % or less  70 % or more
-//	12 to 60 a minute                           2 to 12 %      76 % or more
-//	20 a second, and beyond it a ban for 10 s   0.5 %          67 %
-//	20 a second, and beyond it a ban for 60 s   0.5 %          36 %
+//	10 a second, counted by up to a minute      1.1 % or less  69 % or more
+//	12 to 60 a minute                           2 to 12 %      77 % or more
+//	20 a second, and beyond it a ban for 10 s   0.5 %          73 %
+//	20 a second, and beyond it a ban for 60 s   0.5 %          42 %
 //
 // If you know of a limit, set [WithRateLimit]. Use one client for a service, because clients
 // and processes do not know of each other. If the service is merely busy, Submit waits for a

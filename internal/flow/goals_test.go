@@ -152,7 +152,7 @@ func goals() (all []goal) {
 		for _, b := range []struct {
 			length time.Duration
 			took   float64
-		}{{10 * time.Second, 1.67}, {time.Minute, 3}} {
+		}{{10 * time.Second, 1.67}, {time.Minute, 2.5}} {
 			s := same(func() service { return ban(bucket(20, 20), b.length) })
 			add(fmt.Sprintf("20 a second or a ban for %v", b.length), refunds, 20, 0.01, b.took, s)
 			add(fmt.Sprintf("20 a second or a ban for %v", b.length), long, 20, 0.01, b.took, s)

@@ -12,9 +12,10 @@ const (
 	firstNeed  = 10               // successes
 	slowStart  = 4                // times the level
 	leastStep  = 0.05             // share of the level
-	maxNeed    = 20 * time.Second // of successes; needLost times an outage that growing led to, up to mostLost
-	needLost   = 4
+	maxNeed    = 20 * time.Second // of successes
+	needLost   = 4                // times the length of an outage, if growing led to several
 	mostLost   = 90 * time.Second
+	stepLost   = 0.25              // the largest step then
 	memory     = 150 * time.Second // without a request or a failure, after which a level says little
 	maxCaution = 1 << 20
 	margin     = 0.95 // of what the service accepted
@@ -59,7 +60,9 @@ func (w *Window) grow() {
 		}
 		w.known, w.changedAt = w.held, w.last
 		w.now *= 1 + w.step
-		w.step = min(2*w.step, 1)
+		if w.step = min(2*w.step, 1); w.vain > 1 {
+			w.step = min(w.step, stepLost)
+		}
 		w.need, w.scout = w.needed(), -1
 	}
 }
@@ -110,7 +113,11 @@ func (w *Window) floor() float64 { return w.rtt.Seconds() / slowest.Seconds() }
 
 // needed is how many successes show that a level holds.
 func (w *Window) needed() int {
-	return max(min(firstNeed*w.caution, w.within(max(maxNeed, min(needLost*w.lost, mostLost)))), firstNeed, places(w.now))
+	hold := maxNeed
+	if w.vain > 1 {
+		hold = max(hold, min(needLost*w.down, mostLost))
+	}
+	return max(min(firstNeed*w.caution, w.within(hold)), firstNeed, places(w.now))
 }
 
 // within is how many requests fit into a time.

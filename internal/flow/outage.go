@@ -10,6 +10,7 @@ const (
 	firstDelay, maxDelay = time.Second, 2 * time.Minute
 	leastTrust, maxTrust = 4, 64
 	mostProof            = 10
+	belowLimit           = 0.85 // of a level that growing from led to an outage
 )
 
 // An outage holds all requests back but for one probe at a time.
@@ -28,10 +29,10 @@ type outage struct {
 	proof int // successes since the outage
 
 	began time.Time     // begin of the last outage; zero: there was none
+	down  time.Duration // its length
 	ended time.Duration // the delay before the probe that ended it
 	works int           // what the service accepted since
 	vain  int           // outages in a row that growing led to
-	lost  time.Duration // the length of the last of these, if there were several
 }
 
 // isDown reports whether the failure that came last is an outage.
@@ -84,8 +85,12 @@ func (w *Window) fallBack() {
 	if w.vain++; !w.grown {
 		w.vain = 0
 	}
-	if w.works < firstNeed { // it hardly worked at all: no level was the reason
+	switch {
+	case w.works < firstNeed: // it hardly worked at all: no level was the reason
 		w.vain, w.step, w.caution = 0, 1, 1
+	case w.vain > 0 && !w.began.IsZero() && now.Sub(w.began) > 2*w.down: // it worked for longer than it was down
+		w.known, w.step = max(w.known, belowLimit*w.sound), leastStep
+		w.caution = min(2*w.caution, maxCaution)
 	}
 	if w.vain > 0 { // earlier probes would only prolong a ban
 		w.delay = max(w.delay, w.ended/2)
@@ -103,10 +108,7 @@ func (w *Window) pause(delay time.Duration) {
 
 // resume goes on after a probe that succeeded, one request at a time at first.
 func (w *Window) resume() {
-	w.paused, w.next, w.ended, w.lost = false, time.Time{}, w.delay, 0
-	if w.vain > 1 {
-		w.lost = time.Since(w.failing)
-	}
+	w.paused, w.next, w.ended, w.down = false, time.Time{}, w.delay, time.Since(w.failing)
 	w.recent.forget() // a pause says nothing of what is accepted
 	w.now, w.have, w.need = 1, 0, w.trusted()
 	if w.patient {
