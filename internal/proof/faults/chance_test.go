@@ -49,8 +49,7 @@ func (w *world) jitter(ctx context.Context, below time.Duration) time.Duration {
 	w.waits[who]++
 	n := w.waits[who]
 	w.mu.Unlock()
-	d := w.chance(fmt.Sprintf("wait %d of %s", n, who)).within(below)
-	return d
+	return w.chance(fmt.Sprintf("wait %d of %s", n, who)).within(below)
 }
 
 // brief names something long in a few characters.

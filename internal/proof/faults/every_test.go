@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -93,38 +92,21 @@ func everySequence(t *testing.T, most int, only string, dials []dialFault, fault
 	for n := 0; len(level) > 0 && (*every == 0 || n <= *every) && (most == 0 || n <= most) && !t.Failed(); n++ {
 		var mu sync.Mutex
 		var next [][]choice
-		at := 0
-		take := func() (choices []choice, ok bool) {
+		spread(t, fmt.Sprintf("%d faults", n), len(level), func(t *testing.T, i int) {
+			s := make()
+			s.every = &sequence{dials: dials, faults: faults, only: only, choices: level[i]}
+			w := run(t, s)
+			for _, v := range w.violations {
+				t.Errorf("%v", v)
+			}
+			if len(w.violations) > 0 {
+				t.Logf("%s\n%v", s.every, w)
+				return
+			}
 			mu.Lock()
 			defer mu.Unlock()
-			if at == len(level) || t.Failed() {
-				return nil, false
-			}
-			at++
-			return level[at-1], true
-		}
-		t.Run(fmt.Sprintf("%d faults", n), func(t *testing.T) {
-			for worker := range runtime.GOMAXPROCS(0) {
-				t.Run(fmt.Sprint(worker), func(t *testing.T) {
-					t.Parallel()
-					for choices, ok := take(); ok; choices, ok = take() {
-						s := make()
-						s.every = &sequence{dials: dials, faults: faults, only: only, choices: choices}
-						w := run(t, s)
-						for _, v := range w.violations {
-							t.Errorf("%v", v)
-						}
-						if len(w.violations) > 0 {
-							t.Logf("%s\n%v", s.every, w)
-							return
-						}
-						mu.Lock()
-						next = append(next, s.every.longer()...)
-						sum.add(w.tally)
-						mu.Unlock()
-					}
-				})
-			}
+			next = append(next, s.every.longer()...)
+			sum.add(w.tally)
 		})
 		total += len(level)
 		t.Logf("%9d sequences of %d faults, %v", len(level), n, time.Since(began).Round(time.Second))

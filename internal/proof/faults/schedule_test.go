@@ -174,8 +174,5 @@ func (s *schedule) dialFault(a attemptName, dial int) (f dialFault) {
 // tokenFails tells whether a caller's nth question for a token fails.
 func (s *schedule) tokenFails(caller string, n int) bool {
 	name := fmt.Sprintf("%s, question %d for a token", caller, n)
-	if n > 3 || s.isOver() || !s.chance(name).percent(s.tokens.fails) {
-		return false
-	}
-	return true
+	return n <= 3 && !s.isOver() && s.chance(name).percent(s.tokens.fails)
 }

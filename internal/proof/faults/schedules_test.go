@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -60,33 +60,32 @@ func runSchedules(t *testing.T, draw func(seed uint64) *schedule, n uint64, expe
 // runAll runs schedules, several at a time, until one fails.
 func runAll(t *testing.T, draw func(seed uint64) *schedule, first, n uint64) []tally {
 	all := make([]tally, n)
-	var mu sync.Mutex
-	var next uint64
-	take := func() (i uint64, ok bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		next++
-		return next - 1, next <= n && !t.Failed()
-	}
-	t.Run("all", func(t *testing.T) {
+	spread(t, "all", int(n), func(t *testing.T, i int) {
+		w := run(t, draw(first+uint64(i)))
+		all[i] = w.tally
+		if n == 1 {
+			t.Log(w)
+		}
+		if len(w.violations) > 0 {
+			fail(t, w)
+		}
+	})
+	return all
+}
+
+// spread does a thing n times, several at a time, until it fails.
+func spread(all *testing.T, name string, n int, do func(t *testing.T, i int)) {
+	var taken atomic.Int64
+	all.Run(name, func(t *testing.T) {
 		for worker := range runtime.GOMAXPROCS(0) {
 			t.Run(fmt.Sprint(worker), func(t *testing.T) {
 				t.Parallel()
-				for i, ok := take(); ok; i, ok = take() {
-					w := run(t, draw(first+i))
-					all[i] = w.tally
-					if n == 1 {
-						t.Log(w)
-					}
-					if len(w.violations) > 0 {
-						fail(t, w)
-						return
-					}
+				for i := int(taken.Add(1)); i <= n && !all.Failed(); i = int(taken.Add(1)) {
+					do(t, i-1)
 				}
 			})
 		}
 	})
-	return all
 }
 
 // fail reports a schedule that broke a promise.

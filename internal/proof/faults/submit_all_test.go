@@ -33,10 +33,10 @@ type submitItem struct {
 func (it submitItem) key() string { return it.account + " " + it.id }
 
 func drawSubmitAll(c chance, _ int) workload {
-	n, most := 1+c.IntN(40), mostCallers
+	n := 1 + c.IntN(40)
 	s := submitAll{
-		patience: drawPatience(c), concurrency: min(1+c.IntN(5), most), ordered: c.percent(30),
-		readAhead: most > 1 && c.percent(20), slowInput: c.percent(15), slowLoop: c.percent(15),
+		patience: drawPatience(c), concurrency: 1 + c.IntN(5), ordered: c.percent(30),
+		readAhead: c.percent(20), slowInput: c.percent(15), slowLoop: c.percent(15),
 		grace:       pick(c, -1, time.Millisecond, time.Second, 30*time.Second),
 		giveUpAfter: pick(c, -1, time.Nanosecond, time.Second, time.Minute, 30*time.Minute, 30*time.Minute),
 	}
