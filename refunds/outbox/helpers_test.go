@@ -138,6 +138,16 @@ func (s *system) attempt(row int64, f sandbox.Fault) {
 	s.w.record(s.t.Context(), c, result)
 }
 
+// take marks a refund for a worker that goes no further.
+func (s *system) take(row int64) *claim {
+	s.t.Helper()
+	c, err := take(s.t.Context(), s.box, row, "w")
+	if err != nil || c == nil {
+		s.t.Fatalf("row %d cannot be taken: %v", row, err)
+	}
+	return c
+}
+
 // decide records a decision about all refunds of a state.
 func (s *system) decide(from State, what Verdict) {
 	s.t.Helper()
@@ -164,18 +174,6 @@ func (s *system) set(statement string, args ...any) {
 	}
 }
 
-// states returns the states of the refunds, in order.
-func (s *system) states() string {
-	s.t.Helper()
-	return s.column(`SELECT state FROM outbox_refund ORDER BY id`)
-}
-
-// log returns what was decided, in order.
-func (s *system) log() string {
-	s.t.Helper()
-	return s.column(`SELECT what FROM outbox_decision ORDER BY id`)
-}
-
 func (s *system) column(statement string, args ...any) string {
 	s.t.Helper()
 	found, err := all[string](s.t.Context(), s.box, statement, args...)
@@ -185,11 +183,19 @@ func (s *system) column(statement string, args ...any) string {
 	return strings.Join(found, " ")
 }
 
-// check fails the test if the states are others.
+// check fails the test if the states of the refunds, in order, are others.
 func (s *system) check(want string) {
 	s.t.Helper()
-	if got := s.states(); got != want {
+	if got := s.column(`SELECT state FROM outbox_refund ORDER BY id`); got != want {
 		s.t.Errorf("the states are %s, want %s", got, want)
+	}
+}
+
+// checkLog fails the test if something else was decided.
+func (s *system) checkLog(want string) {
+	s.t.Helper()
+	if got := s.column(`SELECT what FROM outbox_decision ORDER BY id`); got != want {
+		s.t.Errorf("the log says %s, want %s", got, want)
 	}
 }
 

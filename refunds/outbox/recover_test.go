@@ -18,27 +18,25 @@ func (s *system) recoverer() *worker {
 // TestBuried: a mark is in doubt when its request is over, and its worker has not
 // written the outcome down. Only then it is sent again by itself.
 func TestBuried(t *testing.T) {
-	for resubmit, buried := range map[bool]string{false: "unknown sending", true: "pending sending"} {
+	for _, test := range []struct {
+		resubmit    bool
+		buried, log string
+	}{{false, "unknown sending", ""}, {true, "pending sending", "resubmit"}} {
 		s := newSystem(t)
 		s.enqueue(refund("a", 5), refund("b", 5))
-		for row := range int64(2) {
-			if _, err := take(t.Context(), s.box, row+1, "frozen"); err != nil {
-				t.Fatal(err)
-			}
-		}
+		s.take(1)
+		s.take(2)
 		r := s.recoverer()
-		r.Resubmit = resubmit
+		r.Resubmit = test.resubmit
 		s.set(`UPDATE outbox_refund SET sent_at = $1`, timeText(time.Now().Add(-submitTimeout)))
-		for _, want := range []string{"sending sending", buried} {
+		for _, want := range []string{"sending sending", test.buried} {
 			if err := r.recover(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			s.check(want)
 			s.set(`UPDATE outbox_refund SET sent_at = $1 WHERE id = 1`, timeText(time.Now().Add(-staleAfter)))
 		}
-		if resubmit != (s.log() == "resubmit") {
-			t.Errorf("resubmit %v: the log says %s", resubmit, s.log())
-		}
+		s.checkLog(test.log)
 	}
 }
 
@@ -64,25 +62,6 @@ func TestLives(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil || lives() {
 		t.Errorf("after its end: %v, %v", lives(), err)
-	}
-}
-
-// TestJobOfDeadWorker: a refund that a worker had fetched, and not begun, gets another
-// job. The old one stays with River for a while, and sends nothing.
-func TestJobOfDeadWorker(t *testing.T) {
-	s := newSystem(t)
-	s.enqueue(refund("a", 5))
-	for ago, want := range map[time.Duration]string{orphanedAfter / 2: "1", 2 * orphanedAfter: "2"} {
-		s.set(`DELETE FROM river_job WHERE state = 'available' AND id > 1`)
-		s.set(`UPDATE river_job SET state = 'running', attempted_at = $1 WHERE id = 1`, time.Now().Add(-ago).UTC().Format("2006-01-02 15:04:05.999"))
-		for range 2 {
-			if err := s.recoverer().recover(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if got := s.column(`SELECT CAST(COUNT(*) AS TEXT) FROM river_job`); got != want {
-				t.Errorf("running for %v: %s jobs, want %s", ago, got, want)
-			}
-		}
 	}
 }
 
@@ -121,17 +100,23 @@ func TestOldMark(t *testing.T) {
 	s.check("pending")
 }
 
-// TestPendingWithoutJob: a refund that lost its job, as after a backup was restored or
-// a person deleted it, gets another, but not one that waits for a decision.
-func TestPendingWithoutJob(t *testing.T) {
+// TestJobs: a refund gets another job if its own is gone, as after a backup was restored
+// or a person deleted it, or if a worker fetched it long ago and did not begin: River keeps
+// such a job for longer. One that waits for a decision gets none.
+func TestJobs(t *testing.T) {
 	s := newSystem(t)
-	s.enqueue(refund("a", 5), refund("b", 5), refund("b", 6), refund("c", 5))
+	s.enqueue(refund("a", 5), refund("b", 5), refund("b", 6), refund("c", 5), refund("d", 5), refund("e", 5))
 	s.attempt(2, sandbox.Fault{DropBefore: true})
-	s.set(`DELETE FROM river_job WHERE args->>'row' <> 4`)
-	if err := s.recoverer().recover(t.Context()); err != nil {
-		t.Fatal(err)
+	s.set(`DELETE FROM river_job WHERE id <= 3`)
+	for row, ago := range map[int]time.Duration{5: orphanedAfter / 2, 6: 2 * orphanedAfter} {
+		s.set(`UPDATE river_job SET state = 'running', attempted_at = $1 WHERE id = $2`, time.Now().Add(-ago).UTC().Format("2006-01-02 15:04:05.999"), row)
 	}
-	if got := s.column(`SELECT CAST(args->>'row' AS TEXT) FROM river_job ORDER BY 1`); got != "1 4" {
-		t.Errorf("the jobs are of the rows %s", got)
+	for range 2 { // a second look finds nothing to do
+		if err := s.recoverer().recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.column(`SELECT CAST(args->>'row' AS TEXT) FROM river_job ORDER BY 1`); got != "1 4 5 6 6" {
+			t.Errorf("the jobs are of the rows %s", got)
+		}
 	}
 }

@@ -43,6 +43,15 @@ func (s *system) apply(p *Plan) {
 	}
 }
 
+// told are the differences of a plan.
+func told(p *Plan) string {
+	var lines []string
+	for _, d := range p.Differences {
+		lines = append(lines, fmt.Sprintf("%d %d %s", d.Line, d.Row, d.What))
+	}
+	return strings.Join(lines, "; ")
+}
+
 // TestReport: what is in a complete report becomes accepted, and what is not becomes
 // absent, which is sent again only when a second complete report does not have it.
 func TestReport(t *testing.T) {
@@ -56,9 +65,7 @@ func TestReport(t *testing.T) {
 	s.check("unknown unknown")
 	s.apply(p)
 	s.check("accepted absent")
-	if s.log() != "found not found" {
-		t.Error(s.log())
-	}
+	s.checkLog("found not found")
 	for name, again := range map[string]Report{
 		"the same report":            {Until: first.Until, Resubmit: true, Rows: append(first.Rows, row(3, "acct", "z", 1, "EUR"))},
 		"an older one":               {Until: time.Now().Add(-time.Hour + 2*time.Minute), Resubmit: true, Rows: first.Rows},
@@ -120,12 +127,8 @@ func TestReportDifferences(t *testing.T) {
 		s := newSystem(t)
 		s.unknowns("a", "b")
 		p := s.compare(Report{Until: time.Now(), Rows: append(test.rows, row(9, "acct", "b", 5, "EUR"))})
-		var told []string
-		for _, d := range p.Differences {
-			told = append(told, fmt.Sprintf("%d %d %s", d.Line, d.Row, d.What))
-		}
-		if strings.Join(told, "; ") != test.want {
-			t.Errorf("%s: told %q, want %q", test.name, told, test.want)
+		if got := told(p); got != test.want {
+			t.Errorf("%s: told %q, want %q", test.name, got, test.want)
 		}
 		s.apply(p)
 		s.check(test.left + " accepted")
@@ -157,15 +160,9 @@ func TestReportAgainstSettled(t *testing.T) {
 	s.set(`UPDATE outbox_refund SET state = 'rejected' WHERE refund_id = 'c'`)
 	s.enqueue(refund("e", 5))
 	p := s.compare(Report{Until: time.Now(), Rows: []ReportRow{row(1, "acct", "b", 6, "EUR"), row(2, "acct", "c", 5, "EUR"), row(3, "acct", "d", 5, "EUR"), row(4, "acct", "e", 5, "EUR")}})
-	var told []string
-	for _, d := range p.Differences {
-		told = append(told, fmt.Sprintf("%d %d %s", d.Line, d.Row, d.What))
-	}
-	want := []string{
-		"0 1 accepted here, and the report does not have it", "1 2 amount or currency differs: 6 EUR there, 5 EUR here",
-		"2 3 the service has it, and it is rejected here",
-	}
-	if strings.Join(told, "\n") != strings.Join(want, "\n") || changes(p) != 1 || p.Agreed != 1 {
+	const want = "0 1 accepted here, and the report does not have it; 1 2 amount or currency differs: 6 EUR there, 5 EUR here; " +
+		"2 3 the service has it, and it is rejected here"
+	if told(p) != want || changes(p) != 1 || p.Agreed != 1 {
 		t.Errorf("%+v", p)
 	}
 	// A pending one was sent before a backup was restored.

@@ -19,44 +19,24 @@ import (
 // TestRefusedAfterDoubt: the refusal of a refund that was sent again says nothing
 // about the time before, which the service may have recorded.
 func TestRefusedAfterDoubt(t *testing.T) {
-	for _, again := range []Verdict{Resubmit, NotRecorded} {
-		s := newSystem(t)
-		s.enqueue(refund("a", 5))
-		s.attempt(1, sandbox.Fault{DropAfter: true})
-		s.check("unknown")
-		s.decide(Unknown, again)
-		s.attempt(1, sandbox.Fault{Status: 422})
-		s.check("unknown")
-		s.decide(Unknown, again)
-		s.attempt(1, sandbox.Fault{Status: 401}) // nothing was recorded
-		s.check("pending")
-		s.attempt(1, sandbox.Fault{Status: 422})
-		s.check("unknown")
-		if got := s.column(`SELECT reason FROM outbox_refund`); got != "422 scripted; an earlier attempt is in doubt" {
-			t.Errorf("the reason is %s", got)
-		}
-		// An update with another amount is not taken for a correction.
-		if e, err := s.place(Item{"acct", refund("a", 6), false}); !errors.Is(err, ErrAmountChanged) {
-			t.Errorf("%+v, %v", e, err)
-		}
+	s := newSystem(t)
+	s.enqueue(refund("a", 5))
+	s.attempt(1, sandbox.Fault{DropAfter: true})
+	s.check("unknown")
+	s.decide(Unknown, Resubmit)
+	s.attempt(1, sandbox.Fault{Status: 422})
+	s.check("unknown")
+	s.decide(Unknown, NotRecorded)
+	s.attempt(1, sandbox.Fault{Status: 401}) // nothing was recorded
+	s.check("pending")
+	s.attempt(1, sandbox.Fault{Status: 422})
+	s.check("unknown")
+	if got := s.column(`SELECT reason FROM outbox_refund`); got != "422 scripted; an earlier attempt is in doubt" {
+		t.Errorf("the reason is %s", got)
 	}
-}
-
-// TestConflict: the service may have a refund that it refuses with 409, and sending it
-// again by itself would settle nothing.
-func TestConflict(t *testing.T) {
-	for _, resubmit := range []bool{false, true} {
-		s := newSystem(t)
-		s.w.Resubmit = resubmit
-		s.enqueue(refund("a", 5))
-		s.attempt(1, sandbox.Fault{Status: 409})
-		s.check("unknown")
-		if s.log() != "" {
-			t.Errorf("the log says %s", s.log())
-		}
-		s.decide(Unknown, NotRecorded)
-		s.attempt(1, sandbox.Fault{Status: 422})
-		s.check("unknown")
+	// An update with another amount is not taken for a correction.
+	if e, err := s.place(Item{"acct", refund("a", 6), false}); !errors.Is(err, ErrAmountChanged) {
+		t.Errorf("%+v, %v", e, err)
 	}
 }
 
@@ -81,84 +61,75 @@ func TestClientResubmit(t *testing.T) {
 	}
 }
 
-// late makes a worker write down an outcome that comes after it was taken for dead,
-// and somebody decided.
-func (s *system) late(o outcome, decide func()) {
-	s.t.Helper()
-	s.enqueue(refund("a", 5))
-	c, err := take(s.t.Context(), s.box, 1, "w")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	err = s.box.transact(s.t.Context(), func(tx session) error { return s.w.doubt(s.t.Context(), tx, c, workerEnded) })
-	if err == nil {
-		decide()
-		err = s.w.recordOnce(s.t.Context(), c, o)
-	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// TestLateResponse: it is better than doubt, and only what contradicts a decision is
-// for a person.
+// TestLateResponse: the response to a worker that was taken for dead is better than doubt,
+// and only what contradicts a decision is for a person.
 func TestLateResponse(t *testing.T) {
-	yes, no, unsent := outcome{event: eventAccepted}, outcome{event: eventRefused}, outcome{event: eventUnsent}
 	for _, test := range []struct {
 		name      string
-		o         outcome
+		event     event
 		decided   Verdict
 		want, log string
 		sentAgain bool
 	}{
-		{"accepted", yes, "", "accepted", "late response", false},
-		{"refused", no, "", "rejected", "late response", false},
-		{"not sent", unsent, "", "pending", "late response", false},
-		{"accepted, as decided", yes, Recorded, "accepted", "accepted", false},
-		{"refused, not as decided", no, Recorded, "accepted", "accepted late response, after a decision", false},
-		{"accepted, before it is sent again", yes, NotRecorded, "accepted", "not recorded late response", false},
-		{"accepted, not as decided", yes, Closed, "rejected", "closed late response, after a decision", false},
-		{"accepted, and sent again", yes, Resubmit, "unknown", "resubmit late response, after a decision", true},
+		{"accepted", eventAccepted, "", "accepted", "late response", false},
+		{"refused", eventRefused, "", "rejected", "late response", false},
+		{"not sent", eventUnsent, "", "pending", "late response", false},
+		{"accepted, as decided", eventAccepted, Recorded, "accepted", "accepted", false},
+		{"refused, not as decided", eventRefused, Recorded, "accepted", "accepted late response, after a decision", false},
+		{"accepted, before it is sent again", eventAccepted, NotRecorded, "accepted", "not recorded late response", false},
+		{"accepted, not as decided", eventAccepted, Closed, "rejected", "closed late response, after a decision", false},
+		{"accepted, and sent again", eventAccepted, Resubmit, "unknown", "resubmit late response, after a decision", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newSystem(t)
-			s.late(test.o, func() {
-				if test.decided != "" {
-					s.decide(Unknown, test.decided)
-				}
-				if test.sentAgain {
-					s.attempt(1, sandbox.Fault{DropBefore: true})
-				}
-			})
-			s.check(test.want)
-			if s.log() != test.log {
-				t.Errorf("the log says %s, want %s", s.log(), test.log)
+			s.enqueue(refund("a", 5))
+			c := s.take(1)
+			s.age()
+			if err := s.recoverer().recover(t.Context()); err != nil {
+				t.Fatal(err)
 			}
+			s.check("unknown")
+			if test.decided != "" {
+				s.decide(Unknown, test.decided)
+			}
+			if test.sentAgain {
+				s.attempt(1, sandbox.Fault{DropBefore: true})
+			}
+			if err := s.w.recordOnce(t.Context(), c, outcome{event: test.event}); err != nil {
+				t.Fatal(err)
+			}
+			s.check(test.want)
+			s.checkLog(test.log)
 		})
 	}
 }
 
-// TestLostAcknowledgement: a worker that got no acknowledgement of its commit writes the
-// outcome down again. Nobody decided, so that it is no matter for a person.
-func TestLostAcknowledgement(t *testing.T) {
-	for _, o := range []outcome{{event: eventAccepted}, {event: eventRefused}, {event: eventUnsent}, {event: eventDoubted}, {event: eventConflict}} {
-		for _, resubmit := range []bool{false, true} {
-			s := newSystem(t)
-			s.w.Resubmit = resubmit
-			s.enqueue(refund("a", 5))
-			c, err := take(t.Context(), s.box, 1, "w")
-			if err != nil {
+// TestOutcomes: what becomes of a refund, and what of that is a decision. A worker that got
+// no acknowledgement of its commit writes the outcome down again: that is no late response.
+func TestOutcomes(t *testing.T) {
+	for _, test := range []struct {
+		event     event
+		resubmit  bool
+		want, log string
+	}{
+		{eventAccepted, true, "accepted", ""},
+		{eventRefused, true, "rejected", ""},
+		{eventUnsent, true, "pending", ""},
+		{eventDoubted, true, "pending", "resubmit"},
+		{eventDoubted, false, "unknown", ""},
+		{eventConflict, true, "unknown", ""}, // the next attempt would settle nothing
+	} {
+		s := newSystem(t)
+		s.w.Resubmit = test.resubmit
+		s.enqueue(refund("a", 5))
+		c := s.take(1)
+		for range 2 {
+			if err := s.w.recordOnce(t.Context(), c, outcome{event: test.event}); err != nil {
 				t.Fatal(err)
 			}
-			for range 2 {
-				if err := s.w.recordOnce(t.Context(), c, o); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if strings.Contains(s.log(), "late") {
-				t.Errorf("%s: the log says %s", o.event, s.log())
-			}
 		}
+		s.check(test.want)
+		s.checkLog(test.log)
 	}
 }
 
@@ -173,10 +144,7 @@ func TestUnwritable(t *testing.T) {
 		s.unknowns("a", "b")
 		plan := s.compare(Report{Until: time.Now(), Rows: []ReportRow{row(1, "acct", "a", 5, "EUR")}})
 		s.enqueue(refund("c", 5), refund("d", 5))
-		c, err := take(t.Context(), s.box, 3, "w")
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := s.take(3)
 		s.set(statements[0])
 		long := strings.Repeat("x", 1_000_000)
 		if n, err := plan.Apply(t.Context(), "ann", long); err == nil || n != 0 || strings.Count(err.Error(), "row ") != 2 {
