@@ -160,30 +160,6 @@ func writing(left int, counted bool) world {
 	}
 }
 
-// cancelOnArrival is a world in which the caller cancels once the service has
-// the whole request.
-func cancelOnArrival(t *testing.T) site {
-	ctx, cancel := context.WithCancel(t.Context())
-	s := wire(func(c *net.TCPConn, _ int) {
-		cancel()
-		io.Copy(io.Discard, c)
-	})(t)
-	s.ctx = ctx
-	return s
-}
-
-// cancelWhileDialing is a world in which the caller cancels before there is a
-// connection.
-func cancelWhileDialing(t *testing.T) site {
-	ctx, cancel := context.WithCancel(t.Context())
-	s := dialing(func(context.Context, string, string) (net.Conn, error) {
-		cancel()
-		return nil, context.Canceled
-	})(t)
-	s.ctx = ctx
-	return s
-}
-
 // mute is a transport of the caller's that reports no events.
 func mute(err error) world {
 	return func(*testing.T) site {

@@ -53,9 +53,6 @@ var beforeAnswer = []matrixRow{
 	{"transport without events, unknown host name", mute(&net.DNSError{IsNotFound: true}), fail(1, errNoAnswer), unknown(1, errNoAnswer), fail(1, errNoAnswer)},
 	{"transport without answer or error", mute(nil), fail(4, errNoAnswer), unknown(1, errNoAnswer), fail(4, errNoAnswer)},
 
-	{"canceled while dialing", cancelWhileDialing, fail(1, errCanceled), notSent(1, errCanceled), fail(1, errCanceled)},
-	{"canceled on the wire", cancelOnArrival, fail(1, errCanceled), unknown(1, errCanceled), fail(1, errCanceled)},
-
 	{"1xx, then an end", wire(sayAndClose(early)), fail(4, errNoAnswer), unknown(1, errNoAnswer), fail(4, errNoAnswer)},
 	{"1xx without end", wire(flood("", early)), fail(2, errBadResponse), unknown(1, errBadResponse), fail(2, errBadResponse)},
 	{"header without end", wire(flood("HTTP/1.1 200 OK\r\n", "X-Filler: "+strings.Repeat("a", 1000)+"\r\n")), fail(2, errBadResponse), unknown(1, errBadResponse), fail(2, errBadResponse)},

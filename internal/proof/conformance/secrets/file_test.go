@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/updater"
@@ -59,7 +60,7 @@ func TestCanariesOfFiles(t *testing.T) {
 	mock := testkit.NewMock("GET", "https://service.test/"+planted("the base URL's path")+"/updater/inquiries/jobs/"+ids.Job+"/download",
 		func(r *http.Request) (*http.Response, error) {
 			resp, err := answering(200, planted("an answer's body"), "ETag", `"v1"`).RoundTrip(r)
-			resp.Body = io.NopCloser(io.MultiReader(strings.NewReader(planted("an answer's body")), brokenReader{}))
+			resp.Body = io.NopCloser(io.MultiReader(strings.NewReader(planted("an answer's body")), iotest.ErrReader(leakyError{planted("the transport's error")})))
 			resp.ContentLength = 1000
 			return resp, err
 		}, testkit.Answer(206, planted("an answer's body"), "ETag", planted("an error's code"), "Content-Range", planted("an error's code")))

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"reflect"
 	"strings"
+	"testing/iotest"
 
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/internal/proof/conformance/operations"
@@ -175,7 +176,7 @@ func plantedAnswers() map[string]http.RoundTripper {
 		"joined errors": failing(errors.Join(io.EOF, fmt.Errorf("%s: %w", planted("the transport's error"), leakyError{planted("the transport's error")}))),
 		"a broken body": leakyTransport{Answer: func(r *http.Request) (*http.Response, error) {
 			resp, err := answering(200, "", headers...).RoundTrip(r)
-			body := io.MultiReader(strings.NewReader(planted("an answer's body")), brokenReader{})
+			body := io.MultiReader(strings.NewReader(planted("an answer's body")), iotest.ErrReader(leakyError{planted("the transport's error")}))
 			resp.Body, resp.ContentLength = io.NopCloser(body), -1
 			return resp, err
 		}},
@@ -187,10 +188,6 @@ func plantedAnswers() map[string]http.RoundTripper {
 	answers["400 page"] = answering(400, "<html>"+planted("an answer's body"), append(headers, "Content-Type", "text/html")...)
 	return answers
 }
-
-type brokenReader struct{}
-
-func (brokenReader) Read([]byte) (int, error) { return 0, leakyError{planted("the transport's error")} }
 
 // sendsBack repeats the whole request in every part of an error.
 func sendsBack(r *http.Request) (*http.Response, error) {

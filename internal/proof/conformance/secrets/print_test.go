@@ -133,7 +133,8 @@ func shapes(v any) iter.Seq[shape] {
 
 const slogJSON = "slog JSON"
 
-// prints yields what fmt and slog make of a value, by printer.
+// prints yields what fmt and slog make of a value, and the runtime of a panic with it, by
+// printer.
 func prints(v any) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x", "%X", "% x", "%t"} {
@@ -152,9 +153,14 @@ func prints(v any) iter.Seq2[string, string] {
 		if !yield("slog text", text.String()) || !yield(slogJSON, object.String()) {
 			return
 		}
-		if _, isError := v.(error); isError {
+		switch v := v.(type) {
+		case error:
 			encoded, err := json.Marshal(v)
-			if !yield("JSON", fmt.Sprint(string(encoded), err)) {
+			if !yield("JSON", fmt.Sprint(string(encoded), err)) || !yield("a panic", v.Error()) {
+				return
+			}
+		case fmt.Stringer:
+			if !yield("a panic", v.String()) {
 				return
 			}
 		}

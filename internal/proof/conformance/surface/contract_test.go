@@ -2,7 +2,6 @@ package surface_test
 
 import (
 	"encoding/json"
-	"errors"
 	"maps"
 	"os"
 	"reflect"
@@ -11,9 +10,7 @@ import (
 	"testing"
 
 	"github.com/carddata/carddata-go/bins"
-	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/refunds"
-	"github.com/carddata/carddata-go/updater"
 )
 
 // fields are the leaves of a record by dotted path, with "[]" after arrays, and
@@ -106,23 +103,5 @@ func TestFieldsAreTheInterfaces(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// The error object has no type of its own. Its code is a field of updater.Error, and
-// all of it can be read.
-func TestErrorObjectIsTheInterfaces(t *testing.T) {
-	const body = `{"error":{"code":"the_code","message":"the message","details":{"of":"details"}}}`
-	if want := documented(t)["Error object (download endpoint)"]; len(want) != 3 || want["error.code"] != "string" {
-		t.Fatalf("%v", want)
-	}
-	mock := testkit.NewMock("GET", "https://u.example/updater/inquiries/jobs/j/download", testkit.Answer(400, body))
-	client, err := updater.NewClient("https://u.example", "m", updater.StaticToken("t"), updater.WithHTTPClient(mock.Client()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = client.Download(t.Context(), "j")
-	if e, ok := errors.AsType[*updater.Error](err); !ok || e.Code != "the_code" || string(e.Body()) != body {
-		t.Errorf("%v", err)
 	}
 }

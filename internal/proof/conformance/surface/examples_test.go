@@ -2,6 +2,7 @@ package surface_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,14 +13,29 @@ import (
 
 var exampleFunction = regexp.MustCompile(`(?m)^func Example`)
 
-// TestExamplesCopiedOut copies every Example out of the repository, as a user
-// does, and runs them in a module of its own.
-func TestExamplesCopiedOut(t *testing.T) {
+// TestCopiedOut copies every Example and every program of the README out of the
+// repository, as a user does, and runs the Examples and builds the programs in a module of
+// its own.
+func TestCopiedOut(t *testing.T) {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	module := t.TempDir()
+	write := func(code []byte, path ...string) {
+		t.Helper()
+		name := filepath.Join(module, filepath.Join(path...))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, code, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	programs := 0
+	for _, code := range goBlocks(t) {
+		if strings.HasPrefix(code, "package main\n") {
+			programs++
+			write([]byte(code), fmt.Sprint("readme", programs), "main.go")
+		}
+	}
 	copied := 0
 	for _, pkg := range []string{"bins", "bins/binstest", "refunds", "refunds/refundstest", "updater", "updater/updatertest"} {
 		files, err := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
@@ -35,14 +51,11 @@ func TestExamplesCopiedOut(t *testing.T) {
 				continue
 			}
 			copied++
-			dir := filepath.Join(module, pkg)
-			if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, filepath.Base(file)), code, 0o644)); err != nil {
-				t.Fatal(err)
-			}
+			write(code, pkg, filepath.Base(file))
 		}
 	}
-	if copied < 6 {
-		t.Fatalf("found %d files of examples", copied)
+	if copied < 6 || programs == 0 {
+		t.Fatalf("found %d files of examples, and %d programs in the README", copied, programs)
 	}
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {
@@ -55,10 +68,8 @@ func TestExamplesCopiedOut(t *testing.T) {
 	const library = "github.com/carddata/carddata-go"
 	text := strings.Replace(string(mod), "module "+library, "module example.com/copied", 1) +
 		"\nrequire " + library + " v0.0.0\nreplace " + library + " => " + root + "\n"
-	if err := errors.Join(os.WriteFile(filepath.Join(module, "go.mod"), []byte(text), 0o644),
-		os.WriteFile(filepath.Join(module, "go.sum"), sum, 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	write([]byte(text), "go.mod")
+	write(sum, "go.sum")
 	// vet looks for the examples' packages beside them.
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-mod=mod", "-run", "^Example", "./...")
 	cmd.Dir = module

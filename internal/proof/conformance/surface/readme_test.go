@@ -1,13 +1,8 @@
 package surface_test
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"go/format"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -59,31 +54,20 @@ func TestReadmeNames(t *testing.T) {
 	}
 }
 
-// TestReadmeCode builds every complete program of the README and parses every
-// piece of Go, so that what a newcomer pastes works.
+// TestReadmeCode parses every piece of Go in the README. TestCopiedOut builds the programs.
 func TestReadmeCode(t *testing.T) {
-	programs := 0
-	for i, code := range goBlocks(t, readme(t)) {
-		if err := checkFormat(code); err != nil {
-			t.Errorf("block %d: %v\n%s", i+1, err, code)
+	for i, code := range goBlocks(t) {
+		formatted, err := format.Source([]byte(code))
+		if err != nil || string(formatted) != code {
+			t.Errorf("block %d is not as gofmt writes it: %v\n%s", i+1, err, code)
 		}
-		if !strings.HasPrefix(code, "package main\n") {
-			continue
-		}
-		programs++
-		if err := buildProgram(t, code); err != nil {
-			t.Errorf("block %d: %v", i+1, err)
-		}
-	}
-	if programs == 0 {
-		t.Error("the README holds no program")
 	}
 }
 
-// goBlocks returns the blocks fenced as go.
-func goBlocks(t *testing.T, text string) (blocks []string) {
+// goBlocks returns the README's blocks fenced as go.
+func goBlocks(t *testing.T) (blocks []string) {
 	t.Helper()
-	parts := strings.Split("\n"+text, "\n```")
+	parts := strings.Split("\n"+readme(t), "\n```")
 	if len(parts)%2 == 0 {
 		t.Fatal("a block of the README has no end")
 	}
@@ -93,41 +77,4 @@ func goBlocks(t *testing.T, text string) (blocks []string) {
 		}
 	}
 	return blocks
-}
-
-// checkFormat parses a file, declarations, or statements.
-func checkFormat(code string) error {
-	formatted, err := format.Source([]byte(code))
-	if err == nil && !bytes.Equal(formatted, []byte(code)) {
-		err = errors.New("not as gofmt writes it")
-	}
-	return err
-}
-
-// buildProgram lays the program over a directory that does not exist, so that
-// it builds inside the module without a file being written there.
-func buildProgram(t *testing.T, code string) error {
-	root, err := filepath.Abs(root)
-	if err != nil {
-		return err
-	}
-	dir := t.TempDir()
-	source, overlay := filepath.Join(dir, "main.go"), filepath.Join(dir, "overlay.json")
-	replace := map[string]map[string]string{
-		"Replace": {filepath.Join(root, "internal", "readme", "main.go"): source},
-	}
-	table, err := json.Marshal(replace)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(os.WriteFile(source, []byte(code), 0o600), os.WriteFile(overlay, table, 0o600)); err != nil {
-		return err
-	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-overlay", overlay,
-		"-o", filepath.Join(dir, "program.exe"), "./internal/readme")
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w\n%s", err, out)
-	}
-	return nil
 }

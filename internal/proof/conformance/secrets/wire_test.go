@@ -2,20 +2,13 @@ package secrets_test
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"log"
-	"net/http"
-	"os"
-	"os/exec"
-	"strings"
 	"testing"
 
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/internal/proof/conformance/operations"
 	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/refunds"
-	"github.com/carddata/carddata-go/updater"
 )
 
 // standardLog captures the standard log until the test's end.
@@ -68,73 +61,4 @@ func TestBrokenHTTP(t *testing.T) {
 	if standard.Len() > 0 {
 		t.Errorf("the standard log says %.300s", standard)
 	}
-}
-
-// TestPanicText panics with the library's values in a process of its own, as the
-// runtime prints them without fmt.
-func TestPanicText(t *testing.T) {
-	if os.Getenv("CANARY_PANIC") != "" {
-		go panicWith(valuesToPanicWith())
-		select {}
-	}
-	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPanicText$")
-	command.Env = append(os.Environ(), "CANARY_PANIC=1")
-	out, err := command.CombinedOutput()
-	if _, failed := errors.AsType[*exec.ExitError](err); !failed {
-		t.Fatalf("the process ended with %v", err)
-	}
-	text := string(out)
-	if got, want := strings.Count(text, "panic: "), len(valuesToPanicWith()); got < want {
-		t.Fatalf("%d panics, want %d: %.2000s", got, want, text)
-	}
-	for place, form := range secrets.in(text) {
-		t.Errorf("a panic shows the canary of %s as %q in\n%.3000s", place, form, text)
-	}
-}
-
-// panicWith panics with each value on top of the one before, and the runtime
-// prints them all.
-func panicWith(values []any) {
-	if len(values) > 1 {
-		defer panicWith(values[1:])
-	}
-	panic(values[0])
-}
-
-func valuesToPanicWith() []any {
-	ids := plantedIDs()
-	request := bins.LookupRequest{Cards: bins.Cards(ids.Cards...)}
-	values := []any{request, &request, request.Cards[0].Card, *ids.Refund, ids.Refund, ids.Key}
-	for _, over := range []string{"items", "400", "not JSON"} {
-		list, err := operations.New("https://service.test", ids, bins.WithHTTPClient(&http.Client{Transport: plantedAnswers()[over]}))
-		if err != nil {
-			return nil
-		}
-		for _, e := range list {
-			v, err := e.Call(context.Background())
-			values = append(values, e.Client, v)
-			if err != nil {
-				values = append(values, err)
-				values = append(values, dereferenced(err)...)
-			}
-		}
-	}
-	return values
-}
-
-// dereferenced are the errors behind err, by value.
-func dereferenced(err error) (values []any) {
-	if e, ok := errors.AsType[*bins.Error](err); ok {
-		values = append(values, *e)
-	}
-	if e, ok := errors.AsType[*refunds.OutcomeError](err); ok {
-		values = append(values, *e)
-	}
-	if e, ok := errors.AsType[*refunds.Error](err); ok {
-		values = append(values, *e)
-	}
-	if e, ok := errors.AsType[*updater.Error](err); ok {
-		values = append(values, *e)
-	}
-	return values
 }
