@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -73,12 +72,10 @@ type config struct {
 	sandbox, flaky             bool
 	size                       int64
 	stdout, stderr             io.Writer
-	environment                func(string) (string, bool)
-	talking                    sync.Mutex // stderr, which downloads share
 }
 
 func main() {
-	c := config{stdout: os.Stdout, stderr: os.Stderr, environment: os.LookupEnv}
+	c := config{stdout: os.Stdout, stderr: os.Stderr}
 	os.Exit(c.run(cli.Signals(), os.Args[1:]))
 }
 
@@ -104,9 +101,7 @@ func (c *config) flags() *flag.FlagSet {
 	for name, value := range map[string]*string{"job": &c.job, "o": &c.path, "read": &c.read} {
 		f.StringVar(value, name, "", "")
 	}
-	for name, value := range map[string]*bool{
-		"accept-unverified": &c.acceptUnverified, "sandbox": &c.sandbox, "flaky": &c.flaky,
-	} {
+	for name, value := range map[string]*bool{"accept-unverified": &c.acceptUnverified, "sandbox": &c.sandbox, "flaky": &c.flaky} {
 		f.BoolVar(value, name, false, "")
 	}
 	for name, values := range map[string]*[]string{"merchant": &c.merchants, "redirect-host": &c.hosts} {
@@ -190,7 +185,7 @@ func (c *config) client() (*updater.Client, error) {
 	if len(c.merchants) == 0 {
 		names = append(names, "CARDDATA_MERCHANT_ID")
 	}
-	values, insecure, err := cli.Environment(c.environment, names...)
+	values, insecure, err := cli.Environment(os.LookupEnv, names...)
 	if err != nil {
 		return nil, err
 	}
@@ -209,12 +204,6 @@ func (c *config) isNotReady(e *updater.Error) bool {
 	if !errors.Is(e, updater.ErrNotReady) && !slices.Contains(c.notReady, status) && !slices.Contains(c.notReady, e.Code) {
 		return false
 	}
-	c.say("the job is not ready (status " + status + "), asking again")
+	fmt.Fprintln(c.stderr, "the job is not ready (status "+status+"), asking again")
 	return true
-}
-
-func (c *config) say(line string) {
-	c.talking.Lock()
-	defer c.talking.Unlock()
-	fmt.Fprintln(c.stderr, line)
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"errors"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/carddata/carddata-go/internal/sandbox"
 )
@@ -79,20 +81,8 @@ func TestReadBroken(t *testing.T) {
 	broken := errors.New("broken")
 	for format, content := range map[string]string{"csv": "a\n1\n", "json": "[{\"a\":1},\n"} {
 		var out strings.Builder
-		if err := printRows(format, &failing{strings.NewReader(content), broken}, &out); !errors.Is(err, broken) || out.String() != "a=1\n" {
+		if err := printRows(format, io.MultiReader(strings.NewReader(content), iotest.ErrReader(broken)), &out); !errors.Is(err, broken) || out.String() != "a=1\n" {
 			t.Errorf("%s: %v, rows:\n%s", format, err, &out)
 		}
 	}
-}
-
-type failing struct {
-	*strings.Reader
-	err error
-}
-
-func (f *failing) Read(p []byte) (int, error) {
-	if f.Len() == 0 {
-		return 0, f.err
-	}
-	return f.Reader.Read(p)
 }
