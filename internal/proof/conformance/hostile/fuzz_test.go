@@ -15,10 +15,6 @@ import (
 	"github.com/carddata/carddata-go/updater"
 )
 
-type transportFunc func(*http.Request) (*http.Response, error)
-
-func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 func replyWith(status int, header http.Header, body []byte) *http.Response {
 	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body))}
 }
@@ -39,7 +35,7 @@ func FuzzAnswerHeaders(f *testing.F) {
 		if status < 200 || status > 599 {
 			t.Skip("not an answer")
 		}
-		network := transportFunc(func(r *http.Request) (*http.Response, error) {
+		network := operations.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			if r.Body != nil {
 				r.Body.Close()
 			}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/internal/proof/conformance/operations"
-	"github.com/carddata/carddata-go/internal/sandbox/memnet"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
 )
@@ -44,7 +43,6 @@ func TestOneByteASecond(t *testing.T) {
 		for i, want := range test.ends {
 			synctest.Test(t, func(t *testing.T) {
 				trickle := func(c net.Conn) {
-					defer c.Close()
 					if _, err := c.Read(make([]byte, 4096)); err != nil {
 						return
 					}
@@ -56,17 +54,8 @@ func TestOneByteASecond(t *testing.T) {
 						}
 					}
 				}
-				transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-					l := memnet.Listen()
-					defer l.Close()
-					c, err := l.Dial(ctx)
-					if err == nil {
-						var s net.Conn
-						s, err = l.Accept()
-						go trickle(s)
-					}
-					return c, err
-				}}
+				transport := operations.InMemory(trickle)
+				transport.DisableKeepAlives = true
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				e := operations.At(t, "http://127.0.0.1", bins.WithMaxRetries(0), bins.WithHTTPClient(&http.Client{Transport: transport}))[i]

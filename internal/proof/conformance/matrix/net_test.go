@@ -17,6 +17,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/proof/conformance/operations"
 )
 
 // local is a world where the call ends before the network; a server is there to see
@@ -166,7 +167,7 @@ func mute(err error) world {
 		var asked atomic.Int64
 		return site{
 			base: "https://service.test",
-			http: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			http: &http.Client{Transport: operations.RoundTripper(func(r *http.Request) (*http.Response, error) {
 				asked.Add(1)
 				if r.Body != nil {
 					r.Body.Close()
@@ -177,10 +178,6 @@ func mute(err error) world {
 		}
 	}
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 var errMute = errors.New("a transport's own error")
 

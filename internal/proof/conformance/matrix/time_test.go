@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/bins"
-	"github.com/carddata/carddata-go/internal/sandbox/memnet"
+	"github.com/carddata/carddata-go/internal/proof/conformance/operations"
 )
 
 // bubble is a world of net/http's transport over a network in memory, so that
@@ -20,27 +20,9 @@ import (
 func bubble(scheme string, serve func(c net.Conn, requests *atomic.Int64), change ...func(*site)) world {
 	return func(t *testing.T) site {
 		var requests atomic.Int64
-		l := memnet.Listen()
-		go func() {
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				go func() {
-					defer c.Close()
-					serve(c, &requests)
-				}()
-			}
-		}()
-		transport := &http.Transport{
-			DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return l.Dial(ctx) },
-			TLSHandshakeTimeout: 5 * time.Second,
-		}
-		t.Cleanup(func() {
-			transport.CloseIdleConnections()
-			l.Close()
-		})
+		transport := operations.InMemory(func(c net.Conn) { serve(c, &requests) })
+		transport.TLSHandshakeTimeout = 5 * time.Second
+		t.Cleanup(transport.CloseIdleConnections)
 		s := site{
 			base: scheme + "://127.0.0.1", http: &http.Client{Transport: transport},
 			seen: func() int { return int(requests.Load()) },

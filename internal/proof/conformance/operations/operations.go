@@ -6,9 +6,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
+	"net/http"
 	"testing"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/sandbox/memnet"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
 )
@@ -72,4 +75,31 @@ func At(t *testing.T, base string, opts ...bins.Option) []Operation {
 		t.Fatal(err)
 	}
 	return list
+}
+
+// A RoundTripper is an HTTP transport of the caller's.
+type RoundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements [http.RoundTripper].
+func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// InMemory is net/http's transport in a bubble. It hands each connection to serve.
+func InMemory(serve func(net.Conn)) *http.Transport {
+	return &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		l := memnet.Listen()
+		defer l.Close()
+		client, err := l.Dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		server, err := l.Accept()
+		if err != nil {
+			return nil, err
+		}
+		go func() {
+			defer server.Close()
+			serve(server)
+		}()
+		return client, nil
+	}}
 }

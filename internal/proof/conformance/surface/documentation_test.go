@@ -17,18 +17,13 @@ import (
 	"github.com/carddata/carddata-go/internal/proof/conformance/operations"
 )
 
-// A respond function is the transport of the client under test.
-type respond func(*http.Request) (*http.Response, error)
-
-func (f respond) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // TestDocumentedDefaults compares the section "Defaults" of each package comment
 // with what a client without options does.
 func TestDocumentedDefaults(t *testing.T) {
 	for i, pkg := range packages {
 		t.Run(pkg, func(t *testing.T) {
 			said := defaults(t, pkg)
-			call := func(t *testing.T, f respond, opts ...bins.Option) error {
+			call := func(t *testing.T, f operations.RoundTripper, opts ...bins.Option) error {
 				list, err := operations.New("https://service.example", operations.Plain(), append(opts, bins.WithHTTPClient(&http.Client{Transport: f}))...)
 				if err != nil {
 					t.Fatal(err)
