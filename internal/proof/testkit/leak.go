@@ -45,7 +45,7 @@ func NoLeak(t testing.TB, v any, secrets ...string) {
 func NoSecret(t testing.TB, name, text string, secrets ...string) {
 	t.Helper()
 	for _, secret := range secrets {
-		for _, encoded := range encodings(secret) {
+		for _, encoded := range Encodings(secret) {
 			if strings.Contains(text, encoded) {
 				t.Errorf("%s prints %q: %s", name, secret, text)
 			}
@@ -53,12 +53,21 @@ func NoSecret(t testing.TB, name, text string, secrets ...string) {
 	}
 }
 
-func encodings(secret string) []string {
+// Encodings are the forms in which a text holds a secret.
+func Encodings(secret string) []string {
 	numbers := strings.Trim(fmt.Sprint([]byte(secret)), "[]")
 	literal := strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%#v", []byte(secret)), "[]byte{"), "}")
-	// The last characters of base64 depend on what follows.
-	encoded := base64.StdEncoding.EncodeToString([]byte(secret))[:len(secret)/3*4]
-	return []string{secret, fmt.Sprintf("%x", secret), fmt.Sprintf("%X", secret), numbers, literal, encoded}
+	forms := []string{secret, fmt.Sprintf("%x", secret), fmt.Sprintf("%X", secret), numbers, literal}
+	if quoted := strings.Trim(fmt.Sprintf("%q", secret), `"`); quoted != secret {
+		forms = append(forms, quoted)
+	}
+	// Inside a longer text, base64 has one of three alignments, and shares its first and last
+	// characters with the neighbours.
+	for shift := range 3 {
+		encoded := base64.RawStdEncoding.EncodeToString(append(make([]byte, shift), secret...))
+		forms = append(forms, encoded[(shift*8+5)/6:(shift+len(secret))*8/6])
+	}
+	return forms
 }
 
 // NoLeakUnderAnyVerb is NoLeak also for the verbs under which fmt calls no method of

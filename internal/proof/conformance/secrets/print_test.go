@@ -3,8 +3,6 @@ package secrets_test
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -13,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/refunds"
 )
 
@@ -30,24 +29,9 @@ type canary struct {
 	data  bool // may be held whole by an exported field, and by JSON that is not an error's
 }
 
-// forms are the encodings in which a text prints a value.
+// forms are what of a value may not be in a text.
 func (c canary) forms() []string {
-	raw := []byte(c.value)
-	digits := strings.Trim(fmt.Sprint(raw), "[]")
-	goSyntax := strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%#v", raw), "[]byte{"), "}")
-	lower := hex.EncodeToString(raw)
-	forms := []string{c.value, digits, goSyntax, lower, strings.ToUpper(lower)}
-	if quoted := fmt.Sprintf("%q", c.value); quoted != `"`+c.value+`"` {
-		forms = append(forms, strings.Trim(quoted, `"`))
-	}
-	// Inside a longer text, base64 has one of three alignments, and shares its
-	// first and last characters with the neighbours.
-	for shift := range 3 {
-		encoded := base64.RawStdEncoding.EncodeToString(append(make([]byte, shift), raw...))
-		begin := (shift*8 + 5) / 6
-		end := (shift + len(raw)) * 8 / 6
-		forms = append(forms, encoded[begin:end])
-	}
+	forms := testkit.Encodings(c.value)
 	if strings.Trim(c.value, "0123456789") == "" {
 		// A mask shows six digits at most, and eight of a BIN.
 		forms = append(forms, c.value[:9])
