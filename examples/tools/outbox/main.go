@@ -171,15 +171,15 @@ func (c *command) migrate(ctx context.Context, args []string) error {
 	return s.Migrate(ctx)
 }
 
-// table prints rows of cells below a title, if there are any.
-func (c *command) table(title string, rows [][]any) {
+// printTable prints rows of cells below a title, if there are any.
+func printTable[T any](w io.Writer, title string, rows [][]T) {
 	if len(rows) == 0 {
 		return
 	}
 	if title != "" {
-		fmt.Fprintln(c.stdout, "\n"+title)
+		fmt.Fprintln(w, "\n"+title)
 	}
-	out := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	defer out.Flush()
 	for _, row := range rows {
 		for i, cell := range row {

@@ -37,7 +37,7 @@ func newSystem(t *testing.T) *system {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	s := &system{t, engine, map[string]string{"CARDDATA_REFUND_URL": server.URL(), "CARDDATA_ACCOUNT_ID": "acct", "USER": "tester"},
+	s := &system{t, engine, map[string]string{"CARDDATA_REFUND_URL": server.URL(), "CARDDATA_ACCOUNT_ID": "acct"},
 		filepath.Join(t.TempDir(), "outbox.db")}
 	s.run(0, "migrate")
 	return s
@@ -160,7 +160,6 @@ func TestOutcomes(t *testing.T) {
 // rows and why, and ends with 1.
 func TestNoSilence(t *testing.T) {
 	s := newSystem(t)
-	s.env["USER"] = ""
 	s.engine.Script(sandbox.Refunds, sandbox.Fault{DropBefore: true}, sandbox.Fault{DropBefore: true})
 	s.enqueue(0, `{"refund_id":"a"}`, `{"refund_id":"b"}`)
 	s.run(0, "work", "-drain", "-concurrency", "1")

@@ -46,19 +46,11 @@ func (c *command) list(ctx context.Context, args []string) error {
 	if *asCSV {
 		return csv.NewWriter(c.stdout).WriteAll(rows)
 	}
-	var table [][]any
-	for _, row := range rows {
-		var cells []any
-		for _, cell := range row {
-			cells = append(cells, cell)
-		}
-		table = append(table, cells)
-	}
-	c.table("", table)
+	printTable(c.stdout, "", rows)
 	return nil
 }
 
-// decider names the user for the log, where the environment does not, either.
+// decider names the user for the log.
 func decider() string {
 	if current, err := user.Current(); err == nil {
 		return current.Username
@@ -146,7 +138,7 @@ func (c *command) log(ctx context.Context, args []string) error {
 	for _, d := range decisions {
 		rows = append(rows, []any{stamp(d.At), d.By, d.What, d.Row, d.AccountID, d.RefundID, d.Attempt, d.Why})
 	}
-	c.table("", rows)
+	printTable(c.stdout, "", rows)
 	return nil
 }
 
@@ -203,7 +195,7 @@ func (c *command) compare(ctx context.Context, args []string) error {
 }
 
 func (c *command) printPlan(plan *outbox.Plan) {
-	c.table("", [][]any{
+	printTable(c.stdout, "", [][]any{
 		{"accepted here already", plan.Agreed},
 		{"to become accepted", len(plan.Found), "the report has them"},
 		{"to become absent", len(plan.NotFound), "the report is complete and does not have them"},
@@ -224,5 +216,5 @@ func (c *command) printPlan(plan *outbox.Plan) {
 		}
 		differences = append(differences, []any{line, row, d.What})
 	}
-	c.table("differences", differences)
+	printTable(c.stdout, "differences", differences)
 }

@@ -115,7 +115,7 @@ func (c *command) printStatus(s *outbox.Status, look []string) {
 	if !s.PausedUntil.IsZero() {
 		rows = append(rows, []any{"paused until", stamp(s.PausedUntil), s.PausedFor})
 	}
-	c.table("", rows)
+	printTable(c.stdout, "", rows)
 	for _, line := range look {
 		fmt.Fprintln(c.stdout, line)
 	}
@@ -123,7 +123,7 @@ func (c *command) printStatus(s *outbox.Status, look []string) {
 	for _, r := range s.Reasons {
 		rows = append(rows, []any{r.State, r.Reason, r.Count})
 	}
-	c.table("by reason", rows)
+	printTable(c.stdout, "by reason", rows)
 }
 
 func stamp(t time.Time) string {
