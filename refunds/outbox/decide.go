@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,22 +49,25 @@ func (e *RowError) Unwrap() error { return e.Err }
 // decided. A decision about an attempt is never one about a later attempt. by is who says
 // so, and is required; why stands in the log.
 func (o *Outbox) Decide(ctx context.Context, entries []Entry, v Verdict, by, why string) (decided int, err error) {
+	if !slices.Contains([]Verdict{Recorded, NotRecorded, Resubmit, Closed, Seen}, v) { // it could be another event
+		return 0, fmt.Errorf("outbox: %q is no verdict", v)
+	}
 	var choices []choice
 	for _, e := range entries {
-		choices = append(choices, choice{e, event(v)})
+		choices = append(choices, choice{Entry: e, event: event(v)})
 	}
-	return o.apply(ctx, choices, by, why, nil)
+	return o.apply(ctx, choices, by, why)
 }
 
 // A choice is an event for an entry.
 type choice struct {
 	Entry
 	event event
+	until time.Time // of a report that does not have it
 }
 
-// apply makes the transitions of choices, some at a time. also runs after each one, in its
-// transaction.
-func (o *Outbox) apply(ctx context.Context, choices []choice, by, why string, also func(tx session, c choice) error) (done int, err error) {
+// apply makes the transitions of choices, some at a time.
+func (o *Outbox) apply(ctx context.Context, choices []choice, by, why string) (done int, err error) {
 	if by == "" {
 		return 0, errors.New("outbox: who decides? Name somebody")
 	}
@@ -76,8 +80,8 @@ func (o *Outbox) apply(ctx context.Context, choices []choice, by, why string, al
 		err := o.transact(ctx, func(tx session) error {
 			for _, c := range batch {
 				wrong, err := o.decide(ctx, tx, c, by, why)
-				if err == nil && wrong == nil && also != nil {
-					err = also(tx, c)
+				if err == nil && wrong == nil && c.event == eventNotFound {
+					_, err = tx.exec(ctx, `UPDATE outbox_refund SET absent_until = $2 WHERE id = $1`, c.Row, timeText(c.until))
 				}
 				if err != nil {
 					return err
@@ -133,10 +137,7 @@ func (o *Outbox) decide(ctx context.Context, tx session, c choice, by, why strin
 		return nil, err
 	}
 	now, err := one[string](ctx, tx, `SELECT state FROM outbox_refund WHERE id = $1`, c.Row)
-	if now == "" {
-		now = "not there"
-	}
-	return fmt.Errorf("%w: it was %s, and is %s", ErrState, c.State, now), err
+	return fmt.Errorf("%w: it was %s, and is %s", ErrState, c.State, cmp.Or(now, "not there")), err
 }
 
 // A Decision is a line of the log: who settled a refund or had it sent again, and why. Late

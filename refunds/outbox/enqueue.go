@@ -79,16 +79,16 @@ func (o *Outbox) enqueue(ctx context.Context, tx session, item Item) (e Enqueued
 	digest := hex.EncodeToString(sum[:])
 	// A statement that fails ends a transaction of PostgreSQL: its tables are checked before.
 	// A transaction of SQLite must not begin with a read, after which it could not wait for
-	// another writer: its tables are checked after the first statement.
+	// another writer, which makes it the only one: its tables are checked after the first
+	// statement, and nothing is locked.
 	sqlite := o.schema == ""
 	if !sqlite {
-		err = o.checkOwn(ctx, tx)
-	}
-	if err == nil {
-		err = o.lock(ctx, tx, item.AccountID+"/"+r.RefundID)
-	}
-	if err != nil {
-		return e, err
+		if err := o.checkOwn(ctx, tx); err != nil {
+			return e, err
+		}
+		if err := lock(ctx, tx, item.AccountID+"/"+r.RefundID); err != nil {
+			return e, err
+		}
 	}
 	added, err := one[int64](ctx, tx, `
 		INSERT INTO outbox_refund (account, refund_id, digest, content, amount, currency, enqueued_at, changed_at)
@@ -149,10 +149,8 @@ func acceptable(account string, r *refunds.Refund) error {
 	switch {
 	case r == nil || strings.TrimSpace(r.RefundID) == "":
 		wrong = "refund_id is missing"
-	case len(account) > maxIndexed:
-		wrong = fmt.Sprintf("the account is longer than %d bytes", maxIndexed)
-	case len(r.RefundID) > maxIndexed:
-		wrong = fmt.Sprintf("refund_id is longer than %d bytes", maxIndexed)
+	case max(len(account), len(r.RefundID)) > maxIndexed:
+		wrong = fmt.Sprintf("the account or refund_id is longer than %d bytes", maxIndexed)
 	case strings.ContainsRune(account+r.RefundID+r.Currency, 0): // PostgreSQL has no such text
 		wrong = "the account, refund_id or currency holds a NUL character"
 	}

@@ -43,6 +43,13 @@ func TestEnqueue(t *testing.T) {
 	if e, err := s.place(Item{"acct", refund("a", 9), false}); err != nil || !e.New {
 		t.Errorf("a correction: %+v, %v", e, err)
 	}
+	// What was corrected is not listed as rejected, and not sent again beside the correction.
+	rejected, err := s.box.List(t.Context(), Filter{States: []State{Rejected}})
+	corrected, _ := s.box.List(t.Context(), Filter{Rows: []int64{1, 3}})
+	n, again := s.box.Decide(t.Context(), corrected, Resubmit, "ann", "")
+	if len(rejected) != 0 || err != nil || len(corrected) != 2 || n != 0 || !errors.Is(again, ErrState) {
+		t.Errorf("%+v, %v; %+v, %d, %v", rejected, err, corrected, n, again)
+	}
 	s.check("rejected rejected rejected pending pending")
 	if n := s.column(`SELECT CAST(COUNT(*) AS TEXT) FROM river_job`); n != "5" {
 		t.Errorf("%s jobs", n)

@@ -26,9 +26,8 @@ type Outbox struct {
 	schema      string // of River's tables; "": they are where the others are
 	jobArgs     string // the function that makes the JSON of a job
 	transact    func(ctx context.Context, f func(session) error) error
-	lock        func(ctx context.Context, tx session, name string) error // until tx ends
-	inTurn      func(ctx context.Context, f func() error) error          // one program at a time
-	durable     func(ctx context.Context) error                          // fails if a commit can be lost
+	inTurn      func(ctx context.Context, f func() error) error // one program at a time
+	durable     func(ctx context.Context) error                 // fails if a commit can be lost
 	newQueue    func(*river.Config) (queue, error)
 	riverTables func(context.Context, rivermigrate.Direction, *rivermigrate.MigrateOpts) (*rivermigrate.MigrateResult, error)
 	migrations  *goose.Provider

@@ -28,10 +28,6 @@ func OpenPostgres(pool *pgxpool.Pool) (*Outbox, error) {
 	o.transact = func(ctx context.Context, f func(session) error) error {
 		return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error { return f(pgxSession{tx}) })
 	}
-	o.lock = func(ctx context.Context, tx session, name string) error {
-		_, err := tx.exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, name)
-		return err
-	}
 	o.inTurn = func(ctx context.Context, f func() error) error {
 		// The pool may have only one connection, and f needs that.
 		conn, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
@@ -40,7 +36,7 @@ func OpenPostgres(pool *pgxpool.Pool) (*Outbox, error) {
 		}
 		defer conn.Close(context.WithoutCancel(ctx))
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			if err := o.lock(ctx, pgxSession{tx}, "outbox migrate"); err != nil {
+			if err := lock(ctx, pgxSession{tx}, "outbox migrate"); err != nil {
 				return err
 			}
 			return f()
@@ -54,6 +50,12 @@ func OpenPostgres(pool *pgxpool.Pool) (*Outbox, error) {
 		return err
 	}
 	return o, open(o, riverpgxv5.New(pool), stdlib.OpenDBFromPool(pool), goose.DialectPostgres)
+}
+
+// lock waits until no other transaction has the lock of a name, and holds it until tx ends.
+func lock(ctx context.Context, tx session, name string) error {
+	_, err := tx.exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, name)
+	return err
 }
 
 // A pgxSession runs statements on a pool or in a transaction.

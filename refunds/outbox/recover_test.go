@@ -66,7 +66,7 @@ func TestLives(t *testing.T) {
 }
 
 // TestTooEarly: nothing is sent again, or declared absent, while the request can still
-// leave a worker that was frozen.
+// leave a worker that was frozen. A decision needs a name, and one of the verdicts.
 func TestTooEarly(t *testing.T) {
 	s := newSystem(t)
 	s.enqueue(refund("a", 5))
@@ -78,6 +78,11 @@ func TestTooEarly(t *testing.T) {
 	for _, what := range []Verdict{NotRecorded, Resubmit, Closed} {
 		if n, err := s.box.Decide(t.Context(), chosen, what, "ann", ""); n != 0 || !errors.Is(err, ErrTooEarly) || !strings.Contains(err.Error(), "row 1: ") {
 			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for by, what := range map[string]Verdict{"": Recorded, "ann": Verdict(eventFound)} {
+		if n, err := s.box.Decide(t.Context(), chosen, what, by, ""); n != 0 || err == nil {
+			t.Errorf("%q said %s: %d, %v", by, what, n, err)
 		}
 	}
 	plan, err := s.box.Compare(t.Context(), Report{Until: time.Now(), Rows: []ReportRow{{Line: 1, AccountID: "acct", RefundID: "z"}}})

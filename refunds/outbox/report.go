@@ -232,15 +232,9 @@ func (p *Plan) Apply(ctx context.Context, by, why string) (changed int, err erro
 	var choices []choice
 	for e, entries := range map[event][]Entry{eventFound: p.Found, eventNotFound: p.NotFound, eventAbsentTwice: p.SendAgain} {
 		for _, entry := range entries {
-			choices = append(choices, choice{entry, e})
+			choices = append(choices, choice{entry, e, p.report.Until})
 		}
 	}
 	slices.SortFunc(choices, func(a, b choice) int { return cmp.Compare(a.Row, b.Row) })
-	return p.outbox.apply(ctx, choices, by, why, func(tx session, c choice) error {
-		if c.event != eventNotFound {
-			return nil
-		}
-		_, err := tx.exec(ctx, `UPDATE outbox_refund SET absent_until = $2 WHERE id = $1`, c.Row, timeText(p.report.Until))
-		return err
-	})
+	return p.outbox.apply(ctx, choices, by, why)
 }

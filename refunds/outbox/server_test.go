@@ -60,8 +60,7 @@ func program(name string) (string, error) {
 	if len(found) == 0 {
 		return "", errNoServer
 	}
-	slices.Sort(found)
-	return filepath.Join(filepath.Dir(found[len(found)-1]), name), nil
+	return filepath.Join(filepath.Dir(slices.Max(found)), name), nil
 }
 
 // startServer starts a server, or a standby of another one.

@@ -29,7 +29,6 @@ func OpenSQLite(db *sql.DB) (*Outbox, error) {
 	}
 	db.SetMaxOpenConns(1)
 	o := &Outbox{session: sqlSession{db, true}, jobArgs: "json_object"}
-	o.lock = func(context.Context, session, string) error { return nil } // a transaction that writes is the only one
 	o.transact = func(ctx context.Context, f func(session) error) error {
 		began := time.Now()
 		tx, err := db.BeginTx(ctx, nil)
