@@ -5,7 +5,6 @@ package console
 
 import (
 	"bytes"
-	_ "embed"
 	"errors"
 	"io"
 	"net"

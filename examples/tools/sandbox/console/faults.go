@@ -34,39 +34,23 @@ type setting struct {
 }
 
 const (
-	rateLimited      = "rate_limited"
-	dropBeforeAccept = "drop_before_accept"
-	dropAfterAccept  = "drop_after_accept"
-	slow             = "slow"
-	serverError      = "server_error"
-	truncated        = "truncated"
-	jobNotReady      = "job_not_ready"
-	custom           = "custom"
+	slow      = "slow"
+	truncated = "truncated"
+	custom    = "custom"
 )
 
-// named returns the details of a named fault. Some are the sandbox's own choice, such as
-// the status of a job that is not ready.
-func named(name string) (s setting, known bool) {
-	switch name {
-	case rateLimited:
-		s.Status, s.RetryAfter = http.StatusTooManyRequests, new(1)
-	case dropBeforeAccept:
-		s.DropBefore = true
-	case dropAfterAccept:
-		s.DropAfter = true
-	case slow:
-		s.Delay = 3
-	case serverError:
-		s.Status = http.StatusServiceUnavailable
-	case jobNotReady:
-		s.Status, s.Area = http.StatusConflict, sandbox.Updater
-		s.Body = `{"error":{"code":"job_not_ready","message":"the result of the job is not ready","details":{}}}`
-	case truncated, custom:
-	default:
-		return s, false
-	}
-	s.Name = name
-	return s, true
+// named are the details of each named fault. Some are the sandbox's own choice, such as the
+// status of a job that is not ready.
+var named = map[string]string{
+	"rate_limited":       `{"status":429,"retry_after":1}`,
+	"drop_before_accept": `{"drop_before":true}`,
+	"drop_after_accept":  `{"drop_after":true}`,
+	slow:                 `{"delay":3}`,
+	"server_error":       `{"status":503}`,
+	"job_not_ready": `{"status":409,"area":"updater","body":` +
+		`"{\"error\":{\"code\":\"job_not_ready\",\"message\":\"the result of the job is not ready\",\"details\":{}}}"}`,
+	truncated: `{}`,
+	custom:    `{}`,
 }
 
 const (

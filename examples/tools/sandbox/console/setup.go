@@ -83,17 +83,19 @@ func (c *Console) setFault(w http.ResponseWriter, r *http.Request) {
 
 // readSetting reads a rule. Details in the body win over those of the named fault. An
 // error names the member.
-func readSetting(body []byte) (setting, error) {
-	var name struct{ Fault string }
-	name.Fault = custom
-	json.Unmarshal(body, &name) // an error shows below
-	set, known := named(name.Fault)
+func readSetting(body []byte) (set setting, err error) {
+	set.Name = custom
+	json.Unmarshal(body, &struct{ Fault *string }{&set.Name}) // an error shows below
+	details, known := named[set.Name]
 	if !known {
 		return set, errors.New("fault has no such name")
 	}
+	if err := json.Unmarshal([]byte(details), &set); err != nil {
+		return set, err
+	}
 	in := json.NewDecoder(bytes.NewReader(body))
 	in.DisallowUnknownFields()
-	err := in.Decode(&set)
+	err = in.Decode(&set)
 	if of, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && of.Field != "" {
 		return set, fmt.Errorf("%s has a value of another type", of.Field)
 	} else if _, name, ok := strings.Cut(fmt.Sprint(err), "unknown field "); ok {
