@@ -76,6 +76,9 @@ func TestReport(t *testing.T) {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
+	if p := s.compare(Report{Until: time.Now(), Rows: append(first.Rows, row(3, "acct", "b", 5, "EUR"))}); len(p.Found) != 1 || changes(p) != 1 || p.Agreed != 1 {
+		t.Errorf("one that has it: %+v", p)
+	}
 	second := Report{Until: time.Now(), Rows: first.Rows}
 	if p := s.compare(second); changes(p) != 0 || p.StillAbsent != 1 || p.NothingNew != 0 {
 		t.Errorf("%+v", p)
@@ -85,22 +88,6 @@ func TestReport(t *testing.T) {
 	s.check("accepted pending")
 	s.attempt(2, sandbox.Fault{Status: 409})
 	s.check("accepted unknown")
-}
-
-// TestReportComesLater: a refund that was declared absent, or is to be sent again, and
-// that a later report has.
-func TestReportComesLater(t *testing.T) {
-	s := newSystem(t)
-	s.unknowns("a", "b")
-	s.apply(s.compare(Report{Until: time.Now().Add(-time.Minute), Rows: []ReportRow{row(1, "acct", "b", 5, "EUR")}}))
-	s.check("absent accepted")
-	second := Report{Until: time.Now(), Rows: []ReportRow{row(1, "acct", "a", 5, "EUR"), row(2, "acct", "b", 5, "EUR")}}
-	s.apply(s.compare(second))
-	s.check("accepted accepted")
-	s.unknowns("c")
-	s.decide(Unknown, Resubmit)
-	s.apply(s.compare(Report{Rows: []ReportRow{row(1, "acct", "c", 5, "EUR")}}))
-	s.check("accepted accepted accepted")
 }
 
 // TestReportDifferences: every row that does not fit is told, and changes nothing of
