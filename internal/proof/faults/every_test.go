@@ -185,6 +185,13 @@ var fewFaults = []fault{
 	{status: 421}, {status: 425}, {status: 429}, {status: 429, retryAfter: "1"}, {status: 429, retryAfter: "61"},
 }
 
+// steady is a schedule without chance.
+func steady(w workload, retries int) *schedule {
+	return &schedule{seed: 1, workload: w, settings: settings{
+		retries: retries, attemptTimeout: 35 * time.Second, waitBase: 200 * time.Millisecond, waitMax: 5 * time.Second, resumes: 30 * time.Second,
+	}}
+}
+
 // TestEverySubmit tries every sequence of dials and faults that one Submit can meet, to
 // its last attempt. Where WithResubmit allows a retry after nearly everything, it tries
 // one retry with every fault, and two with one fault of each kind.
@@ -201,10 +208,9 @@ func TestEverySubmit(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			everySequence(t, 0, "", everyDial, test.faults, func() *schedule {
-				return &schedule{seed: 1, workload: submits{patience{}}, settings: settings{
-					retries: test.retries, resubmit: test.resubmit,
-					attemptTimeout: 35 * time.Second, waitBase: 200 * time.Millisecond, waitMax: 5 * time.Second,
-				}}
+				s := steady(submits{patience{}}, test.retries)
+				s.settings.resubmit = test.resubmit
+				return s
 			})
 		})
 	}
@@ -216,11 +222,7 @@ func TestEverySubmitAhead(t *testing.T) {
 	workload := submits{{}, {start: 100 * time.Millisecond}, {start: 300 * time.Millisecond}}
 	dials := append(slices.Clip(everyDial), dialFault{limit: 50 * time.Millisecond, how: reset}, dialFault{limit: 50 * time.Millisecond, how: closed},
 		dialFault{limit: 50 * time.Millisecond, says408: true}, dialFault{limit: 200 * time.Millisecond, how: closed}, dialFault{limit: 200 * time.Millisecond, says408: true})
-	everySequence(t, 3, name("submit", 2), dials, everyFault, func() *schedule {
-		return &schedule{seed: 1, workload: workload, settings: settings{
-			retries: 2, attemptTimeout: 35 * time.Second, waitBase: 200 * time.Millisecond, waitMax: 5 * time.Second,
-		}}
-	})
+	everySequence(t, 3, name("submit", 2), dials, everyFault, func() *schedule { return steady(workload, 2) })
 }
 
 // TestEverySubmission tries every sequence that two records of SubmitAll can meet: a
@@ -233,11 +235,7 @@ func TestEverySubmission(t *testing.T) {
 	}
 	workload := submitAll{concurrency: 1, grace: time.Second, giveUpAfter: 30 * time.Minute,
 		items: []submitItem{{account: "acct/7", id: "rf_0"}, {account: "acct/7", id: "rf_1"}}}
-	everySequence(t, 3, "", fewDials, faults, func() *schedule {
-		return &schedule{seed: 1, workload: workload, settings: settings{
-			retries: 2, attemptTimeout: 35 * time.Second, waitBase: 200 * time.Millisecond, waitMax: 5 * time.Second,
-		}}
-	})
+	everySequence(t, 3, "", fewDials, faults, func() *schedule { return steady(workload, 2) })
 }
 
 // everyBreak is what can befall a request for content of thousands of bytes, or for the rest of
@@ -271,14 +269,10 @@ var fewDials = []dialFault{{}, {refused: true}, {breaks: true}, {breaks: true, w
 func TestEveryDownload(t *testing.T) {
 	for name, workload := range map[string]workload{
 		"stream": downloads{{patience{deadline: 10 * time.Minute}, 4 << 10}},
-		"file":   files{[]patience{{deadline: 10 * time.Minute}, {deadline: 10 * time.Minute}}},
+		"file":   files{{deadline: 10 * time.Minute}, {deadline: 10 * time.Minute}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			everySequence(t, 3, "", fewDials, everyBreak, func() *schedule {
-				return &schedule{seed: 1, workload: workload, settings: settings{
-					retries: 1, attemptTimeout: 35 * time.Second, waitBase: 200 * time.Millisecond, waitMax: 5 * time.Second, resumes: 30 * time.Second,
-				}}
-			})
+			everySequence(t, 3, "", fewDials, everyBreak, func() *schedule { return steady(workload, 1) })
 		})
 	}
 }

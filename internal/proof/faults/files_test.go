@@ -13,9 +13,7 @@ import (
 )
 
 // files are calls of DownloadFile to one path, until one has succeeded.
-type files struct {
-	calls []patience
-}
+type files []patience
 
 func drawFiles(c chance, _ int) workload {
 	var f files
@@ -24,7 +22,7 @@ func drawFiles(c chance, _ int) workload {
 		if p.deadline == 0 {
 			p.deadline = 10 * time.Minute
 		}
-		f.calls = append(f.calls, p)
+		f = append(f, p)
 	}
 	return f
 }
@@ -39,7 +37,7 @@ func (f files) play(w *world) {
 	if !w.must(os.WriteFile(path, []byte(before), 0o600)) {
 		return
 	}
-	for i, p := range f.calls {
+	for i, p := range f {
 		ctx, c, stop := w.call(name("file", i), p, 0)
 		c.beginnings = 3 + w.settings.retries // of the rest, of the whole if that is gone, and again if it breaks
 		const job = "job 4"

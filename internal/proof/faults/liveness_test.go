@@ -65,8 +65,8 @@ type program struct {
 }
 
 func (p program) play(w *world) {
-	perform, ok := p.operation(w)
-	if !ok {
+	perform := p.operation(w)
+	if perform == nil {
 		return
 	}
 	due := w.began.Add(w.storm.ends + recovery)
@@ -97,7 +97,7 @@ func (p program) play(w *world) {
 
 // after finds what outlives its reason: a call waits for nothing and is not
 // repeated, and as many calls as there may be are repeated when they fail.
-func (p program) after(w *world, perform func(i, n int) error) {
+func (p program) after(w *world, perform performance) {
 	began := time.Now()
 	err := perform(p.callers, 0)
 	allowed := time.Second + perCall*w.tokens.delay
@@ -119,8 +119,14 @@ func (p program) after(w *world, perform func(i, n int) error) {
 	}
 }
 
-// operation returns what a caller does each time, until it returns no error.
-func (p program) operation(w *world) (perform func(i, n int) error, ok bool) {
+// A performance is what caller i does the nth time, until it returns no error.
+type performance func(i, n int) error
+
+// begun begins a call for it.
+type begun func(i, n int) (context.Context, *call, context.CancelFunc)
+
+// operation is nil if the harness is broken.
+func (p program) operation(w *world) performance {
 	call := func(i, n int) (context.Context, *call, context.CancelFunc) {
 		patient := patience{deadline: 2 * time.Minute}
 		if p.kind == "bulk" || p.kind == "submitAll" {
@@ -136,11 +142,11 @@ func (p program) operation(w *world) (perform func(i, n int) error, ok bool) {
 	}
 	client, err := bins.NewClient(baseURL, w.token(), w.options()...)
 	if !w.must(err) {
-		return nil, false
+		return nil
 	}
 	loader, err := bins.NewLoader(client, bins.LoaderOptions{})
 	if !w.must(err) {
-		return nil, false
+		return nil
 	}
 	return func(i, n int) error {
 		ctx, c, stop := call(i, n)
@@ -161,13 +167,13 @@ func (p program) operation(w *world) (perform func(i, n int) error, ok bool) {
 			}
 		}
 		return failed
-	}, true
+	}
 }
 
-func (p program) refunds(w *world, call func(i, n int) (context.Context, *call, context.CancelFunc)) (func(i, n int) error, bool) {
+func (p program) refunds(w *world, call begun) performance {
 	client, err := w.refundClient()
 	if !w.must(err) {
-		return nil, false
+		return nil
 	}
 	// settled asks the service's record, as a program does that reconciles: a while
 	// after, as what was sent may still arrive.
@@ -206,13 +212,13 @@ func (p program) refunds(w *world, call func(i, n int) (context.Context, *call, 
 			hear(one)
 		}
 		return failed
-	}, true
+	}
 }
 
-func (p program) downloads(w *world, call func(i, n int) (context.Context, *call, context.CancelFunc)) (func(i, n int) error, bool) {
+func (p program) downloads(w *world, call begun) performance {
 	client, err := updater.NewClient(baseURL, "merchant-7", w.token(), w.options()...)
 	if !w.must(err) {
-		return nil, false
+		return nil
 	}
 	return func(i, n int) error {
 		ctx, c, stop := call(i, n)
@@ -228,7 +234,7 @@ func (p program) downloads(w *world, call func(i, n int) (context.Context, *call
 		}
 		_, err := client.DownloadFile(ctx, job, filepath.Join(w.dir(), job+".csv"), updater.FileOptions{})
 		return err
-	}, true
+	}
 }
 
 // dir is a directory of the schedule's own.

@@ -9,9 +9,7 @@ import (
 )
 
 // loads are calls of one Loader by several callers, some for the same card.
-type loads struct {
-	list []load
-}
+type loads []load
 
 type load struct {
 	patience
@@ -19,7 +17,7 @@ type load struct {
 }
 
 func drawLoads(c chance, callers int) workload {
-	list := make([]load, 3*callers)
+	list := make(loads, 3*callers)
 	cards := cardsFrom(0, 2*callers)
 	if c.percent(40) {
 		cards = nestedCards(c, 2*callers)
@@ -30,7 +28,7 @@ func drawLoads(c chance, callers int) workload {
 			list[i].start = c.within(5 * time.Millisecond)
 		}
 	}
-	return loads{list}
+	return list
 }
 
 func (l loads) play(w *world) {
@@ -42,7 +40,7 @@ func (l loads) play(w *world) {
 	if !w.must(err) {
 		return
 	}
-	together(l.list, func(i int, one load) {
+	together(l, func(i int, one load) {
 		const window = 2 * time.Millisecond
 		ctx, c, stop := w.call(name("load", i), one.patience, 30*time.Second+window)
 		defer stop()

@@ -109,7 +109,7 @@ func draw(seed uint64) *schedule {
 	switch {
 	case c.percent(4): // all is well
 		s.tokens.fails = 0
-	case c.percent(1) && (*only == "" || *only == "crowd"):
+	case c.percent(1) && *only == "":
 		s.outage(c)
 	default:
 		s.storm = storm{

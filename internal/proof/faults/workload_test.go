@@ -40,7 +40,7 @@ var kinds = []kind{
 func drawKind(c chance) kind {
 	var hat []kind
 	for _, k := range kinds {
-		if *only == "" || *only == "crowd" || *only == k.name {
+		if *only == "" || *only == k.name {
 			hat = append(hat, slices.Repeat([]kind{k}, k.share)...)
 		}
 	}
