@@ -32,7 +32,7 @@ type outcome struct {
 // judge turns what Submit returned into an outcome: what to do next is the library's word.
 func judge(receipt *refunds.Receipt, err error) outcome {
 	if err == nil {
-		return outcome{event: eventAccepted, response: response{status: receipt.StatusCode, requestID: storable(receipt.RequestID)}}
+		return outcome{event: eventAccepted, response: response{status: receipt.StatusCode, requestID: receipt.RequestID}}
 	}
 	result, condition := outcome{suspended: errors.Is(err, refunds.ErrSuspended)}, "other"
 	if e, ok := errors.AsType[*refunds.Error](err); ok {

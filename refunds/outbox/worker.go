@@ -197,8 +197,8 @@ func (w *worker) Work(ctx context.Context, job *river.Job[submitArgs]) error {
 		return w.pass(ctx, job.Args.Row)
 	}
 	w.obey(ctx, result)
-	if c == nil {
-		return river.JobSnooze(max(unmarkedWait, result.wait))
+	if c == nil { // it could not be marked
+		return river.JobSnooze(max(3*time.Second, result.wait))
 	}
 	w.record(ctx, c, result)
 	switch {
@@ -224,9 +224,6 @@ func (w *worker) pass(ctx context.Context, row int64) error {
 	}
 	return err
 }
-
-// unmarkedWait is the least time until a refund that could not be marked is tried again.
-const unmarkedWait = 3 * time.Second
 
 // errUnmarked keeps a request from leaving, because its refund is not to be sent now.
 var errUnmarked = errors.New("the refund is not marked")
