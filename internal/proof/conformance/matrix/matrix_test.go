@@ -3,13 +3,13 @@ package matrix
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/proof/conformance/operations"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
 )
@@ -20,6 +20,7 @@ type site struct {
 	http     *http.Client     // nil: the library's own
 	token    bins.TokenSource // nil: one that never changes
 	opts     []bins.Option
+	ofCall   []bins.Option   // of the call alone
 	ctx      context.Context // nil: one with a minute left
 	unusable bool            // call with arguments that cannot be sent
 	seen     func() int      // requests that arrived, or connections where none can
@@ -66,13 +67,6 @@ func (s site) options() []bins.Option {
 	return append(opts, s.opts...)
 }
 
-func (s site) source() bins.TokenSource {
-	if s.token == nil {
-		return bins.StaticToken("key")
-	}
-	return s.token
-}
-
 // result is what the test needs of any of the three answers.
 type result struct {
 	err      error
@@ -80,79 +74,61 @@ type result struct {
 	attempts int // of the error
 }
 
-func (s site) lookup(t *testing.T, ctx context.Context) result {
-	client, err := bins.NewClient(s.base, s.source(), s.options()...)
+func (s site) lookup(t *testing.T, ctx context.Context) result   { return s.call(t, ctx, 0) }
+func (s site) submit(t *testing.T, ctx context.Context) result   { return s.call(t, ctx, 1) }
+func (s site) download(t *testing.T, ctx context.Context) result { return s.call(t, ctx, 2) }
+
+// call makes the call of one operation, by its place in the list.
+func (s site) call(t *testing.T, ctx context.Context, operation int) result {
+	args, opts := operations.Plain(), s.ofCall
+	if s.token != nil {
+		args.Key, args.Token = s.token, s.token
+		opts = append(opts, bins.WithTokenSource(s.token))
+	}
+	if s.unusable {
+		args.Cards, args.Account, args.Job = nil, "..", ""
+	}
+	list, err := operations.New(s.base, args, s.options()...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := &bins.LookupRequest{Cards: bins.Cards("457173")}
-	if s.unusable {
-		req.Cards = nil
+	v, err := list[operation].Call(ctx, opts...)
+	got := result{err: err}
+	if err == nil {
+		switch v := v.(type) {
+		case *bins.LookupResponse:
+			if len(v.Cards) != 1 || v.Cards[0].BIN != "457173" {
+				t.Errorf("decoded %v", v)
+			}
+		case *refunds.Receipt:
+			got.bodyErr = v.BodyErr
+		}
+		return got
 	}
-	resp, err := client.Lookup(ctx, req)
-	if err == nil && (len(resp.Cards) != 1 || resp.Cards[0].BIN != "457173") {
-		t.Errorf("decoded %v", resp)
+	if known, ok := errors.AsType[*refunds.OutcomeError](err); ok {
+		checkAction(t, known)
+		got.attempts = known.Attempts
+	} else if operation == 1 {
+		t.Fatalf("the error is no OutcomeError: %v", err)
+	} else if e, ok := errors.AsType[*bins.Error](err); ok {
+		got.attempts = e.Attempts
+	} else if e, ok := errors.AsType[*updater.Error](err); ok {
+		got.attempts = e.Attempts
 	}
-	if e, ok := errors.AsType[*bins.Error](err); ok {
-		return result{err: err, attempts: e.Attempts}
-	}
-	return result{err: err}
+	return got
 }
 
-func (s site) submit(t *testing.T, ctx context.Context) result {
-	opts := s.options()
-	if s.token != nil {
-		opts = append(opts, refunds.WithTokenSource(s.token))
-	}
-	client, err := refunds.NewClient(s.base, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	account := "acc-1"
-	if s.unusable {
-		account = ".."
-	}
-	receipt, err := client.Submit(ctx, account, &refunds.Refund{RefundID: "rf-1", Amount: new(int64(100))})
-	if err == nil {
-		return result{bodyErr: receipt.BodyErr}
-	}
-	known, ok := errors.AsType[*refunds.OutcomeError](err)
-	if !ok {
-		t.Fatalf("the error is no OutcomeError: %v", err)
-	}
-	if known.RefundID != "rf-1" {
+// checkAction: what to do follows from the outcome, the condition, and whether it may pass.
+func checkAction(t *testing.T, known *refunds.OutcomeError) {
+	if known.RefundID != operations.Plain().Refund.RefundID {
 		t.Errorf("the error is of refund %q", known.RefundID)
 	}
-	// What to do follows from the outcome, the condition, and whether it may pass.
-	failed, _ := errors.AsType[*refunds.Error](err)
-	action := refunds.ActionOf(err)
+	failed, _ := errors.AsType[*refunds.Error](known)
+	action := refunds.ActionOf(known)
 	if doubt := known.Outcome == refunds.OutcomeUnknown || failed.Condition() == "conflict"; doubt != (action == refunds.ActionFindOut) ||
 		failed.Retryable() != (action == refunds.ActionResubmit) || action == refunds.ActionDone {
 		t.Errorf("%v: %v, %s, Retryable %t", action, known.Outcome, failed.Condition(), failed.Retryable())
 	}
-	return result{err: err, attempts: known.Attempts}
-}
-
-func (s site) download(t *testing.T, ctx context.Context) result {
-	client, err := updater.NewClient(s.base, merchant, s.source(), s.options()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	job := "job-1"
-	if s.unusable {
-		job = ""
-	}
-	download, err := client.Download(ctx, job)
-	if err == nil {
-		_, err = io.ReadAll(download)
-		if closing := download.Close(); closing != nil {
-			t.Errorf("close: %v", closing)
-		}
-	}
-	if e, ok := errors.AsType[*updater.Error](err); ok {
-		return result{err: err, attempts: e.Attempts}
-	}
-	return result{err: err}
 }
 
 var columns = []struct {

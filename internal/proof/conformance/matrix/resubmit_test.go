@@ -37,7 +37,7 @@ func TestMatrixResubmit(t *testing.T) {
 	} {
 		t.Run(row.point, func(t *testing.T) {
 			s := row.world(t)
-			with(refunds.WithResubmit())(&s)
+			s.ofCall = []bins.Option{refunds.WithResubmit()}
 			proveCell(t, s, site.submit, row.want)
 		})
 	}

@@ -3,6 +3,7 @@
 package operations
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -44,9 +45,8 @@ func New(base string, args Arguments, opts ...bins.Option) (list []Operation, er
 			if err != nil {
 				return nil, err
 			}
-			defer d.Close()
 			_, err = io.Copy(io.Discard, d)
-			return d, err
+			return d, cmp.Or(err, d.Close())
 		}},
 	}, nil
 }
