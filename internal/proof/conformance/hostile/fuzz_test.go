@@ -1,9 +1,7 @@
 package hostile_test
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"net/http"
 	"regexp"
 	"testing"
@@ -11,13 +9,10 @@ import (
 
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/internal/proof/conformance/operations"
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
 )
-
-func replyWith(status int, header http.Header, body []byte) *http.Response {
-	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body))}
-}
 
 var longNumber = regexp.MustCompile(`[0-9]([-_ .:]?[0-9]){11,}`)
 
@@ -39,10 +34,11 @@ func FuzzAnswerHeaders(f *testing.F) {
 			if r.Body != nil {
 				r.Body.Close()
 			}
-			return replyWith(status, http.Header{
-				"Content-Type": {contentType}, "X-Request-Id": {id}, "Retry-After": {retryAfter}, "Content-Encoding": {encoding},
-				"Etag": {other}, "Last-Modified": {other, other}, "Date": {other}, "Content-Range": {other}, "Accept-Ranges": {other},
-			}, []byte(`{"cards":[]}`)), nil
+			resp, err := testkit.Answer(status, `{"cards":[]}`, "Content-Type", contentType, "X-Request-Id", id, "Retry-After", retryAfter,
+				"Content-Encoding", encoding, "Etag", other, "Last-Modified", other, "Last-Modified", other, "Date", other,
+				"Content-Range", other, "Accept-Ranges", other)(r)
+			resp.ContentLength = int64(len(`{"cards":[]}`))
+			return resp, err
 		})
 		began := time.Now()
 		for _, e := range operations.At(t, "https://service.example", bins.WithMaxRetries(0), bins.WithHTTPClient(&http.Client{Transport: network})) {

@@ -3,7 +3,6 @@ package surface_test
 import (
 	"go/parser"
 	"go/token"
-	"io"
 	"net/http"
 	"path/filepath"
 	"regexp"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/internal/proof/conformance/operations"
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 )
 
 // TestDocumentedDefaults compares the section "Defaults" of each package comment
@@ -39,9 +39,9 @@ func TestDocumentedDefaults(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				attempts := 0
-				call(t, func(*http.Request) (*http.Response, error) {
+				call(t, func(r *http.Request) (*http.Response, error) {
 					attempts++
-					return response(http.StatusTooManyRequests, strings.NewReader("")), nil
+					return testkit.Answer(http.StatusTooManyRequests, "")(r)
 				})
 				is("retries", strconv.Itoa(attempts-1))
 
@@ -62,10 +62,6 @@ func TestDocumentedDefaults(t *testing.T) {
 			})
 		})
 	}
-}
-
-func response(status int, body io.Reader) *http.Response {
-	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(body), ContentLength: -1}
 }
 
 func seconds(d time.Duration) string { return strconv.Itoa(int(d.Seconds())) + " s" }
