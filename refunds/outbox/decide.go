@@ -46,8 +46,8 @@ func (e *RowError) Unwrap() error { return e.Err }
 
 // Decide records a verdict about refunds as they were listed, and returns how many it
 // decided. The error joins a [*RowError] for each of the others; what is decided stays
-// decided. A decision about an attempt is never one about a later attempt. by is who says
-// so, and is required; why stands in the log.
+// decided. A decision about an attempt is never one about a later attempt. v is one of the
+// constants. by is who says so, and is required; why stands in the log.
 func (o *Outbox) Decide(ctx context.Context, entries []Entry, v Verdict, by, why string) (decided int, err error) {
 	if !slices.Contains([]Verdict{Recorded, NotRecorded, Resubmit, Closed, Seen}, v) { // it could be another event
 		return 0, fmt.Errorf("outbox: %q is no verdict", v)
