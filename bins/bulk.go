@@ -137,7 +137,7 @@ const (
 
 // LookupAll looks up any number of cards, 50 in a request. It yields one result for each
 // input, in input order unless [BulkOptions.Unordered] is set, and holds at most 32,768
-// inputs. opts are those of each request.
+// inputs. opts are those of each request. [LookupResponse] says how a card gets its item.
 //
 // A repeated identifier is not sent again while it is in flight, and while its result is in the
 // last 2 MiB of responses or in Memory. Results of card numbers (12 digits or more) are only

@@ -63,8 +63,10 @@ type LookupResponse struct {
 	// Cards are the result items; nil if the service sent null or left them out. Neither
 	// their order is documented, nor that there is one for each card: match them by
 	// [Result.BIN], or use [Client.LookupAll] or [Loader.Load]. These match items by their
-	// names. Only items that fit several cards of the request, such as one "bin" of six
-	// digits for two BINs of eight, are matched by position, if all other items are in order.
+	// names. Items that fit several cards of the request, such as one "bin" of six digits for
+	// two BINs of eight, or that name none, such as a token's with its BIN alone, are matched
+	// by position, if all other items are in order. If your service changes the order, look
+	// up such cards one by one.
 	Cards []Result `json:"cards"`
 
 	// RequestID is for the service's support: the header X-Request-Id, X-Correlation-Id or
