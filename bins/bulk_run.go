@@ -195,7 +195,7 @@ func (b *bulkRun) next() step {
 
 // hasPlace reports whether one more request may be in flight.
 func (b *bulkRun) hasPlace() bool {
-	return b.inFlight < b.o.Concurrency && b.client.core.Pause(b.ctx) <= 0 && b.health.window.IsFree()
+	return b.inFlight < b.o.Concurrency && time.Until(b.client.core.PausedUntil(b.ctx)) <= 0 && b.health.window.IsFree()
 }
 
 // isFull bounds the memory of inputs that wait, and of results that wait with them.
@@ -260,8 +260,8 @@ func (b *bulkRun) notice() {
 // the loop may take one, or for the end of the context.
 func (b *bulkRun) wait(inputs <-chan string) {
 	var due, end <-chan time.Time
-	if delay := max(b.client.core.Pause(b.ctx), b.health.window.Delay()); delay > 0 && b.inFlight < b.o.Concurrency && b.due() != noTurn {
-		due = time.After(delay)
+	if at := b.health.window.Due(b.client.core.PausedUntil(b.ctx)); !at.IsZero() && b.inFlight < b.o.Concurrency && b.due() != noTurn {
+		due = time.After(time.Until(at))
 	}
 	if at := b.health.end(); !at.IsZero() && b.inFlight == 0 {
 		end = time.After(time.Until(at))

@@ -167,20 +167,25 @@ func (b *bulkRun) held() int { return b.progress.Taken - b.progress.Done }
 // hasPlace reports whether this call may have one more request in flight. Only one request
 // waits for a limiter at a time. The others could not be sent sooner anyway.
 func (b *bulkRun) hasPlace() bool {
-	return b.inFlight < b.o.Concurrency && b.queued == 0 && b.client.core.Pause(b.ctx) <= 0
+	return b.inFlight < b.o.Concurrency && b.queued == 0 && time.Until(b.client.core.PausedUntil(b.ctx)) <= 0
 }
 
 // mayTake reports whether to take one more record, because it can be sent at once. In a pause
 // caused by refused accounts, it also looks for a record of another account, and in one that
 // the ready records may have caused, for another record.
 func (b *bulkRun) mayTake() bool {
-	if len(b.results) >= b.o.Concurrency || b.held() >= maxWaiting+b.o.Concurrency {
+	if b.isFull() {
 		return false
 	}
 	if _, ok := b.next(); !ok && b.hasPlace() && b.client.health.window.IsFree() {
 		return true
 	}
 	return b.progress.Paused && b.sought < maxWaiting && b.client.health.seeks()
+}
+
+// isFull bounds the results that wait for the caller, and the records without one.
+func (b *bulkRun) isFull() bool {
+	return len(b.results) >= b.o.Concurrency || b.held() >= maxWaiting+b.o.Concurrency
 }
 
 // next returns the index of the record to send next. A record that was refused several times
@@ -257,14 +262,14 @@ func (b *bulkRun) wait(take bool) {
 	case panicked := <-inputEnd:
 		b.inputEnded(panicked)
 	case <-b.changed:
-	case <-b.due(!take && !b.ended):
+	case <-b.due(take):
 	case <-done:
 	}
 }
 
 // due returns a channel that receives at the next time to act: a request is due, a record has
 // been held for HoldFor, or it is time to give up.
-func (b *bulkRun) due(wanted bool) <-chan time.Time {
+func (b *bulkRun) due(take bool) <-chan time.Time {
 	if b.stopErr != nil {
 		return nil
 	}
@@ -274,9 +279,9 @@ func (b *bulkRun) due(wanted bool) <-chan time.Time {
 			next = t
 		}
 	}
-	delay := max(b.client.core.Pause(b.ctx), b.client.health.window.Delay())
-	if delay > 0 && b.inFlight < b.o.Concurrency && b.queued == 0 && (len(b.ready) > 0 || wanted) {
-		at(time.Now().Add(delay))
+	waits := len(b.ready) > 0 || !take && !b.ended && !b.isFull()
+	if waits && b.inFlight < b.o.Concurrency && b.queued == 0 {
+		at(b.client.health.window.Due(b.client.core.PausedUntil(b.ctx)))
 	}
 	at(b.expires)
 	at(b.giveUpTime())

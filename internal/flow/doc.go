@@ -42,7 +42,7 @@
 //
 // # Use
 //
-// A loop that owns its requests asks for a place before each one. Delay tells when to ask
+// A loop that owns its requests asks for a place before each one. Due tells when to ask
 // again if no result arrives; with other users of the window, Changed does, too.
 //
 //	changed := w.Changed()
@@ -52,8 +52,8 @@
 //		continue
 //	}
 //	var due <-chan time.Time
-//	if delay := w.Delay(); delay > 0 {
-//		due = time.After(delay)
+//	if at := w.Due(time.Time{}); !at.IsZero() {
+//		due = time.After(time.Until(at))
 //	}
 //	select {
 //	case r := <-results:

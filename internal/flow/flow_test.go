@@ -97,7 +97,7 @@ func TestTheFirstRequests(t *testing.T) {
 			if _, ok := w.Take(); ok {
 				t.Errorf("a request after %d seconds", i)
 			}
-			time.Sleep(w.Delay())
+			time.Sleep(time.Until(w.Due(time.Time{})))
 			request, ok := w.Take()
 			if !ok {
 				t.Fatalf("no request after %d seconds", i+1)
@@ -114,6 +114,38 @@ func TestTheFirstRequests(t *testing.T) {
 		}
 		if _, ok := w.Take(); ok || !w.State().Paused || w.State().Why != "server_error" {
 			t.Errorf("%+v", w.State())
+		}
+	})
+}
+
+// Whoever was refused a place and asks a little later when one is due is not told to wait for
+// a result.
+func TestDueAfterItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := New(false, nil)
+		for range 3 {
+			request, _ := w.Take()
+			time.Sleep(time.Second)
+			w.Succeeded(request, time.Second)
+		}
+		request, _ := w.Take()
+		w.Failed(request, "503")
+		if _, ok := w.Take(); ok {
+			t.Fatal("no pace after a failure")
+		}
+		due := w.Due(time.Time{})
+		if time.Sleep(time.Until(due) + time.Microsecond); w.Due(time.Time{}).IsZero() {
+			t.Error("the place that was due is not free without a result")
+		}
+		later := time.Now().Add(time.Hour)
+		if due := w.Due(later); !due.Equal(later) {
+			t.Errorf("due %v before the time", time.Until(due))
+		}
+		if _, ok := w.Take(); !ok {
+			t.Error("the place that was due is not free")
+		}
+		if due := w.Due(time.Time{}); !due.IsZero() {
+			t.Errorf("due in %v, beside a request in flight", time.Until(due))
 		}
 	})
 }
@@ -152,7 +184,7 @@ func TestRecheck(t *testing.T) {
 		}
 		w.Failed(first, "timeout")
 		w.Failed(second, "timeout")
-		time.Sleep(w.Delay())
+		time.Sleep(time.Until(w.Due(time.Time{})))
 		fourth, _ := w.Take()
 		time.Sleep(time.Second)
 		last, _ := w.Take()
@@ -164,13 +196,13 @@ func TestRecheck(t *testing.T) {
 			}
 			w.Ignored(request)
 		}
-		time.Sleep(w.Delay())
+		time.Sleep(time.Until(w.Due(time.Time{})))
 		probe, ok := w.Take()
 		if err := w.Recheck(probe); !ok || err != nil {
 			t.Errorf("no probe: %v", err)
 		}
 		w.Answered(probe) // by somebody else than the service
-		if delay := w.Delay(); !w.State().Paused || delay > time.Second {
+		if delay := time.Until(w.Due(time.Time{})); !w.State().Paused || delay > time.Second {
 			t.Errorf("%+v, next in %v", w.State(), delay)
 		}
 	})
@@ -188,8 +220,14 @@ func TestForgetAndResume(t *testing.T) {
 			}
 		}
 		fail(2)
+		changed := w.Changed()
 		if w.Resume(); w.State().Paused || !w.IsFree() {
 			t.Errorf("%+v", w.State())
+		}
+		select {
+		case <-changed:
+		default:
+			t.Error("who waits for a place does not hear of the end of the pause")
 		}
 		request, _ := w.Take()
 		w.Succeeded(request, roundTrip)

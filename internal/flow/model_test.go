@@ -87,8 +87,8 @@ func run(t *testing.T, seed uint64, l load, s service) (r report) {
 					}
 					request, ok := w.Take()
 					if !ok {
-						if delay := w.Delay(); delay > 0 && (next.IsZero() || time.Now().Add(delay).Before(next)) {
-							next = time.Now().Add(delay)
+						if due := w.Due(time.Time{}); !due.IsZero() && (next.IsZero() || due.Before(next)) {
+							next = due
 						}
 						break
 					}

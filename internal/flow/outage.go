@@ -143,5 +143,6 @@ func (w *Window) Resume() {
 	if w.paused {
 		w.paused, w.row, w.next, w.delay = false, 0, time.Time{}, 0
 		w.failing, w.began = time.Time{}, time.Time{}
+		w.announce()
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 )
@@ -74,7 +75,8 @@ func (w *Window) State() State {
 	return State{Level: w.now, Paused: w.paused, Next: w.next, Since: w.failing, Why: w.why}
 }
 
-// Changed returns a channel that is closed when a result has changed the window.
+// Changed returns a channel that is closed when the window has changed: with the next result,
+// and with Resume.
 func (w *Window) Changed() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,18 +86,21 @@ func (w *Window) Changed() <-chan struct{} {
 	return w.changed
 }
 
-// Delay returns the time until a place can become free without a result: until the next
-// request or probe is due. It is 0 if only a result frees one, or if one is free.
-func (w *Window) Delay() time.Duration {
+// Due returns when a place becomes free without a result, but no time before earliest. It is
+// zero if only a result frees one. It is not a delay, because that would be zero as well for a
+// place that has become free since Take refused it.
+func (w *Window) Due(earliest time.Time) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if delay := time.Until(w.next); delay > 0 {
-		return delay
+	due := time.Now()
+	switch {
+	case w.inFlight < w.limit():
+	case w.starting() && !w.paused:
+		due = w.heard.Add(time.Second << w.extra())
+	default:
+		return time.Time{}
 	}
-	if w.starting() && !w.paused && w.inFlight > 0 {
-		return time.Second<<w.extra() - time.Since(w.heard)
-	}
-	return 0
+	return slices.MaxFunc([]time.Time{due, w.next, earliest}, time.Time.Compare)
 }
 
 // IsFree reports whether Take would succeed.
@@ -159,8 +164,8 @@ func (w *Window) Wait(ctx context.Context) (request int, err error) {
 			return 0, err
 		}
 		var due <-chan time.Time
-		if delay := w.Delay(); delay > 0 {
-			due = time.After(delay)
+		if at := w.Due(time.Time{}); !at.IsZero() {
+			due = time.After(time.Until(at))
 		}
 		select {
 		case <-changed:
@@ -334,6 +339,10 @@ func (w *Window) settled(request int) {
 	if request == w.scout {
 		w.scout, w.have, w.changedAt = 0, 0, w.last
 	}
+	w.announce()
+}
+
+func (w *Window) announce() {
 	if w.changed != nil {
 		close(w.changed)
 		w.changed = nil

@@ -45,11 +45,13 @@ func (t *throttle) resumes() (news bool) {
 	return news
 }
 
-func (t *throttle) remaining() time.Duration {
+func (t *throttle) end() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return max(0, time.Until(t.cooldownEnd))
+	return t.cooldownEnd
 }
+
+func (t *throttle) remaining() time.Duration { return max(0, time.Until(t.end())) }
 
 // wait returns when the cooldown is over and the limiter lets the attempt go. If the deadline
 // comes first, it fails at once, so that the caller can do something else and leaves its
@@ -155,15 +157,15 @@ func NoTurn(err error) bool {
 	return ok && slices.Contains(cause.causes(), errNoTurn)
 }
 
-// Pause is the rest of a cooldown. Bulk calls wait for its end before they begin requests,
-// because requests that wait would all leave then. It is 0 if the cooldown would outlast ctx:
-// a request reports that.
-func (c *Client) Pause(ctx context.Context) time.Duration {
-	rest := c.throttle.remaining()
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= rest {
-		return 0
+// PausedUntil is the end of a cooldown, or a time before now. Bulk calls begin no request
+// before it, because requests that wait would all leave then. A cooldown that outlasts ctx does
+// not count: a request reports that.
+func (c *Client) PausedUntil(ctx context.Context) time.Time {
+	end := c.throttle.end()
+	if deadline, ok := ctx.Deadline(); ok && !deadline.After(end) {
+		return time.Time{}
 	}
-	return rest
+	return end
 }
 
 // Sleep waits, and returns early with an error if the context ends.
