@@ -133,10 +133,11 @@
 //	limit of the service                        unknown        of the limit used
 //	1 to 30 requests in flight                  0.4 % or less  90 % or more
 //	5 to 50 requests a second                   1 % or less    85 % or more
-//	10 a second, counted by up to a minute      1.1 % or less  69 % or more
-//	12 to 60 a minute                           2 to 12 %      77 % or more
-//	20 a second, and beyond it a ban for 10 s   0.5 %          73 %
-//	20 a second, and beyond it a ban for 60 s   0.5 %          42 %
+//	10 a second, counted by up to a minute      0.9 % or less  79 % or more
+//	12 to 60 a minute                           2 to 12 %      81 % or more
+//	20 a second, and beyond it a ban for 10 s   0.5 %          77 %
+//	20 a second, and beyond it a ban for 60 s   0.5 %          48 %
+//	the same, for an hour                       0.2 %          66 %
 //
 // If you know of a limit, set [WithRateLimit]. Use one client for a service, because clients
 // and processes do not know of each other. If the service is merely busy, Submit waits for a
@@ -148,8 +149,9 @@
 // was in flight when it began, and one refund for each probe, about 25 in half an hour. A
 // process that starts in an outage adds two. Meanwhile SubmitAll waits, and Submit fails at
 // once with [ErrSuspended] and the time to the next probe as RetryAfter. After repeated
-// outages, it can take five minutes until the client is at full speed again, or half an hour
-// if the service goes on failing a share of requests at random.
+// outages, it can take five minutes until the client is at full speed again. It can take half
+// an hour if the service goes on failing a share of requests at random, or if the outages were
+// bans.
 //
 // If a service fails a share of requests at random, slowing down does not help. Up to about a
 // tenth, that share is unknown. From about three tenths on, it counts as an outage: SubmitAll

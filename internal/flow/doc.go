@@ -32,13 +32,15 @@
 // The window returns to the level at which the outage began. If outages repeat, it goes lower,
 // towards what the service accepted from one to the next. So it finds a limit by the minute,
 // and the rate that a service allows before it bans the client for a while. If growing led to
-// an outage, its probes begin with the delay that ended the one before. After several such
-// outages in a row, steps are small, and each level has to hold for up to 90 seconds. Once the
-// service has worked for longer than it was down before, the window goes back to a little less
-// than the last level that held. If the service hardly worked between two outages, levels
-// double again, so that the window is back at full speed some minutes after its service, or
-// half an hour after it where a share of requests goes on failing at random. After a few
-// minutes without a request the window forgets what it has learned.
+// an outage, its probes begin with the delay that ended the one before. From the second such
+// outage in a row to the eighth, steps get smaller, and levels have to hold for longer, up to
+// six minutes. Once the service has worked for longer than it was down before, the window goes
+// back to a little less than the last level that held.
+//
+// If the service hardly worked between two outages, levels double again. So the window is back
+// at full speed some minutes after its service, or after half an hour where a share of requests
+// goes on failing at random, or where the outages were bans. After a few minutes without a
+// request the window forgets what it has learned.
 //
 // # Use
 //

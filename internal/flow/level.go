@@ -16,6 +16,7 @@ const (
 	needLost   = 4                // times the length of an outage, if growing led to several
 	mostLost   = 90 * time.Second
 	stepLost   = 0.25              // the largest step then
+	mostVain   = 8                 // of these outages count
 	memory     = 150 * time.Second // without a request or a failure, after which a level says little
 	maxCaution = 1 << 20
 	margin     = 0.95 // of what the service accepted
@@ -61,7 +62,7 @@ func (w *Window) grow() {
 		w.known, w.changedAt = w.held, w.last
 		w.now *= 1 + w.step
 		if w.step = min(2*w.step, 1); w.vain > 1 {
-			w.step = min(w.step, stepLost)
+			w.step = min(w.step, stepLost/w.care())
 		}
 		w.need, w.scout = w.needed(), -1
 	}
@@ -115,10 +116,14 @@ func (w *Window) floor() float64 { return w.rtt.Seconds() / slowest.Seconds() }
 func (w *Window) needed() int {
 	hold := maxNeed
 	if w.vain > 1 {
-		hold = max(hold, min(needLost*w.down, mostLost))
+		hold = max(hold, time.Duration(w.care()*float64(min(needLost*w.down, mostLost))))
 	}
 	return max(min(firstNeed*w.caution, w.within(hold)), firstNeed, places(w.now))
 }
+
+// care grows with the outages in a row that growing led to. By that factor steps are smaller,
+// and levels have to hold for longer.
+func (w *Window) care() float64 { return float64(min(max(w.vain, 2), mostVain)) / 2 }
 
 // within is how many requests fit into a time.
 func (w *Window) within(d time.Duration) int {
