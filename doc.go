@@ -42,8 +42,8 @@
 //	       │ typed result, or typed error
 //	       ▼
 //
-// The calls of one client share what they know of the service: how many requests may be
-// in flight, a pause that the service asked for, and the retry budget.
+// The calls of one client share what they know of the service: a pause that the service asked
+// for, and the retry budget. Submit and SubmitAll also share how many requests may be in flight.
 //
 // # Where to find things
 //
