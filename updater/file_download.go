@@ -1,7 +1,6 @@
 package updater
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -100,7 +99,7 @@ func (d *fileDownload) release() {
 		return
 	}
 	d.partial.discardOrKeep()
-	d.partial.close()
+	closeLocked(d.partial.file)
 	d.partial = nil
 }
 
@@ -117,9 +116,6 @@ func (d *fileDownload) fetch(ctx context.Context, r *resumer) (*File, error) {
 	}
 	size := from
 	write := func(piece []byte) (int, error) {
-		if size == from && !bytes.HasPrefix(piece, d.partial.repeated) {
-			return 0, r.failure(transport.NewError("the content has changed under the same validator", ErrChanged))
-		}
 		if _, err := d.partial.file.WriteAt(piece, size); err != nil {
 			return 0, fileError("the file cannot be written", err)
 		}

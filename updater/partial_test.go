@@ -36,32 +36,11 @@ func TestPartialChangesHands(t *testing.T) {
 				if err := p.commit(metadata{}, false); err != nil {
 					t.Error(err)
 				}
-				p.close()
+				closeLocked(p.file)
 			}
 		})
 	}
 	running.Wait()
-}
-
-// TestUnknownMount: a file that cannot be opened, so that its mount is not known, is accepted.
-func TestUnknownMount(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "result")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p, err := openPartial(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.close()
-	info, err := os.Lstat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	os.Remove(path) // root could open a file that is there
-	if err := p.checkReplaceable(info); err != nil {
-		t.Error(err)
-	}
 }
 
 type readerAt func(p []byte, at int64) (int, error)
