@@ -1,7 +1,6 @@
 package updater
 
 import (
-	"net/http"
 	"slices"
 	"time"
 
@@ -66,9 +65,6 @@ func classify(err error) next {
 // ready, so these must not cost the part.
 func refusesSpecial(err error) bool {
 	failed, isFailure := err.(*Error)
-	if !isFailure || failed.RetryAfter > 0 || slices.Contains([]int{0, 401, 407, 408, 429, 502, 503, 504}, failed.StatusCode) {
-		return false
-	}
-	// WithNotReady may accept a status that also refuses a range.
-	return failed.StatusCode >= http.StatusPartialContent || failed.Condition() != "not_ready"
+	return isFailure && failed.RetryAfter == 0 && failed.Condition() != "not_ready" &&
+		!slices.Contains([]int{0, 401, 407, 408, 429, 502, 503, 504}, failed.StatusCode)
 }

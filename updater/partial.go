@@ -1,7 +1,9 @@
 package updater
 
 import (
+	"context"
 	"errors"
+	"hash"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -161,6 +163,22 @@ func (p *partial) begin(resource string, v version, from int64) error {
 		return fileError("the partial file cannot be prepared", err)
 	}
 	p.tainted = v.Validator == "" // a later call could not resume it
+	return nil
+}
+
+// read copies to a hash what an earlier call left, which may be huge.
+func (p *partial) read(ctx context.Context, to hash.Hash, size int64, piece []byte) error {
+	for at := int64(0); at < size; {
+		if ctx.Err() != nil {
+			return transport.Ended(ctx)
+		}
+		n, err := p.file.ReadAt(piece[:min(int64(len(piece)), size-at)], at)
+		if err != nil {
+			return fileError("the file cannot be read", err)
+		}
+		to.Write(piece[:n])
+		at += int64(n)
+	}
 	return nil
 }
 

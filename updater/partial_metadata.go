@@ -25,8 +25,8 @@ type metadata struct {
 
 const (
 	// Raise metadataFormat if older partial files must not be resumed. The files of formats
-	// below 2 may have gaps, and formats below 3 use other names for digests.
-	metadataFormat = 3
+	// below 2 may have gaps, and formats below 4 have other members.
+	metadataFormat = 4
 	maxMetadata    = 64 << 10
 )
 
