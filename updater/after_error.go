@@ -9,16 +9,15 @@ import (
 
 // Conditions of a download.
 var (
-	// ErrChanged: the service has another version of the content by now. Discard what was
-	// read, and download again.
+	// ErrChanged: the service has another version of the content by now, or sent a part that
+	// may belong to another one. Discard what was read, and download again, as DownloadFile has
+	// already done, up to WithMaxRetries times.
 	ErrChanged = transport.NewCondition("changed", "content changed", true)
 	// ErrNotResumable: the stream broke, and the service sent no strong validator, or
-	// declines or ignores ranges. Download again, as DownloadFile has already done, up to
-	// WithMaxRetries times.
+	// declines or ignores ranges. Discard what was read, and download again, likewise.
 	ErrNotResumable = transport.NewCondition("not_resumable", "not resumable", true)
 	// ErrDigestMismatch: the content does not match the service's digest. Discard what was
-	// read, and download again, as DownloadFile has already done, up to WithMaxRetries
-	// times.
+	// read, and download again, likewise.
 	ErrDigestMismatch = transport.NewCondition("digest_mismatch", "digest mismatch", true)
 )
 

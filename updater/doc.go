@@ -81,9 +81,9 @@
 //     job is not ready
 //
 // If the service sends a Retry-After with 429, 502, 503 or 504, every call of the client waits
-// for it, up to 60 s. With any other status, only a retry of the same call does, and [WithWait]
-// for a job that is not ready. A call that would have to wait longer, or beyond its deadline,
-// fails and reports the wait.
+// for it, up to 60 s. With another status, or if the job is not ready, only the same call waits,
+// before its retry or as [WithWait] says. A call that would have to wait longer for a retry, or
+// beyond its deadline, fails and reports the wait.
 //
 // All calls of a client share one retry budget of 500 points. A retry costs 5 points, or 10
 // after an attempt timeout, and nothing if it succeeds. A call that gets an answer without a

@@ -109,8 +109,8 @@ func (f File) LogValue() slog.Value {
 // nothing is continued after a restart of the machine; on other systems, a part can be wrong
 // after the machine has crashed.
 //
-// A call starts over once if the content changes, and up to WithMaxRetries times if the
-// stream cannot be resumed or the content does not match its digest.
+// A call starts over up to WithMaxRetries times if the content changes, does not match its
+// digest, or the stream cannot be resumed.
 //
 // # Errors
 //
