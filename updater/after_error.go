@@ -1,7 +1,6 @@
 package updater
 
 import (
-	"net/http"
 	"slices"
 	"time"
 
@@ -10,16 +9,15 @@ import (
 
 // Conditions of a download.
 var (
-	// ErrChanged: the service has another version of the content by now. Discard what was
-	// read, and download again.
+	// ErrChanged: the service has another version of the content by now, or sent a part that
+	// may belong to another one. Discard what was read, and download again, as DownloadFile has
+	// already done, up to WithMaxRetries times.
 	ErrChanged = transport.NewCondition("changed", "content changed", true)
 	// ErrNotResumable: the stream broke, and the service sent no strong validator, or
-	// declines or ignores ranges. Download again, as DownloadFile has already done, up to
-	// WithMaxRetries times.
+	// declines or ignores ranges. Discard what was read, and download again, likewise.
 	ErrNotResumable = transport.NewCondition("not_resumable", "not resumable", true)
 	// ErrDigestMismatch: the content does not match the service's digest. Discard what was
-	// read, and download again, as DownloadFile has already done, up to WithMaxRetries
-	// times.
+	// read, and download again, likewise.
 	ErrDigestMismatch = transport.NewCondition("digest_mismatch", "digest mismatch", true)
 )
 
@@ -66,9 +64,6 @@ func classify(err error) next {
 // ready, so these must not cost the part.
 func refusesSpecial(err error) bool {
 	failed, isFailure := err.(*Error)
-	if !isFailure || failed.RetryAfter > 0 || slices.Contains([]int{0, 401, 407, 408, 429, 502, 503, 504}, failed.StatusCode) {
-		return false
-	}
-	// WithNotReady may accept a status that also refuses a range.
-	return failed.StatusCode >= http.StatusPartialContent || failed.Condition() != "not_ready"
+	return isFailure && failed.RetryAfter == 0 && failed.Condition() != "not_ready" &&
+		!slices.Contains([]int{0, 401, 407, 408, 429, 502, 503, 504}, failed.StatusCode)
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/carddata/carddata-go/updater"
@@ -35,7 +34,7 @@ func interrupt(t *testing.T, fake *updatertest.Server, path string, bytes int, o
 func TestContinue(t *testing.T) {
 	const size, left = 1_000_000, 600_000
 	content := sample(size)
-	other, unlike := bytes.ToUpper(content[:size-5]), bytes.Repeat([]byte("~"), size)
+	other := bytes.ToUpper(content[:size-5])
 	note := func(edit func(noted string) string) func(*testing.T, *updatertest.Server, string) {
 		return func(t *testing.T, _ *updatertest.Server, path string) {
 			noted, err := os.ReadFile(partialOf(path) + ".json")
@@ -63,9 +62,6 @@ func TestContinue(t *testing.T) {
 		{name: "same tag, other length", want: other, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			fake.SetJobContent("7", updatertest.JobContent{Content: bytes.NewReader(other), ETag: new(`"v1"`)})
 		}},
-		{name: "same tag and length, another byte", want: unlike, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
-			fake.SetJobContent("7", updatertest.JobContent{Content: bytes.NewReader(unlike), ETag: new(`"v1"`)})
-		}},
 		{name: "much shorter", want: content[:500], requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			fake.SetJobContent("7", updatertest.JobContent{Content: bytes.NewReader(content[:500]), ETag: new(`"v1"`)})
 		}},
@@ -81,15 +77,11 @@ func TestContinue(t *testing.T) {
 		})},
 		// An old release wrote to several places of a file at once, so it may have gaps.
 		{name: "metadata of an old release", want: content, requests: 1, change: note(func(noted string) string {
-			return strings.Replace(noted, `"format":3,`, `"whole":600000,`, 1)
+			return strings.Replace(noted, `"format":4,`, `"whole":600000,`, 1)
 		})},
 		{name: "metadata of no content", want: content, requests: 1, change: note(func(noted string) string {
 			return strings.Replace(noted, `"length":1000000`, `"length":0`, 1)
 		})},
-		{name: "unfinished metadata", want: content, continued: 99_999, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
-			os.Rename(partialOf(path)+".json", partialOf(path)+".json.new")
-			interrupt(t, fake, path, 100_000, updater.FileOptions{})
-		}},
 		{name: "longer than the content", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			os.Truncate(partialOf(path), size+1)
 		}},
@@ -165,7 +157,7 @@ func TestNothingToContinueBy(t *testing.T) {
 // next call can continue.
 func TestRestart(t *testing.T) {
 	cut, gone := updatertest.Fault{Truncate: 500}, updatertest.Fault{Status: 404}
-	wrong := updatertest.Fault{Header: header(digestField([]byte("x"), "sha-256"), "")}
+	wrong := updatertest.Fault{Header: digestOf([]byte("x"))}
 	for _, test := range []struct {
 		name   string
 		faults []updatertest.Fault
@@ -215,25 +207,12 @@ func TestRefusedContinuing(t *testing.T) {
 		{"400", updatertest.Fault{Status: 400}, 1, true},
 		{"401", updatertest.Fault{Status: 401}, 1, false},
 		{"403", updatertest.Fault{Status: 403}, 1, true},
-		{"404", updatertest.Fault{Status: 404}, 1, true},
-		{"405", updatertest.Fault{Status: 405}, 1, true},
-		{"407", updatertest.Fault{Status: 407}, 1, false},
-		{"408", updatertest.Fault{Status: 408}, 3, false},
-		{"409", updatertest.Fault{Status: 409}, 1, true},
-		{"412", updatertest.Fault{Status: 412}, 1, true},
 		{"416", updatertest.Fault{Status: 416}, 1, true},
 		{"416 with a wait", updatertest.Fault{Status: 416, RetryAfter: time.Second}, 1, true},
 		{"429", updatertest.Fault{Status: 429}, 4, false},
 		{"500", updatertest.Fault{Status: 500}, 3, true},
-		{"501", updatertest.Fault{Status: 501}, 1, true},
-		{"502", updatertest.Fault{Status: 502}, 4, false},
 		{"503", updatertest.Fault{Status: 503}, 4, false},
-		{"504", updatertest.Fault{Status: 504}, 4, false},
-		{"505", updatertest.Fault{Status: 505}, 1, true},
 		{"202", updatertest.Fault{Status: 202}, 1, false},
-		{"204", updatertest.Fault{Status: 204, NoBody: true}, 1, false},
-		{"304", updatertest.Fault{Status: 304, NoBody: true}, 1, true},
-		{"redirect", updatertest.Fault{Status: 302, Header: http.Header{"Location": {"https://other.test/"}}}, 1, true},
 		{"error object", updatertest.Fault{Status: 200, Body: `{"error":{"code":"no_ranges"}}`}, 1, true},
 		{"page", updatertest.Fault{Status: 200, ContentType: "text/html"}, 1, true},
 		{"403 with a wait", updatertest.Fault{Status: 403, RetryAfter: time.Second}, 1, false},
@@ -292,28 +271,6 @@ func TestRefusedCondition(t *testing.T) {
 			}
 		}
 		holds(t, path, sample(1000))
-	}
-}
-
-// TestRefusedWhileWaiting: a status of WithNotReady that may refuse the range leads to a plain
-// request at once. A job that is not ready does not cost the part.
-func TestRefusedWhileWaiting(t *testing.T) {
-	opts := []updater.Option{updater.WithNotReady(func(e *updater.Error) bool { return e.StatusCode <= 409 }), updater.WithWait(0, time.Hour)}
-	for _, test := range []struct {
-		status           int
-		resumed          int64
-		attempts, waited int
-	}{{200, 499, 2, 1}, {202, 499, 2, 1}, {204, 499, 2, 1}, {206, 0, 2, 0}, {404, 0, 2, 0}, {409, 0, 2, 0}} {
-		synctest.Test(t, func(t *testing.T) {
-			fake, path := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}), target(t)
-			interrupt(t, fake, path, 500, updater.FileOptions{})
-			fake.Script(updatertest.Fault{Status: test.status, Body: `{"error":{"code":"a"}}`})
-			began := time.Now()
-			file, err := fake.Client(opts...).DownloadFile(t.Context(), "7", path, updater.FileOptions{})
-			if waited := int(time.Since(began) / (30 * time.Second)); err != nil || file.ResumedBytes != test.resumed || file.Attempts != test.attempts || waited != test.waited {
-				t.Errorf("%d: %+v, %v, waited %d times", test.status, show(file), err, waited)
-			}
-		})
 	}
 }
 

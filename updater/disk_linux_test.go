@@ -13,10 +13,6 @@ import (
 	"github.com/carddata/carddata-go/updater/updatertest"
 )
 
-func init() {
-	mountOnItself = func(path string) error { return syscall.Mount(path, path, "", syscall.MS_BIND, "") }
-}
-
 // TestBusyPath: a path that another download, here of another process, has locked is busy.
 func TestBusyPath(t *testing.T) {
 	path := target(t)
@@ -36,37 +32,6 @@ func TestBusyPath(t *testing.T) {
 	lists(t, path, ".result.csv.part", ".result.csv.part.json", "result.csv")
 }
 
-// amongMounts runs the child in a mount namespace of its own, and returns its output.
-func (job child) amongMounts(t *testing.T) string {
-	t.Helper()
-	cmd := job.command(t)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
-	if os.Geteuid() != 0 {
-		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
-		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
-		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
-	}
-	said, err := cmd.Output()
-	if errors.Is(err, fs.ErrPermission) || strings.Contains(string(said), "cannot mount") {
-		t.Skipf("no mount namespace here: %v %s", err, said)
-	}
-	return string(said)
-}
-
-// TestMountedPath: a mount point cannot be replaced, and the call fails before it sends a
-// request.
-func TestMountedPath(t *testing.T) {
-	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
-	path := target(t)
-	said := child{URL: fake.URL(), Path: path, Mount: true}.amongMounts(t)
-	if !strings.Contains(said, "the path cannot be replaced: device or resource busy") || len(fake.Requests()) > 0 {
-		t.Errorf("%d requests, says %q", len(fake.Requests()), said)
-	}
-	if file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil {
-		t.Errorf("%v, %v", file, err)
-	}
-}
-
 // TestPlanted: nothing at the names that a download uses makes it write elsewhere, or gives
 // the content to somebody who has a file open.
 func TestPlanted(t *testing.T) {
@@ -82,7 +47,6 @@ func TestPlanted(t *testing.T) {
 		"link to a neighbour":                  func(t *testing.T, victim, path string) { symlink(t, filepath.Base(victim), partialOf(path)) },
 		"link to nothing":                      func(t *testing.T, victim, path string) { symlink(t, "nothing", partialOf(path)) },
 		"link in place of the metadata":        func(t *testing.T, victim, path string) { symlink(t, victim, partialOf(path)+".json") },
-		"link in place of the new metadata":    func(t *testing.T, victim, path string) { symlink(t, victim, partialOf(path)+".json.new") },
 		"link in place of the path":            func(t *testing.T, victim, path string) { os.Remove(path); symlink(t, victim, path) },
 		"second name in place of the part":     func(t *testing.T, victim, path string) { os.Link(victim, partialOf(path)) },
 		"pipe in place of the part":            func(t *testing.T, victim, path string) { syscall.Mkfifo(partialOf(path), 0o600) },
@@ -137,7 +101,7 @@ func TestPlanted(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	for _, of := range []string{"", ".json", ".json.new"} {
+	for _, of := range []string{"", ".json"} {
 		t.Run("directory in place of the part"+of, func(t *testing.T) {
 			path := target(t)
 			if err := os.MkdirAll(filepath.Join(partialOf(path)+of, "x"), 0o700); err != nil {
@@ -149,27 +113,5 @@ func TestPlanted(t *testing.T) {
 			}
 			lists(t, path, ".result.csv.part"+of, "result.csv")
 		})
-	}
-}
-
-// TestMovedDirectory: if the path leads to another directory in the end, the call fails, and
-// leaves the content in neither.
-func TestMovedDirectory(t *testing.T) {
-	dir := t.TempDir()
-	link := filepath.Join(dir, "link")
-	lead := func(to string) {
-		os.Remove(link)
-		if err := errors.Join(os.MkdirAll(filepath.Join(dir, to), 0o700), os.Symlink(to, link)); err != nil {
-			t.Error(err)
-		}
-	}
-	lead("a")
-	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
-	_, err := fake.Client().DownloadFile(t.Context(), "7", filepath.Join(link, "result"), updater.FileOptions{Progress: func(updater.FileProgress) { lead("b") }})
-	if _, own := err.(*updater.Error); !own || !strings.Contains(err.Error(), "the path leads to another directory") {
-		t.Error(err)
-	}
-	for _, name := range []string{"a", "b"} {
-		lists(t, filepath.Join(dir, name, "result"))
 	}
 }

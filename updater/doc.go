@@ -80,8 +80,10 @@
 //     that forbids the connection, an HTML page, an error object with status 200, or if the
 //     job is not ready
 //
-// If the service sends a Retry-After, every call of the client waits for it, up to 60 s. A
-// call that would have to wait longer, or beyond its deadline, fails and reports the wait.
+// If the service sends a Retry-After with 429, 502, 503 or 504, every call of the client waits
+// for it, up to 60 s. With another status, or if the job is not ready, only the same call waits,
+// before its retry or as [WithWait] says. A call that would have to wait longer for a retry, or
+// beyond its deadline, fails and reports the wait.
 //
 // All calls of a client share one retry budget of 500 points. A retry costs 5 points, or 10
 // after an attempt timeout, and nothing if it succeeds. A call that gets an answer without a
@@ -93,9 +95,8 @@
 // part must repeat the ETag (RFC 9110, 15.3.7) and agree in length. Without an ETag, the
 // service must honor If-Range with its Last-Modified.
 //
-// If the service gives two versions the same validator, only a sha-256 or sha-512 digest (RFC
-// 9530) finds a mixture: the Repr-Digest of the first response, or the Content-Digest of a 200
-// that is not resumed. DownloadFile also checks the sha-256 Repr-Digest of a later part.
+// If the service gives two versions the same validator, only a sha-256 digest finds a mixture:
+// the Repr-Digest (RFC 9530) of the first response.
 //
 // # Examples
 //

@@ -2,6 +2,7 @@ package updater
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"log/slog"
@@ -63,10 +64,6 @@ func (d *Download) Read(p []byte) (int, error) {
 		return 0, &Error{Operation: operation, Err: transport.Invalid("the download was not made by Client.Download")}
 	}
 	n, err := d.resumer.Read(p)
-	d.resumer.hashes.write(p[:n])
-	if err == io.EOF {
-		err = d.resumer.check(d.resumer.hashes.sums())
-	}
 	q := d.resumer.request
 	d.Attempts, d.Resumes, d.RequestID = q.attempts, q.resumes, q.requestID
 	return n, err
@@ -130,11 +127,13 @@ func (c *Client) Download(ctx context.Context, jobID string, opts ...Option) (*D
 	if err != nil {
 		return nil, err
 	}
-	r, err := waitFor(ctx, q, func() (*resumer, error) { return q.open(ctx, want{}) })
+	r, err := q.await(ctx, func() (*resumer, error) { return q.open(ctx, want{}) })
 	if err != nil {
 		return nil, err
 	}
-	r.hashes = newHashes(r.version.Digests, r.sent)
+	if r.version.SHA256 != "" {
+		r.hash = sha256.New()
+	}
 	return &Download{
 		ContentType:  r.version.ContentType,
 		Length:       r.version.Length,

@@ -81,13 +81,6 @@ func TestEncodedContent(t *testing.T) {
 	if got, err := io.ReadAll(open(t, t.Context(), client)); len(got) != 400 || !errors.Is(err, updater.ErrChanged) {
 		t.Errorf("an encoded rest: %d bytes, %v", len(got), err)
 	}
-	for _, fault := range []updatertest.Fault{{Header: encoded}, {Header: encoded, Status: 404}} {
-		fake.Script(fault)
-		_, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{})
-		if err == nil || strings.Contains(err.Error(), "WithEncodedContent accepts it") != (fault.Status == 0) {
-			t.Errorf("status %d: %v", fault.Status, err)
-		}
-	}
 }
 
 // TestWriteTo: content is written in full pieces, and the writer's errors are returned as

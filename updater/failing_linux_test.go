@@ -70,7 +70,7 @@ func TestFailingSystem(t *testing.T) {
 		{"replaced", 0, "check", func(path string) error {
 			return errors.Join(os.WriteFile(path+".new", sample(1000), 0o600), os.Rename(path+".new", partialOf(path)))
 		}, 0, 0, "the file cannot be completed", false, kept},
-		{"no renaming", 0, "check", nil, syscall.SYS_RENAMEAT, syscall.EXDEV, "the content is complete, but cannot take its path: invalid cross-device link", false, ""},
+		{"no renaming", 0, "check", nil, syscall.SYS_RENAMEAT, syscall.EXDEV, "the content is complete, but cannot take its path: invalid cross-device link", false, kept},
 		{"blocked, and no metadata", 0, "check", func(path string) error { return errors.Join(block(path), unnote(path)) }, 0, 0, "cannot take its path", false, ""},
 		{"blocked, and open metadata", 0, "check", func(path string) error { return errors.Join(block(path), os.Chmod(partialOf(path)+".json", 0o644)) }, 0, 0, "cannot take its path", false, ""},
 

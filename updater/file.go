@@ -105,18 +105,19 @@ func (f File) LogValue() slog.Value {
 //
 // The two files hold card data: remove them if there will be no next call. They are kept only
 // if the service sent an ETag or Last-Modified to continue with, and used only if the current
-// user owns them with mode 0600. NAME has at most 240 bytes on most file systems. On Linux,
+// user owns them with mode 0600. NAME has at most 244 bytes on most file systems. On Linux,
 // nothing is continued after a restart of the machine; on other systems, a part can be wrong
 // after the machine has crashed.
 //
-// A call starts over once if the content changes, and up to WithMaxRetries times if the
-// stream cannot be resumed or the content does not match its digest.
+// A call starts over up to WithMaxRetries times if the content changes, does not match its
+// digest, or the stream cannot be resumed.
 //
 // # Errors
 //
 // Every error is an [*Error]. errors.Is also finds errors of the file system, such as
-// fs.ErrPermission or syscall.ENOSPC. A path that cannot be replaced, such as a directory
-// (syscall.EISDIR) or a Linux mount point (syscall.EBUSY), fails before anything is sent.
+// fs.ErrPermission or syscall.ENOSPC. A path that is a directory fails before anything is sent
+// (syscall.EISDIR). One that cannot be replaced in the end, such as a single file that a
+// container mounts (syscall.EBUSY), does not cost the content: the next call fetches one byte.
 //
 // A second download to the same path fails with [ErrBusy], also after it has waited for its
 // job: the path is not locked meanwhile. Systems without flock, such as Windows, do not notice

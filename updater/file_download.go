@@ -1,9 +1,8 @@
 package updater
 
 import (
-	"bytes"
 	"context"
-	"errors"
+	"crypto/sha256"
 	"io"
 	"sync"
 
@@ -23,15 +22,8 @@ type fileDownload struct {
 func (d *fileDownload) run(ctx context.Context) (*File, error) {
 	for restarts := 0; ; restarts++ {
 		file, err := d.once(ctx, restarts)
-		if err == nil || ctx.Err() != nil || classify(err) != again {
+		if err == nil || ctx.Err() != nil || classify(err) != again || restarts >= d.request.settings.MaxRetries {
 			return file, err
-		}
-		limit := d.request.settings.MaxRetries
-		if errors.Is(err, ErrChanged) {
-			limit = 1
-		}
-		if restarts >= limit {
-			return nil, err
 		}
 	}
 }
@@ -39,7 +31,7 @@ func (d *fileDownload) run(ctx context.Context) (*File, error) {
 // once downloads the content. It continues the partial file of an earlier call, unless the
 // download restarts.
 func (d *fileDownload) once(ctx context.Context, restarts int) (*File, error) {
-	r, err := waitFor(ctx, d.request, func() (*resumer, error) { return d.begin(ctx, restarts) })
+	r, err := d.request.await(ctx, func() (*resumer, error) { return d.begin(ctx, restarts) })
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +48,7 @@ func (d *fileDownload) once(ctx context.Context, restarts int) (*File, error) {
 	file, err := d.fetch(ctx, r)
 	// Not errors.Is, which also finds the error of another call that ended the context.
 	failed, isFailure := err.(*Error)
-	if r.overrun || isFailure && (classify(err) == again || failed.Condition() == "refused") {
+	if isFailure && (classify(err) == again || failed.Condition() == "refused") {
 		d.partial.tainted = true
 	}
 	return file, err
@@ -100,7 +92,7 @@ func (d *fileDownload) release() {
 		return
 	}
 	d.partial.discardOrKeep()
-	d.partial.close()
+	closeLocked(d.partial.file)
 	d.partial = nil
 }
 
@@ -111,19 +103,16 @@ var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
 func (d *fileDownload) fetch(ctx context.Context, r *resumer) (*File, error) {
 	piece := pieces.Get().(*[pieceSize]byte)
 	defer pieces.Put(piece)
-	hashes, from := newHashes(r.version.Digests, r.sent, digests{sha256Name: ""}), r.offset
-	if err := hashes.read(ctx, io.NewSectionReader(d.partial.file, 0, from), piece[:]); err != nil {
+	from := r.offset
+	r.hash = sha256.New()
+	if err := d.partial.read(ctx, r.hash, from, piece[:]); err != nil {
 		return nil, err
 	}
 	size := from
 	write := func(piece []byte) (int, error) {
-		if size == from && !bytes.HasPrefix(piece, d.partial.repeated) {
-			return 0, r.failure(transport.NewError("the content has changed under the same validator", ErrChanged))
-		}
 		if _, err := d.partial.file.WriteAt(piece, size); err != nil {
 			return 0, fileError("the file cannot be written", err)
 		}
-		hashes.write(piece)
 		size += int64(len(piece))
 		if d.options.Progress != nil {
 			d.options.Progress(FileProgress{Bytes: size, Total: r.version.Length, Resumes: d.request.resumes})
@@ -136,18 +125,6 @@ func (d *fileDownload) fetch(ctx context.Context, r *resumer) (*File, error) {
 	if err := d.partial.sync(); err != nil {
 		return nil, fileError("the file cannot be completed", err)
 	}
-	return d.finish(r, hashes.sums(), from, size)
-}
-
-type writerFunc func(piece []byte) (int, error)
-
-func (f writerFunc) Write(piece []byte) (int, error) { return f(piece) }
-
-// finish checks the content and moves it to its path.
-func (d *fileDownload) finish(r *resumer, sums digests, from, size int64) (*File, error) {
-	if err := r.check(sums); err != io.EOF {
-		return nil, err
-	}
 	if d.options.Check != nil {
 		if err := d.options.Check(io.NewSectionReader(d.partial.file, 0, size), r.header()); err != nil {
 			return nil, r.failure(transport.WithCause(transport.NewError("FileOptions.Check refused the content", ErrRefused, err), err))
@@ -155,12 +132,16 @@ func (d *fileDownload) finish(r *resumer, sums digests, from, size int64) (*File
 	}
 	m := metadata{
 		Resource: d.request.resource(), Version: r.version,
-		Size: size, Verified: r.isVerifiable(), SHA256: sums[sha256Name],
+		Size: size, Verified: r.isVerifiable(), SHA256: r.sum(),
 	}
 	f := d.file(r, m)
 	f.ResumedBytes = from
 	return f, d.partial.commit(m, d.options.IfChanged)
 }
+
+type writerFunc func(piece []byte) (int, error)
+
+func (f writerFunc) Write(piece []byte) (int, error) { return f(piece) }
 
 // file describes the file at the path.
 func (d *fileDownload) file(r *resumer, m metadata) *File {

@@ -18,8 +18,7 @@ import (
 )
 
 // The connection breaks twice, and the process is interrupted. In the end the file is there,
-// whole. Only one byte was fetched twice: the last one that was kept, which must still be the
-// same.
+// whole. Only one byte was fetched twice: the last one that was kept.
 func ExampleClient_DownloadFile() {
 	fake := updatertest.Start() // stands in for the service
 	defer fake.Close()

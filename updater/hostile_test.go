@@ -111,7 +111,6 @@ func TestHostileService(t *testing.T) {
 		{"200 instead of 206", []string{ok(half), head(200, `ETag: "v2"`, "Content-Length: 20") + whole, ok(whole)}, half, updater.ErrChanged, 2, true},
 		{"200 of the same ETag", []string{ok(half), ok(whole)}, half, updater.ErrNotResumable, 2, true},
 		{"200 of another date", []string{dated("X: x"), head(200, "Last-Modified: Fri, 20 Nov 2026 08:00:01 GMT", "Content-Length: 20") + whole, ok(whole)}, half, updater.ErrChanged, 2, true},
-		{"200 of the same ETag, and no content", []string{ok(half), head(200, `ETag: "v1"`, "Content-Length: 0"), ok(whole)}, half, updater.ErrChanged, 2, true},
 		{"416", []string{ok(half), head(416, "Retry-After: 60", "Content-Range: bytes */5", "Content-Length: 0"), ok(whole)}, half, updater.ErrChanged, 2, true},
 		{"416, and a long wait", []string{ok(half), head(416, "Retry-After: 61", "Content-Range: bytes */5", "Content-Length: 0"), ok(whole)}, half, updater.ErrChanged, 2, false},
 		{"200 of the same ETag for ever", []string{ok(half), ok(half)}, half, updater.ErrNotResumable, 2, false},
@@ -123,11 +122,10 @@ func TestHostileService(t *testing.T) {
 		{"chunks, and a part of no total", []string{head(200, `ETag: "v1"`, chunks) + "a\r\n" + half + "\r\n", part("bytes 10-19/*", rest)}, half, updater.ErrBadResponse, 2, false},
 		{"a total beyond 64 bits", []string{ok(half), part("bytes 10-19/18446744073709551615", rest)}, half, updater.ErrBadResponse, 2, false},
 		{"a part of another length", []string{ok(half), part("bytes 10-19/20", rest+"k")}, half, updater.ErrBadResponse, 2, false},
-		{"a part in longer chunks", []string{ok(half), head(206, `ETag: "v1"`, "Content-Range: bytes 10-19/20", chunks) + "b\r\n" + rest + "k\r\n0\r\n\r\n"}, whole, updater.ErrBadResponse, 2, false},
+		{"a part in longer chunks", []string{ok(half), head(206, `ETag: "v1"`, "Content-Range: bytes 10-19/20", chunks) + "b\r\n" + rest + "k\r\n0\r\n\r\n", ok(whole)}, whole, updater.ErrChanged, 2, true},
 		{"a part without a range", []string{ok(half), head(206, "Content-Length: 10") + rest}, half, updater.ErrBadResponse, 2, false},
 		{"a part with two ranges", []string{ok(half), part("bytes 10-19/20", rest, "Content-Range: bytes 0-9/20")}, half, updater.ErrBadResponse, 2, false},
 		{"several parts", []string{ok(half), head(206, "Content-Type: multipart/byteranges; boundary=x", "Content-Length: 100") + "\r\n--x\r\nContent-Range: bytes 10-19/20\r\n\r\n" + rest + "\r\n--x--\r\n"}, half, updater.ErrBadResponse, 2, false},
-		{"several parts, and a range", []string{ok(half), part("bytes 10-19/20", rest, "Content-Type: Multipart/ByteRanges; boundary=x")}, half, updater.ErrBadResponse, 2, false},
 
 		{"gzip", []string{head(200, "Content-Encoding: gzip", "Content-Length: 2") + "\x1f\x8b"}, "", updater.ErrBadResponse, 1, false},
 		{"gzip of the rest", []string{ok(half), part("bytes 10-19/20", rest, "Content-Encoding: gzip")}, half, updater.ErrBadResponse, 2, false},
@@ -171,21 +169,4 @@ func TestHostileService(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestOverrunPart: a response longer than its range may have begun elsewhere, so its part is
-// not continued.
-func TestOverrunPart(t *testing.T) {
-	wrong := head(206, `ETag: "v1"`, "Content-Range: bytes 10-19/20", "Transfer-Encoding: chunked") + "14\r\n" + whole + "\r\n0\r\n\r\n"
-	w := newWire(t, ok(half), wrong, ok(whole))
-	path := filepath.Join(t.TempDir(), "result")
-	client := w.client(t)
-	if _, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{}); !errors.Is(err, updater.ErrBadResponse) {
-		t.Error(err)
-	}
-	lists(t, path)
-	if file, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil || strings.Contains(w.Received()[2], "Range:") {
-		t.Errorf("%v, %v", file, err)
-	}
-	holds(t, path, []byte(whole))
 }

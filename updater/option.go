@@ -192,19 +192,18 @@ func WithNotReady(notReady func(*Error) bool) Option {
 	return transport.Only("updater", "WithNotReady", transport.WithNotReady(check))
 }
 
-// WithWait waits for a job that is not ready ([ErrNotReady]), also when a broken download goes
-// on. The call asks again after interval plus up to a fifth at random, or after a longer
-// Retry-After, and waits out an outage in between. It fails with the last error when limit or
-// the deadline of ctx leaves no time to ask again. An interval of zero is 30 seconds. A limit
-// of zero, the default, does not wait.
+// WithWait waits for a job that is not ready ([ErrNotReady]): the call asks again after interval
+// plus up to a fifth at random, or after a longer Retry-After, and waits out an outage in
+// between. It fails with the last error when limit, counted from its beginning, or the deadline
+// of ctx leaves no time to ask again. A broken download does not wait: call DownloadFile again.
+// An interval of zero is 30 seconds. A limit of zero, the default, does not wait.
 func WithWait(interval, limit time.Duration) Option {
 	return transport.Only("updater", "WithWait", transport.WithWait(interval, limit))
 }
 
 // WithResumeTimeout ends a broken download with the error of its last resume after this time
 // without progress: another 64 KiB, or the end of the content. The time between two Reads does
-// not count. A resume that hangs in a token source or a limiter ends with [ErrTimeout], with
-// the defaults after 7 minutes. Zero is no timeout. The default is 5 minutes.
+// not count. Zero is no timeout. The default is 5 minutes.
 func WithResumeTimeout(d time.Duration) Option {
 	return transport.Only("updater", "WithResumeTimeout", transport.WithResumeTimeout(d))
 }

@@ -2,6 +2,7 @@ package updater_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/carddata/carddata-go/internal/proof/testkit"
@@ -39,4 +40,10 @@ func TestOptions(t *testing.T) {
 		WithMaxResponseBytes: updater.WithMaxResponseBytes,
 		WithInsecureHTTP:     updater.WithInsecureHTTP,
 	}.Check(t)
+	client := newClient(t, newMock())
+	for i, o := range []updater.Option{updater.WithWait(-1, 0), updater.WithWait(0, -1), updater.WithResumeTimeout(-1)} {
+		if _, err := client.Download(t.Context(), "job-1", o); !errors.Is(err, updater.ErrInvalidArgument) {
+			t.Errorf("negative option %d: %v", i, err)
+		}
+	}
 }

@@ -1,7 +1,9 @@
 package updater
 
 import (
+	"context"
 	"errors"
+	"hash"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,20 +24,17 @@ var errUnderWay = transport.NewError("another download to the same path is under
 // The process may be killed at any moment, so the metadata always describes the bytes in the
 // file. It is written while the file is empty, and removed before the rename.
 type partial struct {
-	root *os.Root // the directory, so that no link leads out of it
-	dir  string   // the caller's name for it
-	base string   // the final name of the content
-	name string
-	file *os.File
-	info fs.FileInfo // of file, also after it is closed
+	path   string // the final path of the content
+	record string // the path of the complete file's metadata
+	name   string // the path of the partial file
+	file   *os.File
+	info   fs.FileInfo // of file, also after it is closed
 	// tainted: do not resume from this file.
 	tainted bool
-	// repeated is the kept byte that a resume fetches again; nil if the content begins anew.
-	repeated []byte
 }
 
 // errNotPrivate: some file systems know neither owners nor modes.
-var errNotPrivate = errors.New("not private")
+var errNotPrivate = transport.NewError("the file system keeps no file private", fs.ErrPermission)
 
 // openPartial opens or makes the partial file of a path, and locks it.
 func openPartial(path string) (*partial, error) {
@@ -43,80 +42,61 @@ func openPartial(path string) (*partial, error) {
 	if base == "" || base == "." || base == ".." {
 		return nil, transport.Invalid("the path names no file")
 	}
-	if dir == "" {
-		dir = "."
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, fileError("the directory cannot be opened", err)
-	}
-	p := &partial{root: root, dir: dir, base: base, name: "." + base + ".part"}
-	if err := p.open(); err != nil {
-		root.Close()
-		return nil, err
-	}
-	return p, nil
-}
-
-func (p *partial) open() error {
-	switch info, err := p.root.Lstat(p.base); {
+	p := &partial{path: path, record: dir + "." + base + ".json", name: dir + "." + base + ".part"}
+	// Check now: the rename would fail only after the whole download.
+	switch info, err := os.Lstat(path); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return fileError("the path cannot be examined", err)
+		return nil, fileError("the path cannot be examined", err)
 	case info.IsDir():
-		return fileError("the path cannot be replaced", &fs.PathError{Op: "download", Path: p.base, Err: syscall.EISDIR})
+		return nil, fileError("the path cannot be replaced", &fs.PathError{Op: "download", Path: base, Err: syscall.EISDIR})
 	case !info.Mode().IsRegular() && info.Mode().Type() != fs.ModeSymlink:
-		return fileError("the path is no regular file", &fs.PathError{Op: "download", Path: p.base, Err: fs.ErrExist})
-	default:
-		// Check now: the rename would fail only after the whole download.
-		if err := p.checkReplaceable(info); err != nil {
-			return fileError("the path cannot be replaced", &fs.PathError{Op: "download", Path: p.base, Err: err})
-		}
+		return nil, fileError("the path is no regular file", &fs.PathError{Op: "download", Path: base, Err: fs.ErrExist})
 	}
-	if _, err := p.root.Lstat(p.newMetadataName()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fileError("the names of the partial file cannot be used", err) // too long, mostly
+	if _, err := os.Lstat(p.metadataName()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fileError("the names of the partial file cannot be used", err) // too long, mostly
 	}
 	// Another download may move the file to its path at any time.
 	for range 100 {
 		file, err := p.openOwn()
-		if errors.Is(err, errNotPrivate) {
-			return transport.NewError("the file system keeps no file private", fs.ErrPermission)
+		if err == errNotPrivate {
+			return nil, err
 		}
 		if err != nil {
-			return fileError("the partial file cannot be made", err)
+			return nil, fileError("the partial file cannot be made", err)
 		}
 		if file == nil {
 			continue
 		}
 		if err := lockFile(file); err != nil {
 			file.Close()
-			return err
+			return nil, err
 		}
-		if info, err := file.Stat(); err == nil && p.isNamed(file) {
+		if info, err := file.Stat(); err == nil && isNamed(file) {
 			p.file, p.info = file, info
-			return nil
+			return p, nil
 		}
 		closeLocked(file)
 	}
-	return errUnderWay
+	return nil, errUnderWay
 }
 
 // openOwn opens the partial file if it is this user's own, or makes it. It removes anything
 // else with this name and returns nil, for example a link, or a file of a process that was
 // killed before it set the mode.
 func (p *partial) openOwn() (*os.File, error) {
-	info, err := p.root.Lstat(p.name)
+	info, err := os.Lstat(p.name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return p.make()
 	case err == nil && !isOwn(info):
-		err := p.root.Remove(p.name)
+		err := os.Remove(p.name)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
 		return nil, err
 	}
-	file, err := p.root.OpenFile(p.name, os.O_RDWR|largeFile, 0)
+	file, err := os.OpenFile(p.name, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -125,46 +105,50 @@ func (p *partial) openOwn() (*os.File, error) {
 
 // make makes a file of this user's own, or returns nil if another process has just made one.
 func (p *partial) make() (*os.File, error) {
-	file, err := p.root.OpenFile(p.name, os.O_RDWR|os.O_CREATE|os.O_EXCL|largeFile, 0o600)
+	file, err := createPrivate(p.name)
 	if errors.Is(err, fs.ErrExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	err = file.Chmod(0o600) // the umask may have removed bits
-	var made fs.FileInfo
-	if err == nil {
-		made, err = file.Stat()
-	}
+	made, err := file.Stat()
 	if err == nil && isOwn(made) {
 		return file, nil
 	}
 	defer file.Close()
 	// Another download may have taken the file over and ended.
-	if named, _ := p.root.Lstat(p.name); !os.SameFile(made, named) {
+	if named, _ := os.Lstat(p.name); !os.SameFile(made, named) {
 		return nil, err
 	}
-	p.root.Remove(p.name)
+	os.Remove(p.name)
 	return nil, errNotPrivate
 }
 
-// isNamed reports whether the name still leads to this file.
-func (p *partial) isNamed(file *os.File) bool {
+// createPrivate makes a file of mode 0600, and follows no link.
+func createPrivate(name string) (*os.File, error) {
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := file.Chmod(0o600); err != nil { // the umask may have removed bits
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// isNamed reports whether the file's name still leads to it.
+func isNamed(file *os.File) bool {
 	opened, _ := file.Stat()
-	named, _ := p.root.Lstat(filepath.Base(file.Name()))
+	named, _ := os.Lstat(file.Name())
 	return os.SameFile(opened, named) && isOwn(opened)
 }
 
-// begin truncates the file to the bytes to resume from, and records their version. It keeps
-// the byte that is fetched again.
+// begin truncates the file to the bytes to resume from. If there are none, it records the
+// version to come.
 func (p *partial) begin(resource string, v version, from int64) error {
 	info, err := p.file.Stat()
-	p.repeated = nil
-	if err == nil && from > 0 {
-		p.repeated = make([]byte, 1)
-		_, err = p.file.ReadAt(p.repeated, from)
-	}
 	if err == nil && info.Size() > from {
 		err = p.file.Truncate(from)
 		if err == nil && from == 0 {
@@ -172,13 +156,29 @@ func (p *partial) begin(resource string, v version, from int64) error {
 			err = p.sync()
 		}
 	}
-	if err == nil {
+	if err == nil && from == 0 {
 		err = p.writeMetadata(p.metadataName(), metadata{Resource: resource, Version: v})
 	}
 	if err != nil {
 		return fileError("the partial file cannot be prepared", err)
 	}
 	p.tainted = v.Validator == "" // a later call could not resume it
+	return nil
+}
+
+// read copies to a hash what an earlier call left, which may be huge.
+func (p *partial) read(ctx context.Context, to hash.Hash, size int64, piece []byte) error {
+	for at := int64(0); at < size; {
+		if ctx.Err() != nil {
+			return transport.Ended(ctx)
+		}
+		n, err := p.file.ReadAt(piece[:min(int64(len(piece)), size-at)], at)
+		if err != nil {
+			return fileError("the file cannot be read", err)
+		}
+		to.Write(piece[:n])
+		at += int64(n)
+	}
 	return nil
 }
 
@@ -196,79 +196,59 @@ func (p *partial) sync() error {
 // the next call can ask whether the file is current.
 func (p *partial) commit(m metadata, record bool) error {
 	info, err := p.file.Stat()
-	if err == nil && (info.Size() != m.Size || !p.isNamed(p.file)) {
+	if err == nil && (info.Size() != m.Size || !isNamed(p.file)) {
 		err = fs.ErrInvalid // another program has changed it
 	}
 	if err != nil {
 		return fileError("the file cannot be completed", err)
 	}
-	if !p.isInPlace() {
-		p.tainted = true // no later call would look for it here
-		return fileError("the path leads to another directory by now", fs.ErrInvalid)
-	}
 	if !renamesOpenFiles {
 		if err := p.file.Close(); err != nil {
 			return fileError("the file cannot be completed", err)
 		}
-		info, _ = p.root.Lstat(p.name) // closing may have changed it
+		info, _ = os.Lstat(p.name) // closing may have changed it
 	}
 	// These sidecar names are ours until the rename. The record stores the file's time, so it
 	// is ignored if the rename never happened. Without a record the content is fetched again,
 	// so a failed record is no failure.
-	p.root.Remove(p.recordName())
+	os.Remove(p.record)
 	if record && info != nil {
 		m.Modified = info.ModTime().UnixNano()
-		_ = p.writeMetadata(p.recordName(), m)
+		_ = p.writeMetadata(p.record, m)
 	}
 	// After the rename, the metadata could belong to the next download, which may begin at
 	// once. So remove it first, and restore it if the rename fails.
 	of, known := p.readMetadata(p.metadataName(), m.Resource)
-	p.remove(p.metadataName())
-	if err := p.rename(p.name, p.base); err != nil {
+	remove(p.metadataName())
+	if err := patiently(func() error { return os.Rename(p.name, p.path) }); err != nil {
 		if !known || p.writeMetadata(p.metadataName(), of) != nil {
 			p.tainted = true
 		}
 		return fileError("the content is complete, but cannot take its path", err)
 	}
-	if err := syncDirectory(p.root); err != nil {
+	if err := syncDirectory(filepath.Dir(p.path)); err != nil {
 		err = fileError("the new file is at its path, but may not outlast a crash of the machine", err)
 		return transport.NewError(err.Error(), ErrNotSynced, err)
 	}
 	return nil
 }
 
-// isInPlace reports whether the caller's path still leads to the directory.
-func (p *partial) isInPlace() bool {
-	opened, _ := p.root.Stat(".")
-	named, _ := os.Stat(p.dir)
-	return os.SameFile(opened, named)
-}
-
 // discardOrKeep ends a failed download. It keeps the partial file only if a later one can
 // resume it.
 func (p *partial) discardOrKeep() {
-	left, err := p.root.Lstat(p.name)
+	left, err := os.Lstat(p.name)
 	if err != nil || !os.SameFile(left, p.info) || !isOwn(left) || left.Size() > 1 && !p.tainted {
 		return
 	}
 	if !renamesOpenFiles {
 		p.file.Close()
 	}
-	p.remove(p.metadataName())
-	p.remove(p.name)
+	remove(p.metadataName())
+	remove(p.name)
 }
 
-func (p *partial) remove(name string) {
-	patiently(func() error { return p.root.Remove(name) })
-}
-
-func (p *partial) rename(from, to string) error {
-	return patiently(func() error { return p.root.Rename(from, to) })
-}
-
-func (p *partial) close() {
-	closeLocked(p.file)
-	p.root.Close()
+func remove(name string) {
+	patiently(func() error { return os.Remove(name) })
 }
 
 // fileError is a file system error without its path, because the path belongs to the caller.

@@ -25,17 +25,12 @@ type metadata struct {
 
 const (
 	// Raise metadataFormat if older partial files must not be resumed. The files of formats
-	// below 2 may have gaps, and formats below 3 use other names for digests.
-	metadataFormat = 3
+	// below 2 may have gaps, and formats below 4 have other members.
+	metadataFormat = 4
 	maxMetadata    = 64 << 10
 )
 
 func (p *partial) metadataName() string { return p.name + ".json" }
-
-func (p *partial) newMetadataName() string { return p.metadataName() + ".new" }
-
-// recordName is the name of the complete file's metadata.
-func (p *partial) recordName() string { return "." + p.base + ".json" }
 
 // resumePoint returns the version of the content that an earlier call left a part of, and the
 // offset to resume from. It leaves out the last byte, so that the service is asked even about
@@ -57,11 +52,11 @@ func (p *partial) resumePoint(resource string) (version, int64) {
 // the file is current. The file must have its recorded size and time. It must also still be
 // private, so that a private file replaces one that others can read.
 func (p *partial) current(resource string) metadata {
-	info, err := p.root.Lstat(p.base)
+	info, err := os.Lstat(p.path)
 	if err != nil || !info.Mode().IsRegular() || !isPrivate(info.Mode()) {
 		return metadata{}
 	}
-	m, ok := p.readMetadata(p.recordName(), resource)
+	m, ok := p.readMetadata(p.record, resource)
 	if !ok || m.SHA256 == "" || m.Size != info.Size() || m.Modified != info.ModTime().UnixNano() {
 		return metadata{}
 	}
@@ -69,12 +64,12 @@ func (p *partial) current(resource string) metadata {
 }
 
 func (p *partial) readMetadata(name, resource string) (m metadata, ok bool) {
-	file, err := p.root.OpenFile(name, os.O_RDONLY|withoutWaiting, 0)
+	file, err := os.OpenFile(name, os.O_RDONLY|withoutWaiting, 0)
 	if err != nil {
 		return m, false
 	}
 	defer file.Close()
-	if !p.isNamed(file) {
+	if !isNamed(file) {
 		return m, false
 	}
 	data, err := io.ReadAll(io.LimitReader(file, maxMetadata))
@@ -82,23 +77,19 @@ func (p *partial) readMetadata(name, resource string) (m metadata, ok bool) {
 	return m, ok && m.Format == metadataFormat && m.Resource == resource
 }
 
-// writeMetadata replaces the metadata atomically.
+// writeMetadata replaces the metadata. If the process is killed meanwhile, there is none: half
+// an object is not JSON.
 func (p *partial) writeMetadata(name string, m metadata) error {
 	m.Format, m.Boot = metadataFormat, bootID()
 	data, _ := json.Marshal(m) // it has no type that could fail to encode
-	unfinished := p.newMetadataName()
-	p.remove(unfinished)
-	file, err := p.root.OpenFile(unfinished, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	remove(name)
+	file, err := createPrivate(name)
 	if err != nil {
 		return err
 	}
-	err = file.Chmod(0o600) // the umask may have removed bits
-	_, failed := file.Write(data)
-	if err = errors.Join(err, failed, file.Close()); err == nil {
-		err = p.rename(unfinished, name)
-	}
-	if err != nil {
-		p.remove(unfinished)
+	_, err = file.Write(data)
+	if err = errors.Join(err, file.Close()); err != nil {
+		remove(name)
 	}
 	return err
 }

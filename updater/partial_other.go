@@ -64,7 +64,4 @@ func isOwn(info fs.FileInfo) bool { return info.Mode().IsRegular() }
 // isPrivate cannot tell, because modes are made up on these systems.
 func isPrivate(fs.FileMode) bool { return true }
 
-func syncDirectory(*os.Root) error { return nil }
-
-// checkReplaceable cannot find out on these systems whether the rename will be refused.
-func (p *partial) checkReplaceable(fs.FileInfo) error { return nil }
+func syncDirectory(string) error { return nil }

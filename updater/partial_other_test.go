@@ -27,12 +27,12 @@ func TestBusyByAnotherName(t *testing.T) {
 	if _, err := openPartial(filepath.Join(link, "result")); !errors.Is(err, ErrBusy) {
 		t.Errorf("by the link: %v", err)
 	}
-	p.close()
+	closeLocked(p.file)
 	p, err = openPartial(filepath.Join(link, "result"))
 	if err != nil {
 		t.Fatalf("afterwards: %v", err)
 	}
-	p.close()
+	closeLocked(p.file)
 }
 
 // TestPatience: only a refusal of the system is tried again, for about a second.

@@ -2,6 +2,7 @@ package updater
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"os"
@@ -36,52 +37,27 @@ func TestPartialChangesHands(t *testing.T) {
 				if err := p.commit(metadata{}, false); err != nil {
 					t.Error(err)
 				}
-				p.close()
+				closeLocked(p.file)
 			}
 		})
 	}
 	running.Wait()
 }
 
-// TestUnknownMount: a file that cannot be opened, so that its mount is not known, is accepted.
-func TestUnknownMount(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "result")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p, err := openPartial(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.close()
-	info, err := os.Lstat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	os.Remove(path) // root could open a file that is there
-	if err := p.checkReplaceable(info); err != nil {
-		t.Error(err)
-	}
-}
-
-type readerAt func(p []byte, at int64) (int, error)
-
-func (f readerAt) ReadAt(p []byte, at int64) (int, error) { return f(p, at) }
-
 // TestHashOfAPart: the part of an earlier call may be huge. Hashing it ends with the context,
 // and if the file cannot be read.
 func TestHashOfAPart(t *testing.T) {
-	var ctx context.Context
-	var cancel context.CancelFunc
-	for is, read := range map[error]readerAt{
-		io.ErrUnexpectedEOF: func([]byte, int64) (int, error) { return 0, io.ErrUnexpectedEOF },
-		context.Canceled:    func(p []byte, _ int64) (int, error) { cancel(); return len(p), nil },
-	} {
-		ctx, cancel = context.WithCancel(t.Context())
-		err := newHashes(digests{sha256Name: ""}).read(ctx, io.NewSectionReader(read, 0, 1<<62), make([]byte, 1))
-		cancel()
-		if !errors.Is(err, is) {
-			t.Errorf("%v, want %v", err, is)
-		}
+	p, err := openPartial(filepath.Join(t.TempDir(), "result"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeLocked(p.file)
+	if err := p.read(t.Context(), sha256.New(), 1, make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("of an empty file: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.read(ctx, sha256.New(), 1<<62, make([]byte, 1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
 	}
 }

@@ -4,10 +4,8 @@ package updater
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 	"syscall"
 )
 
@@ -48,8 +46,8 @@ func isOwn(info fs.FileInfo) bool {
 func isPrivate(mode fs.FileMode) bool { return mode.Perm()&0o077 == 0 }
 
 // syncDirectory makes a rename survive a crash, if the file system supports that.
-func syncDirectory(root *os.Root) error {
-	dir, err := root.Open(".")
+func syncDirectory(name string) error {
+	dir, err := os.Open(name)
 	if err != nil {
 		return err
 	}
@@ -58,34 +56,4 @@ func syncDirectory(root *os.Root) error {
 		return err
 	}
 	return nil
-}
-
-// checkReplaceable finds mount points, which a rename cannot replace. Containers mount
-// single files. If it cannot find out, it returns nil.
-func (p *partial) checkReplaceable(info fs.FileInfo) error {
-	if !info.Mode().IsRegular() {
-		return nil
-	}
-	if file, dir := p.mount(p.base), p.mount("."); file != "" && dir != "" && file != dir {
-		return syscall.EBUSY
-	}
-	return nil
-}
-
-// mount identifies the mount of a name in the directory, on Linux; "" if unknown. The device
-// number is not enough: overlay file systems give files and directories different numbers,
-// and a file system can be mounted on itself.
-func (p *partial) mount(name string) string {
-	file, err := p.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|largeFile, 0)
-	if err != nil {
-		return ""
-	}
-	defer file.Close()
-	info, _ := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", file.Fd()))
-	for line := range strings.Lines(string(info)) {
-		if id, ok := strings.CutPrefix(line, "mnt_id:"); ok {
-			return id
-		}
-	}
-	return ""
 }

@@ -29,7 +29,7 @@ type request struct {
 	resumes   int    // those for the rest of a broken stream
 	requestID string // of the last response
 	settings  *transport.Settings
-	waited    time.Duration // time spent waiting for the job
+	began     time.Time // of the call
 }
 
 func (c *Client) request(ctx context.Context, jobID string, opts []Option) (*request, error) {
@@ -42,7 +42,7 @@ func (c *Client) request(ctx context.Context, jobID string, opts []Option) (*req
 	case ctx == nil:
 		err = transport.Invalid("the context is nil")
 	}
-	q := &request{client: c, opts: opts, path: "/updater/inquiries/jobs/" + job + "/download", ids: func() []string { return []string{jobID} }}
+	q := &request{client: c, opts: opts, path: "/updater/inquiries/jobs/" + job + "/download", ids: func() []string { return []string{jobID} }, began: time.Now()}
 	if err != nil {
 		return nil, q.failure(err)
 	}

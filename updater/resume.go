@@ -2,10 +2,10 @@ package updater
 
 import (
 	"context"
-	"errors"
+	"encoding/hex"
 	"fmt"
+	"hash"
 	"io"
-	"maps"
 	"net/http"
 	"os"
 	"strconv"
@@ -49,14 +49,12 @@ type resumer struct {
 	cancel    context.CancelCauseFunc
 	request   *request
 	version   version
-	sent      digests            // of a 200, until it is resumed
-	hashes    hashes             // of the content that a Download has read
+	hash      hash.Hash          // of the content so far; nil if it has no digest to compare with
 	header    func() http.Header // of the first response; a closure, which hides it from fmt
 	unchanged bool               // the caller has the content already
 	framed    bool               // the end of the content can be recognised
 	offset    int64              // of the next byte
 	err       error              // the error that ended reading
-	overrun   bool               // more bytes came than were announced, so they may belong to another response
 
 	mu     sync.Mutex // guards stream, because Close may come from any goroutine
 	stream io.ReadCloser
@@ -91,9 +89,6 @@ func (r *resumer) admit(res *transport.Result, first bool) error {
 		if res.StatusCode == http.StatusRequestedRangeNotSatisfiable {
 			res.Failure.Err = transport.NewError("the content no longer has the part that was asked for", ErrChanged, res.Failure.Err)
 		}
-		if res.StatusCode/100 == 2 && res.Failure.Code == "" && contentEncoding(res.Header) != "" {
-			res.Failure.Err = transport.NewError("the content has an encoding that was not asked for; WithEncodedContent accepts it", res.Failure.Err)
-		}
 		return (*Error)(res.Failure)
 	}
 	r.status = res.StatusCode
@@ -105,9 +100,8 @@ func (r *resumer) admit(res *transport.Result, first bool) error {
 		err = r.admitPart(res)
 	case first:
 		r.version, r.framed = newVersion(res), res.Framed
-		r.sent = parseDigests(res.Header, "Content-Digest")
 		r.offset, r.end = 0, res.Length
-	case newVersion(res).isSame(r.version):
+	case validator(res.Header) == r.version.Validator:
 		err = transport.NewError("the service does not serve the rest of the content alone", ErrNotResumable)
 	default:
 		err = transport.NewError("the content has changed", ErrChanged)
@@ -128,7 +122,7 @@ func (r *resumer) admitPart(res *transport.Result) error {
 		total = r.version.Length // without a length, the end cannot be recognised
 	}
 	switch {
-	case !ok || last >= total || isMultipart(res.Header) || first != r.offset || res.Length >= 0 && res.Length != last-first+1:
+	case !ok || last >= total || first != r.offset || res.Length >= 0 && res.Length != last-first+1:
 		return transport.NewError("the response is not the part of the content that was asked for", transport.ErrBadResponse)
 	case r.version.ETag != "" && res.Header.Get("ETag") == "":
 		// RFC 9110 (15.3.7) requires a part to repeat the ETag, but not Last-Modified.
@@ -136,9 +130,7 @@ func (r *resumer) admitPart(res *transport.Result) error {
 	case r.version.contradicts(res.Header) || r.version.Length >= 0 && r.version.Length != total:
 		return transport.NewError("the content has changed", ErrChanged)
 	}
-	digests := parseDigests(res.Header, "Repr-Digest")
-	maps.Copy(digests, r.version.Digests) // which they do not contradict
-	r.version.Digests, r.version.Length, r.framed = digests, total, true
+	r.version.Length, r.framed = total, true
 	r.end = last + 1
 	return nil
 }
@@ -150,10 +142,14 @@ func (r *resumer) Read(p []byte) (int, error) {
 	for r.err == nil {
 		n, err := r.stream.Read(p)
 		if r.end >= 0 && int64(n) > r.end-r.offset {
-			n, r.overrun = int(r.end-r.offset), true
-			r.err = r.failure(transport.NewError("the response is longer than announced", transport.ErrBadResponse))
+			// It may have begun elsewhere, so what came of it cannot be continued.
+			n = int(r.end - r.offset)
+			r.err = r.failure(transport.NewError("the response is longer than announced", ErrChanged, transport.ErrBadResponse))
 		}
 		r.offset += int64(n)
+		if r.hash != nil {
+			r.hash.Write(p[:n])
+		}
 		if n > 0 {
 			return n, nil
 		}
@@ -161,7 +157,7 @@ func (r *resumer) Read(p []byte) (int, error) {
 		case err == nil:
 			return 0, r.err
 		case err == io.EOF && r.version.Length < 0, r.offset == r.version.Length && (err == io.EOF || classify(err) == goOn):
-			r.err = io.EOF
+			r.err = r.verify()
 		case err == io.EOF:
 			r.err = r.resume(transport.CutOff(io.ErrUnexpectedEOF))
 		default:
@@ -183,56 +179,18 @@ func (r *resumer) resume(cause error) error {
 		}
 		r.stall.stalledResumes++
 		r.request.resumes++
-		r.sent = nil
 		if r.stall.stalledResumes > quickResumes && transport.Sleep(r.ctx, minPause) != nil {
 			return r.failure(transport.Ended(r.ctx))
 		}
-		res, err := r.requestRest()
-		if err != nil {
-			return err
-		}
+		res := r.request.send(r.ctx, want{offset: r.offset, version: r.version, retry: r.stall.stalledResumes})
 		if r.isComplete(&res) {
 			r.version.Length, r.framed = r.offset, true
-			return io.EOF
+			return r.verify()
 		}
 		if cause = r.admit(&res, false); cause == nil {
 			return nil
 		}
 	}
-}
-
-// requestRest requests the rest, and waits while the job is not ready, as WithWait says.
-func (r *resumer) requestRest() (transport.Result, error) {
-	q, before := r.request, r.request.waited
-	res, err := waitFor(r.ctx, q, func() (transport.Result, error) {
-		res, hung := r.sendBounded(want{offset: r.offset, version: r.version, retry: r.stall.stalledResumes})
-		failed := (*Error)(res.Failure)
-		switch {
-		case hung:
-			if res.Stream != nil {
-				res.Stream.Close()
-			}
-			return res, r.failure(transport.NewError("a resume hung", transport.ErrTimeout))
-		case failed != nil && errors.Is(failed, ErrNotReady) && q.waits():
-			failed.Attempts = q.attempts
-			return res, failed
-		}
-		return res, nil
-	})
-	r.stall.since = r.stall.since.Add(q.waited - before) // the wait is no stall
-	return res, err
-}
-
-// sendBounded ends a resume that hangs in the caller's token source or limiter. All else in a
-// resume has its own timeout.
-func (r *resumer) sendBounded(w want) (res transport.Result, hung bool) {
-	if s := r.request.settings; s.ResumeTimeout > 0 && s.AttemptTimeout > 0 {
-		attempt := min(s.AttemptTimeout, 24*time.Hour) + min(s.WaitMax, time.Hour) + maxWait*9/8 // a Retry-After, and its jitter
-		longest := time.Duration(min(s.MaxRetries, 1000)+1) * attempt
-		timer := time.AfterFunc(max(s.ResumeTimeout-r.stall.spent, longest), func() { r.cancel(transport.ErrTimeout) })
-		defer func() { hung = !timer.Stop() }()
-	}
-	return r.request.send(r.ctx, w), false
 }
 
 // isComplete reports whether broken content of unknown length is complete: If-Range confirmed
@@ -270,19 +228,17 @@ func (r *resumer) giveUp(cause error) error {
 }
 
 // isVerifiable reports whether a part cannot look like the whole content.
-func (r *resumer) isVerifiable() bool {
-	return r.framed || len(r.sent) > 0 || len(r.version.Digests) > 0
-}
+func (r *resumer) isVerifiable() bool { return r.framed || r.version.SHA256 != "" }
 
-// check compares the content with the digests that the service sent, and returns io.EOF if
-// they match.
-func (r *resumer) check(sums digests) error {
-	if !sums.differ(r.version.Digests) && !sums.differ(r.sent) {
+// verify compares the content with the service's digest, and returns io.EOF if they match.
+func (r *resumer) verify() error {
+	if r.version.SHA256 == "" || r.version.SHA256 == r.sum() {
 		return io.EOF
 	}
-	r.err = r.failure(transport.NewError("the content does not match the digest that the service sent", ErrDigestMismatch, transport.ErrBadResponse))
-	return r.err
+	return r.failure(transport.NewError("the content does not match the digest that the service sent", ErrDigestMismatch, transport.ErrBadResponse))
 }
+
+func (r *resumer) sum() string { return hex.EncodeToString(r.hash.Sum(nil)) }
 
 func (r *resumer) failure(err error) error {
 	failed := r.request.failure(err)

@@ -125,6 +125,7 @@ func TestNoResume(t *testing.T) {
 		{"changed", []updatertest.Fault{cut, {Header: http.Header{"Etag": {`"v2"`}}}}, nil, 0, updater.ErrChanged, "content has changed", 2, "changed", true},
 		{"an outage", append([]updatertest.Fault{cut}, long(updatertest.Fault{Status: 503})...), nil, 0, updater.ErrServer, "status 503", -1, "server_error", true},
 		{"gone", []updatertest.Fault{cut, {Status: 404}}, nil, 0, updater.ErrNotFound, "status 404", 2, "not_found", false},
+		{"not ready", []updatertest.Fault{cut, {Status: 202}}, options{updater.WithWait(0, time.Hour)}, 0, updater.ErrNotReady, "not ready", 2, "not_ready", true},
 		{"not supported", []updatertest.Fault{cut, {Status: 501}}, nil, 0, updater.ErrServer, "status 501", 2, "server_error", false},
 		{"no such version", []updatertest.Fault{cut, {Status: 505}}, nil, 0, updater.ErrServer, "status 505", 2, "server_error", false},
 		{"a longer wait than is obeyed", []updatertest.Fault{cut, {Status: 503, RetryAfter: time.Hour}}, nil, 0, updater.ErrServer, "Retry-After: 1h", 2, "server_error", true},
@@ -133,7 +134,7 @@ func TestNoResume(t *testing.T) {
 		{"a part of no bytes", []updatertest.Fault{cut, {Status: 206, NoBody: true, Header: http.Header{"Content-Range": {"bytes 300-999/1000"}}}}, nil, 0, updater.ErrBadResponse, "not the part", 2, "bad_response", false},
 		{"above the cap", nil, options{updater.WithMaxResponseBytes(300)}, 0, updater.ErrResponseTooLarge, "", 1, "response_too_large", false},
 		{"above the cap after a resume", []updatertest.Fault{cut}, options{updater.WithMaxResponseBytes(300)}, 0, updater.ErrResponseTooLarge, "", 2, "response_too_large", false},
-		{"another digest", []updatertest.Fault{{Header: header(digestField([]byte("x"), "sha-256"), "")}}, nil, 0, updater.ErrDigestMismatch, "digest", 1, "digest_mismatch", true},
+		{"another digest", []updatertest.Fault{{Header: digestOf([]byte("x"))}}, nil, 0, updater.ErrDigestMismatch, "digest", 1, "digest_mismatch", true},
 	} {
 		bubble(t, test.name, func(t *testing.T) {
 			fake := fakeJob(t, updatertest.JobContent{Content: bytes.NewReader(content)}, test.faults...)
@@ -188,19 +189,12 @@ func TestResumeTimeout(t *testing.T) {
 	}
 	minutes := func(n float64) time.Duration { return time.Duration(n * float64(time.Minute)) }
 	calls := 0
-	hangs := func(ctx context.Context) error { // from the second time on
-		if calls++; calls > 1 {
-			<-ctx.Done()
-		}
-		return ctx.Err()
-	}
 	refuses := func(context.Context) error { // from the second time on
 		if calls++; calls > 1 {
 			return errors.New("no place")
 		}
 		return nil
 	}
-	source := updater.TokenFunc(func(ctx context.Context) (string, error) { return "t", hangs(ctx) })
 	var began time.Time
 	failing := updater.TokenFunc(func(ctx context.Context) (string, error) {
 		if since := time.Since(began); since > 0 && since < 4*time.Minute {
@@ -228,9 +222,7 @@ func TestResumeTimeout(t *testing.T) {
 			return fault{}
 		}, []updater.Option{updater.WithRetryWait(0, 0)}, nil, 0, 0},
 		{"64 KiB each time", always(fault{Truncate: 64 << 10}), nil, nil, 0, minutes(1)},
-		{"a token source that hangs", always(fault{Truncate: 100_000}), []updater.Option{updater.WithTokenSource(source)}, updater.ErrTimeout, minutes(6.8), minutes(6.9)},
 		{"a token source that fails for 4 minutes", outage(time.Second, fault{Status: 503}), []updater.Option{updater.WithTokenSource(failing)}, nil, minutes(4), minutes(4.5)},
-		{"a limiter that hangs", always(fault{Truncate: 100_000}), []updater.Option{updater.WithLimiter(limiterFunc(hangs))}, updater.ErrTimeout, minutes(6.8), minutes(6.9)},
 		{"a limiter that refuses", always(fault{Truncate: 100_000}), []updater.Option{updater.WithLimiter(limiterFunc(refuses))}, updater.ErrLocalLimit, 0, minutes(0.1)},
 		{"an attempt that takes longer than the timeout", func(_ time.Duration, n int) fault {
 			if n == 0 {
@@ -256,9 +248,6 @@ func TestResumeTimeout(t *testing.T) {
 			}
 			if took := time.Since(began); took < test.from || took > test.to {
 				t.Errorf("took %v, want %v to %v", took, test.from, test.to)
-			}
-			if failed, ok := err.(*updater.Error); ok && test.is == updater.ErrTimeout && (failed.Condition() != "timeout" || errors.Is(err, context.Canceled)) {
-				t.Errorf("%s: %v", failed.Condition(), err)
 			}
 			if failed, ok := err.(*updater.Error); ok && failed.StatusCode == 206 && !strings.Contains(err.Error(), "no progress for") {
 				t.Errorf("no reason: %v", err)

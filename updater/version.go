@@ -1,8 +1,9 @@
 package updater
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"fmt"
-	"mime"
 	"net/http"
 	"regexp"
 	"strings"
@@ -19,12 +20,11 @@ type version struct {
 	LastModified string `json:"last_modified"`
 	// ContentEncoding is "" for unencoded content.
 	ContentEncoding string `json:"content_encoding"`
-	// Digests are the digests of the whole content, as the service sent them.
-	Digests digests `json:"digests"`
+	// SHA256 is the digest of the whole content that the service sent, in hexadecimal; "" if it
+	// sent none.
+	SHA256 string `json:"sha_256"`
 	// Validator is the value for If-Range; "" if the content cannot be resumed.
 	Validator string `json:"validator"`
-	// StrongDate is the value for If-Modified-Since; "" if there is none.
-	StrongDate string `json:"strong_date"`
 }
 
 func newVersion(r *transport.Result) version {
@@ -34,10 +34,9 @@ func newVersion(r *transport.Result) version {
 		ETag:         r.Header.Get("ETag"),
 		LastModified: r.Header.Get("Last-Modified"),
 		Validator:    validator(r.Header),
-		StrongDate:   strongDate(r.Header),
+		SHA256:       digest(r.Header),
 
 		ContentEncoding: contentEncoding(r.Header),
-		Digests:         parseDigests(r.Header, "Repr-Digest"),
 	}
 }
 
@@ -49,25 +48,19 @@ func contentEncoding(h http.Header) string {
 	return encoding
 }
 
-// isSame reports whether two complete responses are of the same version, as far as they show
-// it.
-func (v version) isSame(o version) bool {
-	return v.ETag == o.ETag && v.LastModified == o.LastModified && (v.Length == o.Length || v.Length < 0 || o.Length < 0)
-}
-
 // condition is the header that requests the content only if it differs from this version. A
 // weak ETag is enough, because it marks equivalent contents.
 func (v version) condition() (name, value string) {
 	if v.ETag != "" {
 		return "If-None-Match", v.ETag
 	}
-	return "If-Modified-Since", v.StrongDate
+	return "If-Modified-Since", v.Validator
 }
 
 var strongETag = regexp.MustCompile(`^"[^\x00-\x20"\x7f]*"$`)
 
-// validator is a strong ETag or a strong Last-Modified (RFC 9110, 8.8), unless
-// the service declines ranges.
+// validator is a strong ETag, or a Last-Modified unless a second change within the same second
+// could have the same date (RFC 9110, 8.8). There is none if the service declines ranges.
 func validator(h http.Header) string {
 	for _, unit := range h.Values("Accept-Ranges") {
 		if strings.EqualFold(strings.TrimSpace(unit), "none") {
@@ -77,12 +70,6 @@ func validator(h http.Header) string {
 	if etags := h.Values("ETag"); len(etags) == 1 && strongETag.MatchString(etags[0]) {
 		return etags[0]
 	}
-	return strongDate(h)
-}
-
-// strongDate is the Last-Modified, unless a second change within the same second could have
-// the same date.
-func strongDate(h http.Header) string {
 	modified, err := http.ParseTime(h.Get("Last-Modified"))
 	sent, failed := http.ParseTime(h.Get("Date"))
 	if err != nil || failed != nil || sent.Sub(modified) < time.Second {
@@ -97,13 +84,22 @@ func (v version) contradicts(h http.Header) bool {
 		theirs := h.Get(name)
 		return theirs != "" && theirs != ours
 	}
+	sum := digest(h)
 	return differs("ETag", v.ETag) || differs("Last-Modified", v.LastModified) || differs("Content-Encoding", v.ContentEncoding) ||
-		v.Digests.differ(parseDigests(h, "Repr-Digest"))
+		sum != "" && v.SHA256 != "" && sum != v.SHA256
 }
 
-func isMultipart(h http.Header) bool {
-	mediaType, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
-	return strings.HasPrefix(mediaType, "multipart/")
+var reprDigest = regexp.MustCompile(`(?:^|[, ])sha-256=:([A-Za-z0-9+/]{43}=):`)
+
+// digest is the sha-256 of the Repr-Digest (RFC 9530), which is that of the whole content, in
+// hexadecimal; "" if there is none.
+func digest(h http.Header) string {
+	found := reprDigest.FindStringSubmatch(strings.Join(h.Values("Repr-Digest"), ","))
+	if found == nil {
+		return ""
+	}
+	sum, _ := base64.StdEncoding.DecodeString(found[1]) // which has no other characters
+	return hex.EncodeToString(sum)
 }
 
 var contentRange = regexp.MustCompile(`^(?i:bytes) \d+-\d+/(\d+|\*)$`)

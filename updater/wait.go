@@ -17,50 +17,31 @@ var ErrNotReady = transport.ErrNotReady
 
 const defaultInterval = 30 * time.Second
 
-// waitFor calls ask until the job is ready, as WithWait says.
-func waitFor[T any](ctx context.Context, q *request, ask func() (T, error)) (T, error) {
-	began, before := time.Now(), q.waited
+// await opens the content, and asks again until the job is ready, as WithWait says.
+func (q *request) await(ctx context.Context, open func() (*resumer, error)) (*resumer, error) {
 	for waited := false; ; waited = true {
-		result, err := ask()
-		if waited {
-			q.waited = before + time.Since(began)
-		}
+		r, err := open()
 		failed, ok := err.(*Error)
-		if !ok || ctx.Err() != nil || !q.waits() {
-			return result, err
+		if !ok || ctx.Err() != nil || q.settings == nil || q.settings.WaitLimit == 0 {
+			return r, err
 		}
 		// Wait out an outage only after the job is known to exist.
 		if !errors.Is(failed, ErrNotReady) && !(waited && failed.Retryable()) {
-			return result, err
+			return nil, failed
 		}
-		if err := q.pause(ctx, failed, before+time.Since(began)); err != nil {
-			return result, err
+		pause := min(max(cmp.Or(q.settings.WaitInterval, defaultInterval), failed.RetryAfter), math.MaxInt64/2) // for the sum
+		pause += q.client.core.Jitter(ctx, pause/5+1)
+		end := q.began.Add(q.settings.WaitLimit)
+		if deadline, ok := ctx.Deadline(); ok && deadline.Before(end) {
+			end = deadline
+		}
+		if time.Until(end) <= pause {
+			return nil, failed
+		}
+		if transport.Sleep(ctx, pause) != nil {
+			ended, last := transport.Ended(ctx), *failed
+			last.Err = transport.NewError(ended.Error(), ended, failed)
+			return nil, &last
 		}
 	}
-}
-
-func (q *request) waits() bool { return q.settings != nil && q.settings.WaitLimit > 0 }
-
-// pause waits until the job may be asked for again, or returns the error that ends the call.
-func (q *request) pause(ctx context.Context, failed *Error, waited time.Duration) error {
-	deadline, bounded := ctx.Deadline()
-	pause := min(max(cmp.Or(q.settings.WaitInterval, defaultInterval), failed.RetryAfter), math.MaxInt64/2) // for the sum
-	pause += q.client.core.Jitter(ctx, pause/5+1)
-	last := *failed
-	outOfTime := bounded && time.Until(deadline) <= pause
-	waitedEnough := q.settings.WaitLimit-waited < pause
-	switch {
-	case !errors.Is(failed, ErrNotReady) && (outOfTime || waitedEnough):
-		return failed
-	case outOfTime:
-		last.Err = transport.NewError("the job is not ready, and the deadline leaves no time to ask again", ErrNotReady, context.DeadlineExceeded, failed)
-	case waitedEnough:
-		last.Err = transport.NewError("the job was not ready in time", ErrNotReady, failed)
-	case transport.Sleep(ctx, pause) != nil:
-		ended := transport.Ended(ctx)
-		last.Err = transport.NewError(ended.Error(), ended, failed)
-	default:
-		return nil
-	}
-	return &last
 }

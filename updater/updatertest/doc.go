@@ -36,5 +36,5 @@
 //     values in the error object.
 //   - No request id: [Fault] can add one with Header.
 //   - No response for a job that is not ready: script yours, as in the example of
-//     [Server.Script].
+//     updater.WithNotReady.
 package updatertest

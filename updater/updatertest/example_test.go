@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/carddata/carddata-go/updater"
 	"github.com/carddata/carddata-go/updater/updatertest"
@@ -28,30 +27,6 @@ func ExampleServer() {
 	fmt.Printf("%s, %d resumed, %v\n", content, download.Resumes, err)
 	// Output:
 	// the whole content, 1 resumed, <nil>
-}
-
-// A job becomes ready: script what your service sends until then. Inside
-// testing/synctest the hours of waiting pass at once.
-func ExampleServer_Script() {
-	fake := updatertest.Start() // in a test: updatertest.NewServer(t)
-	defer fake.Close()
-	fake.SetJob("7", "text/plain", []byte("the whole content"))
-	notReady := updatertest.Fault{Status: 409, Body: `{"code":"job_not_ready"}`}
-	fake.Script(notReady, notReady)
-
-	client := fake.Client(
-		updater.WithNotReady(func(e *updater.Error) bool { return e.Code == "job_not_ready" }),
-		updater.WithWait(time.Millisecond, time.Hour))
-	download, err := client.Download(context.Background(), "7")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer download.Close()
-	content, err := io.ReadAll(download)
-	fmt.Printf("%s, after %d requests, %v\n", content, len(fake.Requests()), err)
-	// Output:
-	// the whole content, after 3 requests, <nil>
 }
 
 // The content changes during the download: the connection breaks, and by the time the

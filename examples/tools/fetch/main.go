@@ -40,10 +40,9 @@ until the new one is complete. If FILE is what the service has, it is not fetche
   -not-ready LIST   error codes and statuses, separated by commas, that mean to you that
                     the job is not ready, beside 202 and 204. The service documents none
 
-  -read FORMAT      prints the rows of the result, masked: csv with a header, or json, an
-                    array of objects or one object after another. The format of results
-                    is not documented. A result of another format does not become FILE;
-                    without -o there is no file
+  -read FORMAT      prints the rows of the result, masked, and writes no file: csv with a
+                    header, or json, an array of objects or one object after another.
+                    The format of results is not documented
 
   -accept-unverified
                     accepts a result without a length, chunks or a digest: it may be cut off
@@ -147,8 +146,8 @@ func (c *config) check() error {
 		return cli.Usage("fetch: -size and -flaky are for the sandbox")
 	case c.path == standard && isTerminal(c.stdout):
 		return cli.Usage("fetch: a result holds card numbers and is not for a terminal: -read shows it masked")
-	case c.path == standard && c.read != "":
-		return cli.Usage("fetch: -read prints the rows, without -o -")
+	case c.path != "" && c.read != "":
+		return cli.Usage("fetch: -read prints the rows, without -o")
 	case c.parallel < 1, c.wait < 0, c.interval <= 0:
 		return cli.Usage("fetch: -parallel must be at least 1, -interval positive, -wait not negative")
 	case len(c.notReady) > 0 && c.wait == 0:
@@ -157,8 +156,6 @@ func (c *config) check() error {
 		return cli.Usage("fetch: several merchants need -o with %s in it", merchantMark)
 	case c.read != "" && formats[c.read] == nil:
 		return cli.Usage("fetch: -read must be csv or json")
-	case len(c.merchants) > 1 && c.read != "":
-		return cli.Usage("fetch: -read takes one merchant")
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"io"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -12,57 +11,22 @@ import (
 	"github.com/carddata/carddata-go/updater"
 )
 
-// A progress is a bar on a terminal for all files together, and nothing elsewhere.
-type progress struct {
-	mu    sync.Mutex
-	files []updater.FileProgress
-	bar   *progressbar.ProgressBar // nil: none
-}
-
 func isTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-func newProgress(stderr io.Writer, files int) *progress {
-	p := &progress{files: make([]updater.FileProgress, files)}
-	for i := range p.files {
-		p.files[i].Total = -1
+// newBar shows on a terminal how far a download is. Elsewhere show is nil, and hide does nothing.
+func newBar(stderr io.Writer) (show func(updater.FileProgress), hide func()) {
+	if !isTerminal(stderr) {
+		return nil, func() {}
 	}
-	if isTerminal(stderr) {
-		p.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(stderr), progressbar.OptionShowBytes(true),
-			progressbar.OptionUseIECUnits(true), progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionFullWidth())
-	}
-	return p
-}
-
-// of returns what a download reports to.
-func (p *progress) of(file int) func(updater.FileProgress) {
-	if p.bar == nil {
-		return nil
-	}
+	bar := progressbar.NewOptions64(-1, progressbar.OptionSetWriter(stderr), progressbar.OptionShowBytes(true),
+		progressbar.OptionUseIECUnits(true), progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionFullWidth())
 	return func(now updater.FileProgress) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.files[file] = now
-		bytes, total := int64(0), int64(0)
-		for _, f := range p.files {
-			bytes += f.Bytes
-			if f.Total < 0 || total < 0 {
-				total = -1
-			} else {
-				total += f.Total
-			}
+		if now.Total != bar.GetMax64() {
+			bar.ChangeMax64(now.Total)
 		}
-		if total != p.bar.GetMax64() {
-			p.bar.ChangeMax64(total)
-		}
-		p.bar.Set64(bytes)
-	}
-}
-
-func (p *progress) clear() {
-	if p.bar != nil {
-		p.bar.Clear()
-	}
+		bar.Set64(now.Bytes)
+	}, func() { bar.Clear() }
 }

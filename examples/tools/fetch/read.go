@@ -38,7 +38,7 @@ func (c *config) stream(ctx context.Context, client *updater.Client) error {
 
 func printRows(format string, content io.Reader, stdout io.Writer) error {
 	out, rows := bufio.NewWriter(stdout), 0
-	err := formats[format](newBounded(content), func(row row) error {
+	err := formats[format](content, func(row row) error {
 		rows++
 		return printRow(out, row)
 	})
@@ -48,9 +48,9 @@ func printRows(format string, content io.Reader, stdout io.Writer) error {
 	return errors.Join(err, out.Flush())
 }
 
-// Format and fields of a result are not documented. These are the ways to read
-// the formats that are likely, row by row and in constant memory.
-var formats = map[string]func(content *bounded, each func(row) error) error{
+// Format and fields of a result are not documented. These are the ways to read the formats
+// that are likely, row by row.
+var formats = map[string]func(content io.Reader, each func(row) error) error{
 	"csv":  readCSV,
 	"json": readJSON,
 }
@@ -59,14 +59,13 @@ var formats = map[string]func(content *bounded, each func(row) error) error{
 type row map[string]any
 
 // readCSV reads CSV with a header.
-func readCSV(content *bounded, each func(row) error) error {
+func readCSV(content io.Reader, each func(row) error) error {
 	r := csv.NewReader(content)
 	header, err := r.Read()
 	if err == nil {
 		header[0] = strings.TrimPrefix(header[0], "\ufeff") // as Windows programs write it
 	}
 	for err == nil {
-		content.next()
 		var values []string
 		if values, err = r.Read(); err != nil {
 			break
@@ -81,7 +80,7 @@ func readCSV(content *bounded, each func(row) error) error {
 }
 
 // readJSON reads an array of objects, or one object after another.
-func readJSON(content *bounded, each func(row) error) error {
+func readJSON(content io.Reader, each func(row) error) error {
 	d := json.NewDecoder(content)
 	d.UseNumber() // as floats, card numbers would lose digits
 	d.More()      // skips white space
@@ -99,7 +98,6 @@ func readJSON(content *bounded, each func(row) error) error {
 		if err := each(row); err != nil {
 			return err
 		}
-		content.next()
 	}
 	if _, err := d.Token(); err == io.EOF {
 		return errors.New("the JSON array does not end")
@@ -138,29 +136,4 @@ func text(value any) string {
 	}
 	encoded, _ := json.Marshal(value) // which came from JSON
 	return string(encoded)
-}
-
-// maxRow is how much memory a row may take before it counts as broken: a quote
-// that nobody closes would otherwise make one row of the rest of the content.
-const maxRow = 1 << 20
-
-var errRowTooLong = fmt.Errorf("a row is longer than %d bytes: is the result of another format?", maxRow)
-
-// A bounded reader gives out no more than maxRow bytes for one row.
-type bounded struct {
-	content io.Reader
-	left    int
-}
-
-func newBounded(content io.Reader) *bounded { return &bounded{content, maxRow} }
-
-func (b *bounded) next() { b.left = maxRow }
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, errRowTooLong
-	}
-	n, err := b.content.Read(p[:min(len(p), b.left)])
-	b.left -= n
-	return n, err
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -66,20 +64,23 @@ func (c *config) save(ctx context.Context, client *updater.Client) int {
 	if err != nil {
 		return cli.Fail(ctx, c.stderr, err)
 	}
-	shown := newProgress(c.stderr, len(tasks))
+	show, hide := newBar(c.stderr)
+	if len(tasks) > 1 {
+		show = nil
+	}
 	var running sync.WaitGroup
 	slots := make(chan struct{}, c.parallel)
-	for i, t := range tasks {
+	for _, t := range tasks {
 		slots <- struct{}{}
 		running.Go(func() {
 			defer func() { <-slots }()
 			t.file, t.err = t.client.DownloadFile(ctx, c.job, t.path, updater.FileOptions{
-				Progress: shown.of(i), IfChanged: true, Check: c.format(), AcceptUnverified: c.acceptUnverified,
+				Progress: show, IfChanged: true, AcceptUnverified: c.acceptUnverified,
 			})
 		})
 	}
 	running.Wait()
-	shown.clear()
+	hide()
 	var failures []failure
 	for _, t := range tasks {
 		switch {
@@ -99,29 +100,7 @@ func (c *config) save(ctx context.Context, client *updater.Client) int {
 	if code == cli.ExitInterrupted {
 		fmt.Fprintln(c.stderr, again)
 	}
-	if code == 0 && c.read != "" {
-		return c.fail(ctx, failure{err: c.printFile(tasks[0].path)})
-	}
 	return code
-}
-
-// format refuses a result that is not of the format to be read.
-func (c *config) format() func(*io.SectionReader, http.Header) error {
-	if c.read == "" {
-		return nil
-	}
-	return func(content *io.SectionReader, _ http.Header) error {
-		return formats[c.read](newBounded(content), func(row) error { return nil })
-	}
-}
-
-func (c *config) printFile(path string) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	return printRows(c.read, file, c.stdout)
 }
 
 func summary(f *updater.File) string {
@@ -154,7 +133,6 @@ type advice struct {
 var advices = []advice{
 	{updater.ErrNotReady, "run the same command later, or with a longer -wait", exitLater},
 	{updater.ErrBusy, "another download writes to the same file: wait for its end", exitLater},
-	{updater.ErrRefused, "the result is not of the format that -read names", cli.ExitFailed},
 	{updater.ErrUnauthorized, "check CARDDATA_ACCESS_TOKEN: it may have expired", cli.ExitFailed},
 	{updater.ErrForbidden, "check that the credential may act for the merchant", cli.ExitFailed},
 	{updater.ErrNotFound, "check -job; if a job that is not ready answers this, -not-ready waits for it", cli.ExitFailed},
