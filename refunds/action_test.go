@@ -19,12 +19,6 @@ import (
 
 	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/refunds"
-	"github.com/carddata/carddata-go/refunds/refundstest"
-)
-
-const (
-	unknown, notSent, rejected        = refunds.OutcomeUnknown, refunds.OutcomeNotSent, refunds.OutcomeRejected
-	find, resubmit, correct, fixSetup = refunds.ActionFindOut, refunds.ActionResubmit, refunds.ActionCorrect, refunds.ActionFixSetup
 )
 
 // A verdict is what an error tells code to act on.
@@ -153,8 +147,8 @@ func TestVerdictOfOtherFailures(t *testing.T) {
 		"an error, too long":         {opts: over(testkit.Answer(200, `{"error":"refused","trace":"`+strings.Repeat("x", 70_000)+`"}`)), want: verdict{unknown, "bad_response", find}},
 		"an error, cut off":          {opts: over(testkit.Broken(200, `{"refund_id":"r","error":{"code`, io.ErrUnexpectedEOF)), want: verdict{unknown, "bad_response", find}},
 		"a receipt that is refused":  {opts: append(over(ok), refunds.WithReceiptCheck(func(*refunds.Receipt) error { return own })), want: verdict{unknown, "bad_response", find}},
-		"a limiter that fails":       {opts: append(over(ok), refunds.WithLimiter(refusal{own})), want: verdict{notSent, "local_limit", resubmit}},
-		"a limit beyond the time":    {opts: append(over(ok), refunds.WithRateLimit(rate.Every(time.Hour), 1), refunds.WithLimiter(refusal{context.DeadlineExceeded})), want: verdict{notSent, "local_limit", resubmit}},
+		"a limiter that fails":       {opts: append(over(ok), refunds.WithLimiter(refusal(own))), want: verdict{notSent, "local_limit", resubmit}},
+		"a limit beyond the time":    {opts: append(over(ok), refunds.WithRateLimit(rate.Every(time.Hour), 1), refunds.WithLimiter(refusal(context.DeadlineExceeded))), want: verdict{notSent, "local_limit", resubmit}},
 		"no token":                   {opts: append(over(ok), source()), want: verdict{notSent, "no_credential", resubmit}},
 		"an empty token":             {opts: append(over(ok), source("")), want: verdict{notSent, "no_credential", fixSetup}},
 		"a token that is a line":     {opts: append(over(ok), source("token\n")), want: verdict{notSent, "no_credential", fixSetup}},
@@ -228,24 +222,5 @@ func TestActionOfSuspended(t *testing.T) {
 		if failed, _ := errors.AsType[*refunds.Error](err); failed.RetryAfter <= 0 || failed.RetryAfter > time.Second {
 			t.Errorf("%d: after %v", status, failed.RetryAfter)
 		}
-	}
-}
-
-// A pause because of refused accounts does not hold back another account.
-func TestSubmitToAnotherAccount(t *testing.T) {
-	fake := refundstest.NewServer(t)
-	fake.ScriptFunc(func(r refundstest.Request) refundstest.Fault {
-		if r.Path == "/v1/bad/refunds" {
-			return refundstest.Fault{Status: http.StatusForbidden}
-		}
-		return refundstest.Fault{}
-	})
-	client := fake.Client()
-	var err error
-	for range 3 {
-		_, err = client.Submit(t.Context(), "bad", record())
-	}
-	if _, good := client.Submit(t.Context(), "good", record()); good != nil || !errors.Is(err, refunds.ErrSuspended) {
-		t.Errorf("the refused account: %v; another one: %v", err, good)
 	}
 }

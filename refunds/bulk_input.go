@@ -59,14 +59,9 @@ type record struct {
 	taken   time.Time
 	cause   error // the failure of the previous try
 
-	// State of the current try:
-	place   place
-	limited bool // a limiter may delay it
-	queued  bool // it may still wait for the limiter
-
-	// Counted while others succeeded:
-	failures int
-	failedAt int // bulkRun.succeeded at the last failure
+	place    place // of the current try
+	failures int   // counted while others succeeded
+	behind   int   // it waits until so many others have succeeded: see bulkRun.succeeded
 
 	done     bool
 	receipt  *Receipt
@@ -83,7 +78,6 @@ func (b *bulkRun) take(i Item) *record {
 		r.own = r.options[len(b.opts):]
 		r.err = b.client.core.CheckOptions(r.options)
 	}
-	r.limited = b.limited || len(r.own) > 0 && transport.HasLimiter(r.own)
 	return r
 }
 
@@ -105,41 +99,20 @@ func (b *bulkRun) inputEnded(panicked any) {
 	b.panicked = cmp.Or(b.panicked, panicked)
 }
 
-// handOver waits until the loop takes a record. In a pause the loop takes only records that
-// are over.
-func (b *bulkRun) handOver(r *record) bool {
-	var over <-chan time.Time
-	if b.o.HoldFor >= 0 {
-		timer := time.NewTimer(time.Until(r.taken.Add(b.o.HoldFor)))
-		defer timer.Stop()
-		over = timer.C
-	}
-	var overdue chan<- *record // nil until the record is over
-	for {
-		select {
-		case b.records <- r:
-			return true
-		case overdue <- r:
-			return true
-		case <-over:
-			overdue = b.overdue
-		case <-b.ctx.Done():
-			return false
-		}
-	}
-}
-
 // read runs the input on its own goroutine. If a record could not be handed over, it was not
 // taken, and the input's yield returns false.
 func (b *bulkRun) read(items iter.Seq[Item]) {
-	b.records, b.overdue, b.inputEnd = make(chan *record), make(chan *record), make(chan any, 1)
+	b.records, b.inputEnd = make(chan *record), make(chan any, 1)
 	go func() {
 		var panicked any = errPanicked
 		defer func() { b.inputEnd <- cmp.Or(recover(), panicked) }()
 		for i := range items {
-			if !b.handOver(b.take(i)) {
-				break
+			select {
+			case b.records <- b.take(i):
+				continue
+			case <-b.ctx.Done():
 			}
+			break
 		}
 		panicked = nil
 	}()

@@ -10,10 +10,6 @@ import (
 
 // receive takes a record back from the network.
 func (b *bulkRun) receive(r *record) {
-	for len(b.left) > 0 { // including this record
-		b.unqueue(<-b.left)
-	}
-	b.unqueue(r)
 	b.inFlight--
 	b.progress.Requests += r.attempts
 	b.progress.Retries += max(0, r.attempts-1)
@@ -52,20 +48,13 @@ func (b *bulkRun) receive(r *record) {
 	}
 }
 
-func (b *bulkRun) unqueue(r *record) {
-	if r.queued {
-		r.queued = false
-		b.queued--
-	}
-}
-
 // maxRetryAfter is the longest wait that the service can impose on SubmitAll.
 const maxRetryAfter = time.Minute
 
 // isSentAgain reports whether to send a record again. It must be proven not to be recorded. A
 // record that keeps failing while others succeed fails because of its content.
 func (b *bulkRun) isSentAgain(r *record, m meaning) bool {
-	const ownFault = 8
+	const ownFault, others = 8, 10
 	switch {
 	case b.stopErr != nil, b.ctx.Err() != nil, r.panicked != nil, b.isOverdue(r), transport.NoTurn(r.err):
 		return false
@@ -77,10 +66,10 @@ func (b *bulkRun) isSentAgain(r *record, m meaning) bool {
 	if failed, ok := errors.AsType[*Error](r.err); ok && failed.RetryAfter > maxRetryAfter {
 		return false // the caller must plan for a wait of hours
 	}
-	if r.failedAt != b.succeeded+1 {
-		r.failedAt = b.succeeded + 1
+	if b.succeeded >= r.behind {
 		r.failures++
 	}
+	r.behind = b.succeeded + others
 	return r.failures < ownFault
 }
 

@@ -14,23 +14,24 @@ import (
 // A health derives the state of the service from the results of all calls of a client, and
 // controls the window.
 //
-// A refused account counts as the account's problem while another account works. If none
-// works, it counts as the service's: for example, a firewall may block this address.
+// A refusal is the account's problem while another account works. If none works, it is the
+// service's: for example, a firewall may block this address.
 type health struct {
 	core   *transport.Client
 	window *flow.Window
 
 	mu      sync.Mutex
+	hopeful bool            // a request succeeded, or failed in a way that may pass
 	working map[string]bool // some of the accounts that were not refused last
-	refused map[string]bool // accounts refused since one worked
+	refused map[string]bool // accounts refused since a record succeeded
 	outage  bool            // a failure since then was not about an account
 	paused  bool            // the pause was logged
 }
 
 const (
 	maxWorking = 16
-	// maxRefused refused accounts in a row, without one that works, count as an outage.
-	maxRefused = 8
+	// After maxRefused refused accounts without a success, none works.
+	maxRefused = 32
 )
 
 func newHealth(core *transport.Client) *health {
@@ -79,6 +80,9 @@ func meaningOf(err error, own []Option) meaning {
 func (h *health) settle(request int, account string, m meaning, took time.Duration, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if m != ofNothing && !isOfSetup(err) {
+		h.hopeful = true
+	}
 	switch m {
 	case ofNothing:
 		h.window.Ignored(request)
@@ -126,6 +130,20 @@ func conditionOf(err error) string {
 	return failed.Condition()
 }
 
+// isOfSetup reports whether waiting does not help against a failure.
+func isOfSetup(err error) bool {
+	failed, ok := errors.AsType[*Error](err)
+	return ok && (failed.failure().Scope() == transport.OfSetup || failed.failure().Scope() == transport.OfAccount)
+}
+
+// isHopeful reports whether waiting may help. It does not if the set-up has been refused from
+// the start.
+func (h *health) isHopeful() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.hopeful
+}
+
 // seeks reports whether all failures so far belong to a few accounts, so that another account
 // may work.
 func (h *health) seeks() bool {
@@ -156,7 +174,6 @@ type place struct {
 	request int       // 0: it has no place
 	left    time.Time // when its last attempt was handed to the network
 	pause   *flow.Pause
-	onLeave func() // called once, when it waits for nothing more
 }
 
 // enter waits for a place.
@@ -167,10 +184,6 @@ func (p *place) enter(ctx context.Context) (err error) {
 
 // leave checks the window again, because the attempt may have waited for a limiter.
 func (p *place) leave() error {
-	if told := p.onLeave; told != nil {
-		p.onLeave = nil
-		told()
-	}
 	if err := p.health.window.Recheck(p.request); err != nil {
 		return p.suspended(err)
 	}

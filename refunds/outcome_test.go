@@ -89,10 +89,6 @@ func TestOutcomeErrorMatchesExactlyOne(t *testing.T) {
 	}
 }
 
-type limiterFunc func(context.Context) error
-
-func (f limiterFunc) Wait(ctx context.Context) error { return f(ctx) }
-
 // An error of another submission can reach this one as a cause: errgroup ends a context with
 // it, and the caller's own code may return it. Its outcome is not this submission's.
 func TestOutcomeOfAnotherSubmission(t *testing.T) {
@@ -109,7 +105,7 @@ func TestOutcomeOfAnotherSubmission(t *testing.T) {
 			}{
 				"context": {canceled, created, nil},
 				"check":   {t.Context(), created, []refunds.Option{refunds.WithReceiptCheck(func(*refunds.Receipt) error { return failed })}},
-				"limiter": {t.Context(), created, []refunds.Option{refunds.WithLimiter(refusal{failed})}},
+				"limiter": {t.Context(), created, []refunds.Option{refunds.WithLimiter(refusal(failed))}},
 				"source": {t.Context(), created, []refunds.Option{
 					refunds.WithTokenSource(refunds.TokenFunc(func(context.Context) (string, error) { return "", failed }))}},
 				"response": {t.Context(), httpmock.NewErrorResponder(failed), nil},
@@ -122,7 +118,7 @@ func TestOutcomeOfAnotherSubmission(t *testing.T) {
 				for one, end := range client.SubmitAll(test.ctx, refunds.Items("acct-1", slices.Values([]*refunds.Refund{record()})), refunds.BulkOptions{}) {
 					if end == nil {
 						outcome(t, nil, one.Err)
-					} else if _, ok := errors.AsType[*refunds.OutcomeError](end); ok || len(outcomesOf(end)) > 0 {
+					} else if _, ok := errors.AsType[*refunds.OutcomeError](end); ok || outcomesOf(end) > 0 {
 						t.Errorf("%s: the end has an outcome: %v", name, cmp.Or(end, one.Err))
 					}
 				}

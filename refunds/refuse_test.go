@@ -1,7 +1,6 @@
 package refunds_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -87,7 +86,3 @@ func (linked) MarshalJSON() ([]byte, error) { return []byte(`"\ufffd"`), nil }
 type failing struct{}
 
 func (failing) MarshalJSON() ([]byte, error) { return nil, errors.New("canary") }
-
-type refusal struct{ err error }
-
-func (r refusal) Wait(context.Context) error { return r.err }
