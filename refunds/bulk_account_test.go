@@ -25,6 +25,14 @@ func many(k, n int) (accounts []string) {
 	return accounts
 }
 
+// interleave puts an account before each of the others.
+func interleave(account string, others []string) (accounts []string) {
+	for _, other := range others {
+		accounts = append(accounts, account, other)
+	}
+	return accounts
+}
+
 // An account that the service refuses does not stop the others, wherever it stands in the
 // input. If no account works, submission ends at once, or pauses if one has worked before.
 func TestSubmitAllTellsAnAccountFromAnOutage(t *testing.T) {
@@ -42,6 +50,7 @@ func TestSubmitAllTellsAnAccountFromAnOutage(t *testing.T) {
 		"first":                        {slices.Concat(repeat(900, "bad"), repeat(100, "a")), 404, false, goesOn},
 		"thirty of them":               {slices.Concat(many(30, 900), repeat(100, "a")), 404, false, goesOn},
 		"thirty beside one that works": {slices.Concat(repeat(10, "a"), many(30, 90), repeat(10, "a")), 410, false, goesOn},
+		"forty, one by one":            {interleave("a", many(40, 40)), 403, false, goesOn},
 		"with its own token":           {slices.Concat(repeat(20, "a"), repeat(40, "bad")), 401, true, goesOn},
 		"with the client's token":      {slices.Concat(repeat(20, "a"), repeat(40, "bad")), 401, false, pauses},
 		"a proxy that wants a login":   {slices.Concat(repeat(20, "a"), repeat(40, "bad")), 407, false, pauses},
@@ -74,6 +83,8 @@ func TestSubmitAllTellsAnAccountFromAnOutage(t *testing.T) {
 			switch {
 			case end == nil && (counts[accepted] != len(fake.Recorded()) || counts[rejected]+counts[accepted] != len(test.accounts)):
 				t.Errorf("%s: %v", name, counts)
+			case end == nil && took > 0:
+				got = "waits"
 			case errors.Is(end, refunds.ErrSuspended) && took >= time.Minute:
 				got = pauses
 			case end != nil && took < 10*time.Second:

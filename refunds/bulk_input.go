@@ -59,9 +59,13 @@ type record struct {
 	taken   time.Time
 	cause   error // the failure of the previous try
 
-	place    place // of the current try
-	failures int   // counted while others succeeded
-	behind   int   // it waits until so many others have succeeded: see bulkRun.succeeded
+	failures int // counted while others succeeded
+	behind   int // it waits until so many others have succeeded: see bulkRun.succeeded
+
+	// State of the current try:
+	place   place
+	limited bool // a limiter may delay it
+	queued  bool // it may still wait for the limiter
 
 	done     bool
 	receipt  *Receipt
@@ -78,6 +82,7 @@ func (b *bulkRun) take(i Item) *record {
 		r.own = r.options[len(b.opts):]
 		r.err = b.client.core.CheckOptions(r.options)
 	}
+	r.limited = b.limited || len(r.own) > 0 && transport.HasLimiter(r.own)
 	return r
 }
 

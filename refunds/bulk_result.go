@@ -10,6 +10,10 @@ import (
 
 // receive takes a record back from the network.
 func (b *bulkRun) receive(r *record) {
+	for len(b.left) > 0 { // including this record
+		b.unqueue(<-b.left)
+	}
+	b.unqueue(r)
 	b.inFlight--
 	b.progress.Requests += r.attempts
 	b.progress.Retries += max(0, r.attempts-1)
@@ -45,6 +49,13 @@ func (b *bulkRun) receive(r *record) {
 	b.complete(r, r.err)
 	if transport.NoTurn(r.err) && !transport.HasLimiter(r.own) {
 		b.halt(errors.Unwrap(r.err))
+	}
+}
+
+func (b *bulkRun) unqueue(r *record) {
+	if r.queued {
+		r.queued = false
+		b.queued--
 	}
 }
 

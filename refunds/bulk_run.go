@@ -23,6 +23,7 @@ type bulkRun struct {
 	client         *Client
 	o              BulkOptions
 	opts           []Option
+	limited        bool // each record may wait for a limiter
 	yield          func(Submission, error) bool
 	began          time.Time
 
@@ -34,6 +35,8 @@ type bulkRun struct {
 	sought   int                     // records taken in this pause to find an account that works
 
 	inFlight  int
+	queued    int             // requests in flight that may still wait for a limiter
+	left      chan *record    // records that have passed the limiter
 	finished  chan *record    // back from the network
 	changed   <-chan struct{} // signals a change of the window since advance looked
 	succeeded int             // records that succeeded
@@ -58,8 +61,9 @@ func newBulk(ctx context.Context, c *Client, o BulkOptions, opts []Option, yield
 		}
 	}
 	b := &bulkRun{
-		caller: ctx, client: c, o: o, opts: opts, yield: yield, began: time.Now(),
+		caller: ctx, client: c, o: o, opts: opts, yield: yield, limited: c.core.HasLimiter(opts), began: time.Now(),
 		blocked:  map[refundKey][]*record{},
+		left:     make(chan *record, o.Concurrency),
 		finished: make(chan *record, o.Concurrency),
 	}
 	b.ctx, b.cancel = context.WithCancel(ctx)
@@ -163,9 +167,11 @@ func (b *bulkRun) advance() bool {
 // held is the number of records without a result.
 func (b *bulkRun) held() int { return b.progress.Taken - b.progress.Done }
 
-// hasPlace reports whether this call may have one more request in flight.
+// hasPlace reports whether this call may have one more request in flight. Only one request
+// waits for a limiter at a time. More would all leave in an outage, before one of those that
+// left first has shown that it has begun.
 func (b *bulkRun) hasPlace() bool {
-	return b.inFlight < b.o.Concurrency && time.Until(b.client.core.PausedUntil(b.ctx)) <= 0
+	return b.inFlight < b.o.Concurrency && b.queued == 0 && time.Until(b.client.core.PausedUntil(b.ctx)) <= 0
 }
 
 // mayTake reports whether to take one more record, because it can be sent at once. In a pause
@@ -209,6 +215,10 @@ func (b *bulkRun) send(i int) bool {
 	b.ready = slices.Delete(b.ready, i, i+1)
 	b.inFlight++
 	r.place = place{health: b.client.health, request: request}
+	if r.queued = r.limited; r.queued {
+		b.queued++
+		r.place.onLeave = func() { b.left <- r }
+	}
 	b.requests.Go(func() {
 		defer func() {
 			if r.receipt == nil && r.err == nil { // the caller's code panicked or ended the goroutine
@@ -247,6 +257,8 @@ func (b *bulkRun) wait(take bool) {
 	select {
 	case r := <-b.finished:
 		b.receive(r)
+	case r := <-b.left:
+		b.unqueue(r)
 	case r := <-records:
 		b.add(r)
 	case panicked := <-inputEnd:
@@ -270,7 +282,7 @@ func (b *bulkRun) due(take bool) <-chan time.Time {
 		}
 	}
 	waits := len(b.ready) > 0 || !take && !b.ended && !b.isFull()
-	if waits && b.inFlight < b.o.Concurrency {
+	if waits && b.inFlight < b.o.Concurrency && b.queued == 0 {
 		at(b.client.health.window.Due(b.client.core.PausedUntil(b.ctx)))
 	}
 	at(b.expires)

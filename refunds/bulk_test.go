@@ -48,8 +48,8 @@ func TestSubmitAllYieldsAsRefundsSettle(t *testing.T) {
 	}
 }
 
-// The records of one refund leave one after the other. They hold up no other refund, and none
-// of another account.
+// The records of one refund leave one after the other, in the order of the input. They hold up
+// no other refund, and none of another account.
 func TestSubmitAllHoldsUpTheRecordsOfARefundAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{latency: func(string) time.Duration { return time.Second }}
@@ -58,7 +58,13 @@ func TestSubmitAllHoldsUpTheRecordsOfARefundAlone(t *testing.T) {
 				yield(refunds.Item{AccountID: account, Refund: &refunds.Refund{RefundID: "rf_1"}})
 			}
 		}
-		count(t, s.warmClient(t), items, refunds.BulkOptions{})
+		last := map[string]int{}
+		for one := range s.warmClient(t).SubmitAll(t.Context(), items, refunds.BulkOptions{}) {
+			if one.Err != nil || one.Index < last[one.AccountID] {
+				t.Errorf("%v after %d: %v", one, last[one.AccountID], one.Err)
+			}
+			last[one.AccountID] = one.Index
+		}
 		var got []string
 		for _, a := range s.arrived {
 			got = append(got, a.at.String()+strings.TrimSuffix(a.path, "/refunds"))

@@ -174,6 +174,7 @@ type place struct {
 	request int       // 0: it has no place
 	left    time.Time // when its last attempt was handed to the network
 	pause   *flow.Pause
+	onLeave func() // called once, when it waits for nothing more
 }
 
 // enter waits for a place.
@@ -184,6 +185,10 @@ func (p *place) enter(ctx context.Context) (err error) {
 
 // leave checks the window again, because the attempt may have waited for a limiter.
 func (p *place) leave() error {
+	if told := p.onLeave; told != nil {
+		p.onLeave = nil
+		told()
+	}
 	if err := p.health.window.Recheck(p.request); err != nil {
 		return p.suspended(err)
 	}
