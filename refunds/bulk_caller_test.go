@@ -2,7 +2,6 @@ package refunds_test
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"runtime"
 	"sync"
@@ -130,27 +129,6 @@ func TestLatePanic(t *testing.T) {
 			}()
 		}
 	})
-}
-
-// A failure of the limiter does not end the submission, even if the limiter's own deadline has
-// passed, or if its error is that of another client with a limit of nothing.
-func TestSubmitAllOutlastsAFailureOfTheLimiter(t *testing.T) {
-	_, foreign := (&service{}).client(t, refunds.WithLimiter(rate.NewLimiter(1, 0))).Submit(t.Context(), "acct", record())
-	for _, failure := range []error{context.DeadlineExceeded, foreign} {
-		synctest.Test(t, func(t *testing.T) {
-			n := 0
-			limiter := limiterFunc(func(context.Context) error {
-				if n++; n == 20 {
-					return fmt.Errorf("redis: %w", failure)
-				}
-				return nil
-			})
-			counts, end := count(t, (&service{}).client(t, refunds.WithLimiter(limiter)), numbered(500), refunds.BulkOptions{Concurrency: 1})
-			if counts[accepted] != 500 || end != nil {
-				t.Error(counts, end)
-			}
-		})
-	}
 }
 
 // A limiter in an item's own options that has no time left ends that item alone.

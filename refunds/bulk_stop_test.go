@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -64,31 +63,6 @@ func TestSubmitAllLetsTheWireFinish(t *testing.T) {
 			})
 		}
 	}
-}
-
-// A record that waits for the limiter is not in flight, and no attempt is retried in the grace
-// period.
-func TestSubmitAllStartsNothingInTheGrace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &service{
-			latency: func(string) time.Duration { return 5 * time.Second },
-			status:  func(string) int { return http.StatusTooManyRequests },
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		limited := s.client(t, refunds.WithRateLimit(rate.Every(time.Hour), 1))
-		outcomes := map[string]int{}
-		for s, end := range limited.SubmitAll(ctx, numbered(100), refunds.BulkOptions{}) {
-			err := cmp.Or(end, s.Err)
-			outcomes[s.Outcome.String()]++
-			if s.Outcome == refunds.OutcomeRejected && (!errors.Is(err, refunds.ErrRateLimited) || s.Attempts != 1) {
-				t.Errorf("%v after %d attempts", err, s.Attempts)
-			}
-		}
-		if took := time.Since(s.began); took != 5*time.Second || len(s.ids()) != 1 || outcomes["rejected"] != 1 {
-			t.Errorf("%v after %v, sent %v", outcomes, took, s.ids())
-		}
-	})
 }
 
 // An input that ends because of the context does not look complete. After its end, the input
