@@ -97,24 +97,31 @@ func TestSubmitAllTellsAnAccountFromAnOutage(t *testing.T) {
 	}
 }
 
-// If the set-up is wrong, what was taken is not sent, and says what to correct.
+// If the set-up is wrong, what was taken is not sent, and says what to correct. The next call
+// finds out whether it was corrected.
 func TestSubmitAllEndsWithAWrongSetUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &service{status: func(string) int { return http.StatusForbidden }}
-		results, actions, end := 0, map[refunds.Action]int{}, error(nil)
-		for one, err := range s.client(t).SubmitAll(t.Context(), numbered(100), refunds.BulkOptions{}) {
+		status := http.StatusForbidden
+		s := &service{status: func(string) int { return status }}
+		client := s.client(t)
+		actions, end := map[refunds.Action]int{}, error(nil)
+		for one, err := range client.SubmitAll(t.Context(), numbered(100), refunds.BulkOptions{}) {
 			if end = err; err == nil {
-				results++
 				actions[one.Action()]++
 			}
 		}
 		failed, _ := errors.AsType[*refunds.Error](end)
 		if actions[fixSetup] != 100 || len(s.arrived) != 2 || !errors.Is(end, refunds.ErrForbidden) || errors.Is(end, refunds.ErrSuspended) || failed.Retryable() {
-			t.Errorf("%d results, %v, %d sent: %v", results, actions, len(s.arrived), end)
+			t.Errorf("%v, %d sent: %v", actions, len(s.arrived), end)
 		}
-		counts, end := count(t, s.client(t), numbered(100), refunds.BulkOptions{HoldFor: time.Hour, GiveUpAfter: -1, ReadAhead: true})
-		if took := time.Since(s.began); took < time.Hour || end != nil || counts[notSent] < 50 {
+		began := time.Now()
+		counts, end := count(t, client, numbered(100), refunds.BulkOptions{HoldFor: time.Hour, GiveUpAfter: -1, ReadAhead: true})
+		if took := time.Since(began); took < time.Hour || end != nil || counts[notSent] == 0 {
 			t.Errorf("it is not to give up, and ended after %v with %v: %v", took, counts, end)
+		}
+		status = http.StatusOK
+		if counts, end = count(t, client, numbered(100), refunds.BulkOptions{}); counts[accepted] != 100 {
+			t.Errorf("after the correction: %v, %v", counts, end)
 		}
 	})
 }

@@ -73,11 +73,12 @@ func (b *bulkRun) giveUpTime() time.Time {
 }
 
 // giveUp ends the submission when its time has come, or at once if the set-up has been refused
-// from the start.
+// from the start. That takes a refusal of its own, because the set-up may have been corrected
+// since another call.
 func (b *bulkRun) giveUp() {
 	switch end := b.giveUpTime(); {
 	case end.IsZero():
-	case !b.client.health.isHopeful() && !b.seeks():
+	case b.failure != nil && !b.client.health.isHopeful() && !b.seeks():
 		b.halt(transport.NewError("nothing was accepted, and waiting does not help", b.failure))
 	case !time.Now().Before(end):
 		b.halt(transport.NewError("the service kept failing, submission is suspended", ErrSuspended, b.failure))
