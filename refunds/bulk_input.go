@@ -19,7 +19,7 @@ type Item struct {
 	// next item.
 	Refund *Refund
 	// Options apply to this refund alone and win over those of the call, such as
-	// [WithBeforeSend] or the token source of an account.
+	// [WithBeforeSend], an idempotency key, or the token source of an account.
 	Options []Option
 	// Ref comes back in [Submission.Ref], such as the queue's message or the table's row:
 	// account and RefundID may repeat. It is not sent, printed or logged.
@@ -60,7 +60,7 @@ type record struct {
 	cause   error // the failure of the previous try
 
 	failures int // counted while others succeeded
-	behind   int // it waits until so many others have succeeded: see bulkRun.succeeded
+	behind   int // bulkRun.succeeded, before it is sent again
 
 	// State of the current try:
 	place   place
@@ -104,6 +104,16 @@ func (b *bulkRun) inputEnded(panicked any) {
 	b.panicked = cmp.Or(b.panicked, panicked)
 }
 
+// handOver waits until the loop takes a record.
+func (b *bulkRun) handOver(r *record) bool {
+	select {
+	case b.records <- r:
+		return true
+	case <-b.ctx.Done():
+		return false
+	}
+}
+
 // read runs the input on its own goroutine. If a record could not be handed over, it was not
 // taken, and the input's yield returns false.
 func (b *bulkRun) read(items iter.Seq[Item]) {
@@ -112,12 +122,9 @@ func (b *bulkRun) read(items iter.Seq[Item]) {
 		var panicked any = errPanicked
 		defer func() { b.inputEnd <- cmp.Or(recover(), panicked) }()
 		for i := range items {
-			select {
-			case b.records <- b.take(i):
-				continue
-			case <-b.ctx.Done():
+			if !b.handOver(b.take(i)) {
+				break
 			}
-			break
 		}
 		panicked = nil
 	}()

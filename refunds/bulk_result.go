@@ -67,7 +67,7 @@ const maxRetryAfter = time.Minute
 func (b *bulkRun) isSentAgain(r *record, m meaning) bool {
 	const ownFault, others = 8, 10
 	switch {
-	case b.stopErr != nil, r.panicked != nil, b.isOverdue(r), transport.NoTurn(r.err):
+	case b.stopErr != nil, b.ctx.Err() != nil, r.panicked != nil, b.isOverdue(r), transport.NoTurn(r.err):
 		return false
 	case r.place.pause != nil && r.isUnsent(): // the window held it back
 		return true

@@ -15,7 +15,8 @@ import (
 // controls the window.
 //
 // A refusal is the account's problem while another account works. If none works, it is the
-// service's: for example, a firewall may block this address.
+// service's: for example, a firewall may block this address. Without any other failure, it is
+// the set-up's.
 type health struct {
 	core   *transport.Client
 	window *flow.Window
@@ -80,9 +81,7 @@ func meaningOf(err error, own []Option) meaning {
 func (h *health) settle(request int, account string, m meaning, took time.Duration, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if m != ofNothing && !isOfSetup(err) {
-		h.hopeful = true
-	}
+	h.hopeful = h.hopeful || m != ofNothing && !isOfSetup(err)
 	switch m {
 	case ofNothing:
 		h.window.Ignored(request)
@@ -130,7 +129,7 @@ func conditionOf(err error) string {
 	return failed.Condition()
 }
 
-// isOfSetup reports whether waiting does not help against a failure.
+// isOfSetup reports whether somebody has to correct something first.
 func isOfSetup(err error) bool {
 	failed, ok := errors.AsType[*Error](err)
 	return ok && (failed.failure().Scope() == transport.OfSetup || failed.failure().Scope() == transport.OfAccount)
