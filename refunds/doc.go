@@ -215,5 +215,5 @@
 //
 // pkg.go.dev shows them, and they are in the files *example_test.go: ActionOf, Client.Submit,
 // Client.SubmitAll (Resume: after a kill), BulkOptions (ReadAhead: from a queue; Stop),
-// WithBeforeSend, WithReceiptCheck, WithResubmit and WithTokenSource.
+// WithBeforeSend, WithReceiptCheck and WithResubmit.
 package refunds

@@ -82,26 +82,6 @@ func TestWhatIsUnsetIsLeftOut(t *testing.T) {
 	}
 }
 
-// A retry sends the same bytes, even if the caller has changed the record meanwhile.
-func TestRecordIsEncodedOnce(t *testing.T) {
-	r := record()
-	r.AdditionalData.Metadata = map[string]any{"state": "before"}
-	mock := newMock(func(req *http.Request) (*http.Response, error) {
-		r.RefundID, *r.Amount, r.AdditionalData.Metadata["state"] = "rf-other", 1, "after"
-		return testkit.Answer(429, "")(req)
-	}, testkit.Answer(200, ""))
-	receipt, err := newClient(t, mock).Submit(t.Context(), "acct-1", r)
-	if err != nil || receipt.Attempts != 2 {
-		t.Fatalf("%+v, %v", receipt, err)
-	}
-	const want = `{"refund_id":"rf-canary","amount":10150,"currency":"USD","additional_data":{"metadata":{"state":"before"}}}`
-	for i, req := range mock.Requests() {
-		if req.Body != want {
-			t.Errorf("attempt %d sent %s", i+1, req.Body)
-		}
-	}
-}
-
 // A response that the service or a proxy sends twice is not the receipt of the next refund,
 // because each refund has a connection of its own.
 func TestRepeatedResponseIsNoReceipt(t *testing.T) {
