@@ -136,9 +136,7 @@ const (
 // not sent, with [ErrInvalidArgument].
 //
 // Records with the same account and RefundID, such as a refund and its later status, are sent
-// one after the other in input order, after any outcome of the previous one. If the outcome
-// of an earlier one is unknown, check before you submit it again whether a later one replaces
-// it.
+// one after the other in input order, after any outcome of the previous one.
 //
 // # When the service fails
 //
@@ -146,30 +144,28 @@ const (
 // package comment. After [BulkOptions.GiveUpAfter], what was taken is yielded as not sent, and
 // SubmitAll ends. Both errors match [ErrSuspended].
 //
-// If the set-up is refused from the client's first request on, waiting does not help. SubmitAll
-// then ends at once, unless it never gives up, and what was taken is yielded as not sent, with
-// [ActionFixSetup].
+// If the set-up is refused and the client has had no success before, SubmitAll ends at once,
+// unless it never gives up. What was taken is yielded as not sent, with [ActionFixSetup]:
+// correct the URL, the credential or the account.
 //
 // A refusal with 403, 404 or 410 is about its account, and so is a 401 if the item has its own
 // credential. It delays no other account, and each record of its account is sent and refused.
-// If no account works, the refusal is about the set-up: with one account, that is at once, and
-// with several, after up to 1,024 records of up to 32 accounts.
+// With one account, it is about the set-up. So it is with several, if SubmitAll finds none that
+// works in up to 1,024 records of up to 32 accounts.
 //
 // # Stopping
 //
 // To stop, cancel ctx and go on taking results. Nothing new is taken or sent. Requests in
 // flight may finish within [BulkOptions.Grace]. What was taken but not sent is yielded as not
 // sent, with the context's error. SubmitAll also stops if the rate limit or a Retry-After
-// would delay a record past ctx's deadline, or if the rate limit allows nothing; a limiter in
-// an item's own options fails that item alone.
+// would delay a record past ctx's deadline.
 //
 // If you break out of the loop, SubmitAll stops in the same way, and [BulkOptions.Abandoned]
 // gets the remaining results. If the input's yield then returns false, its record has a result
 // like any other: do not give it back to a queue.
 //
 // Input, loop and the functions of BulkOptions run on one goroutine; only ReadAhead moves the
-// input to another. A panic of your code, such as a token source, reaches the loop. The
-// results can be ranged over once.
+// input to another. A panic of your code reaches the loop. Range over the results once.
 func (c *Client) SubmitAll(ctx context.Context, items iter.Seq[Item], o BulkOptions, opts ...Option) iter.Seq2[Submission, error] {
 	var ranged atomic.Bool
 	return func(yield func(Submission, error) bool) {
