@@ -8,23 +8,15 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/jarcoal/httpmock"
-	"golang.org/x/time/rate"
 
 	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/refunds"
-	"github.com/carddata/carddata-go/refunds/refundstest"
-)
-
-const (
-	unknown, notSent, rejected        = refunds.OutcomeUnknown, refunds.OutcomeNotSent, refunds.OutcomeRejected
-	find, resubmit, correct, fixSetup = refunds.ActionFindOut, refunds.ActionResubmit, refunds.ActionCorrect, refunds.ActionFixSetup
 )
 
 // A verdict is what an error tells code to act on.
@@ -91,23 +83,19 @@ func TestVerdictOfEveryStatus(t *testing.T) {
 		want.check(t, fmt.Sprint(status), err)
 		// A caller's test may make the same error by hand.
 		want.check(t, fmt.Sprint(status, ", made by hand"), &refunds.OutcomeError{Outcome: want.outcome, Err: &refunds.Error{StatusCode: status}})
-		// After a 503 that WithResubmit repeated, no status says what became of the first request.
-		_, err = newClient(t, newMock(testkit.Answer(503, ""), testkit.Answer(status, ""))).Submit(t.Context(), "acct-1", record(), refunds.WithResubmit())
-		verdict{unknown, want.condition, find}.check(t, fmt.Sprint("503, then ", status), err)
 	}
 }
 
+// What to do about other failures. internal/proof/conformance/matrix has all of them, with
+// their outcomes.
 func TestVerdictOfOtherFailures(t *testing.T) {
 	own := errors.New("of the caller")
 	dial := func(err error) []refunds.Option {
 		return []refunds.Option{refunds.WithHTTPClient(&http.Client{Transport: &http.Transport{
 			DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, err }}})}
 	}
-	over := func(answers ...httpmock.Responder) []refunds.Option {
-		return []refunds.Option{refunds.WithHTTPClient(newMock(answers...).Client())}
-	}
-	fails := func(err error) httpmock.Responder { // without httptrace events
-		return func(*http.Request) (*http.Response, error) { return nil, err }
+	over := func(answer httpmock.Responder, opts ...refunds.Option) []refunds.Option {
+		return append(opts, refunds.WithHTTPClient(newMock(answer).Client()))
 	}
 	ok, unauthorized := testkit.Answer(200, ""), testkit.Answer(401, "")
 	source := func(tokens ...string) refunds.Option {
@@ -124,47 +112,27 @@ func TestVerdictOfOtherFailures(t *testing.T) {
 	cancel(&refunds.OutcomeError{Err: &refunds.Error{StatusCode: 409}}) // as errgroup ends the others
 	for name, test := range map[string]struct {
 		opts []refunds.Option
-		call []refunds.Option
 		r    *refunds.Refund
 		ctx  context.Context
-		time time.Duration // of the context; 0: no deadline
 		want verdict
 	}{
-		"no record":                  {r: &refunds.Refund{}, want: verdict{notSent, "invalid_argument", correct}},
-		"a refused option":           {call: []refunds.Option{refunds.WithMaxRetries(-1)}, want: verdict{notSent, "invalid_argument", correct}},
-		"a nil option":               {call: []refunds.Option{nil}, want: verdict{notSent, "invalid_argument", correct}},
-		"a context that has ended":   {ctx: ended, want: verdict{notSent, "canceled", resubmit}},
-		"connection refused":         {opts: dial(syscall.ECONNREFUSED), want: verdict{notSent, "no_response", resubmit}},
-		"network unreachable":        {opts: dial(syscall.ENETUNREACH), want: verdict{notSent, "no_response", resubmit}},
-		"dial timed out":             {opts: dial(syscall.ETIMEDOUT), want: verdict{notSent, "no_response", resubmit}},
-		"unknown host":               {opts: dial(&net.DNSError{IsNotFound: true}), want: verdict{notSent, "no_response", fixSetup}},
-		"host lookup failed":         {opts: dial(&net.DNSError{IsTemporary: true}), want: verdict{notSent, "no_response", resubmit}},
-		"host lookup timed out":      {opts: dial(&net.DNSError{IsTimeout: true}), want: verdict{notSent, "no_response", resubmit}},
-		"untrusted":                  {opts: dial(x509.UnknownAuthorityError{}), want: verdict{notSent, "no_response", fixSetup}},
-		"another host's certificate": {opts: dial(x509.HostnameError{Certificate: &x509.Certificate{}}), want: verdict{notSent, "no_response", fixSetup}},
-		"reset, without events":      {opts: over(fails(syscall.ECONNRESET)), want: verdict{unknown, "no_response", find}},
-		"unknown host, no events":    {opts: over(fails(&net.DNSError{IsNotFound: true})), want: verdict{unknown, "no_response", find}},
-		"a transport's own error":    {opts: over(fails(own)), want: verdict{unknown, "no_response", find}},
-		"neither":                    {opts: over(fails(nil)), want: verdict{unknown, "no_response", find}},
-		"no response":                {opts: over(testkit.Silent), want: verdict{unknown, "timeout", find}},
-		"a deadline in flight":       {opts: over(testkit.Silent), time: time.Second, want: verdict{unknown, "deadline_exceeded", find}},
-		"a page":                     {opts: over(testkit.Answer(200, "<html>")), want: verdict{unknown, "bad_response", find}},
-		"an error object":            {opts: over(testkit.Answer(201, `{"error":{"code":"down"}}`)), want: verdict{unknown, "bad_response", find}},
-		"an error, too long":         {opts: over(testkit.Answer(200, `{"error":"refused","trace":"`+strings.Repeat("x", 70_000)+`"}`)), want: verdict{unknown, "bad_response", find}},
-		"an error, cut off":          {opts: over(testkit.Broken(200, `{"refund_id":"r","error":{"code`, io.ErrUnexpectedEOF)), want: verdict{unknown, "bad_response", find}},
-		"a receipt that is refused":  {opts: append(over(ok), refunds.WithReceiptCheck(func(*refunds.Receipt) error { return own })), want: verdict{unknown, "bad_response", find}},
-		"a limiter that fails":       {opts: append(over(ok), refunds.WithLimiter(refusal{own})), want: verdict{notSent, "local_limit", resubmit}},
-		"a limit beyond the time":    {opts: append(over(ok), refunds.WithRateLimit(rate.Every(time.Hour), 1), refunds.WithLimiter(refusal{context.DeadlineExceeded})), want: verdict{notSent, "local_limit", resubmit}},
-		"no token":                   {opts: append(over(ok), source()), want: verdict{notSent, "no_credential", resubmit}},
-		"an empty token":             {opts: append(over(ok), source("")), want: verdict{notSent, "no_credential", fixSetup}},
-		"a token that is a line":     {opts: append(over(ok), source("token\n")), want: verdict{notSent, "no_credential", fixSetup}},
-		"refused, no other token":    {opts: append(over(unauthorized), source("a")), want: verdict{rejected, "no_credential", resubmit}},
-		"refused, the same token":    {opts: append(over(unauthorized), source("a", "a", "a")), want: verdict{rejected, "unauthorized", fixSetup}},
-		"refused, an empty token":    {opts: append(over(unauthorized), source("a", "")), want: verdict{rejected, "no_credential", fixSetup}},
-		"a 429 until tomorrow":       {opts: over(testkit.Answer(429, "", "Retry-After", "86400")), want: verdict{rejected, "rate_limited", resubmit}},
-		"a 429 until the deadline":   {opts: over(testkit.Answer(429, "", "Retry-After", "5")), time: time.Second, want: verdict{rejected, "rate_limited", resubmit}},
-		"a 429, then a reset":        {opts: over(testkit.Answer(429, ""), fails(syscall.ECONNRESET)), want: verdict{unknown, "no_response", find}},
-		"a 503 for an hour":          {opts: over(testkit.Answer(503, "", "Retry-After", "3600")), want: verdict{unknown, "server_error", find}},
+		"no record":                {r: &refunds.Refund{}, want: verdict{notSent, "invalid_argument", correct}},
+		"a context that has ended": {ctx: ended, want: verdict{notSent, "canceled", resubmit}},
+		"connection refused":       {opts: dial(syscall.ECONNREFUSED), want: verdict{notSent, "no_response", resubmit}},
+		"unknown host":             {opts: dial(&net.DNSError{IsNotFound: true}), want: verdict{notSent, "no_response", fixSetup}},
+		"host lookup failed":       {opts: dial(&net.DNSError{IsTemporary: true}), want: verdict{notSent, "no_response", resubmit}},
+		"untrusted":                {opts: dial(x509.UnknownAuthorityError{}), want: verdict{notSent, "no_response", fixSetup}},
+		"no response":              {opts: over(testkit.Silent), want: verdict{unknown, "timeout", find}},
+		"a page":                   {opts: over(testkit.Answer(200, "<html>")), want: verdict{unknown, "bad_response", find}},
+		"an error, cut off":        {opts: over(testkit.Broken(200, `{"refund_id":"r","error":{"code`, io.ErrUnexpectedEOF)), want: verdict{unknown, "bad_response", find}},
+		"a limiter that fails":     {opts: over(ok, refunds.WithLimiter(refusal(own))), want: verdict{notSent, "local_limit", resubmit}},
+		"no token":                 {opts: over(ok, source()), want: verdict{notSent, "no_credential", resubmit}},
+		"an empty token":           {opts: over(ok, source("")), want: verdict{notSent, "no_credential", fixSetup}},
+		"refused, no other token":  {opts: over(unauthorized, source("a")), want: verdict{rejected, "no_credential", resubmit}},
+		"refused, the same token":  {opts: over(unauthorized, source("a", "a", "a")), want: verdict{rejected, "unauthorized", fixSetup}},
+		"refused, an empty token":  {opts: over(unauthorized, source("a", "")), want: verdict{rejected, "no_credential", fixSetup}},
+		"a 429 until tomorrow":     {opts: over(testkit.Answer(429, "", "Retry-After", "86400")), want: verdict{rejected, "rate_limited", resubmit}},
+		"a 503 for an hour":        {opts: over(testkit.Answer(503, "", "Retry-After", "3600")), want: verdict{unknown, "server_error", find}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			client, err := refunds.NewClient(testkit.Base, append([]refunds.Option{refunds.WithRetryWait(0, 0)}, test.opts...)...)
@@ -178,12 +146,7 @@ func TestVerdictOfOtherFailures(t *testing.T) {
 			if test.ctx != nil {
 				ctx = test.ctx
 			}
-			if test.time > 0 {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, test.time)
-				defer cancel()
-			}
-			_, err = client.Submit(ctx, "acct-1", r, test.call...)
+			_, err = client.Submit(ctx, "acct-1", r)
 			test.want.check(t, name, err)
 		})
 	}
@@ -228,24 +191,5 @@ func TestActionOfSuspended(t *testing.T) {
 		if failed, _ := errors.AsType[*refunds.Error](err); failed.RetryAfter <= 0 || failed.RetryAfter > time.Second {
 			t.Errorf("%d: after %v", status, failed.RetryAfter)
 		}
-	}
-}
-
-// A pause because of refused accounts does not hold back another account.
-func TestSubmitToAnotherAccount(t *testing.T) {
-	fake := refundstest.NewServer(t)
-	fake.ScriptFunc(func(r refundstest.Request) refundstest.Fault {
-		if r.Path == "/v1/bad/refunds" {
-			return refundstest.Fault{Status: http.StatusForbidden}
-		}
-		return refundstest.Fault{}
-	})
-	client := fake.Client()
-	var err error
-	for range 3 {
-		_, err = client.Submit(t.Context(), "bad", record())
-	}
-	if _, good := client.Submit(t.Context(), "good", record()); good != nil || !errors.Is(err, refunds.ErrSuspended) {
-		t.Errorf("the refused account: %v; another one: %v", err, good)
 	}
 }

@@ -68,7 +68,7 @@ func TestBeforeSendFails(t *testing.T) {
 
 		sent := len(fake.Submitted())
 		began, failed := time.Now(), 0
-		items := with(table(repeat(50, "acct-1", "acct-2")...), func(account string) bool { return account == "acct-2" }, fail)
+		items := with(table(repeat(50, "acct-1", "acct-2")...), "acct-2", fail)
 		for s, err := range fake.Client().SubmitAll(t.Context(), items, refunds.BulkOptions{}) {
 			if err != nil {
 				t.Error(err)

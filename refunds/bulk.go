@@ -11,7 +11,8 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// BulkOptions configure [Client.SubmitAll]. The zero value suits an input that ends.
+// BulkOptions configure [Client.SubmitAll]. The zero value suits a file or a table. For a
+// queue, set ReadAhead, and GiveUpAfter below zero.
 type BulkOptions struct {
 	// Concurrency is the most requests in flight, up to 10,000. Zero is 8. With 1, each
 	// result is yielded before the next record is taken.
@@ -27,12 +28,13 @@ type BulkOptions struct {
 	Grace time.Duration
 
 	// GiveUpAfter is how long the service may keep failing before SubmitAll ends with
-	// [ErrSuspended]. Zero is 30 minutes. Below zero it never gives up, which suits a queue.
+	// [ErrSuspended]. Zero is 30 minutes. Below zero it never gives up.
 	GiveUpAfter time.Duration
 
-	// HoldFor is how long a record may wait to be sent. It is then yielded as not sent, with
-	// [ErrSuspended] and [ActionResubmit]. Zero is 2 minutes. Below zero it waits as long as
-	// it takes, which suits a file. A request in flight goes on.
+	// HoldFor is how long a record may wait to be sent, from the input's yield on. It is then
+	// yielded as not sent, with [ErrSuspended] and [ActionResubmit]. Zero is no limit, or 2
+	// minutes with ReadAhead, because a queue delivers what is held for long to somebody else.
+	// Below zero is no limit. A request in flight goes on.
 	HoldFor time.Duration
 
 	// ReadAhead runs the input on a goroutine of its own, so that results are yielded while
@@ -114,7 +116,7 @@ const (
 	maxConcurrency     = 10_000
 	defaultGrace       = 30 * time.Second
 	defaultGiveUpAfter = 30 * time.Minute
-	defaultHoldFor     = 2 * time.Minute
+	defaultHoldFor     = 2 * time.Minute // with ReadAhead
 	// maxWaiting bounds, with Concurrency, the records that are held.
 	maxWaiting = 1024
 )
@@ -128,45 +130,42 @@ const (
 // because the same call would submit the earlier records again. The rest of the input was not
 // taken: submit that later.
 //
-// SubmitAll takes the next item when it can be sent, and holds at most 1,024 records and
-// [BulkOptions.Concurrency]. A record is sent again only if it was proven not to be recorded,
-// as after a 429 or without a connection, or with [WithResubmit]. An unusable item, such as
-// one without a Refund or an account, is yielded as not sent, with [ErrInvalidArgument].
+// SubmitAll holds at most 1,024 records and [BulkOptions.Concurrency]. It sends a record again
+// only if it was proven not to be recorded, as after a 429 or without a connection, or with
+// [WithResubmit]. An unusable item, such as one without a Refund or an account, is yielded as
+// not sent, with [ErrInvalidArgument].
 //
 // Records with the same account and RefundID, such as a refund and its later status, are sent
-// one after the other in input order, after any outcome of the previous one. If the outcome
-// of an earlier one is unknown, check before you submit it again whether a later one replaces
-// it.
+// one after the other in input order, after any outcome of the previous one.
 //
 // # When the service fails
 //
-// Submission pauses: see Overload and outages in the package comment. A pause takes one
-// record for each probe. After [BulkOptions.GiveUpAfter], what was taken is yielded as not
-// sent, and SubmitAll ends. Both errors match [ErrSuspended].
+// Submission pauses, and takes one record for each probe: see Overload and outages in the
+// package comment. After [BulkOptions.GiveUpAfter], what was taken is yielded as not sent, and
+// SubmitAll ends. Both errors match [ErrSuspended].
 //
-// A refusal with 403, 404 or 410 is about the account, and so is a 401 if the item has its
-// own credential. It holds up no other account. If no account works, submission pauses, and
-// takes up to 1,024 records to find one that does. Eight refused accounts, and none that works
-// between them, count as an outage. SubmitAll goes on to send the records of a
-// refused account: leave them out of the input. [ActionFixSetup] does not end SubmitAll: cancel
-// ctx, as the example of BulkOptions (ReadAhead) does.
+// If the set-up is refused and the client has had no success before, SubmitAll ends at once,
+// unless it never gives up. What was taken is yielded as not sent, with [ActionFixSetup]:
+// correct the URL, the credential or the account.
+//
+// A refusal with 403, 404 or 410 is about its account, and so is a 401 if the item has its own
+// credential. It delays no other account, and each record of its account is sent and refused.
+// With one account, it is about the set-up. So it is with several, if SubmitAll finds none that
+// works in up to 1,024 records of up to 32 accounts.
 //
 // # Stopping
 //
 // To stop, cancel ctx and go on taking results. Nothing new is taken or sent. Requests in
 // flight may finish within [BulkOptions.Grace]. What was taken but not sent is yielded as not
 // sent, with the context's error. SubmitAll also stops if the rate limit or a Retry-After
-// would delay a record past ctx's deadline, or if the rate limit allows nothing; a limiter in
-// an item's own options fails that item alone.
+// would delay a record past ctx's deadline.
 //
 // If you break out of the loop, SubmitAll stops in the same way, and [BulkOptions.Abandoned]
-// gets the remaining results. No goroutine is left, except an input of ReadAhead that goes
-// on, and a token source that ignores its context. If the input's yield returns false, its
-// record has a result like any other: do not give it back to a queue.
+// gets the remaining results. If the input's yield then returns false, its record has a result
+// like any other: do not give it back to a queue.
 //
 // Input, loop and the functions of BulkOptions run on one goroutine; only ReadAhead moves the
-// input to another. A panic of your code, such as a token source, reaches the loop. The
-// results can be ranged over once.
+// input to another. A panic of your code reaches the loop. Range over the results once.
 func (c *Client) SubmitAll(ctx context.Context, items iter.Seq[Item], o BulkOptions, opts ...Option) iter.Seq2[Submission, error] {
 	var ranged atomic.Bool
 	return func(yield func(Submission, error) bool) {

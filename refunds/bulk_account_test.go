@@ -17,33 +17,53 @@ import (
 
 func repeat(n int, accounts ...string) []string { return slices.Repeat(accounts, n) }
 
-// An account that the service refuses does not stop the others, wherever it stands in the
-// input. If every account is refused, submission pauses.
-func TestSubmitAllTellsAnAccountFromAnOutage(t *testing.T) {
-	var one []string // after the other
-	for i := range 30 {
-		one = append(one, "a", fmt.Sprint("bad", i))
+// many returns n records of k accounts that are refused, in turn.
+func many(k, n int) (accounts []string) {
+	for i := range n {
+		accounts = append(accounts, fmt.Sprint("bad", i%k))
 	}
+	return accounts
+}
+
+// interleave puts an account before each of the others.
+func interleave(account string, others []string) (accounts []string) {
+	for _, other := range others {
+		accounts = append(accounts, account, other)
+	}
+	return accounts
+}
+
+// An account that the service refuses does not stop the others, wherever it stands in the
+// input. If no account works, submission ends at once, or pauses if one has worked before.
+func TestSubmitAllTellsAnAccountFromAnOutage(t *testing.T) {
+	const goesOn, pauses, ends = "goes on", "pauses", "ends"
+	own := refunds.WithTokenSource(refunds.StaticToken("token"))
 	for name, test := range map[string]struct {
 		accounts []string // those that begin with "bad" are refused
 		status   int
 		own      bool // the items have a token of their own
-		pauses   bool
+		want     string
 	}{
-		"in the middle":              {slices.Concat(repeat(20, "a"), repeat(40, "bad"), repeat(20, "c")), 404, false, false},
-		"forbidden":                  {slices.Concat(repeat(20, "a"), repeat(40, "bad"), repeat(20, "c")), 403, false, false},
-		"in turn":                    {repeat(40, "a", "bad"), 404, false, false},
-		"one by one":                 {one, 403, false, false},
-		"first":                      {slices.Concat(repeat(500, "bad"), repeat(100, "a")), 404, false, false},
-		"two of them":                {append(repeat(10, "bad1", "bad2", "bad1", "bad2", "bad2", "bad1"), "c"), 404, false, false},
-		"with its own token":         {slices.Concat(repeat(20, "a"), repeat(40, "bad")), 401, true, false},
-		"with the client's token":    {slices.Concat(repeat(20, "a"), repeat(40, "bad")), 401, false, true},
-		"a proxy that wants a login": {slices.Concat(repeat(20, "a"), repeat(40, "bad")), 407, false, true},
-		"an outage":                  {slices.Concat(repeat(20, "a"), repeat(40, "bad")), 503, false, true},
-		"alone":                      {repeat(20, "bad"), 404, false, true},
-		"two alone":                  {repeat(20, "bad1", "bad2"), 404, false, true},
-		"all of many":                {strings.Fields("bad1 bad2 bad3 bad4 bad5 bad6 bad7 bad8 bad9 bad10 bad11"), 404, false, true},
-		"beside unusable items":      {repeat(20, "bad", ""), 404, false, true},
+		"in the middle":                {slices.Concat(repeat(20, "a"), repeat(40, "bad"), repeat(20, "c")), 404, false, goesOn},
+		"forbidden":                    {slices.Concat(repeat(20, "a"), repeat(40, "bad"), repeat(20, "c")), 403, false, goesOn},
+		"in turn":                      {repeat(40, "a", "bad"), 404, false, goesOn},
+		"first":                        {slices.Concat(repeat(900, "bad"), repeat(100, "a")), 404, false, goesOn},
+		"thirty of them":               {slices.Concat(many(30, 900), repeat(100, "a")), 404, false, goesOn},
+		"thirty beside one that works": {slices.Concat(repeat(10, "a"), many(30, 90), repeat(10, "a")), 410, false, goesOn},
+		"forty, one by one":            {interleave("a", many(40, 40)), 403, false, goesOn},
+		"with its own token":           {slices.Concat(repeat(20, "a"), repeat(40, "bad")), 401, true, goesOn},
+		"with the client's token":      {slices.Concat(repeat(20, "a"), repeat(40, "bad")), 401, false, pauses},
+		"a proxy that wants a login":   {slices.Concat(repeat(20, "a"), repeat(40, "bad")), 407, false, pauses},
+		"an outage":                    {slices.Concat(repeat(20, "a"), repeat(40, "bad")), 503, false, pauses},
+		"a hundred after one":          {append([]string{"a"}, many(100, 1000)...), 403, false, pauses},
+		"one":                          {repeat(1000, "bad"), 404, false, ends},
+		"one, and many records":        {append(repeat(1100, "bad"), "a"), 404, false, ends},
+		"seven with their own token":   {many(7, 1000), 401, true, ends},
+		"seven":                        {many(7, 1000), 403, false, ends},
+		"a hundred":                    {many(100, 1000), 403, false, ends},
+		"beside unusable items":        {repeat(20, "bad", ""), 404, false, ends},
+		"the client's token":           {repeat(20, "bad"), 401, false, ends},
+		"an outage from the start":     {repeat(20, "bad"), 503, false, pauses},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			fake := refundstest.NewServer(t)
@@ -53,22 +73,57 @@ func TestSubmitAllTellsAnAccountFromAnOutage(t *testing.T) {
 				}
 				return refundstest.Fault{}
 			})
-			items := with(table(test.accounts...), func(string) bool { return test.own }, refunds.WithTokenSource(refunds.StaticToken("token")))
-			o := refunds.BulkOptions{GiveUpAfter: time.Minute}
-			if name == "one by one" {
-				o.Concurrency = 1
+			items := table(test.accounts...)
+			if test.own {
+				items = with(items, "", own)
 			}
 			began := time.Now()
-			counts, _ := count(t, fake.Client(refunds.WithMaxRetries(0)), items, o)
-			paused := time.Since(began) > 0
-			if paused != test.pauses {
-				t.Errorf("%s: paused %v, %v", name, paused, counts)
+			counts, end := count(t, fake.Client(refunds.WithMaxRetries(0)), items, refunds.BulkOptions{GiveUpAfter: time.Minute})
+			took, sent, got := time.Since(began), len(fake.Requests()), goesOn
+			switch {
+			case end == nil && (counts[accepted] != len(fake.Recorded()) || counts[rejected]+counts[accepted] != len(test.accounts)):
+				t.Errorf("%s: %v", name, counts)
+			case end == nil && took > 0:
+				got = "waits"
+			case errors.Is(end, refunds.ErrSuspended) && took >= time.Minute:
+				got = pauses
+			case end != nil && took < 10*time.Second:
+				got = ends
 			}
-			if good := len(fake.Recorded()); !paused && (counts[rejected] != len(test.accounts)-good || counts[refunds.OutcomeAccepted] != good) {
-				t.Errorf("%s: %d recorded of %d, %v", name, good, len(test.accounts), counts)
+			if got != test.want || got != goesOn && sent > 100 {
+				t.Errorf("%s: it %s after %v and %d requests, %v: %v", name, got, took, sent, counts, end)
 			}
 		})
 	}
+}
+
+// If the set-up is wrong, what was taken is not sent, and says what to correct. The next call
+// finds out whether it was corrected.
+func TestSubmitAllEndsWithAWrongSetUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		status := http.StatusForbidden
+		s := &service{status: func(string) int { return status }}
+		client := s.client(t)
+		actions, end := map[refunds.Action]int{}, error(nil)
+		for one, err := range client.SubmitAll(t.Context(), numbered(100), refunds.BulkOptions{}) {
+			if end = err; err == nil {
+				actions[one.Action()]++
+			}
+		}
+		failed, _ := errors.AsType[*refunds.Error](end)
+		if actions[fixSetup] != 100 || len(s.arrived) != 2 || !errors.Is(end, refunds.ErrForbidden) || errors.Is(end, refunds.ErrSuspended) || failed.Retryable() {
+			t.Errorf("%v, %d sent: %v", actions, len(s.arrived), end)
+		}
+		began := time.Now()
+		counts, end := count(t, client, numbered(100), refunds.BulkOptions{HoldFor: time.Hour, GiveUpAfter: -1, ReadAhead: true})
+		if took := time.Since(began); took < time.Hour || end != nil || counts[notSent] == 0 {
+			t.Errorf("it is not to give up, and ended after %v with %v: %v", took, counts, end)
+		}
+		status = http.StatusOK
+		if counts, end = count(t, client, numbered(100), refunds.BulkOptions{}); counts[accepted] != 100 {
+			t.Errorf("after the correction: %v, %v", counts, end)
+		}
+	})
 }
 
 // After an outage has ended, a refused account is no outage.
@@ -92,7 +147,7 @@ func TestSubmitAllFindsAnotherAccountAfterAnOutage(t *testing.T) {
 			return refundstest.Fault{}
 		})
 		counts, _ := count(t, fake.Client(), table(slices.Concat(repeat(20, "old"), repeat(20, "new"))...), refunds.BulkOptions{})
-		if took := time.Since(refused); counts[refunds.OutcomeAccepted] != 21 || took > 400*time.Millisecond { // less than until a probe
+		if took := time.Since(refused); counts[accepted] != 21 || took > 400*time.Millisecond { // less than until a probe
 			t.Errorf("%v, %v after the first refusal of the account", counts, took)
 		}
 	})
@@ -128,22 +183,21 @@ func TestSubmitAllOutlastsAnOutageBesideARefusedAccount(t *testing.T) {
 	}
 }
 
-// If every account is refused, probes keep their distance, and the rest is not sent.
-func TestSubmitAllGivesUpWhereAllAccountsAreRefused(t *testing.T) {
-	for _, accounts := range []int{5, 10} {
-		synctest.Test(t, func(t *testing.T) {
-			s := &service{
-				latency: func(string) time.Duration { return 50 * time.Millisecond },
-				status:  func(string) int { return http.StatusForbidden },
-			}
-			var names []string
-			for i := range 1000 {
-				names = append(names, fmt.Sprint(i%accounts))
-			}
-			counts, end := count(t, s.client(t), table(names...), refunds.BulkOptions{HoldFor: -1})
-			if sent := len(s.ids()); sent > 100 || counts[notSent] > 1000-sent || time.Since(s.began) < 30*time.Minute || !errors.Is(end, refunds.ErrSuspended) {
-				t.Errorf("%d accounts: %d sent, %v in %v: %v", accounts, sent, counts, time.Since(s.began), end)
-			}
-		})
+// A pause because of refused accounts does not hold back a Submit to another account.
+func TestSubmitToAnotherAccount(t *testing.T) {
+	s := &service{}
+	s.status = func(string) int {
+		if strings.HasPrefix(s.arrived[len(s.arrived)-1].path, "/v1/bad") {
+			return http.StatusForbidden
+		}
+		return http.StatusOK
+	}
+	client := s.client(t)
+	var err error
+	for range 3 {
+		_, err = client.Submit(t.Context(), "bad", record())
+	}
+	if _, good := client.Submit(t.Context(), "good", record()); good != nil || !errors.Is(err, refunds.ErrSuspended) {
+		t.Errorf("the refused account: %v; another one: %v", err, good)
 	}
 }

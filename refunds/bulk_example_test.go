@@ -54,52 +54,6 @@ func ExampleClient_SubmitAll() {
 	// rf_1 was accepted - to do: done
 }
 
-// A table of many accounts in one call. Where the service honors idempotency keys,
-// each item has its own.
-func ExampleItem() {
-	service := httpmock.NewMockTransport()
-	service.RegisterResponder("POST", "=~^https://refund.example.com/v1/[^/]+/refunds$",
-		func(r *http.Request) (*http.Response, error) {
-			fmt.Println(r.URL.Path, r.Header.Get("Idempotency-Key"))
-			return httpmock.NewStringResponse(200, ""), nil
-		})
-	client, err := refunds.NewClient("https://refund.example.com",
-		refunds.WithHTTPClient(&http.Client{Transport: service}))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-
-	table := []struct{ account, id, key string }{
-		{"acct_1", "rf_1", "key-a"},
-		{"acct_2", "rf_1", "key-b"},
-	}
-	items := func(yield func(refunds.Item) bool) {
-		for _, row := range table {
-			item := refunds.Item{
-				AccountID: row.account,
-				Refund:    &refunds.Refund{RefundID: row.id},
-				Options:   []refunds.Option{refunds.WithHeader("Idempotency-Key", row.key)},
-			}
-			if !yield(item) {
-				return
-			}
-		}
-	}
-	for s, err := range client.SubmitAll(context.Background(), items, refunds.BulkOptions{Concurrency: 1}) {
-		if err != nil {
-			fmt.Println("ended early:", err)
-			return
-		}
-		fmt.Println(s.AccountID, s.RefundID, s.Outcome)
-	}
-	// Output:
-	// /v1/acct_1/refunds key-a
-	// acct_1 rf_1 accepted
-	// /v1/acct_2/refunds key-b
-	// acct_2 rf_1 accepted
-}
-
 // A table is worked again after a crash. Each row holds what to do about it, or that it was
 // begun, which is written before the row is sent: so what the crash left is told from what was
 // never begun. One job at a time works the table.

@@ -19,7 +19,7 @@ type Item struct {
 	// next item.
 	Refund *Refund
 	// Options apply to this refund alone and win over those of the call, such as
-	// [WithBeforeSend] or the token source of an account.
+	// [WithBeforeSend], an idempotency key, or the token source of an account.
 	Options []Option
 	// Ref comes back in [Submission.Ref], such as the queue's message or the table's row:
 	// account and RefundID may repeat. It is not sent, printed or logged.
@@ -59,14 +59,13 @@ type record struct {
 	taken   time.Time
 	cause   error // the failure of the previous try
 
+	failures int // counted while others succeeded
+	behind   int // bulkRun.succeeded, before it is sent again
+
 	// State of the current try:
 	place   place
 	limited bool // a limiter may delay it
 	queued  bool // it may still wait for the limiter
-
-	// Counted while others succeeded:
-	failures int
-	failedAt int // bulkRun.succeeded at the last failure
 
 	done     bool
 	receipt  *Receipt
@@ -105,34 +104,20 @@ func (b *bulkRun) inputEnded(panicked any) {
 	b.panicked = cmp.Or(b.panicked, panicked)
 }
 
-// handOver waits until the loop takes a record. In a pause the loop takes only records that
-// are over.
+// handOver waits until the loop takes a record.
 func (b *bulkRun) handOver(r *record) bool {
-	var over <-chan time.Time
-	if b.o.HoldFor >= 0 {
-		timer := time.NewTimer(time.Until(r.taken.Add(b.o.HoldFor)))
-		defer timer.Stop()
-		over = timer.C
-	}
-	var overdue chan<- *record // nil until the record is over
-	for {
-		select {
-		case b.records <- r:
-			return true
-		case overdue <- r:
-			return true
-		case <-over:
-			overdue = b.overdue
-		case <-b.ctx.Done():
-			return false
-		}
+	select {
+	case b.records <- r:
+		return true
+	case <-b.ctx.Done():
+		return false
 	}
 }
 
 // read runs the input on its own goroutine. If a record could not be handed over, it was not
 // taken, and the input's yield returns false.
 func (b *bulkRun) read(items iter.Seq[Item]) {
-	b.records, b.overdue, b.inputEnd = make(chan *record), make(chan *record), make(chan any, 1)
+	b.records, b.inputEnd = make(chan *record), make(chan any, 1)
 	go func() {
 		var panicked any = errPanicked
 		defer func() { b.inputEnd <- cmp.Or(recover(), panicked) }()

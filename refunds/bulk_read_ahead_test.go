@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -125,27 +124,21 @@ func TestReadAheadDoesNotWaitForever(t *testing.T) {
 
 // A panic of the input reaches the loop's goroutine, after every record has its result.
 func TestReadAheadPassesPanicsOn(t *testing.T) {
-	for name, fail := range map[string]func(cancel func()){
-		"panic": func(func()) { panic("on purpose") },
-		"exit":  func(func()) { runtime.Goexit() },
-		"panic after the end": func(cancel func()) {
-			cancel()
-			time.Sleep(10 * time.Second)
-			panic("on purpose")
-		},
-	} {
+	for name, wait := range map[string]time.Duration{"at once": 0, "after the end": 10 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			s := &service{latency: func(string) time.Duration { return time.Second }}
 			input := func(yield func(refunds.Item) bool) {
-				for item := range table("a", "b", "c") {
-					yield(item)
+				numbered(3)(yield)
+				if wait > 0 {
+					cancel()
 				}
-				fail(cancel)
+				time.Sleep(wait)
+				panic("on purpose")
 			}
 			heard, panicked := heardOf(ctx, t, s.client(t), input, refunds.BulkOptions{ReadAhead: true})
-			if panicked == nil || name != "exit" && panicked != "on purpose" || len(heard) != 3 {
+			if panicked != "on purpose" || len(heard) != 3 {
 				t.Errorf("%s: %v, heard of %v, sent %v", name, panicked, heard, s.ids())
 			}
 		})

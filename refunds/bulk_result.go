@@ -65,7 +65,7 @@ const maxRetryAfter = time.Minute
 // isSentAgain reports whether to send a record again. It must be proven not to be recorded. A
 // record that keeps failing while others succeed fails because of its content.
 func (b *bulkRun) isSentAgain(r *record, m meaning) bool {
-	const ownFault = 8
+	const ownFault, others = 8, 10
 	switch {
 	case b.stopErr != nil, b.ctx.Err() != nil, r.panicked != nil, b.isOverdue(r), transport.NoTurn(r.err):
 		return false
@@ -77,10 +77,10 @@ func (b *bulkRun) isSentAgain(r *record, m meaning) bool {
 	if failed, ok := errors.AsType[*Error](r.err); ok && failed.RetryAfter > maxRetryAfter {
 		return false // the caller must plan for a wait of hours
 	}
-	if r.failedAt != b.succeeded+1 {
-		r.failedAt = b.succeeded + 1
+	if b.succeeded >= r.behind {
 		r.failures++
 	}
+	r.behind = b.succeeded + others
 	return r.failures < ownFault
 }
 

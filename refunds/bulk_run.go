@@ -28,7 +28,6 @@ type bulkRun struct {
 	began          time.Time
 
 	records  chan *record            // from the input, with ReadAhead
-	overdue  chan *record            // records from the input that reached HoldFor before the loop took them
 	inputEnd chan any                // the value of the input's panic, or nil, when it has returned
 	ready    []*record               // to be sent
 	blocked  map[refundKey][]*record // those that wait behind one with the same key, ready or in flight
@@ -56,7 +55,11 @@ func newBulk(ctx context.Context, c *Client, o BulkOptions, opts []Option, yield
 	o.Concurrency = cmp.Or(o.Concurrency, defaultConcurrency)
 	o.Grace = cmp.Or(o.Grace, defaultGrace)
 	o.GiveUpAfter = cmp.Or(o.GiveUpAfter, defaultGiveUpAfter)
-	o.HoldFor = cmp.Or(o.HoldFor, defaultHoldFor)
+	if o.HoldFor == 0 {
+		if o.HoldFor = -1; o.ReadAhead {
+			o.HoldFor = defaultHoldFor
+		}
+	}
 	b := &bulkRun{
 		caller: ctx, client: c, o: o, opts: opts, yield: yield, limited: c.core.HasLimiter(opts), began: time.Now(),
 		blocked:  map[refundKey][]*record{},
@@ -145,11 +148,11 @@ func (b *bulkRun) advance() bool {
 		case take && b.records == nil:
 			return true
 		case take && b.takeAhead():
-		case len(b.ready) > 0 && b.hasPlace() && b.send(next):
 		case len(b.results) > 0:
 			if !b.deliver() {
 				return false
 			}
+		case len(b.ready) > 0 && b.hasPlace() && b.send(next):
 		case more || b.held() > 0:
 			b.wait(take)
 		case b.stopErr != nil:
@@ -165,7 +168,8 @@ func (b *bulkRun) advance() bool {
 func (b *bulkRun) held() int { return b.progress.Taken - b.progress.Done }
 
 // hasPlace reports whether this call may have one more request in flight. Only one request
-// waits for a limiter at a time. The others could not be sent sooner anyway.
+// waits for a limiter at a time. More would all leave in an outage, before one of those that
+// left first has shown that it has begun.
 func (b *bulkRun) hasPlace() bool {
 	return b.inFlight < b.o.Concurrency && b.queued == 0 && time.Until(b.client.core.PausedUntil(b.ctx)) <= 0
 }
@@ -180,7 +184,12 @@ func (b *bulkRun) mayTake() bool {
 	if _, ok := b.next(); !ok && b.hasPlace() && b.client.health.window.IsFree() {
 		return true
 	}
-	return b.progress.Paused && b.sought < maxWaiting && b.client.health.seeks()
+	return b.seeks()
+}
+
+// seeks reports whether to look for an account that works, because those so far are refused.
+func (b *bulkRun) seeks() bool {
+	return b.progress.Paused && !b.ended && b.sought < maxWaiting && b.client.health.seeks()
 }
 
 // isFull bounds the results that wait for the caller, and the records without one.
@@ -188,14 +197,11 @@ func (b *bulkRun) isFull() bool {
 	return len(b.results) >= b.o.Concurrency || b.held() >= maxWaiting+b.o.Concurrency
 }
 
-// next returns the index of the record to send next. A record that was refused several times
-// waits until others have succeeded: they tell whether only this one is refused. If all ready
-// records wait so, or none is ready, ok is false.
+// next returns the index of the record to send next. A record that failed waits until others
+// have succeeded: they tell whether only this one fails. If all ready records wait so, or none
+// is ready, ok is false.
 func (b *bulkRun) next() (i int, ok bool) {
-	const several, others = 3, 10
-	i = slices.IndexFunc(b.ready, func(r *record) bool {
-		return r.before < several || b.succeeded+1 >= r.failedAt+others
-	})
+	i = slices.IndexFunc(b.ready, func(r *record) bool { return b.succeeded >= r.behind })
 	return max(0, i), i >= 0
 }
 
@@ -239,7 +245,7 @@ var errPanicked = transport.NewError("a function of the caller's panicked, or en
 // wait waits for a response, a place, a timer, the end of ctx, or the next record if the loop
 // may take one.
 func (b *bulkRun) wait(take bool) {
-	var records, overdue chan *record
+	var records chan *record
 	var inputEnd chan any
 	if take {
 		records, inputEnd = b.records, b.inputEnd
@@ -247,8 +253,6 @@ func (b *bulkRun) wait(take bool) {
 	done := b.ctx.Done()
 	if b.stopErr != nil {
 		done = nil
-	} else {
-		overdue = b.overdue
 	}
 	select {
 	case r := <-b.finished:
@@ -257,8 +261,6 @@ func (b *bulkRun) wait(take bool) {
 		b.unqueue(r)
 	case r := <-records:
 		b.add(r)
-	case r := <-overdue:
-		b.add(r) // only to get its result: see expire
 	case panicked := <-inputEnd:
 		b.inputEnded(panicked)
 	case <-b.changed:

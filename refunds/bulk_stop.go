@@ -60,25 +60,27 @@ func (b *bulkRun) heldTooLong(r *record) error {
 	return failed
 }
 
-// giveUpTime is when to give up, or zero if the service works or may do so.
+// giveUpTime is when to give up, or zero if the service works, or may do so.
 func (b *bulkRun) giveUpTime() time.Time {
-	if !b.progress.Paused || b.o.GiveUpAfter < 0 {
+	state := b.client.health.window.State()
+	if !state.Paused || b.o.GiveUpAfter < 0 {
 		return time.Time{}
 	}
-	state := b.client.health.window.State()
-	since := state.Since
-	if since.Before(b.began) {
-		since = b.began
+	if state.Since.Before(b.began) {
+		state.Since = b.began
 	}
-	if end := since.Add(b.o.GiveUpAfter); end.After(time.Now()) || b.inFlight == 0 && !b.client.health.window.IsFree() {
-		return end
-	}
-	return time.Time{} // a probe is due, or in flight
+	return state.Since.Add(b.o.GiveUpAfter)
 }
 
-// giveUp ends the submission when its time has come.
+// giveUp ends the submission when its time has come, or at once if the set-up has been refused
+// from the start. That takes a refusal of its own, because the set-up may have been corrected
+// since another call.
 func (b *bulkRun) giveUp() {
-	if end := b.giveUpTime(); b.stopErr == nil && !end.IsZero() && !time.Now().Before(end) {
+	switch end := b.giveUpTime(); {
+	case end.IsZero():
+	case b.failure != nil && !b.client.health.isHopeful() && !b.seeks():
+		b.halt(transport.NewError("nothing was accepted, and waiting does not help", b.failure))
+	case !time.Now().Before(end):
 		b.halt(transport.NewError("the service kept failing, submission is suspended", ErrSuspended, b.failure))
 	}
 }

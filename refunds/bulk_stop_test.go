@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -47,7 +46,7 @@ func TestSubmitAllLetsTheWireFinish(t *testing.T) {
 				var got []string
 				o := refunds.BulkOptions{Concurrency: 2, Grace: test.grace, Ordered: true}
 				// The second waits for the first, the last is not taken.
-				for s, end := range s.warmClient(t).SubmitAll(ctx, refunds.Items("acct", named("a", "a", "b", "c")), o) {
+				for s, end := range s.warmClient(t).SubmitAll(ctx, named("a", "a", "b", "c"), o) {
 					err := cmp.Or(end, s.Err)
 					if err != nil && (!errors.Is(err, ended) || !errors.Is(err, cause)) {
 						t.Errorf("%s: %v", test.name, err)
@@ -66,110 +65,23 @@ func TestSubmitAllLetsTheWireFinish(t *testing.T) {
 	}
 }
 
-// A record that waits for the limiter is not in flight, and no attempt is retried in the grace
-// period.
-func TestSubmitAllStartsNothingInTheGrace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &service{
-			latency: func(string) time.Duration { return 5 * time.Second },
-			status:  func(string) int { return http.StatusTooManyRequests },
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		limited := s.client(t, refunds.WithRateLimit(rate.Every(time.Hour), 1))
-		outcomes := map[string]int{}
-		for s, end := range limited.SubmitAll(ctx, refunds.Items("acct", numbered(100)), refunds.BulkOptions{}) {
-			err := cmp.Or(end, s.Err)
-			outcomes[s.Outcome.String()]++
-			if s.Outcome == refunds.OutcomeRejected && (!errors.Is(err, refunds.ErrRateLimited) || s.Attempts != 1) {
-				t.Errorf("%v after %d attempts", err, s.Attempts)
-			}
-		}
-		if took := time.Since(s.began); took != 5*time.Second || len(s.ids()) != 1 || outcomes["rejected"] != 1 {
-			t.Errorf("%v after %v, sent %v", outcomes, took, s.ids())
-		}
-	})
-}
-
-// Requests have the values of the context.
-func TestSubmitAllKeepsTheContextsValues(t *testing.T) {
-	type key struct{}
-	ctx := context.WithValue(t.Context(), key{}, "trace")
-	s := &service{}
-	seen := 0
-	watched := &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-		if r.Context().Value(key{}) == "trace" {
-			seen++
-		}
-		return s.RoundTrip(r)
-	})}
-	for range s.client(t, refunds.WithHTTPClient(watched)).SubmitAll(ctx, refunds.Items("acct", numbered(1)), refunds.BulkOptions{}) {
-	}
-	if seen != 1 {
-		t.Errorf("%d of %d requests had the value", seen, len(s.ids()))
-	}
-}
-
-// However the loop is left, each record that was taken has its result.
-func TestSubmitAllHandsOverWhatIsAbandoned(t *testing.T) {
-	for name, leave := range map[string]func(){
-		"break": func() {},
-		"panic": func() { panic("the consumer failed") },
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			s := &service{latency: func(id string) time.Duration {
-				return map[string]time.Duration{"a": 1, "b": 2, "c": 20, "d": 200}[id] * time.Second
-			}}
-			client := s.client(t, refunds.WithAttemptTimeout(time.Hour))
-			var got []string
-			func() {
-				defer func() { _ = recover() }()
-				o := refunds.BulkOptions{Concurrency: 4, Abandoned: func(s refunds.Submission) { got = append(got, summary(s, s.Err)) }}
-				for s, end := range client.SubmitAll(t.Context(), refunds.Items("acct", named("a", "b", "c", "c", "d", "e")), o) {
-					err := cmp.Or(end, s.Err)
-					got = append(got, summary(s, err))
-					time.Sleep(5 * time.Second)
-					leave()
-					break
-				}
-			}()
-			want := []string{"0 a accepted", "3 c not sent, canceled", "1 b accepted", "2 c accepted", "4 d unknown, canceled", "5 e accepted"}
-			if !slices.Equal(sorted(got), sorted(want)) || got[0] != want[0] {
-				t.Errorf("%s: %q", name, got)
-			}
-			if took := time.Since(s.began); took != 36*time.Second || s.flying != 0 {
-				t.Errorf("%s: took %v, %d in flight", name, took, s.flying)
-			}
-		})
-	}
-}
-
-// An input that ends because of the context does not look complete.
+// An input that ends because of the context does not look complete. After its end, the input
+// is not asked.
 func TestSubmitAllTellsThatTheContextEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &service{}
-	var got []string
-	for s, err := range s.client(t).SubmitAll(ctx, refunds.Items("acct", func(yield func(*refunds.Refund) bool) {
-		for r := range numbered(3) {
-			if !yield(r) {
-				return
-			}
+	defer cancel()
+	client := (&service{}).client(t)
+	for _, want := range [][]string{{"0 rf_0 accepted", "1 rf_1 accepted", "the end, canceled"}, {"the end, canceled"}} {
+		var got []string
+		for s, err := range client.SubmitAll(ctx, func(yield func(refunds.Item) bool) {
+			numbered(2)(yield)
+			cancel()
+		}, refunds.BulkOptions{Concurrency: 1}) {
+			got = append(got, summary(s, err))
 		}
-		cancel()
-	}), refunds.BulkOptions{Concurrency: 1}) {
-		got = append(got, summary(s, err))
-	}
-	if want := []string{"0 rf_0 accepted", "1 rf_1 accepted", "2 rf_2 accepted", "the end, canceled"}; !slices.Equal(got, want) {
-		t.Errorf("%q", got)
-	}
-	got = nil
-	for s, err := range s.client(t).SubmitAll(ctx, refunds.Items("acct", func(func(*refunds.Refund) bool) {
-		t.Error("the input was asked for a record")
-	}), refunds.BulkOptions{}) {
-		got = append(got, summary(s, err))
-	}
-	if !slices.Equal(got, []string{"the end, canceled"}) {
-		t.Errorf("an ended context: %q", got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 
@@ -186,6 +98,7 @@ func TestEndOfSubmitAll(t *testing.T) {
 		after     time.Duration
 	}{
 		"the deadline":            {200, 10 * time.Second, refunds.BulkOptions{Concurrency: 1}, nil, "deadline_exceeded", []error{context.DeadlineExceeded}, 12 * time.Second},
+		"the deadline in flight":  {200, 2 * time.Second, refunds.BulkOptions{Grace: -1}, nil, "deadline_exceeded", []error{context.DeadlineExceeded}, 2 * time.Second},
 		"the deadline in a pause": {503, 10 * time.Second, refunds.BulkOptions{GiveUpAfter: -1, Grace: -1}, nil, "deadline_exceeded", []error{context.DeadlineExceeded}, 10 * time.Second},
 		"a limit beyond it":       {200, 10 * time.Second, refunds.BulkOptions{}, []refunds.Option{refunds.WithRateLimit(rate.Every(7*time.Second), 1)}, "local_limit", []error{refunds.ErrLocalLimit, context.DeadlineExceeded}, 10 * time.Second},
 		"the service fails":       {429, time.Hour, refunds.BulkOptions{GiveUpAfter: time.Minute}, nil, "suspended", []error{refunds.ErrSuspended, refunds.ErrRateLimited}, 90 * time.Second},
@@ -199,7 +112,7 @@ func TestEndOfSubmitAll(t *testing.T) {
 			test.o.Progress = func(p refunds.BulkProgress) { paused = paused || p.Paused }
 			var last refunds.Submission
 			var end error
-			for last, end = range client.SubmitAll(ctx, refunds.Items("acct", numbered(100)), test.o) {
+			for last, end = range client.SubmitAll(ctx, numbered(100), test.o) {
 			}
 			failed, ok := errors.AsType[*refunds.Error](end)
 			if !ok || failed.Condition() != test.condition || failed.Retryable() || last != (refunds.Submission{}) {
@@ -210,7 +123,7 @@ func TestEndOfSubmitAll(t *testing.T) {
 					t.Errorf("%s: %v is no %v", name, end, condition)
 				}
 			}
-			if _, ok := errors.AsType[*refunds.OutcomeError](end); ok || len(outcomesOf(end)) > 0 || strings.Contains(end.Error(), "refund ") {
+			if _, ok := errors.AsType[*refunds.OutcomeError](end); ok || outcomesOf(end) > 0 || strings.Contains(end.Error(), "refund ") {
 				t.Errorf("%s: it is about a refund: %v", name, end)
 			}
 			if took := time.Since(s.began); took > test.after || paused != (test.status != 200) {

@@ -214,7 +214,6 @@
 // # Examples
 //
 // pkg.go.dev shows them, and they are in the files *example_test.go: ActionOf, Client.Submit,
-// Client.SubmitAll (Resume: after a kill), BulkOptions (ReadAhead: from a queue; Stop), Item,
-// UnknownOutcome, WithBeforeSend, WithReceiptCheck, WithResubmit, WithTokenSource and
-// WithTransport.
+// Client.SubmitAll (Resume: after a kill), BulkOptions (ReadAhead: from a queue; Stop),
+// WithBeforeSend, WithReceiptCheck and WithResubmit.
 package refunds

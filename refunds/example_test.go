@@ -49,48 +49,14 @@ func ExampleClient_Submit() {
 	// accepted: 201 req-7
 }
 
-// A gateway between here and the service gave up waiting. The service may have
-// recorded the refund all the same, so the library does not send it again; what the
-// error holds helps to find out.
-func Example_unknownOutcome() {
-	service := httpmock.NewMockTransport()
-	service.RegisterResponder("POST", "https://refund.example.com/v1/acct_1/refunds",
-		httpmock.NewStringResponder(504, "").HeaderSet(http.Header{"X-Request-Id": {"req-8"}}))
-
-	client, err := refunds.NewClient("https://refund.example.com",
-		refunds.WithHTTPClient(&http.Client{Transport: service}))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	_, err = client.Submit(context.Background(), "acct_1", &refunds.Refund{
-		RefundID: "rf_1002",
-		Amount:   new(int64(1095)),
-		Currency: "JPY",
-	})
-	if !errors.Is(err, refunds.ErrOutcomeUnknown) {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(err) // without ids of yours, so that it can be logged
-	if unknown, ok := errors.AsType[*refunds.OutcomeError](err); ok {
-		fmt.Println("ask for", unknown.RefundID, "sent", unknown.Attempts, "time, status", unknown.Evidence.StatusCode)
-	}
-	if failure, ok := errors.AsType[*refunds.Error](err); ok {
-		fmt.Println("quote", failure.RequestID)
-	}
-	// Output:
-	// refunds: submit: failed (status 504 Gateway Timeout, request id req-8, 1 attempt): the outcome is unknown, the refund may have been recorded
-	// ask for rf_1002 sent 1 time, status 504
-	// quote req-8
-}
-
-// A worker decides what to do with a refund, and counts why under a name for its metrics.
+// A worker decides what to do with a refund, and counts why under a name for its metrics. After
+// an unknown outcome, the error holds what helps the service's operator to find out.
 func ExampleActionOf() {
 	service := httpmock.NewMockTransport() // stands in for the service
-	statuses := []int{201, 429, 422, 403, 409, 503}
+	statuses := []int{201, 429, 422, 403, 409, 504}
 	for _, status := range statuses {
-		service.RegisterResponder("POST", fmt.Sprintf("https://refund.example.com/v1/acct_%d/refunds", status), httpmock.NewStringResponder(status, ""))
+		service.RegisterResponder("POST", fmt.Sprintf("https://refund.example.com/v1/acct_%d/refunds", status),
+			httpmock.NewStringResponder(status, "").HeaderSet(http.Header{"X-Request-Id": {fmt.Sprint("req-", status)}}))
 	}
 	client, err := refunds.NewClient("https://refund.example.com",
 		refunds.WithHTTPClient(&http.Client{Transport: service}), refunds.WithMaxRetries(0))
@@ -100,28 +66,24 @@ func ExampleActionOf() {
 	}
 	for _, status := range statuses {
 		_, err := client.Submit(context.Background(), fmt.Sprint("acct_", status), &refunds.Refund{RefundID: "rf_1005"})
-		condition := "ok"
-		if failed, ok := errors.AsType[*refunds.Error](err); ok {
-			condition = failed.Condition()
+		failed, ok := errors.AsType[*refunds.Error](err)
+		if !ok {
+			fmt.Println("ok -", refunds.ActionOf(err))
+			continue
 		}
-		switch refunds.ActionOf(err) {
-		case refunds.ActionDone:
-			fmt.Println(condition, "- accepted")
-		case refunds.ActionResubmit:
-			fmt.Println(condition, "- put it back into the queue")
-		case refunds.ActionCorrect:
-			fmt.Println(condition, "- show the record to somebody who can correct it")
-		case refunds.ActionFixSetup:
-			fmt.Println(condition, "- stop, and put it back into the queue")
-		default: // ActionFindOut
-			fmt.Println(condition, "- ask whether it was recorded")
+		fmt.Println(failed.Condition(), "-", refunds.ActionOf(err))
+		if unknown, ok := errors.AsType[*refunds.OutcomeError](err); ok && unknown.Outcome == refunds.OutcomeUnknown {
+			fmt.Println(err) // without ids of yours, so that it can be logged
+			fmt.Println("ask for", unknown.RefundID, "and quote", failed.RequestID)
 		}
 	}
 	// Output:
-	// ok - accepted
-	// rate_limited - put it back into the queue
-	// bad_request - show the record to somebody who can correct it
-	// forbidden - stop, and put it back into the queue
-	// conflict - ask whether it was recorded
-	// server_error - ask whether it was recorded
+	// ok - done
+	// rate_limited - resubmit
+	// bad_request - correct
+	// forbidden - fix setup
+	// conflict - find out
+	// server_error - find out
+	// refunds: submit: failed (status 504 Gateway Timeout, request id req-504, 1 attempt): the outcome is unknown, the refund may have been recorded
+	// ask for rf_1005 and quote req-504
 }

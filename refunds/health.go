@@ -14,23 +14,25 @@ import (
 // A health derives the state of the service from the results of all calls of a client, and
 // controls the window.
 //
-// A refused account counts as the account's problem while another account works. If none
-// works, it counts as the service's: for example, a firewall may block this address.
+// A refusal is the account's problem while another account works. If none works, it is the
+// service's: for example, a firewall may block this address. Without any other failure, it is
+// the set-up's.
 type health struct {
 	core   *transport.Client
 	window *flow.Window
 
 	mu      sync.Mutex
+	hopeful bool            // a request succeeded, or failed in a way that may pass
 	working map[string]bool // some of the accounts that were not refused last
-	refused map[string]bool // accounts refused since one worked
+	refused map[string]bool // accounts refused since a record succeeded
 	outage  bool            // a failure since then was not about an account
 	paused  bool            // the pause was logged
 }
 
 const (
 	maxWorking = 16
-	// maxRefused refused accounts in a row, without one that works, count as an outage.
-	maxRefused = 8
+	// After maxRefused refused accounts without a success, none works.
+	maxRefused = 32
 )
 
 func newHealth(core *transport.Client) *health {
@@ -79,6 +81,7 @@ func meaningOf(err error, own []Option) meaning {
 func (h *health) settle(request int, account string, m meaning, took time.Duration, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.hopeful = h.hopeful || m != ofNothing && !isOfSetup(err)
 	switch m {
 	case ofNothing:
 		h.window.Ignored(request)
@@ -124,6 +127,20 @@ func (h *health) log() {
 func conditionOf(err error) string {
 	failed, _ := errors.AsType[*Error](err)
 	return failed.Condition()
+}
+
+// isOfSetup reports whether somebody has to correct something first.
+func isOfSetup(err error) bool {
+	failed, ok := errors.AsType[*Error](err)
+	return ok && (failed.failure().Scope() == transport.OfSetup || failed.failure().Scope() == transport.OfAccount)
+}
+
+// isHopeful reports whether waiting may help. It does not if the set-up has been refused from
+// the start.
+func (h *health) isHopeful() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.hopeful
 }
 
 // seeks reports whether all failures so far belong to a few accounts, so that another account

@@ -66,68 +66,6 @@ func ExampleWithResubmit() {
 	// accepted after 2 attempts
 }
 
-// No credential is documented for refunds. If the service asks for one, fetch a token once and
-// keep it. If it is revoked, the refund is refused with 401, and sent once more with a new one.
-func ExampleWithTokenSource() {
-	fake := refundstest.Start() // stands in for the service
-	defer fake.Close()
-
-	fetched := 0
-	client, err := refunds.NewClient(fake.URL(), refunds.WithTokenSource(
-		refunds.CachedToken(func(ctx context.Context) (string, time.Time, error) {
-			fetched++ // ask your identity provider here, with ctx
-			return fmt.Sprint("token-", fetched), time.Now().Add(time.Hour), nil
-		})))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fake.RevokeToken("token-1")
-	_, err = client.Submit(context.Background(), "acct_1", &refunds.Refund{RefundID: "rf_1"})
-	fmt.Println("error:", err, "tokens fetched:", fetched, "recorded:", len(fake.Recorded()))
-	// Output:
-	// error: <nil> tokens fetched: 2 recorded: 1
-}
-
-// closedAtNight lets nothing through while it is closed.
-type closedAtNight struct {
-	base   http.RoundTripper
-	closed bool
-}
-
-func (c *closedAtNight) RoundTrip(r *http.Request) (*http.Response, error) {
-	if c.closed {
-		return nil, errors.New("closed until morning")
-	}
-	return c.base.RoundTrip(r)
-}
-
-// Your round tripper sees every attempt. What it does not pass on was not sent.
-func ExampleWithTransport() {
-	fake := refundstest.Start() // stands in for the service
-	defer fake.Close()
-
-	gate := &closedAtNight{closed: true}
-	client, err := refunds.NewClient(fake.URL(), refunds.WithMaxRetries(0),
-		refunds.WithTransport(func(base http.RoundTripper) http.RoundTripper {
-			gate.base = base
-			return gate
-		}))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	_, err = client.Submit(context.Background(), "acct_1", &refunds.Refund{RefundID: "rf_1"})
-	fmt.Println("not sent:", errors.Is(err, refunds.ErrNotSent), "recorded:", len(fake.Recorded()))
-
-	gate.closed = false
-	_, err = client.Submit(context.Background(), "acct_1", &refunds.Refund{RefundID: "rf_1"})
-	fmt.Println("error:", err, "recorded:", len(fake.Recorded()))
-	// Output:
-	// not sent: true recorded: 0
-	// error: <nil> recorded: 1
-}
-
 // A ledger says what became of each record, also after a kill. The map stands for a table,
 // and begin for an INSERT with a unique key. A call can fail before it begins: only the mark
 // that it wrote is replaced.
