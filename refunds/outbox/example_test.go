@@ -68,9 +68,9 @@ func (s *shop) refund(ctx context.Context, order, amount int64) error {
 	return tx.Commit()
 }
 
-// list prints the refunds, the latest first.
+// list prints the refunds.
 func (s *shop) list(ctx context.Context) {
-	entries, err := s.box.List(ctx, outbox.Filter{})
+	entries, err := s.box.List(ctx)
 	check(err)
 	for _, e := range entries {
 		fmt.Println(e.RefundID, e.State)
@@ -97,22 +97,22 @@ func Example() {
 	check(s.box.Run(ctx, outbox.Config{Client: s.service.Client(), Concurrency: 1, Drain: true}))
 	s.list(ctx)
 
-	// The service's operator sends a report. Look at the plan before you apply it.
-	plan, err := s.box.Compare(ctx, outbox.Report{Until: time.Now(), Rows: []outbox.ReportRow{
+	// The service's operator sends a report. Look at what it says before you decide.
+	comparison, err := s.box.Compare(ctx, outbox.Report{Until: time.Now(), Rows: []outbox.ReportRow{
 		{Line: 2, AccountID: "acct_7", RefundID: "rf_1001", Amount: new(int64(10150)), Currency: "USD"},
 		{Line: 3, AccountID: "acct_7", RefundID: "rf_1002", Amount: new(int64(2500)), Currency: "USD"},
 	}})
 	check(err)
-	fmt.Println("found:", len(plan.Found), "not found:", len(plan.NotFound), "differences:", plan.Differences)
-	_, err = plan.Apply(ctx, "ann", "report of January")
+	fmt.Println("found:", len(comparison.Found), "not found:", len(comparison.NotFound), "differences:", comparison.Differences)
+	_, err = s.box.Decide(ctx, comparison.Found, outbox.Recorded, "ann", "report of January")
 	check(err)
 	s.list(ctx)
 	// Output:
+	// rf_1001 accepted
 	// rf_1002 unknown
-	// rf_1001 accepted
 	// found: 1 not found: 0 differences: []
-	// rf_1002 accepted
 	// rf_1001 accepted
+	// rf_1002 accepted
 }
 
 // A refund that is unknown is settled by somebody who looked it up.
@@ -124,7 +124,7 @@ func ExampleOutbox_Decide() {
 	s.service.Script(refundstest.Fault{DropAfter: true})
 	check(s.box.Run(ctx, outbox.Config{Client: s.service.Client(), Drain: true}))
 
-	unknown, err := s.box.List(ctx, outbox.Filter{States: []outbox.State{outbox.Unknown}})
+	unknown, err := s.box.List(ctx, outbox.Unknown)
 	check(err)
 	decided, err := s.box.Decide(ctx, unknown, outbox.Resubmit, "bob", "they do not know either")
 	fmt.Println(decided, errors.Is(err, outbox.ErrTooEarly)) // its request can still leave for a minute

@@ -5,89 +5,56 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/sandbox"
 )
 
-// recoverer is a worker that has just started.
-func (s *system) recoverer() *worker {
-	return &worker{Config: s.w.Config, Outbox: s.box, name: "other"}
-}
-
 // TestBuried: a mark is in doubt when its request is over, and its worker has not
 // written the outcome down. Only then it is sent again by itself.
 func TestBuried(t *testing.T) {
 	for _, test := range []struct {
-		resubmit    bool
-		buried, log string
+		resubmit  bool
+		want, log string
 	}{{false, "unknown sending", ""}, {true, "pending sending", "resubmit"}} {
 		s := newSystem(t)
 		s.enqueue(refund("a", 5), refund("b", 5))
 		s.take(1)
 		s.take(2)
-		r := s.recoverer()
-		r.Resubmit = test.resubmit
-		s.set(`UPDATE outbox_refund SET sent_at = $1`, timeText(time.Now().Add(-submitTimeout)))
-		for _, want := range []string{"sending sending", test.buried} {
-			if err := r.recover(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			s.check(want)
-			s.set(`UPDATE outbox_refund SET sent_at = $1 WHERE id = 1`, timeText(time.Now().Add(-staleAfter)))
+		s.w.Resubmit = test.resubmit
+		s.set(`UPDATE outbox_refund SET sent_at = $1 WHERE id = 1`, timeText(time.Now().Add(-submitTimeout)))
+		if err := s.w.bury(t.Context()); err != nil {
+			t.Fatal(err)
 		}
+		s.check(test.want)
 		s.checkLog(test.log)
 	}
 }
 
-// TestLives: whether a worker lives is known for as long as it does.
-func TestLives(t *testing.T) {
-	s := newSystem(t)
-	lives := func() bool {
-		t.Helper()
-		sum, err := s.box.Status(t.Context())
-		if err != nil {
-			t.Error(err)
-		}
-		return sum.WorkerLives
-	}
-	if lives() {
-		t.Error("before there is one")
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- s.box.Run(ctx, s.w.Config) }()
-	for !lives() {
-	}
-	stop()
-	if err := <-ended; err != nil || lives() {
-		t.Errorf("after its end: %v, %v", lives(), err)
-	}
-}
-
-// TestTooEarly: nothing is sent again, or declared absent, while the request can still
+// TestTooEarly: nothing is sent again, or said not to be there, while the request can still
 // leave a worker that was frozen. A decision needs a name, and one of the verdicts.
 func TestTooEarly(t *testing.T) {
 	s := newSystem(t)
 	s.enqueue(refund("a", 5))
 	s.attempt(1, sandbox.Fault{DropBefore: true})
-	chosen, err := s.box.List(t.Context(), Filter{States: []State{Unknown}})
+	chosen, err := s.box.List(t.Context(), Unknown)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, what := range []Verdict{NotRecorded, Resubmit, Closed} {
+	for _, what := range []Verdict{Resubmit, Closed} {
 		if n, err := s.box.Decide(t.Context(), chosen, what, "ann", ""); n != 0 || !errors.Is(err, ErrTooEarly) || !strings.Contains(err.Error(), "row 1: ") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	for by, what := range map[string]Verdict{"": Recorded, "ann": Verdict(eventFound)} {
+	for by, what := range map[string]Verdict{"": Recorded, "ann": Verdict(eventAccepted)} {
 		if n, err := s.box.Decide(t.Context(), chosen, what, by, ""); n != 0 || err == nil {
 			t.Errorf("%q said %s: %d, %v", by, what, n, err)
 		}
 	}
-	plan, err := s.box.Compare(t.Context(), Report{Until: time.Now(), Rows: []ReportRow{{Line: 1, AccountID: "acct", RefundID: "z"}}})
-	if err != nil || plan.NotCovered != 1 || len(plan.NotFound) != 0 {
-		t.Errorf("%+v, %v", plan, err)
+	c := s.compare(Report{Until: time.Now(), Rows: []ReportRow{row(1, "acct", "z", 5, "EUR")}})
+	if c.NotCovered != 1 || len(c.NotFound) != 0 {
+		t.Errorf("%+v", c)
 	}
 	s.check("unknown")
 }
@@ -117,11 +84,34 @@ func TestJobs(t *testing.T) {
 		s.set(`UPDATE river_job SET state = 'running', attempted_at = $1 WHERE id = $2`, time.Now().Add(-ago).UTC().Format("2006-01-02 15:04:05.999"), row)
 	}
 	for range 2 { // a second look finds nothing to do
-		if err := s.recoverer().recover(t.Context()); err != nil {
+		if err := s.w.adopt(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.column(`SELECT CAST(args->>'row' AS TEXT) FROM river_job ORDER BY 1`); got != "1 4 5 6 6" {
 			t.Errorf("the jobs are of the rows %s", got)
 		}
 	}
+}
+
+// TestHold: while the client sends nothing, a job waits for as long as it says, but not for
+// ever, and not when its worker ends.
+func TestHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stopping, stop := context.WithCancel(t.Context())
+		w := &worker{Config: Config{Log: quiet}, stopping: stopping}
+		for _, test := range []struct{ wait, held, left time.Duration }{
+			{0, 3 * time.Second, 0},
+			{7 * time.Second, 7 * time.Second, 0},
+			{25 * time.Second, heldMost, 15 * time.Second},
+		} {
+			began := time.Now()
+			if left := w.hold(outcome{wait: test.wait}); left != test.left || time.Since(began) != test.held {
+				t.Errorf("%+v: held for %v, and %v left", test, time.Since(began), left)
+			}
+		}
+		stop()
+		if left := w.hold(outcome{wait: time.Minute}); left != time.Minute {
+			t.Errorf("at its end: %v left", left)
+		}
+	})
 }

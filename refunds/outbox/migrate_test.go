@@ -1,0 +1,92 @@
+//go:build unix
+
+package outbox
+
+import (
+	"database/sql"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// try calls methods that need the tables. Their errors are of all of them.
+func (s *system) try() []error {
+	_, enqueued := s.place(Item{AccountID: "acct", Refund: refund("a", 5)})
+	_, status := s.box.Status(s.t.Context())
+	return []error{status, s.box.Run(s.t.Context(), s.w.Config), enqueued}
+}
+
+// TestMigrate: without the tables, everything says so. Two programs that migrate take turns,
+// and an older program leaves a newer one's tables alone.
+func TestMigrate(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, database string) {
+		box, _, err := openDatabase(database)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := serve(t, box)
+		s.w.Drain = true
+		for _, err := range s.try() {
+			if !errors.Is(err, ErrTables) {
+				t.Errorf("before Migrate: %v", err)
+			}
+		}
+		programs := 1
+		if box.schema != "" { // in SQLite they take no turns
+			programs = 3
+		}
+		migrated := make(chan error)
+		for range programs {
+			go func() { migrated <- box.Migrate(t.Context()) }()
+		}
+		for range programs {
+			if err := <-migrated; err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(s.try()...); err != nil {
+			t.Error(err)
+		}
+		if err := box.Migrate(t.Context()); err != nil {
+			t.Errorf("again: %v", err)
+		}
+		s.check("accepted")
+		s.set(`UPDATE outbox_version SET own = 99`)
+		box.tablesChecked.Store(false)
+		for _, err := range append(s.try()[:2], box.Migrate(t.Context())) {
+			if !errors.Is(err, ErrTables) || !strings.Contains(err.Error(), "99") {
+				t.Errorf("a newer version: %v", err)
+			}
+		}
+	})
+}
+
+// TestNoAnswer: a database that does not answer is no reason to migrate.
+func TestNoAnswer(t *testing.T) {
+	file := newFile(t)
+	db, err := sql.Open("sqlite", "file:"+file) // which waits for no lock
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	locked, err := OpenSQLite(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := sql.Open("sqlite", "file:"+file+"?_pragma=locking_mode(EXCLUSIVE)")
+	if err == nil {
+		defer other.Close()
+		_, err = other.Exec(`CREATE TABLE other (id INTEGER)`) // which takes the lock
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	away, _ := openPool(t, "postgres:///outbox?user=postgres&host="+t.TempDir())
+	for want, box := range map[string]*Outbox{"locked": locked, "failed to connect": away} {
+		for _, err := range serve(t, box).try() {
+			if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, ErrTables) {
+				t.Errorf("want %q: %v", want, err)
+			}
+		}
+	}
+}
