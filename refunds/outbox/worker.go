@@ -184,9 +184,6 @@ const sendable = `(state = 'sending' OR state = 'pending' AND ` + nothingBefore 
 // run a job again when it did not see its end: the refund's state decides what that
 // means, and never the job's.
 func (w *worker) Work(ctx context.Context, job *river.Job[submitArgs]) error {
-	if w.stopping.Err() != nil {
-		return river.JobSnooze(0)
-	}
 	c, result, err := w.send(ctx, job.Args.Row, time.Now())
 	switch {
 	case err != nil:
@@ -284,8 +281,6 @@ func (w *worker) send(ctx context.Context, row int64, began time.Time) (c *claim
 	switch {
 	case c != nil:
 	case err != nil && err != errUnmarked:
-	case result.event == eventRefused:
-		c, err = take(ctx, w, row)
 	case errors.Is(failure, errUnmarked):
 		result, err = outcome{}, nil
 	case !result.suspended && w.stopping.Err() == nil:

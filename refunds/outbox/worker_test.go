@@ -115,3 +115,52 @@ func TestHold(t *testing.T) {
 		}
 	})
 }
+
+// TestOrder: records of one refund_id are sent one at a time, in the order of their rows, and
+// none while an earlier one is in doubt.
+func TestOrder(t *testing.T) {
+	s := newSystem(t)
+	s.enqueue(refund("a", 5), refund("a", 6), refund("a", 7))
+	waits := func(why string) {
+		t.Helper()
+		if c, err := take(t.Context(), s.box, 2); c != nil || err != nil {
+			t.Errorf("%s: %+v, %v", why, c, err)
+		}
+	}
+	waits("the first is pending")
+	c := s.take(1)
+	waits("the first is being sent")
+	if err := s.w.recordOnce(t.Context(), c, workerEnded); err != nil {
+		t.Fatal(err)
+	}
+	waits("the first is unknown")
+	s.w.Drain = true
+	for _, requests := range []int{0, 2} {
+		if err := s.box.Run(t.Context(), s.w.Config); err != nil || s.requests() != requests {
+			t.Fatalf("%d requests, want %d; %v", s.requests(), requests, err)
+		}
+		if requests == 0 {
+			s.decide(Unknown, Recorded)
+		}
+	}
+	if sent := s.engine.Refunds(); !strings.Contains(string(sent[0].Body), `"amount":6`) || !strings.Contains(string(sent[1].Body), `"amount":7`) {
+		t.Errorf("%s", sent)
+	}
+}
+
+// TestStop: a worker that is stopped begins no refund, and writes down the outcomes of those
+// that are in flight.
+func TestStop(t *testing.T) {
+	s := newSystem(t)
+	s.enqueue(refund("a", 5), refund("b", 5))
+	ctx, stop := context.WithCancel(t.Context())
+	s.engine.ScriptFunc(sandbox.Refunds, func(sandbox.Request) sandbox.Fault {
+		stop()
+		return sandbox.Fault{HeaderDelay: 10 * time.Millisecond}
+	})
+	s.w.Concurrency = 1
+	if err := s.box.Run(ctx, s.w.Config); err != nil {
+		t.Fatal(err)
+	}
+	s.check("accepted pending")
+}
