@@ -31,8 +31,8 @@ var (
 // Decide records a verdict about refunds as they were listed, and returns how many it
 // decided. The error names each of the others by its row, with [ErrTooEarly], [ErrState] or
 // an error of the database; what is decided stays decided. A decision about an attempt is
-// never one about a later attempt. by is who says so, and is required; why stands in the
-// log.
+// never one about a later attempt. by is who says so, and is required. It is kept with why in
+// the table outbox_decision.
 func (o *Outbox) Decide(ctx context.Context, entries []Entry, v Verdict, by, why string) (decided int, err error) {
 	switch {
 	case !slices.Contains([]Verdict{Recorded, Resubmit, Closed}, v): // it could be another event
@@ -78,37 +78,4 @@ func (o *Outbox) decide(ctx context.Context, e Entry, v Verdict, by, why string)
 		return err
 	}
 	return fmt.Errorf("%w: %q of a refund that was %s, and is %s", ErrState, v, e.State, now)
-}
-
-// A Decision is a line of the log: who settled a refund or had it sent again, and why.
-type Decision struct {
-	At        time.Time // when
-	By        string    // who decided
-	What      Verdict   // what
-	Why       string    // as given to Decide
-	Row       int64     // Entry.Row
-	AccountID string    // the refund's
-	RefundID  string    // the refund's
-	Attempt   int       // the attempt that was decided about
-}
-
-// Decisions returns the log, the latest line first, all at once.
-func (o *Outbox) Decisions(ctx context.Context) ([]Decision, error) {
-	if err := o.check(ctx); err != nil {
-		return nil, err
-	}
-	rows, err := all[struct {
-		Decision  `db:""`
-		DecidedAt string
-	}](ctx, o, `SELECT decided_at, who AS "by", what, note AS why, r.id AS "row", account AS account_id, refund_id, attempt
-		FROM outbox_decision AS d JOIN outbox_refund AS r ON r.id = d.refund ORDER BY d.id DESC`)
-	if err != nil {
-		return nil, fmt.Errorf("outbox: decisions: %w", err)
-	}
-	decisions := make([]Decision, len(rows))
-	for i, r := range rows {
-		decisions[i] = r.Decision
-		decisions[i].At = parseTime(r.DecidedAt)
-	}
-	return decisions, nil
 }

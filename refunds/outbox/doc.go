@@ -46,7 +46,8 @@
 // The queue is [River]. Its jobs hold the number of a row and nothing else. The
 // tables are outbox_refund, outbox_decision and outbox_version, where the connection creates
 // tables by default, and River's: in PostgreSQL in the schema "outbox", in SQLite in the
-// same file. Do not run another program's River on them.
+// same file. Do not run another program's River on them. For an audit, outbox_decision has
+// each decision with who, when and why.
 //
 // Records stand in outbox_refund as JSON. The logs, errors and reports of this package
 // show no more of a record than its row, account, refund_id, amount and currency.

@@ -3,7 +3,6 @@ package outbox_test
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -113,28 +112,6 @@ func Example() {
 	// found: 1 not found: 0 differences: []
 	// rf_1001 accepted
 	// rf_1002 accepted
-}
-
-// A refund that is unknown is settled by somebody who looked it up.
-func ExampleOutbox_Decide() {
-	ctx := context.Background()
-	s := openShop(ctx)
-	defer s.close()
-	check(s.refund(ctx, 1001, 10150))
-	s.service.Script(refundstest.Fault{DropAfter: true})
-	check(s.box.Run(ctx, outbox.Config{Client: s.service.Client(), Drain: true}))
-
-	unknown, err := s.box.List(ctx, outbox.Unknown)
-	check(err)
-	decided, err := s.box.Decide(ctx, unknown, outbox.Resubmit, "bob", "they do not know either")
-	fmt.Println(decided, errors.Is(err, outbox.ErrTooEarly)) // its request can still leave for a minute
-	decided, err = s.box.Decide(ctx, unknown, outbox.Recorded, "ann", "seen in their portal")
-	fmt.Println(decided, err)
-	s.list(ctx)
-	// Output:
-	// 0 true
-	// 1 <nil>
-	// rf_1001 accepted
 }
 
 // In PostgreSQL, a refund is booked in a transaction of pgx, or of database/sql by Enqueue.

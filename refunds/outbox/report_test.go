@@ -121,6 +121,9 @@ func TestReportAgainstSettled(t *testing.T) {
 		t.Errorf("%d, %v", n, err)
 	}
 	s.check("accepted accepted rejected accepted accepted")
+	if got := s.column(`SELECT refund || ' ' || who || ' ' || what || ' ' || note FROM outbox_decision`); got != "5 ann accepted report" {
+		t.Errorf("the log says %s", got)
+	}
 }
 
 // TestReportGroups: one refund_id of two accounts are two refunds, and an update is told from

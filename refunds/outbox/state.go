@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A State is what is known of a refund. The README has a picture of the transitions.
+// A State is what is known of a refund. The README says what leads where.
 type State string
 
 // The states of a refund.
