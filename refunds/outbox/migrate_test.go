@@ -3,7 +3,6 @@
 package outbox
 
 import (
-	"database/sql"
 	"errors"
 	"strings"
 	"testing"
@@ -59,34 +58,4 @@ func TestMigrate(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestNoAnswer: a database that does not answer is no reason to migrate.
-func TestNoAnswer(t *testing.T) {
-	file := newFile(t)
-	db, err := sql.Open("sqlite", "file:"+file) // which waits for no lock
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	locked, err := OpenSQLite(db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := sql.Open("sqlite", "file:"+file+"?_pragma=locking_mode(EXCLUSIVE)")
-	if err == nil {
-		defer other.Close()
-		_, err = other.Exec(`CREATE TABLE other (id INTEGER)`) // which takes the lock
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	away, _ := openPool(t, "postgres:///outbox?user=postgres&host="+t.TempDir())
-	for want, box := range map[string]*Outbox{"locked": locked, "failed to connect": away} {
-		for _, err := range serve(t, box).try() {
-			if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, ErrTables) {
-				t.Errorf("want %q: %v", want, err)
-			}
-		}
-	}
 }

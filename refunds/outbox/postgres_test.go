@@ -53,14 +53,6 @@ func TestPostgresTransactions(t *testing.T) {
 	if err := <-second; !errors.Is(err, ErrAmountChanged) {
 		t.Error(err)
 	}
-	s.w.Drain = true
-	if err := s.box.Run(ctx, s.w.Config); err != nil {
-		t.Fatal(err)
-	}
-	s.check("accepted")
-	if s.requests() != 1 {
-		t.Errorf("%d requests", s.requests())
-	}
 }
 
 // TestPostgresOneConnection: nothing needs two connections of the pool at once. With the

@@ -45,7 +45,7 @@ type Config struct {
 	Drain bool
 	// Resubmit is your word that the service takes records with one refund_id as one refund,
 	// which is not documented. A refund without a clear response is then sent again, and each
-	// time is logged as a decision. false: it becomes Unknown.
+	// time is kept as a decision. false: it becomes Unknown.
 	Resubmit bool
 	// Log gets what an operator has to know about the workers, and River's warnings. It tells
 	// nothing of single refunds, such as a 404 of each refund of a wrong account: alert on
@@ -111,9 +111,6 @@ func (o *Outbox) Run(ctx context.Context, config Config) error {
 		// No timeout of River's cuts off a request, or the writing down of its
 		// outcome: both have their own.
 		JobTimeout: -1,
-		// The default of an hour is how long a crash would hold refunds up. It must be
-		// longer than a job can take.
-		RescueStuckJobsAfter: 10 * time.Minute,
 	})
 	if err != nil {
 		return fmt.Errorf("outbox: run: %w", err)

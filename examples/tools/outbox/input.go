@@ -38,7 +38,7 @@ func (c *command) enqueue(ctx context.Context, args []string) error {
 	if err != nil {
 		return cli.Usage("outbox: %w", err)
 	}
-	s, err := c.open(ctx, true)
+	s, err := c.open(ctx, false)
 	if err != nil {
 		return err
 	}

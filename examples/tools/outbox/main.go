@@ -121,8 +121,8 @@ type store struct {
 	close func()
 }
 
-// open opens the database that -db or the environment names. A new SQLite file is made and
-// migrated if create says so.
+// open opens the database that -db or the environment names. A new SQLite file is made if
+// create says so.
 func (c *command) open(ctx context.Context, create bool) (*store, error) {
 	if database := c.env("DATABASE_URL"); database != "" {
 		if c.file != "" {
@@ -136,9 +136,8 @@ func (c *command) open(ctx context.Context, create bool) (*store, error) {
 		return &store{box, stdlib.OpenDBFromPool(pool), pool.Close}, err
 	}
 	file := cmp.Or(c.file, "outbox.db")
-	_, missing := os.Stat(file)
-	if missing != nil && !create {
-		return nil, cli.Usage("outbox: there is no database %s (enqueue or migrate creates it)", file)
+	if _, err := os.Stat(file); err != nil && !create {
+		return nil, cli.Usage("outbox: there is no database %s (migrate creates it)", file)
 	}
 	created, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600) // for its owner only
 	if err != nil {
@@ -151,9 +150,6 @@ func (c *command) open(ctx context.Context, create bool) (*store, error) {
 		return nil, err
 	}
 	box, err := outbox.OpenSQLite(db)
-	if err == nil && missing != nil {
-		err = box.Migrate(ctx)
-	}
 	return &store{box, db, func() { db.Close() }}, err
 }
 

@@ -22,7 +22,7 @@ func (c *command) work(ctx context.Context, args []string) error {
 	c.flags.BoolVar(&config.Drain, "drain", false, "end when nothing is left that can be sent")
 	c.flags.BoolVar(&config.Resubmit, "resubmit-unknown", false, `send a refund without a clear response again, without asking. It is your word
 that the service takes records with one refund_id as one refund, which is not
-documented. Each time is logged as a decision`)
+documented. Each time is kept as a decision`)
 	if err := c.parse(workUsage, args); err != nil {
 		return err
 	}
