@@ -117,7 +117,7 @@ func readReport(name string) (rows []outbox.ReportRow, err error) {
 		if err == io.EOF {
 			return rows, nil
 		}
-		if err != nil { // what is behind it would become absent
+		if err != nil { // what is behind it would count as not found
 			return nil, cli.Usage("outbox: the report cannot be used: %w", err)
 		}
 		line, _ := r.FieldPos(0)
