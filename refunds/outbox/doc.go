@@ -18,20 +18,20 @@
 //
 // A refund is stored with its job in the transaction that books it: both are there, or
 // neither. The worker commits a mark before the request leaves, and the outcome after the
-// response. A mark that is two minutes old and has no outcome belongs to a dead worker. Its
+// response. A mark that is a minute old and has no outcome belongs to a dead worker. Its
 // request may have left, so the refund becomes [Unknown].
 //
-// An unknown refund is sent again only on somebody's word: a person's ([Outbox.Decide]),
-// the second of two complete reports ([Outbox.Compare]), or the configuration's
-// (Config.Resubmit). The word is committed before the refund is sent again.
+// An unknown refund is sent again only on somebody's word: a person's ([Outbox.Decide]) or
+// the configuration's (Config.Resubmit). The word is committed before the refund is sent
+// again.
 //
 // Records with one refund_id, such as a refund and a later update of it, are sent one
-// at a time in the order of their rows. None overtakes one that is unknown or absent.
+// at a time in the order of their rows. None overtakes one that is unknown.
 //
 // # What is not guaranteed
 //
 // The service documents no way to ask whether it has a refund. Some refunds stay unknown
-// until somebody compares them with a report.
+// until somebody compares them with a report ([Outbox.Compare]) or looks them up.
 //
 // A commit that the database loses is lost here, too. Run refuses a database that may lose
 // commits (synchronous_commit=off in PostgreSQL, synchronous below FULL in SQLite). A
@@ -44,9 +44,10 @@
 // # Engine and tables
 //
 // The queue is [River]. Its jobs hold the number of a row and nothing else. The
-// tables are outbox_refund, outbox_decision, outbox_pause and outbox_migration, where
-// the connection creates tables by default, and River's: in PostgreSQL in the schema
-// "outbox", in SQLite in the same file. Do not run another program's River on them.
+// tables are outbox_refund, outbox_decision and outbox_version, where the connection creates
+// tables by default, and River's: in PostgreSQL in the schema "outbox", in SQLite in the
+// same file. Do not run another program's River on them. For an audit, outbox_decision has
+// each decision with who, when and why.
 //
 // Records stand in outbox_refund as JSON. The logs, errors and reports of this package
 // show no more of a record than its row, account, refund_id, amount and currency.

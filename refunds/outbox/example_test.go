@@ -3,15 +3,12 @@ package outbox_test
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"log"
 	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	_ "modernc.org/sqlite"
 
 	"github.com/carddata/carddata-go/refunds"
@@ -19,41 +16,17 @@ import (
 	"github.com/carddata/carddata-go/refunds/refundstest"
 )
 
-// A shop is an application with two orders to refund.
-type shop struct {
-	db      *sql.DB // its own handle
-	box     *outbox.Outbox
-	service *refundstest.Server
-	close   func()
+// openFile opens a database as OpenSQLite says.
+func openFile(file string) *sql.DB {
+	db, err := sql.Open("sqlite", "file:"+file+
+		"?_pragma=busy_timeout(30000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate")
+	check(err)
+	return db
 }
 
-func openShop(ctx context.Context) *shop {
-	dir, err := os.MkdirTemp("", "outbox-")
-	check(err)
-	open := func() *sql.DB {
-		db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "shop.db")+
-			"?_pragma=busy_timeout(30000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate")
-		check(err)
-		return db
-	}
-	own, db := open(), open()
-	box, err := outbox.OpenSQLite(own)
-	check(err)
-	check(box.Migrate(ctx))
-	_, err = db.ExecContext(ctx, `CREATE TABLE orders (id INTEGER PRIMARY KEY, refunded BOOLEAN); INSERT INTO orders VALUES (1001, FALSE), (1002, FALSE)`)
-	check(err)
-	service := refundstest.Start()
-	return &shop{db, box, service, func() {
-		service.Close()
-		db.Close()
-		own.Close()
-		os.RemoveAll(dir)
-	}}
-}
-
-// refund books the refund of an order: both rows are there, or neither.
-func (s *shop) refund(ctx context.Context, order, amount int64) error {
-	tx, err := s.db.BeginTx(ctx, nil)
+// bookRefund books the refund of an order: both rows are there, or neither.
+func bookRefund(ctx context.Context, db *sql.DB, box *outbox.Outbox, order, amount int64) error {
+	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -62,15 +35,15 @@ func (s *shop) refund(ctx context.Context, order, amount int64) error {
 		return err
 	}
 	refund := &refunds.Refund{RefundID: fmt.Sprint("rf_", order), Amount: &amount, Currency: "USD"}
-	if _, err := s.box.Enqueue(ctx, tx, outbox.Item{AccountID: "acct_7", Refund: refund}); err != nil {
+	if _, err := box.Enqueue(ctx, tx, outbox.Item{AccountID: "acct_7", Refund: refund}); err != nil {
 		return err
 	}
 	return tx.Commit()
 }
 
-// list prints the refunds, the latest first.
-func (s *shop) list(ctx context.Context) {
-	entries, err := s.box.List(ctx, outbox.Filter{})
+// list prints the refunds.
+func list(ctx context.Context, box *outbox.Outbox) {
+	entries, err := box.List(ctx)
 	check(err)
 	for _, e := range entries {
 		fmt.Println(e.RefundID, e.State)
@@ -87,70 +60,42 @@ func check(err error) {
 // one is lost: nobody knows whether the service has it, until its report says so.
 func Example() {
 	ctx := context.Background()
-	s := openShop(ctx)
-	defer s.close()
-	check(s.refund(ctx, 1001, 10150))
-	check(s.refund(ctx, 1002, 2500))
+	dir, err := os.MkdirTemp("", "outbox-")
+	check(err)
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "shop.db")
+	own, db := openFile(file), openFile(file)
+	defer own.Close()
+	defer db.Close()
+	box, err := outbox.OpenSQLite(own)
+	check(err)
+	check(box.Migrate(ctx))
+	_, err = db.ExecContext(ctx, `CREATE TABLE orders (id INTEGER PRIMARY KEY, refunded BOOLEAN); INSERT INTO orders VALUES (1001, FALSE), (1002, FALSE)`)
+	check(err)
+	check(bookRefund(ctx, db, box, 1001, 10150))
+	check(bookRefund(ctx, db, box, 1002, 2500))
 
 	// A worker is usually a process of its own, and runs until its context ends.
-	s.service.Script(refundstest.Fault{}, refundstest.Fault{DropAfter: true})
-	check(s.box.Run(ctx, outbox.Config{Client: s.service.Client(), Concurrency: 1, Drain: true}))
-	s.list(ctx)
+	service := refundstest.Start()
+	defer service.Close()
+	service.Script(refundstest.Fault{}, refundstest.Fault{DropAfter: true})
+	check(box.Run(ctx, outbox.Config{Client: service.Client(), Concurrency: 1, Drain: true}))
+	list(ctx, box)
 
-	// The service's operator sends a report. Look at the plan before you apply it.
-	plan, err := s.box.Compare(ctx, outbox.Report{Until: time.Now(), Rows: []outbox.ReportRow{
+	// The service's operator sends a report. Look at what it says before you decide.
+	comparison, err := box.Compare(ctx, outbox.Report{Until: time.Now(), Rows: []outbox.ReportRow{
 		{Line: 2, AccountID: "acct_7", RefundID: "rf_1001", Amount: new(int64(10150)), Currency: "USD"},
 		{Line: 3, AccountID: "acct_7", RefundID: "rf_1002", Amount: new(int64(2500)), Currency: "USD"},
 	}})
 	check(err)
-	fmt.Println("found:", len(plan.Found), "not found:", len(plan.NotFound), "differences:", plan.Differences)
-	_, err = plan.Apply(ctx, "ann", "report of January")
+	fmt.Println("found:", len(comparison.Found), "not found:", len(comparison.NotFound), "differences:", comparison.Differences)
+	_, err = box.Decide(ctx, comparison.Found, outbox.Recorded, "ann", "report of January")
 	check(err)
-	s.list(ctx)
+	list(ctx, box)
 	// Output:
+	// rf_1001 accepted
 	// rf_1002 unknown
-	// rf_1001 accepted
 	// found: 1 not found: 0 differences: []
+	// rf_1001 accepted
 	// rf_1002 accepted
-	// rf_1001 accepted
-}
-
-// A refund that is unknown is settled by somebody who looked it up.
-func ExampleOutbox_Decide() {
-	ctx := context.Background()
-	s := openShop(ctx)
-	defer s.close()
-	check(s.refund(ctx, 1001, 10150))
-	s.service.Script(refundstest.Fault{DropAfter: true})
-	check(s.box.Run(ctx, outbox.Config{Client: s.service.Client(), Drain: true}))
-
-	unknown, err := s.box.List(ctx, outbox.Filter{States: []outbox.State{outbox.Unknown}})
-	check(err)
-	decided, err := s.box.Decide(ctx, unknown, outbox.Resubmit, "bob", "they do not know either")
-	fmt.Println(decided, errors.Is(err, outbox.ErrTooEarly)) // its request can still leave for a minute
-	decided, err = s.box.Decide(ctx, unknown, outbox.Recorded, "ann", "seen in their portal")
-	fmt.Println(decided, err)
-	s.list(ctx)
-	// Output:
-	// 0 true
-	// 1 <nil>
-	// rf_1001 accepted
-}
-
-// In PostgreSQL, a refund is booked in a transaction of pgx, or of database/sql by Enqueue.
-func ExampleOutbox_EnqueuePgx() {
-	ctx := context.Background()
-	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
-	check(err)
-	defer pool.Close()
-	box, err := outbox.OpenPostgres(pool)
-	check(err)
-	check(pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `UPDATE orders SET refunded = TRUE WHERE id = $1`, 1001); err != nil {
-			return err
-		}
-		refund := &refunds.Refund{RefundID: "rf_1001", Amount: new(int64(10150)), Currency: "USD"}
-		_, err := box.EnqueuePgx(ctx, tx, outbox.Item{AccountID: "acct_7", Refund: refund})
-		return err
-	}))
 }

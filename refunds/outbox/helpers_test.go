@@ -97,7 +97,7 @@ func serve(t *testing.T, box *Outbox) *system {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	w := &worker{Config: Config{Client: client, Log: log}, Outbox: box, name: "w", stopping: t.Context()}
+	w := &worker{Config: Config{Client: client, Log: log}, Outbox: box, stopping: t.Context()}
 	return &system{t, engine, server.URL(), box, w}
 }
 
@@ -141,7 +141,7 @@ func (s *system) attempt(row int64, f sandbox.Fault) {
 // take marks a refund for a worker that goes no further.
 func (s *system) take(row int64) *claim {
 	s.t.Helper()
-	c, err := take(s.t.Context(), s.box, row, "w")
+	c, err := take(s.t.Context(), s.box, row)
 	if err != nil || c == nil {
 		s.t.Fatalf("row %d cannot be taken: %v", row, err)
 	}
@@ -152,7 +152,7 @@ func (s *system) take(row int64) *claim {
 func (s *system) decide(from State, what Verdict) {
 	s.t.Helper()
 	s.age()
-	chosen, err := s.box.List(s.t.Context(), Filter{States: []State{from}})
+	chosen, err := s.box.List(s.t.Context(), from)
 	if err == nil {
 		_, err = s.box.Decide(s.t.Context(), chosen, what, "ann", "")
 	}
@@ -164,7 +164,7 @@ func (s *system) decide(from State, what Verdict) {
 // age makes all requests old.
 func (s *system) age() {
 	s.t.Helper()
-	s.set(`UPDATE outbox_refund SET sent_at = '2026-01-01T00:00:00.000Z', first_sent_at = '2026-01-01T00:00:00.000Z' WHERE sent_at <> ''`)
+	s.set(`UPDATE outbox_refund SET sent_at = '2026-01-01T00:00:00.000Z' WHERE sent_at <> ''`)
 }
 
 func (s *system) set(statement string, args ...any) {

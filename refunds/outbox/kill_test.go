@@ -153,7 +153,7 @@ func (s *system) audit(enqueued int) {
 	for _, r := range s.engine.Refunds() {
 		times[r.RefundID]++
 	}
-	entries, err := s.box.List(s.t.Context(), Filter{})
+	entries, err := s.box.List(s.t.Context())
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -2,17 +2,14 @@ package outbox
 
 import (
 	"context"
-	"database/sql"
-	"embed"
+	_ "embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/pressly/goose/v3"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver"
 	"github.com/riverqueue/river/rivermigrate"
@@ -22,17 +19,17 @@ import (
 // make one. Its methods may be called at the same time. Close the pool or the handle that
 // it was opened with when no method runs any more.
 type Outbox struct {
-	session            // each statement is a transaction of its own
-	schema      string // of River's tables; "": they are where the others are
-	jobArgs     string // the function that makes the JSON of a job
-	transact    func(ctx context.Context, f func(session) error) error
-	inTurn      func(ctx context.Context, f func() error) error // one program at a time
-	durable     func(ctx context.Context) error                 // fails if a commit can be lost
-	newQueue    func(*river.Config) (queue, error)
-	riverTables func(context.Context, rivermigrate.Direction, *rivermigrate.MigrateOpts) (*rivermigrate.MigrateResult, error)
-	migrations  *goose.Provider
-
-	checked, riverChecked atomic.Bool
+	session               // each statement is a transaction of its own
+	schema        string  // of River's tables; "": they are where the others are
+	jobArgs       string  // the function that makes the JSON of a job
+	key           string  // the type of a key that counts
+	version       version // of the tables that this program needs
+	transact      func(ctx context.Context, f func(session) error) error
+	inTurn        func(ctx context.Context, f func() error) error // one program at a time
+	durable       func(ctx context.Context) error                 // fails if a commit can be lost
+	newQueue      func(*river.Config) (queue, error)
+	migrateRiver  func(ctx context.Context) error
+	tablesChecked atomic.Bool
 }
 
 // A session runs statements on a database or in a transaction. Parameters are $1, $2, ….
@@ -50,13 +47,19 @@ type queue interface {
 	Stop(ctx context.Context) error
 }
 
-// ErrTables is the error of every method but Migrate when the tables are missing or have
-// another version: call [Outbox.Migrate], or use the version of this module that they
-// are of. A database that does not answer fails with its driver's error instead.
+// ErrTables is the error of the methods when the tables are missing, and of all but Enqueue
+// when they have another version: call [Outbox.Migrate], or use the version of this module
+// that they are of. A database that does not answer fails with its driver's error instead.
 var ErrTables = errors.New("outbox: the tables")
 
-//go:embed migrations
-var files embed.FS
+//go:embed tables.sql
+var tables string
+
+// A version is that of this package's tables and of River's.
+type version struct{ Own, River int }
+
+// ownVersion is the version that tables.sql makes.
+const ownVersion = 1
 
 // quiet takes what River logs about migrations.
 var quiet = slog.New(slog.DiscardHandler)
@@ -66,84 +69,88 @@ var quiet = slog.New(slog.DiscardHandler)
 // does not know.
 const riverSchema = "outbox"
 
-// open prepares what both databases do by River's driver and goose's dialect.
-func open[TTx any](o *Outbox, driver riverdriver.Driver[TTx], db *sql.DB, dialect goose.Dialect) error {
+// open prepares what both databases do by River's driver.
+func open[TTx any](o *Outbox, driver riverdriver.Driver[TTx]) error {
 	o.newQueue = func(config *river.Config) (queue, error) {
 		config.Schema = o.schema
 		return river.NewClient(driver, config)
 	}
-	own, err := fs.Sub(files, "migrations/"+string(dialect))
+	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{Schema: o.schema, Logger: quiet})
 	if err != nil {
 		return err
 	}
-	o.migrations, err = goose.NewProvider(dialect, db, own, goose.WithTableName("outbox_migration"), goose.WithDisableGlobalRegistry(true))
-	if err != nil {
+	o.migrateRiver = func(ctx context.Context) error {
+		_, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
 		return err
 	}
-	tables, err := rivermigrate.New(driver, &rivermigrate.Config{Schema: o.schema, Logger: quiet})
-	if err == nil {
-		o.riverTables = tables.Migrate
-	}
-	return err
+	all := migrator.AllVersions()
+	o.version = version{ownVersion, all[len(all)-1].Version}
+	return nil
 }
 
-// Migrate creates the tables, or brings those of an earlier version up to date. Programs
-// that migrate at the same time take turns. Stop the workers and make a backup before you
-// migrate tables that are in use. In PostgreSQL, the first call needs the right to create
-// a schema.
+// Migrate creates the tables, and brings those of River up to date. In PostgreSQL, programs
+// that migrate at the same time take turns, and the first call needs the right to create a
+// schema. Stop the workers and make a backup before you migrate tables that are in use.
 func (o *Outbox) Migrate(ctx context.Context) error {
-	return o.inTurn(ctx, func() error {
+	err := o.inTurn(ctx, func() error {
+		found, err := one[version](ctx, o, `SELECT own, river FROM outbox_version`)
+		if err != nil && !noTable(err) {
+			return err
+		}
+		if found.Own > o.version.Own || found.River > o.version.River {
+			return o.differ(found)
+		}
 		if o.schema != "" {
 			if _, err := o.exec(ctx, `CREATE SCHEMA IF NOT EXISTS `+o.schema); err != nil {
-				return fmt.Errorf("outbox: migrate: %w", err)
+				return err
 			}
 		}
-		if _, err := o.riverTables(ctx, rivermigrate.DirectionUp, nil); err != nil {
-			return fmt.Errorf("outbox: migrate the tables of River: %w", err)
+		if err := o.migrateRiver(ctx); err != nil {
+			return err
 		}
-		if _, err := o.migrations.Up(ctx); err != nil {
-			return fmt.Errorf("outbox: migrate: %w", err)
-		}
-		return nil
+		return o.transact(ctx, func(tx session) error {
+			if found.Own == 0 {
+				if _, err := tx.exec(ctx, strings.ReplaceAll(tables, "NUMBER,", o.key+",")); err != nil {
+					return err
+				}
+			} else if _, err := tx.exec(ctx, `DELETE FROM outbox_version`); err != nil {
+				return err
+			}
+			_, err := tx.exec(ctx, `INSERT INTO outbox_version (own, river) VALUES ($1, $2)`, o.version.Own, o.version.River)
+			return err
+		})
 	})
+	if err != nil && !errors.Is(err, ErrTables) {
+		return fmt.Errorf("outbox: migrate: %w", err)
+	}
+	return err
 }
 
 // check fails with ErrTables unless the tables are those of this version. It looks once.
 func (o *Outbox) check(ctx context.Context) error {
-	err := o.checkOwn(ctx, o)
-	if err == nil && !o.riverChecked.Load() {
-		var missing *rivermigrate.MigrateResult
-		missing, err = o.riverTables(ctx, rivermigrate.DirectionUp, &rivermigrate.MigrateOpts{DryRun: true})
-		if err == nil && len(missing.Versions) > 0 {
-			err = fmt.Errorf("%w of River are not up to date: migrate them", ErrTables)
-		}
-		o.riverChecked.Store(err == nil)
-	}
-	if err != nil && !errors.Is(err, ErrTables) {
-		return fmt.Errorf("outbox: check the version of the tables: %w", err)
-	}
-	return err
-}
-
-// checkOwn is check without River's tables, which a transaction on the only connection of
-// a pool could not look at.
-func (o *Outbox) checkOwn(ctx context.Context, on session) error {
-	if o.checked.Load() {
+	if o.tablesChecked.Load() {
 		return nil
 	}
-	sources := o.migrations.ListSources()
-	want := sources[len(sources)-1].Version
-	found, err := one[int64](ctx, on, `SELECT COALESCE(MAX(version_id), 0) FROM outbox_migration`)
+	found, err := one[version](ctx, o, `SELECT own, river FROM outbox_version`)
 	switch {
 	case noTable(err):
-		return fmt.Errorf("%w are missing, or of a version before migrations were numbered: migrate them (%w)", ErrTables, err)
+		return missing(err)
 	case err != nil:
-		return err
-	case found != want:
-		return fmt.Errorf("%w have version %d, and this program needs %d: migrate them, or use a newer program", ErrTables, found, want)
+		return fmt.Errorf("outbox: check the version of the tables: %w", err)
+	case found != o.version:
+		return o.differ(found)
 	}
-	o.checked.Store(true)
+	o.tablesChecked.Store(true)
 	return nil
+}
+
+func missing(err error) error {
+	return fmt.Errorf("%w are missing, or of an unreleased version: migrate (%w)", ErrTables, err)
+}
+
+func (o *Outbox) differ(found version) error {
+	return fmt.Errorf("%w have version %d and River's %d, and this program needs %d and %d: migrate them, or use a newer program",
+		ErrTables, found.Own, found.River, o.version.Own, o.version.River)
 }
 
 // noTable tells whether a statement failed because its table is not there, with any driver.
@@ -187,6 +194,3 @@ func parseTime(text string) time.Time {
 	t, _ := time.Parse(timeLayout, text)
 	return t
 }
-
-// riverTime is how River's tables have a time in SQLite; PostgreSQL reads it, too.
-func riverTime(t time.Time) string { return t.UTC().Format("'2006-01-02 15:04:05Z'") }

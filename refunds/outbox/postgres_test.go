@@ -53,14 +53,6 @@ func TestPostgresTransactions(t *testing.T) {
 	if err := <-second; !errors.Is(err, ErrAmountChanged) {
 		t.Error(err)
 	}
-	s.w.Drain = true
-	if err := s.box.Run(ctx, s.w.Config); err != nil {
-		t.Fatal(err)
-	}
-	s.check("accepted")
-	if s.requests() != 1 {
-		t.Errorf("%d requests", s.requests())
-	}
 }
 
 // TestPostgresOneConnection: nothing needs two connections of the pool at once. With the
@@ -90,45 +82,16 @@ func TestPostgresOneConnection(t *testing.T) {
 	}
 }
 
-// TestPostgresNoAnswer: a database that does not answer is no reason to migrate.
-func TestPostgresNoAnswer(t *testing.T) {
-	s, pool := newPostgres(t, newDatabase(t))
-	away, _ := openPool(t, "postgres:///outbox?user=postgres&host="+t.TempDir())
-	_, down := away.Status(t.Context())
-	tx, err := pool.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tx.Rollback(t.Context())
-	if _, err := tx.Exec(t.Context(), `SELECT 1/0`); err == nil {
-		t.Fatal("the transaction is not aborted")
-	}
-	_, aborted := s.box.EnqueuePgx(t.Context(), tx, Item{AccountID: "acct", Refund: refund("a", 5)})
-	for want, err := range map[string]error{"failed to connect": down, "aborted": aborted} {
-		if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, ErrTables) {
-			t.Errorf("want %q: %v", want, err)
-		}
-	}
-}
-
-// TestPostgresFails: a worker goes on when it loses all its connections, when the server
-// crashes, and when a standby takes its place. The standby has every commit that was
-// acknowledged, because the replication is synchronous.
-func TestPostgresFails(t *testing.T) {
+// TestPostgresCrashes: a worker goes on when it loses all its connections, and when the
+// server crashes.
+func TestPostgresCrashes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds: run without -short")
 	}
-	primary, err := startServer("")
+	s, _ := newPostgres(t, newDatabase(t))
+	server, err := servers()
 	usable(t, err)
-	defer primary.remove()
-	if err := errors.Join(primary.execute(t, `ALTER SYSTEM SET synchronous_standby_names = '*'`), primary.execute(t, `SELECT pg_reload_conf()`)); err != nil {
-		t.Fatal(err)
-	}
-	standby, err := startServer(primary.dir)
-	usable(t, err)
-	defer standby.remove()
-	s, _ := newPostgres(t, fmt.Sprintf("postgres:///postgres?user=postgres&pool_max_conns=12&target_session_attrs=read-write&host=%s,%s", primary.dir, standby.dir))
-	const records = 400
+	const records = 200
 	for n := range records {
 		s.enqueue(refund(fmt.Sprint("rf_", n), 5))
 	}
@@ -138,31 +101,23 @@ func TestPostgresFails(t *testing.T) {
 	go func() { ended <- s.box.Run(ctx, s.w.Config) }()
 	for i, befall := range []func() error{
 		func() error {
-			return primary.execute(t, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`)
+			return server.execute(t, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`)
 		},
-		func() error { return errors.Join(primary.stop(), primary.start()) },
-		func() error {
-			return errors.Join(primary.stop(), standby.run("pg_ctl", "-w", "promote"), standby.execute(t, `ALTER SYSTEM RESET synchronous_standby_names`), standby.execute(t, `SELECT pg_reload_conf()`))
-		},
+		func() error { return errors.Join(server.stop(), server.start()) },
 	} {
-		for s.requests() < (i+1)*records/5 {
+		for s.requests() < (i+1)*records/4 {
 			time.Sleep(time.Millisecond)
 		}
 		if err := befall(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for left := true; left; time.Sleep(50 * time.Millisecond) {
 		// Nothing here is as old as a mark must be to be taken for dead.
 		s.box.exec(ctx, `UPDATE outbox_refund SET sent_at = '2026-01-01T00:00:00.000Z' WHERE state = 'sending' AND sent_at < $1`, timeText(time.Now().Add(-3*time.Second)))
 		s.box.exec(ctx, `UPDATE outbox.river_job SET attempted_at = now() - interval '1 minute' WHERE state = 'running' AND attempted_at < now() - interval '3 seconds'`)
-		left, err := one[int](ctx, s.box, `SELECT COUNT(*) FROM outbox_refund WHERE state IN ('pending', 'sending')`)
-		if err == nil && left == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d refunds are left, %v", left, err)
-		}
+		found, err := one[bool](ctx, s.box, `SELECT EXISTS (SELECT 1 FROM outbox_refund WHERE state IN ('pending', 'sending'))`)
+		left = found || err != nil
 	}
 	stop()
 	if err := <-ended; err != nil {

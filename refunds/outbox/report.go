@@ -16,9 +16,6 @@ type Report struct {
 	// recorded from From until Until. A zero From is the beginning. With a zero Until nothing
 	// is concluded from what the report does not have.
 	From, Until time.Time
-	// Resubmit sends again what is Absent by an earlier report, if this one is complete
-	// until a later time and does not have it either.
-	Resubmit bool
 }
 
 // A ReportRow is one refund of a report.
@@ -28,10 +25,18 @@ type ReportRow struct {
 	RefundID  string
 	Amount    *int64 // nil: unset
 	Currency  string
-	// Err is why the row cannot be used; RefundID may be set beside it. Nothing is
-	// concluded about that refund_id. A report that cannot be read to its end must not be
-	// compared: what is missing from it would become absent.
+	// Err is why the row cannot be used; RefundID may be set beside it. A report that cannot
+	// be read to its end must not be compared: what is behind it would be NotFound.
 	Err error
+}
+
+// A Comparison is what a report says about the refunds of the outbox.
+type Comparison struct {
+	Found       []Entry      // the report has them: decide Recorded
+	NotFound    []Entry      // unknown, and the report is complete and does not have them: look them up, and decide
+	Agreed      int          // accepted here, and in the report
+	NotCovered  int          // unknown, and not sent in the time for which the report is complete, or a row of it is unclear
+	Differences []Difference // what a person has to look at
 }
 
 // A Difference is a row of a report that does not fit the refund here, or the reverse.
@@ -41,43 +46,28 @@ type Difference struct {
 	What string // what does not fit, in a sentence for a person
 }
 
-// A Plan is what a report says about the refunds of the outbox.
-type Plan struct {
-	Found       []Entry      // the report has them: they become Accepted
-	NotFound    []Entry      // it is complete and does not have them: Unknown becomes Absent
-	SendAgain   []Entry      // a second complete report does not have them: Absent becomes Pending
-	Agreed      int          // accepted here, and in the report
-	StillAbsent int          // as SendAgain, without Report.Resubmit
-	NothingNew  int          // absent, and the report is not later than the one before, or not complete for when they were sent
-	NotCovered  int          // unknown, and not sent in the time for which the report is complete
-	Differences []Difference // what a person has to look at
-
-	outbox *Outbox
-	report Report
-	told   map[*ReportRow]bool // rows that a refund was found for
+func (c *Comparison) differ(line int, row int64, format string, args ...any) {
+	c.Differences = append(c.Differences, Difference{line, row, fmt.Sprintf(format, args...)})
 }
 
 // Compare compares a report with the refunds of the outbox, and changes nothing: show the
-// plan to somebody, then call [Plan.Apply]. A refund is found if account, refund_id, amount
-// and currency are the same. It is not found if it was sent at least a minute before
-// Until. An update of an accepted refund cannot be told from it and stays unknown. A refund_id
-// that the report has twice is a difference, even if two records of it were sent from here.
+// comparison to somebody, then give what they chose of it to [Outbox.Decide]. A refund is
+// found if account, refund_id, amount and currency are the same. It is not found if it was
+// sent at least a minute before Until, and the report has no row that may be about it. An
+// update of an accepted refund cannot be told from it and stays unknown.
 //
 // The report and all refunds of the outbox are held in memory, about a kilobyte each.
 // A report without rows, or that is complete until a time to come, is an error.
-func (o *Outbox) Compare(ctx context.Context, report Report) (*Plan, error) {
+func (o *Outbox) Compare(ctx context.Context, report Report) (*Comparison, error) {
 	switch {
 	case len(report.Rows) == 0:
 		return nil, errors.New("outbox: the report has no rows")
 	case report.Until.After(time.Now()):
 		return nil, errors.New("outbox: a report cannot be complete until a time to come")
 	}
-	if err := o.check(ctx); err != nil {
-		return nil, err
-	}
-	here, err := o.list(ctx, `TRUE ORDER BY id`)
+	here, err := o.List(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("outbox: compare: %w", err)
+		return nil, err
 	}
 	type key struct{ account, refundID string }
 	ours := make(map[key][]Entry)
@@ -85,156 +75,97 @@ func (o *Outbox) Compare(ctx context.Context, report Report) (*Plan, error) {
 		k := key{e.AccountID, e.RefundID}
 		ours[k] = append(ours[k], e)
 	}
-	theirs := make(map[string][]*ReportRow) // by refund_id
-	for i := range report.Rows {
-		row := &report.Rows[i]
-		theirs[row.RefundID] = append(theirs[row.RefundID], row)
-	}
-	p := &Plan{outbox: o, report: report, told: make(map[*ReportRow]bool)}
-	for _, e := range here {
-		group := ours[key{e.AccountID, e.RefundID}]
-		if e.Row != group[0].Row { // once for each refund_id
+	c := new(Comparison)
+	theirs := make(map[key][]ReportRow)
+	unclear := make(map[string]bool) // refund_ids of rows that may be about a refund here
+	for _, row := range report.Rows {
+		k := key{row.AccountID, row.RefundID}
+		switch {
+		case row.Err != nil:
+			unclear[row.RefundID] = true
+			c.differ(row.Line, 0, "%v", row.Err)
 			continue
+		case ours[k] == nil:
+			unclear[row.RefundID] = true
+			c.differ(row.Line, 0, "no such refund of this account here")
+			continue
+		case theirs[k] != nil:
+			c.differ(row.Line, ours[k][0].Row, "repeats line %d: the service has an update of the refund, or has it twice", theirs[k][0].Line)
 		}
-		var its, elsewhere []*ReportRow
-		for _, row := range theirs[e.RefundID] {
-			switch {
-			case row.Err != nil || row.AccountID == e.AccountID:
-				its = append(its, row)
-			case ours[key{row.AccountID, row.RefundID}] == nil: // else it is about another refund of ours
-				elsewhere = append(elsewhere, row)
-			}
-		}
-		switch {
-		case len(its) > 0:
-			p.compare(group, its)
-		case len(elsewhere) > 0:
-			for _, row := range elsewhere {
-				p.differ(row, e.Row, "the refund has another account here")
-			}
+		theirs[k] = append(theirs[k], row)
+	}
+	for _, e := range here {
+		k := key{e.AccountID, e.RefundID}
+		switch group := ours[k]; {
+		case e.Row != group[0].Row: // once for each refund_id
+		case theirs[k] != nil:
+			c.compare(group, theirs[k])
 		default:
-			p.missing(group)
+			c.missing(group, report, unclear[e.RefundID])
 		}
 	}
-	for i := range report.Rows {
-		switch row := &report.Rows[i]; {
-		case p.told[row]:
-		case row.Err != nil:
-			p.differ(row, 0, row.Err.Error())
-		default:
-			p.differ(row, 0, "no such refund here")
-		}
-	}
-	slices.SortStableFunc(p.Differences, func(a, b Difference) int { return cmp.Compare(a.Line, b.Line) })
-	return p, nil
+	slices.SortStableFunc(c.Differences, func(a, b Difference) int { return cmp.Compare(a.Line, b.Line) })
+	return c, nil
 }
 
-func (p *Plan) differ(row *ReportRow, refund int64, what string) {
-	line := 0
-	if row != nil {
-		line, p.told[row] = row.Line, true
+// money writes the amount and the currency.
+func money(amount *int64, currency string) string {
+	if amount == nil {
+		return "unset " + currency
 	}
-	p.Differences = append(p.Differences, Difference{line, refund, what})
+	return fmt.Sprintf("%d %s", *amount, currency)
 }
 
-// inDoubt returns the first record of a refund_id that is not settled. Those behind it
-// were not sent. A pending one may have been sent before a backup was restored.
-func inDoubt(group []Entry) (e Entry, found bool) {
-	for _, e := range group {
-		if e.State == Unknown || e.State == Absent || e.State == Pending {
-			return e, true
-		}
+// compare compares the records of a refund_id with the rows that the report has of it.
+func (c *Comparison) compare(group []Entry, rows []ReportRow) {
+	matches := func(e *Entry) bool {
+		return e != nil && slices.ContainsFunc(rows, func(r ReportRow) bool { return money(r.Amount, r.Currency) == money(e.Amount, e.Currency) })
 	}
-	return e, false
-}
-
-// compare compares the records of a refund_id with the rows that the report has of
-// it in the same account.
-func (p *Plan) compare(group []Entry, rows []*ReportRow) {
-	first, sent := rows[0], 0
-	for _, e := range group {
-		if e.Attempts > 0 {
-			sent++
-		}
-	}
-	for i, row := range rows {
-		p.told[row] = true
-		switch {
-		case row.Err != nil:
-			p.differ(row, group[0].Row, row.Err.Error())
-			return
-		case i > 0:
-			why := "the service has the refund twice, or the report is wrong"
-			if sent > 1 {
-				why = fmt.Sprintf("it may be an update, as %d records of the refund_id were sent from here; otherwise %s", sent, why)
+	// Behind a record that is open, nothing was sent. A pending one may have been sent
+	// before a backup was restored.
+	var open, accepted *Entry
+	for i := range group {
+		switch e := &group[i]; e.State {
+		case Accepted:
+			if !matches(accepted) {
+				accepted = e
 			}
-			p.differ(row, group[0].Row, fmt.Sprintf("repeats line %d: %s", first.Line, why))
-			if money(row.Amount, row.Currency) != money(first.Amount, first.Currency) {
-				return
-			}
+		case Unknown, Pending:
+			open = cmp.Or(open, e)
 		}
 	}
-	accepted := slices.DeleteFunc(slices.Clone(group), func(e Entry) bool { return e.State != Accepted })
-	matches := func(e Entry) bool { return e.differs(first.Amount, first.Currency) == "" }
-	e, doubted := inDoubt(group)
+	first, other := rows[0], cmp.Or(open, accepted)
 	switch {
-	case slices.ContainsFunc(accepted, matches):
-		p.Agreed++
-		if doubted && e.State != Pending {
-			p.differ(nil, e.Row, "another record of the refund_id is accepted: the report cannot tell them apart")
+	case matches(accepted):
+		c.Agreed++
+		if open != nil && open.State == Unknown {
+			c.differ(0, open.Row, "another record of the refund_id is accepted: the report cannot tell them apart")
 		}
-	case doubted && matches(e):
-		p.Found = append(p.Found, e)
-	case doubted:
-		p.differ(first, e.Row, e.differs(first.Amount, first.Currency))
-	case len(accepted) > 0:
-		p.differ(first, accepted[0].Row, accepted[0].differs(first.Amount, first.Currency))
-	case group[0].State == Sending: // its outcome is on its way
-	default:
-		p.differ(first, group[0].Row, fmt.Sprintf("the service has it, and it is %s here", group[0].State))
+	case matches(open):
+		c.Found = append(c.Found, *open)
+	case other != nil:
+		c.differ(first.Line, other.Row, "amount or currency differs: %s there, %s here", money(first.Amount, first.Currency), money(other.Amount, other.Currency))
+	case group[0].State == Rejected: // and not sending, whose outcome is on its way
+		c.differ(first.Line, group[0].Row, "the service has it, and it is rejected here")
 	}
 }
 
 // missing deals with a refund_id that the report does not have.
-func (p *Plan) missing(group []Entry) {
+func (c *Comparison) missing(group []Entry, report Report, unclear bool) {
 	covered := func(e Entry) bool {
 		// A request can leave, and be recorded, within a minute of its mark.
-		return !e.LastSent.Add(submitTimeout).After(p.report.Until) && !e.FirstSent.Before(p.report.From)
+		return !unclear && !e.LastSent.Add(submitTimeout).After(report.Until) && !e.EnqueuedAt.Before(report.From)
 	}
 	lost := false
 	for _, e := range group {
-		if e.State == Accepted && covered(e) {
+		switch {
+		case e.State == Accepted && covered(e):
 			lost = true
-			p.differ(nil, e.Row, "accepted here, and the report does not have it")
+			c.differ(0, e.Row, "accepted here, and the report does not have it")
+		case e.State == Unknown && !covered(e):
+			c.NotCovered++
+		case e.State == Unknown && !lost:
+			c.NotFound = append(c.NotFound, e)
 		}
 	}
-	e, doubted := inDoubt(group)
-	switch {
-	case !doubted || e.State == Pending || lost:
-	case e.State == Unknown && !covered(e):
-		p.NotCovered++
-	case e.State == Unknown:
-		p.NotFound = append(p.NotFound, e)
-	case !covered(e) || e.absentUntil.IsZero() || !p.report.Until.Truncate(time.Millisecond).After(e.absentUntil):
-		p.NothingNew++
-	case p.report.Resubmit:
-		p.SendAgain = append(p.SendAgain, e)
-	default:
-		p.StillAbsent++
-	}
-}
-
-// Apply makes the changes of the plan, and returns how many it made. The error joins a
-// [*RowError] for each of the others, such as a refund that is not as it was compared;
-// what is changed stays changed. by is who says so, and is required; why stands in
-// the log.
-func (p *Plan) Apply(ctx context.Context, by, why string) (changed int, err error) {
-	var choices []choice
-	for e, entries := range map[event][]Entry{eventFound: p.Found, eventNotFound: p.NotFound, eventAbsentTwice: p.SendAgain} {
-		for _, entry := range entries {
-			choices = append(choices, choice{entry, e, p.report.Until})
-		}
-	}
-	slices.SortFunc(choices, func(a, b choice) int { return cmp.Compare(a.Row, b.Row) })
-	return p.outbox.apply(ctx, choices, by, why)
 }

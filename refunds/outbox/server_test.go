@@ -30,7 +30,7 @@ type server struct{ dir string }
 
 // servers makes the one that tests share.
 var (
-	servers   = sync.OnceValues(func() (*server, error) { return startServer("") })
+	servers   = sync.OnceValues(startServer)
 	databases atomic.Int32
 )
 
@@ -63,23 +63,17 @@ func program(name string) (string, error) {
 	return filepath.Join(filepath.Dir(slices.Max(found)), name), nil
 }
 
-// startServer starts a server, or a standby of another one.
-func startServer(of string) (*server, error) {
+func startServer() (*server, error) {
 	dir, err := os.MkdirTemp("", "pg-") // not t.TempDir, below which another user cannot go
 	if err != nil {
 		return nil, err
 	}
 	s := &server{dir}
-	if of == "" {
-		err = s.run("initdb", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
-	} else {
-		err = s.run("pg_basebackup", "-U", "postgres", "-h", of, "-R", "-c", "fast", "--no-sync")
-	}
-	return s, errors.Join(err, s.start())
+	return s, errors.Join(s.run("initdb", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"), s.start())
 }
 
 func (s *server) start() error {
-	return s.run("pg_ctl", "-w", "-l", filepath.Join(s.dir, "log"), "-o", "-c listen_addresses='' -c fsync=off -c max_connections=200 -c wal_retrieve_retry_interval=100ms -k "+s.dir, "start")
+	return s.run("pg_ctl", "-w", "-l", filepath.Join(s.dir, "log"), "-o", "-c listen_addresses='' -c fsync=off -c max_connections=200 -k "+s.dir, "start")
 }
 
 func (s *server) stop() error { return s.run("pg_ctl", "-m", "immediate", "-w", "stop") }

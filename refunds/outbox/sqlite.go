@@ -4,11 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
-	"github.com/gofrs/flock"
-	"github.com/pressly/goose/v3"
 	"github.com/riverqueue/river/riverdriver/riversqlite"
 )
 
@@ -28,7 +25,7 @@ func OpenSQLite(db *sql.DB) (*Outbox, error) {
 		return nil, errors.New("outbox: no handle")
 	}
 	db.SetMaxOpenConns(1)
-	o := &Outbox{session: sqlSession{db, true}, jobArgs: "json_object"}
+	o := &Outbox{session: sqlSession{db, true}, jobArgs: "json_object", key: "INTEGER PRIMARY KEY AUTOINCREMENT"}
 	o.transact = func(ctx context.Context, f func(session) error) error {
 		began := time.Now()
 		tx, err := db.BeginTx(ctx, nil)
@@ -44,21 +41,7 @@ func OpenSQLite(db *sql.DB) (*Outbox, error) {
 		}
 		return tx.Commit()
 	}
-	o.inTurn = func(ctx context.Context, f func() error) error {
-		file, err := one[string](ctx, o, `SELECT file FROM pragma_database_list WHERE name = 'main'`)
-		if err != nil {
-			return fmt.Errorf("outbox: migrate: %w", err)
-		}
-		if file == "" { // in memory
-			return f()
-		}
-		turn := flock.New(file+".migrate", flock.SetPermissions(0o600)) // ends with the process
-		if _, err := turn.TryLockContext(ctx, 50*time.Millisecond); err != nil {
-			return fmt.Errorf("outbox: migrate: %w", err)
-		}
-		defer turn.Unlock()
-		return f()
-	}
+	o.inTurn = func(_ context.Context, f func() error) error { return f() }
 	o.durable = func(ctx context.Context) error {
 		level, err := one[int](ctx, o, `SELECT synchronous FROM pragma_synchronous`)
 		if err == nil && level < 2 {
@@ -66,5 +49,5 @@ func OpenSQLite(db *sql.DB) (*Outbox, error) {
 		}
 		return err
 	}
-	return o, open(o, riversqlite.New(db), db, goose.DialectSQLite3)
+	return o, open(o, riversqlite.New(db))
 }

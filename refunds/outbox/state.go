@@ -2,13 +2,11 @@ package outbox
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
-// A State is what is known of a refund. The README has all transitions.
+// A State is what is known of a refund. The README says what leads where.
 type State string
 
 // The states of a refund.
@@ -18,10 +16,9 @@ const (
 	Accepted State = "accepted" // the service has it
 	Rejected State = "rejected" // the service does not have it, and it is not to be sent again
 	Unknown  State = "unknown"  // the service may have it; nothing is sent until somebody decides
-	Absent   State = "absent"   // the service said that it does not have it; as Unknown
 )
 
-// An event is what happens to a refund.
+// An event is what happens to a refund: what a worker sees, or a Verdict.
 type event string
 
 // What a worker sees.
@@ -31,14 +28,6 @@ const (
 	eventRefused  event = "refused"
 	eventUnsent   event = "not sent"
 	eventDoubted  event = "no clear response"
-	eventConflict event = "conflict" // unlike eventDoubted, another attempt would settle nothing
-)
-
-// What the service's report says.
-const (
-	eventFound       event = "found"
-	eventNotFound    event = "not found"
-	eventAbsentTwice event = "not found twice"
 )
 
 // A transition is one line of the state machine.
@@ -53,47 +42,44 @@ type transition struct {
 }
 
 // transitions is the state machine: nothing else changes a state. A worker's events in
-// other states than sending come late, from a worker that was taken for dead.
+// the state unknown come late, from a worker that was taken for dead.
 var transitions = []transition{
 	{eventBegun, []State{Pending}, Sending, Sending},
 
-	{eventAccepted, []State{Sending, Unknown, Absent, Pending}, Accepted, Accepted},
+	{eventAccepted, []State{Sending, Unknown}, Accepted, Accepted},
 	{eventRefused, []State{Sending, Unknown}, Rejected, Unknown},
-	{eventRefused, []State{Absent}, Rejected, Absent},
-	{eventUnsent, []State{Sending}, Pending, Pending},
-	{eventUnsent, []State{Unknown}, Pending, Unknown},
+	{eventUnsent, []State{Sending, Unknown}, Pending, Pending},
 	{eventDoubted, []State{Sending}, Unknown, Unknown},
-	{eventConflict, []State{Sending}, Unknown, Unknown},
 
-	{eventFound, []State{Unknown, Absent, Pending}, Accepted, Accepted},
-	{eventNotFound, []State{Unknown}, Absent, Absent},
-	{eventAbsentTwice, []State{Absent}, Pending, Pending},
-
-	{event(Recorded), []State{Unknown, Absent}, Accepted, Accepted},
-	{event(NotRecorded), []State{Unknown, Absent}, Pending, Pending},
-	{event(Resubmit), []State{Unknown, Absent, Rejected}, Pending, Pending},
-	{event(Closed), []State{Unknown, Absent, Pending}, Rejected, Rejected},
+	{event(Recorded), []State{Unknown, Pending}, Accepted, Accepted},
+	{event(Resubmit), []State{Unknown, Rejected}, Pending, Pending},
+	{event(Closed), []State{Unknown, Pending}, Rejected, Rejected},
 }
 
-// find returns the transition of an event in a state, or the zero transition.
-func find(from State, e event) transition {
+// target returns the state that an event leads to, or "" if there is no such transition.
+func target(from State, e event, doubtful bool) State {
 	for _, t := range transitions {
 		if t.event == e && slices.Contains(t.from, from) {
-			return t
+			if doubtful {
+				return t.inDoubt
+			}
+			return t.to
 		}
 	}
-	return transition{}
+	return ""
 }
 
-// possible tells whether the state machine has an event for a state.
-func possible(from State, e event) bool { return find(from, e).to != "" }
+// leavesDoubt tells whether the last attempt may have been recorded although the refund is to
+// be sent again.
+func leavesDoubt(from State, e event) bool { return from == Unknown && e == event(Resubmit) }
 
-// A claim is a refund that a worker has marked as sending.
+// A claim is an attempt: a refund that a worker has marked as sending.
 type claim struct {
-	Row     int64 `db:"id"`
-	Account string
-	Content []byte
-	Attempt int `db:"attempts"`
+	Row      int64 `db:"id"`
+	Account  string
+	Content  []byte
+	Attempt  int `db:"attempts"`
+	Doubtful bool
 }
 
 // take marks a refund as sending and returns its claim, or nil if it is not to be sent
@@ -101,68 +87,47 @@ type claim struct {
 // an outcome knows that the request may have left.
 //
 // Records of one refund_id go in the order of their rows, one at a time, and none
-// overtakes one that is unknown or absent.
-func take(ctx context.Context, db session, row int64, worker string) (*claim, error) {
+// overtakes one that is unknown.
+func take(ctx context.Context, db session, row int64) (*claim, error) {
 	return one[*claim](ctx, db, `
-		UPDATE outbox_refund SET state = $4, attempts = attempts + 1, worker = $2, sent_at = $3, changed_at = $3,
-			first_sent_at = CASE WHEN first_sent_at = '' THEN $3 ELSE first_sent_at END
-		WHERE id = $1 AND state = $5 AND NOT EXISTS (
+		UPDATE outbox_refund SET state = $3, attempts = attempts + 1, sent_at = $2
+		WHERE id = $1 AND state = $4 AND NOT EXISTS (
 			SELECT 1 FROM outbox_refund AS other
 			WHERE other.account = outbox_refund.account AND other.refund_id = outbox_refund.refund_id AND other.id <> outbox_refund.id
-			AND (other.state IN ('sending', 'unknown', 'absent') OR other.state = 'pending' AND other.id < outbox_refund.id))
-		RETURNING id, account, content, attempts`, row, worker, timeText(time.Now()), find(Pending, eventBegun).to, Pending)
+			AND (other.state IN ('sending', 'unknown') OR other.state = 'pending' AND other.id < outbox_refund.id))
+		RETURNING id, account, content, attempts, doubtful`, row, timeText(time.Now()), target(Pending, eventBegun, false), Pending)
 }
 
-// inDoubtToo ends the reason of a refund that was sent again.
-const inDoubtToo = "; an earlier attempt is in doubt"
-
-// move makes the transition that the state machine has for an event, and keeps what
-// the service said with it, if anything. It reports false if the refund has another
-// state or another attempt by then.
-func move(ctx context.Context, db session, row int64, attempt int, from State, e event, said *response) (bool, error) {
-	t := find(from, e)
-	if t.to == "" {
-		return false, fmt.Errorf("outbox: a refund that is %s cannot become %q", from, e)
+// move makes the transition of an event about an attempt, and keeps what the service said
+// with it, if anything. It reports false if there is no such transition, or if the refund
+// has another state or another attempt by now.
+func move(ctx context.Context, db session, c *claim, from State, e event, said *response) (bool, error) {
+	to := target(from, e, c.Doubtful)
+	if to == "" {
+		return false, nil
 	}
-	set, args := "changed_at = $6", []any{row, attempt, from, t.to, t.inDoubt, timeText(time.Now())}
-	switch e {
-	case eventDoubted, eventConflict:
-		set += ", doubtful = CASE WHEN doubtful = 0 THEN attempts ELSE doubtful END"
-	case eventRefused, eventUnsent: // this attempt is not in doubt
-		set += ", doubtful = CASE WHEN doubtful = attempts THEN 0 ELSE doubtful END"
+	set, args := "state = $4", []any{c.Row, c.Attempt, from, to}
+	if leavesDoubt(from, e) {
+		set += ", doubtful = TRUE"
 	}
 	if said != nil {
-		set += ", status_code = $7, reason = CASE WHEN doubtful IN (0, attempts) THEN $8 ELSE $11 END, message = $9, request_id = $10"
-		args = append(args, said.status, said.reason, said.message, said.requestID, strings.TrimPrefix(said.reason+inDoubtToo, "; "))
+		set += ", reason = $5, request_id = $6"
+		args = append(args, said.reason, said.requestID)
 	}
-	n, err := db.exec(ctx, `UPDATE outbox_refund SET `+set+`, state = CASE WHEN doubtful IN (0, attempts) THEN $4 ELSE $5 END
-		WHERE id = $1 AND attempts = $2 AND state = $3`, args...)
+	n, err := db.exec(ctx, `UPDATE outbox_refund SET `+set+` WHERE id = $1 AND attempts = $2 AND state = $3`, args...)
 	return n == 1, err
 }
 
-// What stands in the log of decisions besides decisions.
-const (
-	lateResponse  event = "late response"                   // the state was unknown, absent or pending
-	afterDecision event = "late response, after a decision" // for a person to look at
-)
-
-func note(ctx context.Context, db session, row int64, attempt int, what event, by, why string) error {
-	_, err := db.exec(ctx, `INSERT INTO outbox_decision (refund, attempt, decided_at, who, what, note) VALUES ($1, $2, $3, $4, $5, $6)`,
-		row, attempt, timeText(time.Now()), by, what, why)
-	return err
-}
-
-// settle makes the transition of an event and gives jobs to what can go on after it.
-// logged is what the log says of it. It reports false if the refund has another state by
-// then.
-func (o *Outbox) settle(ctx context.Context, tx session, row int64, attempt int, from State, e event, said *response, logged event, by, why string) (bool, error) {
-	done, err := move(ctx, tx, row, attempt, from, e, said)
-	if err != nil || !done {
-		return false, err
-	}
-	if err := note(ctx, tx, row, attempt, logged, by, why); err != nil {
-		return false, err
-	}
-	return true, o.giveJobs(ctx, tx, `state = 'pending' AND EXISTS (SELECT 1 FROM outbox_refund AS settled
-		WHERE settled.id = $1 AND settled.account = this.account AND settled.refund_id = this.refund_id)`, row)
+// settle makes the transition of a verdict about an attempt, and keeps who said so and why.
+func (o *Outbox) settle(ctx context.Context, c *claim, from State, v Verdict, by, why string) (done bool, err error) {
+	err = o.transact(ctx, func(tx session) error {
+		done, err = move(ctx, tx, c, from, event(v), nil)
+		if err != nil || !done {
+			return err
+		}
+		_, err = tx.exec(ctx, `INSERT INTO outbox_decision (refund, attempt, decided_at, who, what, note) VALUES ($1, $2, $3, $4, $5, $6)`,
+			c.Row, c.Attempt, timeText(time.Now()), by, v, why)
+		return err
+	})
+	return done && err == nil, err
 }

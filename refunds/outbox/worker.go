@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -20,13 +19,14 @@ import (
 
 const (
 	// submitTimeout is the age of a mark at which its request is over or will never
-	// leave.
+	// leave. A worker that has not written the outcome down by then is taken for dead; if it
+	// still does so, it comes late.
 	submitTimeout = time.Minute
-	// staleAfter is the age of a mark that is doubted: its request is over, and there
-	// was time to write the outcome down. A worker that still does so comes late.
-	staleAfter = 2 * submitTimeout
 	// recoverEvery is how often a worker looks for what others left behind.
 	recoverEvery = 5 * time.Second
+	// heldMost is how long a job waits before it goes back to the queue while nothing may be
+	// sent. To hand back each job at once would write the whole backlog.
+	heldMost = 10 * time.Second
 )
 
 // Config says how a worker works.
@@ -39,15 +39,17 @@ type Config struct {
 	// Concurrency is how many requests are in flight at most. 0: 16. It is also how many
 	// refunds a worker that is killed leaves unknown at most.
 	Concurrency int
-	// Drain ends the worker when nothing is left that can be sent.
+	// Drain ends the worker when nothing is left that can be sent. It waits for marks of
+	// other workers, too. That of one that was killed takes a minute from when it was made:
+	// before, nobody knows that its refund is Unknown, which somebody has to look at.
 	Drain bool
 	// Resubmit is your word that the service takes records with one refund_id as one refund,
 	// which is not documented. A refund without a clear response is then sent again, and each
-	// time is logged as a decision. false: it becomes Unknown.
+	// time is kept as a decision. false: it becomes Unknown.
 	Resubmit bool
 	// Log gets what an operator has to know about the workers, and River's warnings. It tells
 	// nothing of single refunds, such as a 404 of each refund of a wrong account: alert on
-	// Status.Reasons and Status.PendingSince. nil: nothing is logged.
+	// Status. nil: nothing is logged.
 	Log *slog.Logger
 }
 
@@ -72,12 +74,8 @@ type worker struct {
 	river.WorkerDefaults[submitArgs]
 	Config
 	*Outbox
-	name     string
-	pause    pause
-	stopping context.Context // ends when no further refund is to be begun
-	// unrecorded counts the outcomes that are not written down yet: meanwhile no other
-	// refund is sent.
-	unrecorded atomic.Int32
+	stopping    context.Context // ends when no further refund is to be begun
+	pausedUntil atomic.Int64    // in seconds, for the log
 }
 
 // Run submits what is enqueued until ctx ends. Then it waits for the outcomes of the
@@ -96,13 +94,10 @@ func (o *Outbox) Run(ctx context.Context, config Config) error {
 	}
 	config.Concurrency = cmp.Or(config.Concurrency, 16)
 	config.Log = cmp.Or(config.Log, quiet)
-	host, _ := os.Hostname()
-	// The name tells workers apart, also those before and after a restart.
-	w := &worker{Config: config, Outbox: o, name: fmt.Sprintf("%s-%08x", host, rand.Uint32()), stopping: ctx}
+	w := &worker{Config: config, Outbox: o, stopping: ctx}
 	workers := river.NewWorkers()
 	river.AddWorker(workers, w)
 	queue, err := o.newQueue(&river.Config{
-		ID:      w.name,
 		Logger:  slog.New(warnings{config.Log.Handler()}),
 		Queues:  map[string]river.QueueConfig{queueName: {MaxWorkers: config.Concurrency}},
 		Workers: workers,
@@ -116,9 +111,6 @@ func (o *Outbox) Run(ctx context.Context, config Config) error {
 		// No timeout of River's cuts off a request, or the writing down of its
 		// outcome: both have their own.
 		JobTimeout: -1,
-		// The default of an hour is how long a crash would hold refunds up. It must be
-		// longer than a job can take.
-		RescueStuckJobsAfter: 10 * time.Minute,
 	})
 	if err != nil {
 		return fmt.Errorf("outbox: run: %w", err)
@@ -149,8 +141,7 @@ func (h warnings) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 func (h warnings) WithGroup(name string) slog.Handler { return warnings{h.Handler.WithGroup(name)} }
 
-// watch looks after dead workers and the pause, and returns when the work is to
-// end.
+// watch looks after dead workers, and returns when the work is to end.
 func (w *worker) watch(ctx context.Context) error {
 	var next time.Time
 	for look := time.Tick(200 * time.Millisecond); ; {
@@ -159,9 +150,8 @@ func (w *worker) watch(ctx context.Context) error {
 			return nil
 		case <-look:
 		}
-		w.look(ctx)
 		if began := time.Now(); began.After(next) {
-			if err := w.recover(ctx); err != nil && ctx.Err() == nil {
+			if err := errors.Join(w.bury(ctx), w.adopt(ctx)); err != nil && ctx.Err() == nil {
 				w.Log.Warn("recovery failed, and is tried again", "error", err)
 			}
 			// To look at a backlog of millions takes a while.
@@ -179,41 +169,38 @@ func (w *worker) watch(ctx context.Context) error {
 	}
 }
 
+// nothingBefore tells of this refund that no other of its refund_id waits for a decision.
+const nothingBefore = `NOT EXISTS (
+	SELECT 1 FROM outbox_refund AS other WHERE other.account = this.account AND other.refund_id = this.refund_id
+	AND other.id <> this.id AND other.state = 'unknown')`
+
+// sendable is true of a refund that is being sent, or can be.
+const sendable = `(state = 'sending' OR state = 'pending' AND ` + nothingBefore + `)`
+
 // Work sends a refund if it is still to be sent, and records what became of it. River may
 // run a job again when it did not see its end: the refund's state decides what that
 // means, and never the job's.
 func (w *worker) Work(ctx context.Context, job *river.Job[submitArgs]) error {
-	if w.unrecorded.Load() > 0 {
-		return river.JobSnooze(time.Second)
-	}
-	if left := w.hold(); left > 0 || w.stopping.Err() != nil {
-		return river.JobSnooze(left)
-	}
 	c, result, err := w.send(ctx, job.Args.Row, time.Now())
 	switch {
 	case err != nil:
 		return err // of the database: River tries again
 	case result.event == "":
 		return w.pass(ctx, job.Args.Row)
-	}
-	w.obey(ctx, result)
-	if c == nil { // it could not be marked
-		return river.JobSnooze(max(3*time.Second, result.wait))
+	case c == nil:
+		return river.JobSnooze(w.hold(result))
 	}
 	w.record(ctx, c, result)
-	switch {
-	case result.event == eventRefused:
-		return river.JobCancel(errors.New(result.reason))
-	case result.suspended:
-		return river.JobSnooze(result.wait)
-	case result.event == eventUnsent, result.event == eventDoubted && w.Resubmit:
+	if result.event == eventUnsent || w.repeats(result) {
 		return river.JobSnooze(max(backoff(c.Attempt), result.wait))
 	}
 	return nil
 }
 
-// sendable is true of a refund that is being sent, or can be.
-const sendable = `(state = 'sending' OR state = 'pending' AND ` + nothingBefore + `)`
+// repeats tells whether the configuration has a refund of this outcome sent again.
+func (w *worker) repeats(result outcome) bool {
+	return w.Resubmit && result.event == eventDoubted && !result.final
+}
 
 // pass deals with a refund that cannot be claimed. It is settled, or gets another job
 // after a decision, or it waits for another record of its refund_id or another worker.
@@ -225,6 +212,22 @@ func (w *worker) pass(ctx context.Context, row int64) error {
 	return err
 }
 
+// hold keeps a job whose refund got no mark, for some time, and returns how long it still
+// has to wait. While the service fails, the client sends one probe at a time: without this,
+// a worker would try its whole backlog meanwhile.
+func (w *worker) hold(result outcome) time.Duration {
+	wait := max(3*time.Second, result.wait)
+	until := time.Now().Add(wait)
+	if told := w.pausedUntil.Load(); result.suspended && told < time.Now().Unix() && w.pausedUntil.CompareAndSwap(told, until.Unix()) {
+		w.Log.Warn("pausing, because the service fails", "until", timeText(until))
+	}
+	select {
+	case <-time.After(min(wait, heldMost)):
+	case <-w.stopping.Done():
+	}
+	return max(0, time.Until(until))
+}
+
 // errUnmarked keeps a request from leaving, because its refund is not to be sent now.
 var errUnmarked = errors.New("the refund is not marked")
 
@@ -233,16 +236,15 @@ var errUnmarked = errors.New("the refund is not marked")
 // is killed while it waits for the client leaves no doubt behind. Without a claim, nothing
 // was sent; without an event, the refund is not to be sent now.
 func (w *worker) send(ctx context.Context, row int64, began time.Time) (c *claim, result outcome, err error) {
-	pending, err := one[*claim](ctx, w, `SELECT id, account, content FROM outbox_refund AS this WHERE id = $1 AND state = 'pending' AND `+nothingBefore, row)
+	pending, err := one[*claim](ctx, w, `SELECT account, content FROM outbox_refund AS this WHERE id = $1 AND state = 'pending' AND `+nothingBefore, row)
 	if err != nil || pending == nil {
 		return nil, outcome{}, err
 	}
 	record := new(refunds.Refund)
 	decoder := json.NewDecoder(bytes.NewReader(pending.Content))
 	decoder.UseNumber() // for the numbers in metadata
-	if decoder.Decode(record) != nil {
-		c, err := take(ctx, w, row, w.name)
-		return c, outcome{event: eventRefused, response: response{reason: "the content is gone"}}, err
+	if err := decoder.Decode(record); err != nil {
+		return nil, outcome{}, err
 	}
 	// The last step before the first byte looks at the deadline by both clocks: a process can
 	// be frozen there, and its timers with it. The mark is younger than this deadline.
@@ -259,7 +261,7 @@ func (w *worker) send(ctx context.Context, row int64, began time.Time) (c *claim
 			if time.Since(began) > submitTimeout/2 || !stillWaits() { // the request needs time, too
 				return errUnmarked
 			}
-			c, err := take(ctx, w, row, w.name)
+			c, err := take(ctx, w, row)
 			if err == nil && c == nil {
 				err = errUnmarked
 			}
@@ -276,87 +278,82 @@ func (w *worker) send(ctx context.Context, row int64, began time.Time) (c *claim
 	switch {
 	case c != nil:
 	case err != nil && err != errUnmarked:
-	case result.event == eventRefused:
-		c, err = take(ctx, w, row, w.name)
 	case errors.Is(failure, errUnmarked):
 		result, err = outcome{}, nil
 	case !result.suspended && w.stopping.Err() == nil:
-		_, err = w.exec(ctx, `UPDATE outbox_refund SET reason = $2 WHERE id = $1 AND state = 'pending' AND doubtful = 0`, row, result.reason)
+		_, err = w.exec(ctx, `UPDATE outbox_refund SET reason = $2 WHERE id = $1 AND state = 'pending'`, row, result.reason)
 	}
 	return c, result, err
 }
 
 // record writes down what became of the refund, and does not give up before the
-// process ends: the response will not come again. Meanwhile nothing else is sent.
+// process ends: the response will not come again.
 func (w *worker) record(ctx context.Context, c *claim, result outcome) {
 	ctx = context.WithoutCancel(ctx)
 	err := w.recordOnce(ctx, c, result)
-	if err == nil {
-		return
+	if err != nil {
+		w.Log.Warn("an outcome cannot be written down, and is tried again", "error", err)
 	}
-	w.Log.Warn("pausing: an outcome cannot be written down, and is tried again", "error", err)
-	w.unrecorded.Add(1)
 	for ; err != nil; err = w.recordOnce(ctx, c, result) {
 		time.Sleep(time.Second)
-	}
-	if w.unrecorded.Add(-1) == 0 {
-		w.Log.Warn("going on: the outcomes are written down")
 	}
 }
 
 func (w *worker) recordOnce(ctx context.Context, c *claim, result outcome) error {
 	ctx, cancel := context.WithTimeout(ctx, submitTimeout)
 	defer cancel()
-	if result.event != eventDoubted || !w.Resubmit {
-		if done, err := move(ctx, w, c.Row, c.Attempt, Sending, result.event, &result.response); done || err != nil {
+	if c.Doubtful && result.event == eventRefused {
+		result.reason += "; an earlier attempt is in doubt"
+	}
+	// Unknown: the worker was taken for dead. Its response is better than doubt.
+	for _, from := range []State{Sending, Unknown} {
+		if done, err := move(ctx, w, c, from, result.event, &result.response); err != nil {
 			return err
+		} else if done {
+			break
 		}
 	}
-	return w.transact(ctx, func(tx session) error {
-		if result.event == eventDoubted {
-			return w.doubt(ctx, tx, c, result)
-		}
-		return w.recordLate(ctx, tx, c, result)
-	})
+	if !w.repeats(result) {
+		return nil
+	}
+	_, err := w.settle(ctx, c, Unknown, Resubmit, "configuration", "Config.Resubmit after "+result.reason)
+	return err
 }
 
-// recordLate is for a worker that was taken for dead: its response is better than
-// doubt. If it contradicts what somebody decided, that is for a person to look at. If
-// nobody decided, the mark was settled by this worker, which then lost the database's
-// acknowledgement.
-func (w *worker) recordLate(ctx context.Context, tx session, c *claim, result outcome) error {
-	said := string(result.event) + " " + result.reason
-	for _, from := range []State{Unknown, Absent, Pending} {
-		if !possible(from, result.event) {
-			continue
-		}
-		done, err := w.settle(ctx, tx, c.Row, c.Attempt, from, result.event, &result.response, lateResponse, w.name, said)
-		if done || err != nil {
-			return err
-		}
-	}
-	decided, err := all[Verdict](ctx, tx, `SELECT what FROM outbox_decision WHERE refund = $1 AND attempt = $2
-		AND what NOT IN ($3, $4) ORDER BY id`, c.Row, c.Attempt, lateResponse, afterDecision)
-	if err != nil || len(decided) == 0 || result.event == eventUnsent || result.event == eventAccepted && decided[len(decided)-1] == Recorded {
-		return err
-	}
-	return note(ctx, tx, c.Row, c.Attempt, afterDecision, w.name, said)
-}
-
-// workerEnded is the doubt about the mark of a dead worker.
+// workerEnded is the outcome of a dead worker's attempt.
 var workerEnded = outcome{event: eventDoubted, response: response{reason: "the worker ended"}}
 
-// doubt makes the outcome of an attempt unknown. If the configuration says so, the
-// refund is sent again; that decision is committed before it is acted upon.
-func (w *worker) doubt(ctx context.Context, tx session, c *claim, result outcome) error {
-	done, err := move(ctx, tx, c.Row, c.Attempt, Sending, result.event, &result.response)
-	if err != nil || !done || !w.Resubmit {
+// bury makes the marks unknown that no worker has dealt with, most likely because it
+// is dead. The request of such a mark is over, and cannot leave any more.
+func (w *worker) bury(ctx context.Context) error {
+	marks, err := all[claim](ctx, w, `SELECT id, attempts FROM outbox_refund WHERE state = 'sending' AND sent_at <= $1`,
+		timeText(time.Now().Add(-submitTimeout)))
+	for _, c := range marks {
+		err = errors.Join(err, w.recordOnce(ctx, &c, workerEnded))
+	}
+	return err
+}
+
+// orphanedAfter is how long a job runs without having begun its refund when that gets
+// another one.
+const orphanedAfter = 20 * time.Second
+
+// adopt gives jobs to the pending refunds that no job will send, and that nothing of their
+// refund_id stands before: somebody decided, a worker was killed, a backup was restored, or a
+// person deleted a job. A job that has run for long does not count: River leaves the jobs of
+// dead workers for longer.
+func (w *worker) adopt(ctx context.Context) error {
+	// As River's tables have a time in SQLite; PostgreSQL reads it, too.
+	running := time.Now().Add(-orphanedAfter).UTC().Format("'2006-01-02 15:04:05Z'")
+	orphans := `SELECT id FROM outbox_refund AS this WHERE state = 'pending' AND ` + nothingBefore + `
+		EXCEPT SELECT CAST(args->>'row' AS BIGINT) FROM ` + w.river("job") + ` WHERE kind = '` + jobKind + `'
+		AND finalized_at IS NULL AND (state <> 'running' OR attempted_at > ` + running + `)
+		ORDER BY 1 LIMIT 5000`
+	found, err := one[bool](ctx, w, `SELECT EXISTS (SELECT 1 FROM (`+orphans+`) AS orphan)`)
+	if err != nil || !found {
 		return err
 	}
-	if _, err := move(ctx, tx, c.Row, c.Attempt, Unknown, event(Resubmit), nil); err != nil {
-		return err
-	}
-	return note(ctx, tx, c.Row, c.Attempt, event(Resubmit), "configuration", "Config.Resubmit after "+result.reason)
+	return w.giveJobs(ctx, w, `id IN (SELECT id FROM (`+orphans+`) AS orphan)`)
 }
 
 // backoff is the time until the next attempt.

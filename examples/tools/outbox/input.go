@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
-	stdjson "encoding/json"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,9 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"time"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/carddata/carddata-go/examples/tools/internal/cli"
 	"github.com/carddata/carddata-go/refunds"
@@ -41,7 +38,7 @@ func (c *command) enqueue(ctx context.Context, args []string) error {
 	if err != nil {
 		return cli.Usage("outbox: %w", err)
 	}
-	s, err := c.open(ctx, true)
+	s, err := c.open(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -88,23 +85,18 @@ func (c *command) enqueue(ctx context.Context, args []string) error {
 
 var errLine = errors.New("not one JSON object of a refund record")
 
-// decode is strict: a member in another case, or twice, could be money that nobody meant.
 func decode(line []byte, record *refunds.Refund) error {
-	if err := json.Unmarshal(line, record, json.RejectUnknownMembers(true), exactNumbers); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.DisallowUnknownFields()
+	decoder.UseNumber() // a float64 would round the numbers of metadata
+	if err := decoder.Decode(record); err != nil {
 		return fmt.Errorf("%w: %w", errLine, err)
+	}
+	if decoder.More() {
+		return errLine
 	}
 	return nil
 }
-
-// exactNumbers keeps the numbers of metadata as they are written: a float64 would round.
-var exactNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, value *any) error {
-	if d.PeekKind() != '0' {
-		return json.SkipFunc
-	}
-	number, err := d.ReadValue()
-	*value = stdjson.Number(number)
-	return err
-}))
 
 // readReport reads the service's report.
 func readReport(name string) (rows []outbox.ReportRow, err error) {
@@ -125,7 +117,7 @@ func readReport(name string) (rows []outbox.ReportRow, err error) {
 		if err == io.EOF {
 			return rows, nil
 		}
-		if err != nil { // what is behind it would become absent
+		if err != nil { // what is behind it would count as not found
 			return nil, cli.Usage("outbox: the report cannot be used: %w", err)
 		}
 		line, _ := r.FieldPos(0)

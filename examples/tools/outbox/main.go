@@ -25,15 +25,13 @@ import (
 
 const usage = `usage: outbox COMMAND [flags]
 
-  demo     works refunds against a sandbox with faults, and kills the worker
   migrate  creates the tables, or brings those of an earlier version up to date
   enqueue  takes the refunds of a file
   work     submits what is enqueued, until Ctrl-C or SIGTERM
   status   tells how many refunds are in which state, and what somebody has to look at
-  list     lists the refunds that are unknown or absent
-  compare  compares the service's report with the refunds, and settles them by it
+  list     lists the refunds that are unknown
+  compare  compares the service's report with the refunds, and accepts what it has
   resolve  records somebody's decision about refunds
-  log      lists the decisions
 
 "outbox COMMAND -h" tells more. DATABASE_URL names a PostgreSQL database; without
 it, the refunds are in the SQLite file of -db.
@@ -78,8 +76,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 
 func (c *command) run(ctx context.Context, args []string) error {
 	commands := map[string]func(context.Context, []string) error{
-		"demo": c.demo, "migrate": c.migrate, "enqueue": c.enqueue, "work": c.work, "status": c.status,
-		"list": c.list, "compare": c.compare, "resolve": c.resolve, "log": c.log,
+		"migrate": c.migrate, "enqueue": c.enqueue, "work": c.work, "status": c.status,
+		"list": c.list, "compare": c.compare, "resolve": c.resolve,
 	}
 	if len(args) == 0 {
 		args = []string{"-h"}
@@ -123,8 +121,8 @@ type store struct {
 	close func()
 }
 
-// open opens the database that -db or the environment names. A new SQLite file is made and
-// migrated if create says so.
+// open opens the database that -db or the environment names. A new SQLite file is made if
+// create says so.
 func (c *command) open(ctx context.Context, create bool) (*store, error) {
 	if database := c.env("DATABASE_URL"); database != "" {
 		if c.file != "" {
@@ -138,9 +136,8 @@ func (c *command) open(ctx context.Context, create bool) (*store, error) {
 		return &store{box, stdlib.OpenDBFromPool(pool), pool.Close}, err
 	}
 	file := cmp.Or(c.file, "outbox.db")
-	_, missing := os.Stat(file)
-	if missing != nil && !create {
-		return nil, cli.Usage("outbox: there is no database %s (enqueue or migrate creates it)", file)
+	if _, err := os.Stat(file); err != nil && !create {
+		return nil, cli.Usage("outbox: there is no database %s (migrate creates it)", file)
 	}
 	created, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600) // for its owner only
 	if err != nil {
@@ -153,9 +150,6 @@ func (c *command) open(ctx context.Context, create bool) (*store, error) {
 		return nil, err
 	}
 	box, err := outbox.OpenSQLite(db)
-	if err == nil && missing != nil {
-		err = box.Migrate(ctx)
-	}
 	return &store{box, db, func() { db.Close() }}, err
 }
 
@@ -171,14 +165,8 @@ func (c *command) migrate(ctx context.Context, args []string) error {
 	return s.Migrate(ctx)
 }
 
-// printTable prints rows of cells below a title, if there are any.
-func printTable[T any](w io.Writer, title string, rows [][]T) {
-	if len(rows) == 0 {
-		return
-	}
-	if title != "" {
-		fmt.Fprintln(w, "\n"+title)
-	}
+// printTable prints rows of cells.
+func printTable(w io.Writer, rows [][]any) {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	defer out.Flush()
 	for _, row := range rows {

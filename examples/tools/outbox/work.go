@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/carddata/carddata-go/examples/tools/internal/cli"
@@ -20,13 +17,12 @@ which leaves those refunds unknown. CARDDATA_REFUND_URL names the service, and
 CARDDATA_REFUND_TOKEN a bearer credential, if it asks for one.`
 
 func (c *command) work(ctx context.Context, args []string) error {
-	// What River warns of is the state of jobs, which does not count.
-	config := outbox.Config{Log: slog.New(slog.NewTextHandler(masker{c.stderr}, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	config := outbox.Config{Log: slog.New(slog.NewTextHandler(c.stderr, nil))}
 	c.flags.IntVar(&config.Concurrency, "concurrency", 16, "requests in flight")
 	c.flags.BoolVar(&config.Drain, "drain", false, "end when nothing is left that can be sent")
 	c.flags.BoolVar(&config.Resubmit, "resubmit-unknown", false, `send a refund without a clear response again, without asking. It is your word
 that the service takes records with one refund_id as one refund, which is not
-documented. Each time is logged as a decision`)
+documented. Each time is kept as a decision`)
 	if err := c.parse(workUsage, args); err != nil {
 		return err
 	}
@@ -34,7 +30,7 @@ documented. Each time is logged as a decision`)
 	case config.Concurrency < 1:
 		return cli.Usage("outbox: -concurrency must be at least 1")
 	case c.env("CARDDATA_REFUND_URL") == "":
-		return cli.Usage("outbox: CARDDATA_REFUND_URL is missing (demo has a sandbox)")
+		return cli.Usage("outbox: CARDDATA_REFUND_URL is missing")
 	}
 	var options []refunds.Option
 	if token := c.env("CARDDATA_REFUND_TOKEN"); token != "" {
@@ -52,22 +48,13 @@ documented. Each time is logged as a decision`)
 	return s.Run(ctx, config)
 }
 
-// A masker takes card numbers out of what is logged.
-type masker struct{ io.Writer }
-
-func (m masker) Write(p []byte) (int, error) {
-	_, err := fmt.Fprintln(m.Writer, cli.Line(strings.TrimSpace(string(p))))
-	return len(p), err
-}
-
 // pendingAtMost is how long a refund may be pending before somebody has to look.
 const pendingAtMost = 30 * time.Minute
 
-const statusUsage = `Tells how many refunds are in which state and why, whether a worker lives, and what somebody
-has to look at: then it ends with exit code 3. A refund may be pending for half an hour.`
+const statusUsage = `Tells how many refunds are in which state and why, and what somebody has to look at: then it
+ends with exit code 3. A refund may be pending for half an hour.`
 
 func (c *command) status(ctx context.Context, args []string) error {
-	asJSON := c.flags.Bool("json", false, "as JSON, for monitoring")
 	if err := c.parse(statusUsage, args); err != nil {
 		return err
 	}
@@ -80,50 +67,24 @@ func (c *command) status(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	overdue := s.Pending > 0 && time.Since(s.PendingSince) > pendingAtMost
-	var look []string
-	for _, l := range []struct {
-		is   bool
-		text string
-	}{
-		{s.Unknown > 0, "unknown: the service may have them, or not (outbox list)"},
-		{s.Absent > 0, "absent: the service said that it does not have them (outbox list)"},
-		{overdue, "pending for long: does a worker live, and get through?"},
-		{s.LateResponses > 0, "late responses after a decision (outbox log, and then outbox resolve -as seen)"},
-	} {
-		if l.is {
-			look = append(look, "LOOK: "+l.text)
-		}
+	var rows [][]any
+	for _, state := range []outbox.State{outbox.Accepted, outbox.Rejected, outbox.Unknown, outbox.Pending, outbox.Sending} {
+		rows = append(rows, []any{state, s.Counts[state]})
 	}
-	if *asJSON {
-		err = json.NewEncoder(c.stdout).Encode(s)
-	} else {
-		c.printStatus(&s, look)
+	rows = append(rows, []any{"pending since", stamp(s.PendingSince)}, []any{"last sent", stamp(s.LastSent)})
+	for _, r := range s.Reasons {
+		rows = append(rows, []any{"why " + r.State, r.Count, r.Reason})
 	}
-	if err == nil && len(look) > 0 {
+	printTable(c.stdout, rows)
+	if s.Counts[outbox.Unknown] > 0 {
+		fmt.Fprintln(c.stdout, "LOOK: unknown: the service may have them, or not (outbox list)")
+		err = errLook
+	}
+	if s.Counts[outbox.Pending] > 0 && time.Since(s.PendingSince) > pendingAtMost {
+		fmt.Fprintln(c.stdout, "LOOK: pending for long: does a worker run, and get through?")
 		err = errLook
 	}
 	return err
-}
-
-func (c *command) printStatus(s *outbox.Status, look []string) {
-	rows := [][]any{
-		{"accepted", s.Accepted}, {"rejected", s.Rejected}, {"unknown", s.Unknown}, {"absent", s.Absent},
-		{"pending", s.Pending, stamp(s.PendingSince)}, {"sending", s.Sending, stamp(s.LastSent)}, {"late responses", s.LateResponses},
-		{"a worker lives", s.WorkerLives},
-	}
-	if !s.PausedUntil.IsZero() {
-		rows = append(rows, []any{"paused until", stamp(s.PausedUntil), s.PausedFor})
-	}
-	printTable(c.stdout, "", rows)
-	for _, line := range look {
-		fmt.Fprintln(c.stdout, line)
-	}
-	rows = nil
-	for _, r := range s.Reasons {
-		rows = append(rows, []any{r.State, r.Reason, r.Count})
-	}
-	printTable(c.stdout, "by reason", rows)
 }
 
 func stamp(t time.Time) string {

@@ -1,0 +1,61 @@
+//go:build unix
+
+package outbox
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// try calls methods that need the tables. Their errors are of all of them.
+func (s *system) try() []error {
+	_, enqueued := s.place(Item{AccountID: "acct", Refund: refund("a", 5)})
+	_, status := s.box.Status(s.t.Context())
+	return []error{status, s.box.Run(s.t.Context(), s.w.Config), enqueued}
+}
+
+// TestMigrate: without the tables, everything says so. Two programs that migrate take turns,
+// and an older program leaves a newer one's tables alone.
+func TestMigrate(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, database string) {
+		box, _, err := openDatabase(database)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := serve(t, box)
+		s.w.Drain = true
+		for _, err := range s.try() {
+			if !errors.Is(err, ErrTables) {
+				t.Errorf("before Migrate: %v", err)
+			}
+		}
+		programs := 1
+		if box.schema != "" { // in SQLite they take no turns
+			programs = 3
+		}
+		migrated := make(chan error)
+		for range programs {
+			go func() { migrated <- box.Migrate(t.Context()) }()
+		}
+		for range programs {
+			if err := <-migrated; err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(s.try()...); err != nil {
+			t.Error(err)
+		}
+		if err := box.Migrate(t.Context()); err != nil {
+			t.Errorf("again: %v", err)
+		}
+		s.check("accepted")
+		s.set(`UPDATE outbox_version SET own = 99`)
+		box.tablesChecked.Store(false)
+		for _, err := range append(s.try()[:2], box.Migrate(t.Context())) {
+			if !errors.Is(err, ErrTables) || !strings.Contains(err.Error(), "99") {
+				t.Errorf("a newer version: %v", err)
+			}
+		}
+	})
+}

@@ -1,4 +1,0 @@
--- +goose Up
-
--- River knows whether a worker lives.
-DROP TABLE outbox_worker;
