@@ -28,36 +28,35 @@ func drawDownloads(c chance, callers int) workload {
 }
 
 func (d downloads) play(w *world) {
-	client, err := updater.NewClient(baseURL, "merchant-7", w.token(), w.options()...)
-	if !w.must(err) {
-		return
+	client := w.downloadClient()
+	together(d, func(i int, caller downloadCaller) { caller.call(w, client, name("download", i), name("job", i)) })
+}
+
+func (d downloadCaller) call(w *world, client *updater.Client, name, job string) error {
+	ctx, c, stop := w.call(name, d.patience, 0)
+	defer stop()
+	var content []byte
+	var attempts int
+	var err error
+	if !c.guard(func() {
+		content, attempts, err = read(d.reads, func() (*updater.Download, error) { return client.Download(ctx, job) })
+	}) {
+		return errThrown
 	}
-	together(d, func(i int, caller downloadCaller) {
-		ctx, c, stop := w.call(name("download", i), caller.patience, 0)
-		defer stop()
-		job := name("job", i)
-		var content []byte
-		var attempts int
-		var err error
-		if !c.guard(func() {
-			content, attempts, err = read(caller.reads, func() (*updater.Download, error) { return client.Download(ctx, job) })
-		}) {
-			return
+	c.returned(err, attempts)
+	switch {
+	case err == nil && !isContent(job, content):
+		w.violate(wrongBytes, "%s: %d bytes that are no version of the content", c, len(content))
+	case err == nil:
+		w.count("download complete")
+	default:
+		w.count("download failed")
+		checkError[*updater.Error](c, err)
+		if content == nil {
+			c.gaveUp(err, false)
 		}
-		c.returned(err, attempts)
-		switch {
-		case err == nil && !isContent(job, content):
-			w.violate(wrongBytes, "%s: %d bytes that are no version of the content", c, len(content))
-		case err == nil:
-			w.count("download complete")
-		default:
-			w.count("download failed")
-			checkError[*updater.Error](c, err)
-			if content == nil {
-				c.gaveUp(err, false)
-			}
-		}
-	})
+	}
+	return err
 }
 
 // read takes a download in.

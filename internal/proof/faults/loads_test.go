@@ -32,40 +32,39 @@ func drawLoads(c chance, callers int) workload {
 }
 
 func (l loads) play(w *world) {
-	client, err := bins.NewClient(baseURL, w.token(), w.options()...)
-	if !w.must(err) {
-		return
+	loader := w.loader()
+	together(l, func(i int, one load) { w.load(loader, name("load", i), one.patience, one.card) })
+}
+
+func (w *world) loader() *bins.Loader {
+	return made(bins.NewLoader(w.lookupClient(), bins.LoaderOptions{Cache: w.cache()}))
+}
+
+func (w *world) load(loader *bins.Loader, name string, p patience, card string) error {
+	const window = 2 * time.Millisecond
+	ctx, c, stop := w.call(name, p, 30*time.Second+window)
+	defer stop()
+	c.shared = true
+	var result bins.Result
+	var err error
+	if !c.guard(func() { result, err = loader.Load(ctx, card) }) {
+		return errThrown
 	}
-	loader, err := bins.NewLoader(client, bins.LoaderOptions{Cache: w.cache()})
-	if !w.must(err) {
-		return
+	c.returned(err, -1)
+	switch {
+	case err == nil && !isAbout(&result, card):
+		w.violate(wrongAnswer, "%s: %v for %s", c, result, card)
+	case err == nil:
+		w.count("load answered")
+		c.answered(card)
+	case errors.Is(err, bins.ErrMissing):
+		c.missing(card)
+	default:
+		w.count("load failed")
+		checkError[*bins.Error](c, err)
+		if errors.Is(err, context.Canceled) && ctx.Err() == nil {
+			w.violate(wrongAnswer, "%s: canceled by another caller", c)
+		}
 	}
-	together(l, func(i int, one load) {
-		const window = 2 * time.Millisecond
-		ctx, c, stop := w.call(name("load", i), one.patience, 30*time.Second+window)
-		defer stop()
-		c.shared = true
-		card := one.card
-		var result bins.Result
-		var err error
-		if !c.guard(func() { result, err = loader.Load(ctx, card) }) {
-			return
-		}
-		c.returned(err, -1)
-		switch {
-		case err == nil && !isAbout(&result, card):
-			w.violate(wrongAnswer, "%s: %v for %s", c, result, card)
-		case err == nil:
-			w.count("load answered")
-			c.answered(card)
-		case errors.Is(err, bins.ErrMissing):
-			c.missing(card)
-		default:
-			w.count("load failed")
-			checkError[*bins.Error](c, err)
-			if errors.Is(err, context.Canceled) && ctx.Err() == nil {
-				w.violate(wrongAnswer, "%s: canceled by another caller", c)
-			}
-		}
-	})
+	return err
 }

@@ -34,29 +34,30 @@ func cardsFrom(first, count int) []string {
 }
 
 func (l lookups) play(w *world) {
-	client, err := bins.NewClient(baseURL, w.token(), w.options()...)
-	if !w.must(err) {
-		return
-	}
+	client := w.lookupClient()
 	together(l, func(i int, caller lookupCaller) {
-		ctx, c, stop := w.call(name("lookup", i), caller.patience, 30*time.Second)
-		defer stop()
-		cards := cardsFrom(caller.first, caller.count)
-		var resp *bins.LookupResponse
-		var err error
-		if !c.guard(func() { resp, err = client.Lookup(ctx, &bins.LookupRequest{Cards: bins.Cards(cards...)}) }) {
-			return
-		}
-		c.returned(err, attemptsOf(err))
-		if err != nil {
-			w.count("lookup failed")
-			checkError[*bins.Error](c, err)
-			c.gaveUp(err, false)
-			return
-		}
-		w.count("lookup answered")
-		checkItems(c, cards, resp.Cards)
+		w.lookup(client, name("lookup", i), caller.patience, cardsFrom(caller.first, caller.count))
 	})
+}
+
+func (w *world) lookup(client *bins.Client, name string, p patience, cards []string) error {
+	ctx, c, stop := w.call(name, p, 30*time.Second)
+	defer stop()
+	var resp *bins.LookupResponse
+	var err error
+	if !c.guard(func() { resp, err = client.Lookup(ctx, &bins.LookupRequest{Cards: bins.Cards(cards...)}) }) {
+		return errThrown
+	}
+	c.returned(err, attemptsOf(err))
+	if err != nil {
+		w.count("lookup failed")
+		checkError[*bins.Error](c, err)
+		c.gaveUp(err, false)
+		return err
+	}
+	w.count("lookup answered")
+	checkItems(c, cards, resp.Cards)
+	return nil
 }
 
 // checkItems compares an answer with what was asked, in any order.

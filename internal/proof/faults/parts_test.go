@@ -25,7 +25,6 @@ const (
 	roundTripper part = "round tripper"
 	cache        part = "cache"
 	wallClock    part = "wall clock"
-	disk         part = "disk"
 )
 
 // A misdeed is what a part does in place of its duty.
@@ -51,7 +50,6 @@ var misdeeds = []struct {
 	{roundTripper, []misdeed{fails, hangs, panics, exits, lies}, everyKind},
 	{cache, []misdeed{fails, hangs, panics, exits, lies}, []string{"bulk", "loads"}},
 	{wallClock, []misdeed{lies}, everyKind},
-	{disk, []misdeed{fails}, []string{"files"}},
 }
 
 var everyKind = []string{"lookups", "bulk", "loads", "submits", "submitAll", "downloads", "files"}

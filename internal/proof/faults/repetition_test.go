@@ -24,10 +24,13 @@ func (c *call) gaveUp(err error, write bool) {
 	s := c.w.settings
 	switch {
 	case !c.ends.IsZero() && time.Until(c.ends) < plenty, errors.Is(err, context.Canceled),
-		errors.Is(err, bins.ErrLocalLimit), errors.Is(err, bins.ErrCredential), errors.Is(err, refunds.ErrSuspended), c.w.storm.outage != nil:
+		errors.Is(err, bins.ErrLocalLimit), errors.Is(err, bins.ErrCredential), errors.Is(err, refunds.ErrSuspended), c.w.storm.outage != nil, c.w.storm.ends > 0:
 		return // there was no time, or no leave, or the budget may be spent
 	}
 	for _, j := range c.w.wire.of(c) {
+		if len(j.trail) == 0 {
+			continue // it goes on: see leavesNothing
+		}
 		end := j.trail[len(j.trail)-1]
 		if end.retryAfter > time.Minute || j.sent-j.hops > s.retries || end.status == 401 && !c.w.renewsTokens() {
 			continue

@@ -114,7 +114,7 @@ func draw(seed uint64) *schedule {
 	default:
 		s.storm = storm{
 			attempts: 1 + c.IntN(10), calls: pick(c, 50, 100, 100), likely: pick(c, 30, 60, 100),
-			dials: pick(c, 0, 20, 50), from: pick(c, faultKinds, k.faults, statusFaults),
+			dials: pick(c, 0, 20, 50), from: pick(c, faultKinds, k.faults),
 		}
 	}
 	return s
