@@ -21,7 +21,7 @@
 //	call_test.go        what holds for every call
 //	workload_test.go    the kinds of workloads: lookups, bulk, submits, submit_all, downloads
 //	liveness_test.go    what must end well once the faults have ended
-//	parts_test.go       what the caller gives the library misbehaves
+//	parts_test.go       what the caller gives the library misbehaves; callers_test.go: it
 //	blind_test.go       broken promises that the schedules must notice
 //
 // # Commands
