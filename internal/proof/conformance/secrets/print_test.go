@@ -2,7 +2,6 @@ package secrets_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -127,12 +126,9 @@ func prints(v any) iter.Seq2[string, string] {
 			}
 		}
 		var text, object bytes.Buffer
-		options := &slog.HandlerOptions{Level: slog.LevelDebug}
-		for _, handler := range []slog.Handler{slog.NewTextHandler(&text, options), slog.NewJSONHandler(&object, options)} {
+		for _, handler := range []slog.Handler{slog.NewTextHandler(&text, nil), slog.NewJSONHandler(&object, nil)} {
 			logger := slog.New(handler).With("with", v)
-			for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
-				logger.Log(context.Background(), level, "message", slog.Any("any", v))
-			}
+			logger.Info("message", slog.Any("any", v))
 		}
 		if !yield("slog text", text.String()) || !yield(slogJSON, object.String()) {
 			return
@@ -183,11 +179,6 @@ func held(v reflect.Value, list []string) []string {
 
 // checkPrints fails the test for every canary in anything that prints v.
 func checkPrints(t *testing.T, name string, v any) {
-	t.Helper()
-	checkPrintsOf(t, name, v, secrets)
-}
-
-func checkPrintsOf(t *testing.T, name string, v any, secrets finder) {
 	t.Helper()
 	fields := strings.Join(held(reflect.ValueOf(v), nil), "\n")
 	_, isError := v.(error)
