@@ -50,7 +50,7 @@ type call struct {
 	patient     bool // it may do so after a pause, even if the service asked for a longer one
 	left        bool // its loop
 
-	stuck time.Time // until when a part held it that nothing ends
+	held  time.Time // until when the caller's own loop or input held it
 	threw bool      // a part did, in it
 }
 
@@ -108,7 +108,7 @@ func (w *world) call(name string, p patience, own time.Duration) (context.Contex
 // returned checks what holds for every call.
 func (c *call) returned(err error, attempts int) {
 	c.w.note("%s: returned %v", c, err)
-	if now := time.Now(); !c.ends.IsZero() && now.After(c.ends) && !c.isStuck(now) {
+	if now := time.Now(); !c.ends.IsZero() && now.After(c.ends) && !c.isHeld(now) {
 		c.w.violate(overdue, "%s: %v after its end", c, now.Sub(c.ends))
 	}
 	c.isCalm(err)

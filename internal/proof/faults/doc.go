@@ -61,7 +61,6 @@
 //	                hangs         every call ends by its deadline; one goroutine waits
 //	                throws        its call ends as it did
 //	logger          fails         no effect
-//	                hangs         its calls wait for it, also beyond their deadlines
 //	                throws        its call ends as it did; a Retry-After of the response
 //	                              is lost, and a refund has been sent or not
 //	round tripper   fails         the call fails or is repeated as after a broken connection

@@ -42,7 +42,7 @@ var misdeeds = []struct {
 }{
 	{tokenSource, []misdeed{fails, hangs, panics, exits, lies}, []string{"lookups", "bulk", "loads", "downloads", "files"}},
 	{limiter, []misdeed{fails, hangs, panics, exits, lies}, everyKind},
-	{logger, []misdeed{fails, hangs, panics, exits}, everyKind},
+	{logger, []misdeed{fails, panics, exits}, everyKind},
 	{roundTripper, []misdeed{fails, hangs, panics, exits, lies}, everyKind},
 	{cache, []misdeed{fails, hangs, panics, exits, lies}, []string{"bulk", "loads"}},
 	{wallClock, []misdeed{lies}, everyKind},
@@ -132,19 +132,7 @@ func (w *world) misbehave(ctx context.Context, p part, heard bool) misdeed {
 	w.count(metPart(p, does))
 	switch does {
 	case hangs:
-		d := chance.within(longestHang)
-		if p == logger {
-			w.mu.Lock() // nothing can end a call that waits for it
-			stuck := &w.stuck
-			if c != nil {
-				stuck = &c.stuck
-			}
-			if until := time.Now().Add(d); until.After(*stuck) {
-				*stuck = until
-			}
-			w.mu.Unlock()
-		}
-		time.Sleep(d)
+		time.Sleep(chance.within(longestHang))
 	case panics, exits:
 		w.mu.Lock()
 		w.threw = w.threw || heard
@@ -199,23 +187,14 @@ func (c *call) hold(d time.Duration) {
 	time.Sleep(d)
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
-	if now := time.Now(); now.After(c.stuck) { // a part may hold it longer
-		c.stuck = now
-	}
+	c.held = time.Now()
 }
 
-// isStuck tells whether a part held a call that nothing ends. The request of a loader
-// holds those alone that have no end of their own.
-func (c *call) isStuck(now time.Time) bool {
+// isHeld tells whether the caller's own code held a call that nothing ends.
+func (c *call) isHeld(now time.Time) bool {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
-	if c.shared && c.ctx.Err() == nil {
-		return !now.After(c.w.stuck.Add(longestLeft)) // or asked anew
-	}
-	if c.w.parts.does == hangs && !now.After(c.ends.Add(moment)) {
-		return true
-	}
-	return !now.After(c.stuck)
+	return c.w.parts.does == hangs && !now.After(c.ends.Add(moment)) || !now.After(c.held)
 }
 
 // moment is how long the library waits for a part that should end with its context.

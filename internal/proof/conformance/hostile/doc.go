@@ -1,4 +1,3 @@
 // Package hostile lets the other side send what is made to exhaust: bombs, floods,
-// nesting, trickles and headers of any kind. Each call ends in bounded time and
-// memory, with a typed error.
+// nesting and trickles. Each call ends in bounded time and memory, with a typed error.
 package hostile

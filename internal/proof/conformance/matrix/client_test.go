@@ -104,3 +104,38 @@ func TestPauseHoldsAllMerchants(t *testing.T) {
 		t.Errorf("%d requests, %v", len(mock.Requests()), err)
 	}
 }
+
+// TestMatrixKeptConnection proves the rows of a connection that served a request
+// before, where net/http has rules of its own: it sends a GET again by itself,
+// which the service sees and the count of attempts does not.
+func TestMatrixKeptConnection(t *testing.T) {
+	for _, row := range []struct {
+		name           string
+		call           func(site, *testing.T, context.Context) result
+		seen, attempts int
+		is             error
+	}{
+		{"lookup", site.lookup, 4, 4, errNoAnswer},
+		{"submit", site.submit, 1, 1, refunds.ErrOutcomeUnknown},
+		{"download", site.download, 5, 4, errNoAnswer},
+	} {
+		for end, script := range map[string]script{"reset": reset, "end": sayAndClose("")} {
+			t.Run(row.name+"/"+end, func(t *testing.T) {
+				s := wire(in(answer(200, cardsJSON), script))(t)
+				transport := &http.Transport{}
+				defer transport.CloseIdleConnections()
+				s.http = &http.Client{Transport: transport}
+				if got := row.call(s, t, t.Context()); got.err != nil {
+					t.Fatal(got.err)
+				}
+				got := row.call(s, t, t.Context())
+				if !errors.Is(got.err, row.is) || got.attempts != row.attempts {
+					t.Errorf("%d attempts: %v", got.attempts, got.err)
+				}
+				if n := s.seen() - 1; n != row.seen {
+					t.Errorf("the service saw %d requests, want %d", n, row.seen)
+				}
+			})
+		}
+	}
+}
