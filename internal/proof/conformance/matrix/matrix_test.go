@@ -147,7 +147,10 @@ func runMatrix(t *testing.T, rows []matrixRow, bubble bool) {
 			t.Run(row.point+"/"+column.name, func(t *testing.T) {
 				prove := func(t *testing.T) { proveCell(t, row.world(t), column.call, column.of(row)) }
 				if bubble {
-					synctest.Test(t, prove)
+					synctest.Test(t, func(t *testing.T) {
+						prove(t)
+						time.Sleep(2 * time.Second) // until the service has seen the end
+					})
 				} else {
 					t.Parallel()
 					prove(t)

@@ -92,13 +92,13 @@ func TestCanaries(t *testing.T) {
 			t.Fatal(err)
 		}
 		submissions, downloads := others[1].Client.(*refunds.Client), others[2].Client.(*updater.Client)
-		return append(list, operations.Operation{Name: "bulk refund", Call: func(ctx context.Context, call ...bins.Option) (any, error) {
+		return append(list, operations.Operation{Name: "bulk refund", Client: submissions, Call: func(ctx context.Context, call ...bins.Option) (any, error) {
 			records := refunds.Items(ids.Account, slices.Values([]*refunds.Refund{ids.Refund}))
 			for s, err := range submissions.SubmitAll(ctx, records, refunds.BulkOptions{HoldFor: time.Millisecond}, call...) {
 				return &s, cmp.Or(err, s.Err)
 			}
 			return nil, nil
-		}}, operations.Operation{Name: "download to a file", Call: func(ctx context.Context, call ...bins.Option) (any, error) {
+		}}, operations.Operation{Name: "download to a file", Client: downloads, Call: func(ctx context.Context, call ...bins.Option) (any, error) {
 			return downloads.DownloadFile(ctx, ids.Job, file, updater.FileOptions{AcceptUnverified: true}, call...)
 		}})
 	}
