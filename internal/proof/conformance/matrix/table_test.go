@@ -13,7 +13,6 @@ import (
 )
 
 var (
-	errRedirect    = bins.ErrRedirect
 	errNoAnswer    = bins.ErrNoResponse
 	errBadResponse = bins.ErrBadResponse
 	errCanceled    = context.Canceled
