@@ -27,13 +27,13 @@ var lookupClients = []struct {
 }{
 	{"carddata", openLibrary},
 	{"net-http", func(base string, transport http.RoundTripper) (lookup, error) {
-		return items(newClient(base, token, &http.Client{Transport: transport}).lookup), nil
+		return counted(newClient(base, token, &http.Client{Transport: transport}).lookup), nil
 	}},
 	{"net-http+jsonv2", func(base string, transport http.RoundTripper) (lookup, error) {
-		return items(newJSONv2Client(base, token, &http.Client{Transport: transport}).lookup), nil
+		return counted(newJSONv2Client(base, token, &http.Client{Transport: transport}).lookup), nil
 	}},
 	{"go-retryablehttp", func(base string, transport http.RoundTripper) (lookup, error) {
-		return items(newRetryableClient(base, token, &http.Client{Transport: transport}).lookup), nil
+		return counted(newRetryableClient(base, token, &http.Client{Transport: transport}).lookup), nil
 	}},
 	{"resty", openResty},
 	{"stripe-go", openStripe},
@@ -58,7 +58,7 @@ func openLibrary(base string, transport http.RoundTripper) (lookup, error) {
 	}, nil
 }
 
-func items(f func(context.Context, []string) (*lookupResponse, error)) lookup {
+func counted(f func(context.Context, []string) (*lookupResponse, error)) lookup {
 	return func(ctx context.Context, cards []string) (int, error) {
 		resp, err := f(ctx, cards)
 		if err != nil {
@@ -70,7 +70,7 @@ func items(f func(context.Context, []string) (*lookupResponse, error)) lookup {
 
 func openResty(base string, transport http.RoundTripper) (lookup, error) {
 	client := resty.NewWithClient(&http.Client{Transport: transport}).SetBaseURL(base).SetAuthToken(token).SetLoggerWarnLevel(true)
-	return items(func(ctx context.Context, cards []string) (*lookupResponse, error) {
+	return counted(func(ctx context.Context, cards []string) (*lookupResponse, error) {
 		out := new(lookupResponse)
 		resp, err := client.R().SetContext(ctx).SetBody(newLookupRequest(cards)).SetResult(out).Post(lookupPath)
 		if err == nil && !resp.IsStatusSuccess() {
@@ -93,7 +93,7 @@ func openStripe(base string, transport http.RoundTripper) (lookup, error) {
 		LeveledLogger:   &stripe.LeveledLogger{Level: stripe.LevelNull},
 		EnableTelemetry: new(false),
 	}).(*stripe.BackendImplementation)
-	return items(func(ctx context.Context, cards []string) (*lookupResponse, error) {
+	return counted(func(ctx context.Context, cards []string) (*lookupResponse, error) {
 		body, err := json.Marshal(newLookupRequest(cards))
 		if err != nil {
 			return nil, err

@@ -13,9 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
-	"time"
 )
 
 const (
@@ -73,13 +71,4 @@ func perShort(n, short int) int {
 		return short
 	}
 	return n
-}
-
-// cpu is what this process has used.
-func cpu() time.Duration {
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		panic(err)
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync/atomic"
 	"time"
 )
 
@@ -58,22 +57,9 @@ func (s *server) close() {
 	s.cmd.Wait()
 }
 
-// connections is how many were made to the addresses with TLS.
-func (s *server) connections() (n int, err error) {
-	resp, err := http.Get(s.Plain + "/connections")
-	if err != nil {
-		return 0, err
-	}
-	defer resp.Body.Close()
-	_, err = fmt.Fscan(resp.Body, &n)
-	return n, err
-}
-
 // serve serves until standard input ends.
 func serve() error {
-	var made atomic.Int64
 	mux := http.NewServeMux()
-	mux.HandleFunc("/connections", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, made.Load()) })
 	mux.HandleFunc("/bins/multiple", tinyLookup)
 	mux.HandleFunc("/v1/bins/multiple", tinyLookup) // stripe-go
 	mux.HandleFunc("/v1/{account}/refunds", acceptRefund)
@@ -82,11 +68,6 @@ func serve() error {
 	defer plain.Close()
 	encrypted := httptest.NewUnstartedServer(mux)
 	encrypted.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that a client gave up
-	encrypted.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			made.Add(1)
-		}
-	}
 	encrypted.StartTLS()
 	defer encrypted.Close()
 	away, err := net.Listen("tcp", "127.0.0.1:0")

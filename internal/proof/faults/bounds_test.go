@@ -1,56 +1,118 @@
 package faults
 
 import (
+	"cmp"
 	"context"
-	"log/slog"
-
-	"golang.org/x/time/rate"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"syscall"
+	"time"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/refunds"
 )
 
-// limiter is the one to be given to a client, nil for none.
-func (w *wire) limiter() bins.Limiter {
-	if w.w.settings.limit == 0 || !w.w.settings.ownLimiter {
-		return nil
+// many is as often as the settings allow.
+const many = 100
+
+// gaveUp finds a call that failed although it was to be repeated: there was time,
+// and its repetitions were not used up.
+func (c *call) gaveUp(err error, write bool) {
+	const plenty = 75 * time.Second // a pause of a minute, with its spread, and a backoff
+	s := c.w.settings
+	switch {
+	case !c.ends.IsZero() && time.Until(c.ends) < plenty, errors.Is(err, context.Canceled),
+		errors.Is(err, bins.ErrLocalLimit), errors.Is(err, bins.ErrCredential), errors.Is(err, refunds.ErrSuspended), c.w.storm.outage != nil, c.w.storm.ends > 0:
+		return // there was no time, or no leave, or the budget may be spent
 	}
-	return &watchedLimiter{w, rate.NewLimiter(w.w.settings.limit, w.w.settings.burst)}
+	for _, j := range c.w.wire.of(c) {
+		if len(j.trail) == 0 {
+			continue // it goes on: see leavesNothing
+		}
+		end := j.trail[len(j.trail)-1]
+		if end.retryAfter > time.Minute || j.sent-j.hops > s.retries || end.status == 401 && !c.w.renewsTokens() {
+			continue
+		}
+		if c.w.repetitions(end, write) >= alike(j.trail) {
+			c.w.violate(gaveUp, "%s: after %d of %d attempts: status %d, %v", c, j.sent, 1+s.retries, end.status, end.err)
+		}
+	}
 }
 
-type watchedLimiter struct {
-	w *wire
-	*rate.Limiter
+// alike counts the attempts that ended with the same status as the last.
+func alike(trail []trace) (n int) {
+	for _, t := range trail {
+		if t.status == trail[len(trail)-1].status {
+			n++
+		}
+	}
+	return n
 }
 
-func (l *watchedLimiter) Wait(ctx context.Context) error {
-	does := l.w.w.misbehave(ctx, limiter, true)
-	if does == fails {
-		return errThrown
+// repetitions is how often a request is repeated after one ending. A write is not
+// repeated if it may have been processed.
+func (w *world) repetitions(t trace, write bool) int {
+	switch {
+	case t.status == 0:
+		broken := errors.Is(t.err, syscall.ECONNRESET) || errors.Is(t.err, syscall.EPIPE)
+		if isDialError(t.err) && (!write || w.settings.ownTransport()) || broken && !write {
+			return many
+		}
+	case t.status == 429:
+		return many
+	case t.status == 401, t.status == 421, t.status == 425:
+		return 1
+	case write && !w.settings.resubmit:
+		return 0
+	case t.status == 502, t.status == 503, t.status == 504:
+		return many
+	case t.status == 408, t.status/100 == 5 && t.status != 501 && t.status != 505:
+		return 2
 	}
-	var err error
-	if does != lies {
-		err = l.Limiter.Wait(ctx)
-	}
-	if err == nil {
-		l.w.mu.Lock()
-		l.w.leaves++
-		l.w.mu.Unlock()
-	}
-	return err
+	return 0
 }
 
-// A watchedLogger is the caller's, for all that it is told.
-type watchedLogger struct{ w *world }
-
-func (watchedLogger) Enabled(context.Context, slog.Level) bool { return true }
-func (l watchedLogger) WithAttrs([]slog.Attr) slog.Handler     { return l }
-func (l watchedLogger) WithGroup(string) slog.Handler          { return l }
-
-func (l watchedLogger) Handle(ctx context.Context, _ slog.Record) error {
-	if l.w.misbehave(ctx, logger, true) == fails {
-		return errThrown
+// excess says what is too much about one more attempt now: its number, after a status
+// that allows fewer retries, or the wait before it. "" is nothing.
+func (w *wire) excess(trail []trace, write bool, now time.Time) string {
+	end := trail[len(trail)-1]
+	if end.hop || end.status/100 < 3 {
+		return ""
 	}
-	return nil
+	if n, most := alike(trail), w.w.repetitions(end, write); n > most {
+		return fmt.Sprintf("is retry %d after status %d, which allows %d", n, end.status, most)
+	}
+	paused := slices.ContainsFunc(w.pauses, func(p pause) bool { return p.to.After(end.ended.Add(end.retryAfter + time.Millisecond)) })
+	settings := w.w.settings
+	if settings.limit > 0 || w.w.tokens.delay > 0 || w.w.parts.part != "" || paused {
+		return "" // it may have waited for these
+	}
+	base := settings.waitBase
+	if end.status == 429 && base > 0 {
+		base = max(base, min(time.Second, settings.waitMax))
+	}
+	most := min(base<<(len(trail)-1), settings.waitMax)
+	if end.retryAfter > 0 {
+		most += end.retryAfter + end.retryAfter/4 + time.Second // with its spread
+	}
+	if waited := now.Sub(end.ended); waited > most+cmp.Or(settings.attemptTimeout, 5*time.Second+time.Millisecond) { // for the body, too
+		return fmt.Sprintf("comes %v after status %d, at most %v later", waited, end.status, most)
+	}
+	return ""
+}
+
+// isDialError tells whether no connection was made, and another attempt may make
+// one.
+func isDialError(err error) bool {
+	dns, failed := errors.AsType[*net.DNSError](err)
+	return failed && !dns.IsNotFound || errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// renewsTokens tells whether another token replaces a refused one.
+func (w *world) renewsTokens() bool {
+	return !w.tokens.static && w.tokens.fails == 0 && w.parts.part != tokenSource
 }
 
 // The budget as it is documented: so much at first, so much for each repetition,

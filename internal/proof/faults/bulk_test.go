@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -58,20 +59,19 @@ func nestedCards(c chance, n int) []string {
 	return cards
 }
 
-func (b bulk) play(w *world) {
-	client, err := bins.NewClient(baseURL, w.token(), w.options()...)
-	if !w.must(err) {
-		return
-	}
+func (b bulk) play(w *world) { b.call(w, w.lookupClient(), "bulk lookup") }
+
+// call returns the error that ended it, or that of the last card without a result.
+func (b bulk) call(w *world, client *bins.Client, name string) error {
 	if w.settings.attemptTimeout == 0 && b.deadline == 0 {
 		b.deadline = 5 * time.Minute // or nothing bounds it
 	}
-	ctx, c, stop := w.call("bulk lookup", b.patience, 0)
+	ctx, c, stop := w.call(name, b.patience, 0)
 	defer stop()
 	c.concurrency, c.beginnings, c.patient = b.concurrency, probes, true
 	cards := b.cards
 	next, heard := 0, make([]bool, len(cards))
-	var ended error
+	var ended, failed error
 	options := bins.BulkOptions{Concurrency: b.concurrency, GiveUpAfter: b.giveUpAfter, Unordered: b.unordered, Cache: w.cache()}
 	if !c.guard(func() {
 		for r, err := range client.LookupAll(ctx, slices.Values(cards), options) {
@@ -95,6 +95,7 @@ func (b bulk) play(w *world) {
 				w.count("bulk result")
 				c.answered(cards[r.Index])
 			}
+			failed = cmp.Or(r.Err, failed)
 			heard[r.Index] = true
 			if pause := w.chance(fmt.Sprint("pause after ", r.Index)); b.slow && pause.percent(3) {
 				c.hold(pause.within(10 * time.Second))
@@ -105,10 +106,11 @@ func (b bulk) play(w *world) {
 			}
 		}
 	}) {
-		return
+		return errThrown
 	}
 	c.returned(ended, -1)
 	if ended == nil && next != b.leaves && next != len(cards) {
 		w.violate(wrongAnswer, "%s: %d results for %d cards", c, next, len(cards))
 	}
+	return cmp.Or(ended, failed)
 }

@@ -3,7 +3,12 @@ package faults
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
+
+	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/refunds"
+	"github.com/carddata/carddata-go/updater"
 )
 
 // patience is how long a caller waits. Zero values mean without end.
@@ -45,7 +50,7 @@ type call struct {
 	patient     bool // it may do so after a pause, even if the service asked for a longer one
 	left        bool // its loop
 
-	stuck time.Time // until when a part held it that nothing ends
+	held  time.Time // until when the caller's own loop or input held it
 	threw bool      // a part did, in it
 }
 
@@ -103,7 +108,7 @@ func (w *world) call(name string, p patience, own time.Duration) (context.Contex
 // returned checks what holds for every call.
 func (c *call) returned(err error, attempts int) {
 	c.w.note("%s: returned %v", c, err)
-	if now := time.Now(); !c.ends.IsZero() && now.After(c.ends) && !c.isStuck(now) {
+	if now := time.Now(); !c.ends.IsZero() && now.After(c.ends) && !c.isHeld(now) {
 		c.w.violate(overdue, "%s: %v after its end", c, now.Sub(c.ends))
 	}
 	c.isCalm(err)
@@ -120,4 +125,37 @@ func (c *call) returned(err error, attempts int) {
 			c.w.violate(miscounted, "%s: %d attempts reported, %d made", c, attempts, sent)
 		}
 	}
+}
+
+// conditions are those that a failure of any operation can match.
+var conditions = []error{
+	bins.ErrInvalidArgument, bins.ErrLocalLimit, bins.ErrCredential, bins.ErrNoResponse, bins.ErrTimeout, bins.ErrBadRequest,
+	bins.ErrUnauthorized, bins.ErrForbidden, bins.ErrNotFound, bins.ErrConflict, bins.ErrTooLarge, bins.ErrRateLimited,
+	bins.ErrServer, bins.ErrRedirect, bins.ErrBadResponse, bins.ErrResponseTooLarge, context.Canceled, context.DeadlineExceeded,
+	refunds.ErrSuspended, updater.ErrChanged, updater.ErrUnverified, updater.ErrNotResumable, updater.ErrNotReady,
+}
+
+func hasCondition(err error) bool {
+	return slices.ContainsFunc(conditions, func(condition error) bool { return errors.Is(err, condition) })
+}
+
+// checkError finds a failure without the type of its package or without a condition.
+func checkError[E error](c *call, err error) {
+	if e, ok := errors.AsType[E](err); !ok || !hasCondition(e) && !c.isThrown(err) {
+		c.w.violate(untyped, "%s: %T: %v", c, err, err)
+	}
+}
+
+// attemptsOf is the number of attempts that an error reports, -1 if it reports none.
+func attemptsOf(err error) int {
+	if e, ok := errors.AsType[*bins.Error](err); ok {
+		return e.Attempts
+	}
+	if e, ok := errors.AsType[*refunds.OutcomeError](err); ok {
+		return e.Attempts
+	}
+	if e, ok := errors.AsType[*updater.Error](err); ok {
+		return e.Attempts
+	}
+	return -1
 }

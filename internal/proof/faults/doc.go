@@ -15,15 +15,13 @@
 //	schedules_test.go   runs schedules and reports those that break a promise
 //	every_test.go       every sequence of faults that one call can meet
 //	schedule_test.go    what a seed decides
-//	fault_test.go       the faults of a request; network_test.go those of a connection,
-//	                    tokens_test.go those of a token source
-//	service_test.go     the service, with items_test.go and content_test.go
-//	wire_test.go        checks whether each attempt was allowed; repetition_test.go how often
-//	*_test.go           one workload each: lookups, bulk, loads, submits, submit_all,
-//	                    downloads, files
+//	fault_test.go       the faults of a request; network_test.go those of a connection
+//	service_test.go     the service, and its record
+//	wire_test.go        checks whether each attempt was allowed; bounds_test.go how often
+//	call_test.go        what holds for every call
+//	workload_test.go    the kinds of workloads: lookups, bulk, submits, submit_all, downloads
 //	liveness_test.go    what must end well once the faults have ended
-//	parts_test.go       what the caller gives the library misbehaves; clock_test.go: a cache
-//	                    while the clock jumps
+//	parts_test.go       what the caller gives the library misbehaves; callers_test.go: it
 //	blind_test.go       broken promises that the schedules must notice
 //
 // # Commands
@@ -63,7 +61,6 @@
 //	                hangs         every call ends by its deadline; one goroutine waits
 //	                throws        its call ends as it did
 //	logger          fails         no effect
-//	                hangs         its calls wait for it, also beyond their deadlines
 //	                throws        its call ends as it did; a Retry-After of the response
 //	                              is lost, and a refund has been sent or not
 //	round tripper   fails         the call fails or is repeated as after a broken connection
@@ -79,14 +76,8 @@
 //	                              goroutine reaches them or counts as a failure; a throw of
 //	                              Set counts as a failure
 //	wall clock      jumps         a wait for a date in Retry-After is at most a minute; a
-//	                              token is fetched again, or used until it is refused;
-//	                              cached results live longer after a jump back, and expire
-//	                              with a jump ahead. Deadlines, backoffs and pauses do not
-//	                              use it
-//	disk            fails         the call fails and the old file stays; the next call
-//	                              continues if the content allows it (rename and directory
-//	                              here; sync, a full disk and permissions in package
-//	                              updater)
+//	                              token is fetched again, or used until it is refused.
+//	                              Deadlines, backoffs and pauses do not use it
 //
 // A throw in a loader reaches the callers that wait, and a throw in a bulk call reaches the
 // goroutine of the loop, as a panic. A refund of SubmitAll that was in flight is then reported
@@ -100,7 +91,6 @@
 //	                           next response
 //	a response comes before    the refund is not accepted, unless all its bytes had left
 //	the request                (internal/transport, conformance/matrix)
-//	a proxy repeats a read     no effect
 //	a proxy repeats a refund   it is recorded twice, unless the service removes duplicates.
 //	                           Only the second response arrives, so "rejected" can be
 //	                           wrong. No client can see it

@@ -234,7 +234,7 @@ func TestEverySubmission(t *testing.T) {
 		faults = fewFaults
 	}
 	workload := submitAll{concurrency: 1, grace: time.Second, giveUpAfter: 30 * time.Minute,
-		items: []submitItem{{account: "acct/7", id: "rf_0"}, {account: "acct/7", id: "rf_1"}}}
+		items: []submitItem{{account: accountID, id: "rf_0"}, {account: accountID, id: "rf_1", n: 1}}}
 	everySequence(t, 3, "", fewDials, faults, func() *schedule { return steady(workload, 2) })
 }
 

@@ -28,7 +28,6 @@ type fault struct {
 	chunked    bool          // the length is not announced
 	garbage    bool          // in place of a response
 	encoded    bool          // as it says, in a way that nobody asked for
-	relayed    bool          // a proxy sends the request a second time, and passes the second response on
 	twice      bool          // the response comes a second time, where no request waits for it
 	frame      frame         // of HTTP/2, before the answer
 	ends       bool          // after cut bytes of the answer
@@ -210,19 +209,6 @@ var faultKinds = []func(c chance) fault{
 	func(c chance) fault { return fault{encoded: true, page: pick(c, ordinary, huge)} },
 	func(c chance) fault { return fault{page: pick(c, errorObject, huge), recorded: c.percent(50)} },
 	func(chance) fault { return fault{twice: true} },
-	func(chance) fault { return fault{relayed: true} },
-}
-
-// statusFaults bring every status, some after a refusal that invites another attempt.
-var statusFaults = []func(c chance) fault{
-	func(c chance) fault {
-		status := pick(c, slices.Concat(undecided, refusals)...)
-		return fault{status: status, recorded: c.percent(50), page: pick(c, ordinary, errorObject)}
-	},
-	func(c chance) fault { return fault{status: pick(c, passing...)} },
-	func(c chance) fault { return fault{page: pick(c, errorObject, huge, html), recorded: c.percent(50)} },
-	func(c chance) fault { return fault{encoded: true} },
-	func(c chance) fault { return fault{status: pick(c, 501, 505, 409, 404, 408)} },
 }
 
 // lookupFaults try the code that reads a response.

@@ -54,8 +54,8 @@ func (s *service) respondLookup(body []byte, f items, c chance) response {
 	}
 	s.mu.Lock()
 	for _, asked := range request.Cards {
-		s.misled[asked.Card] = f.misleads()
-		s.named[asked.Card] = names(list, asked.Card)
+		s.misled[asked.Card] = s.misled[asked.Card] || f.misleads()
+		s.unnamed[asked.Card] = s.unnamed[asked.Card] || !names(list, asked.Card)
 	}
 	s.mu.Unlock()
 	text, err := json.Marshal(map[string]any{"cards": list})
@@ -119,9 +119,10 @@ func (c *call) answered(card string) {
 	}
 }
 
-// about tells whether the last response about a card misled, and named the card.
+// about tells whether a response about a card misled, and whether all of them named it:
+// LookupAll asks again for a card that it knows, to tell a bad batch from an outage.
 func (s *service) about(card string) (misled, named bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.misled[card], s.named[card]
+	return s.misled[card], !s.unnamed[card]
 }

@@ -1,19 +1,13 @@
 package faults
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
-	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/refunds"
-	"github.com/carddata/carddata-go/updater"
 )
 
 // recovery is by when everything has ended well, once the faults have ended: the
@@ -66,9 +60,6 @@ type program struct {
 
 func (p program) play(w *world) {
 	perform := p.operation(w)
-	if perform == nil {
-		return
-	}
 	due := w.began.Add(w.storm.ends + recovery)
 	together(make([]int, p.callers), func(i int, _ int) {
 		pauses := w.chance(fmt.Sprintf("pauses of %s %d", p.kind, i))
@@ -122,131 +113,63 @@ func (p program) after(w *world, perform performance) {
 // A performance is what caller i does the nth time, until it returns no error.
 type performance func(i, n int) error
 
-// begun begins a call for it.
-type begun func(i, n int) (context.Context, *call, context.CancelFunc)
-
-// operation is nil if the harness is broken.
+// operation makes the client, and is what its callers do: the call of a workload, by a
+// patient caller.
 func (p program) operation(w *world) performance {
-	call := func(i, n int) (context.Context, *call, context.CancelFunc) {
-		patient := patience{deadline: 2 * time.Minute}
-		if p.kind == "bulk" || p.kind == "submitAll" {
-			patient.deadline = time.Hour // it waits for the service by itself
-		}
-		return w.call(fmt.Sprintf("%s %d.%d", p.kind, i, n), patient, 0)
-	}
+	call := func(i, n int) string { return fmt.Sprintf("%s %d.%d", p.kind, i, n) }
+	single := patience{deadline: 2 * time.Minute}
+	bulky := patience{deadline: time.Hour} // the call waits for the service by itself
 	switch p.kind {
-	case "submits", "submitAll":
-		return p.refunds(w, call)
-	case "downloads", "files":
-		return p.downloads(w, call)
-	}
-	client, err := bins.NewClient(baseURL, w.token(), w.options()...)
-	if !w.must(err) {
-		return nil
-	}
-	loader, err := bins.NewLoader(client, bins.LoaderOptions{})
-	if !w.must(err) {
-		return nil
-	}
-	return func(i, n int) error {
-		ctx, c, stop := call(i, n)
-		defer stop()
-		c.concurrency, c.beginnings, c.patient, c.shared = 2, probes, p.kind == "bulk", p.kind == "loads"
-		switch p.kind {
-		case "lookups":
-			_, err := client.Lookup(ctx, &bins.LookupRequest{Cards: bins.Cards(cardsFrom(i, 1)...)})
-			return err
-		case "loads":
-			_, err := loader.Load(ctx, cardsFrom(i/2, 1)[0])
-			return err
+	case "lookups":
+		client := w.lookupClient()
+		return func(i, n int) error { return w.lookup(client, call(i, n), single, cardsFrom(i, 1)) }
+	case "loads":
+		loader := w.loader()
+		return func(i, n int) error { return w.load(loader, call(i, n), single, cardsFrom(i/2, 1)[0]) }
+	case "bulk":
+		client := w.lookupClient()
+		return func(i, n int) error {
+			return bulk{patience: bulky, cards: cardsFrom(1000*i, 120), concurrency: 2}.call(w, client, call(i, n))
 		}
-		var failed error
-		for r, err := range client.LookupAll(ctx, slices.Values(cardsFrom(1000*i, 120)), bins.BulkOptions{Concurrency: 2}) {
-			if err = cmp.Or(err, r.Err); err != nil {
-				failed = err
+	case "downloads":
+		client := w.downloadClient()
+		return func(i, n int) error {
+			return downloadCaller{single, 4 << 10}.call(w, client, call(i, n), name("job", i))
+		}
+	case "files":
+		client := w.downloadClient()
+		return func(i, n int) error {
+			job := name("job", i)
+			return w.file(client, call(i, n), single, job, filepath.Join(w.dir(), job+".csv"))
+		}
+	case "submits":
+		client := w.refundClient()
+		return func(i, n int) error {
+			err := w.submit(client, call(i, n), single, refundOf(i))
+			if errors.Is(err, refunds.ErrOutcomeUnknown) && w.service.records(refundOf(i)) > 0 {
+				return nil // a program finds out from the service's record
 			}
+			return err
 		}
-		return failed
+	}
+	client := w.refundClient()
+	return func(i, n int) error {
+		if left := w.unrecorded(i); len(left) > 0 {
+			submitAll{patience: bulky, items: left, concurrency: 3, grace: p.grace + 1}.call(w, client, call(i, n))
+		}
+		if left := w.unrecorded(i); len(left) > 0 {
+			return fmt.Errorf("%d refunds are left", len(left))
+		}
+		return nil
 	}
 }
 
-func (p program) refunds(w *world, call begun) performance {
-	client, err := w.refundClient()
-	if !w.must(err) {
-		return nil
-	}
-	// settled asks the service's record, as a program does that reconciles: a while
-	// after, as what was sent may still arrive.
-	settled := func(refund *refunds.Refund, err error) bool {
-		w.arrive()
-		return err == nil || errors.Is(err, refunds.ErrOutcomeUnknown) && w.service.records(refund) > 0
-	}
-	return func(i, n int) error {
-		ctx, c, stop := call(i, n)
-		defer stop()
-		c.concurrency = 3
-		if p.kind == "submits" {
-			_, err := client.Submit(ctx, accountID, refundOf(i))
-			if settled(refundOf(i), err) {
-				return nil
-			}
-			return err
+// unrecorded are those of a caller's refunds that the service has no record of.
+func (w *world) unrecorded(caller int) (left []submitItem) {
+	for n := perCall * caller; n < perCall*(caller+1); n++ {
+		if refund := refundOf(n); w.service.records(refund) == 0 {
+			left = append(left, submitItem{account: accountID, id: refund.RefundID, n: n})
 		}
-		c.beginnings = probes
-		left := make([]*refunds.Refund, 0, perCall)
-		for k := range cap(left) {
-			if refund := refundOf(100*i + k); w.service.records(refund) == 0 {
-				left = append(left, refund)
-			}
-		}
-		var failed error
-		hear := func(one refunds.Submission) {
-			if !settled(left[one.Index], one.Err) {
-				failed = one.Err
-			}
-		}
-		for one, err := range client.SubmitAll(ctx, refunds.Items(accountID, slices.Values(left)), refunds.BulkOptions{Concurrency: 3, Grace: p.grace + 1, Abandoned: hear}) {
-			if err != nil {
-				return err
-			}
-			hear(one)
-		}
-		return failed
 	}
-}
-
-func (p program) downloads(w *world, call begun) performance {
-	client, err := updater.NewClient(baseURL, "merchant-7", w.token(), w.options()...)
-	if !w.must(err) {
-		return nil
-	}
-	return func(i, n int) error {
-		ctx, c, stop := call(i, n)
-		defer stop()
-		c.beginnings = 3 + w.settings.retries
-		job := name("job", i)
-		if p.kind == "downloads" {
-			content, _, err := read(4<<10, func() (*updater.Download, error) { return client.Download(ctx, job) })
-			if err == nil && !isContent(job, content) {
-				w.violate(wrongBytes, "%s: %d bytes that are no version of the content", c, len(content))
-			}
-			return err
-		}
-		_, err := client.DownloadFile(ctx, job, filepath.Join(w.dir(), job+".csv"), updater.FileOptions{})
-		return err
-	}
-}
-
-// dir is a directory of the schedule's own.
-func (w *world) dir() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.files == "" {
-		dir, err := os.MkdirTemp("", "faults-")
-		if err != nil {
-			panic(err)
-		}
-		w.files = dir
-	}
-	return w.files
+	return left
 }

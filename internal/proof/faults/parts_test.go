@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/carddata/carddata-go/bins"
 )
 
 // A part is what the caller gives the library, or what its program stands on.
@@ -25,7 +21,6 @@ const (
 	roundTripper part = "round tripper"
 	cache        part = "cache"
 	wallClock    part = "wall clock"
-	disk         part = "disk"
 )
 
 // A misdeed is what a part does in place of its duty.
@@ -47,11 +42,10 @@ var misdeeds = []struct {
 }{
 	{tokenSource, []misdeed{fails, hangs, panics, exits, lies}, []string{"lookups", "bulk", "loads", "downloads", "files"}},
 	{limiter, []misdeed{fails, hangs, panics, exits, lies}, everyKind},
-	{logger, []misdeed{fails, hangs, panics, exits}, everyKind},
+	{logger, []misdeed{fails, panics, exits}, everyKind},
 	{roundTripper, []misdeed{fails, hangs, panics, exits, lies}, everyKind},
 	{cache, []misdeed{fails, hangs, panics, exits, lies}, []string{"bulk", "loads"}},
 	{wallClock, []misdeed{lies}, everyKind},
-	{disk, []misdeed{fails}, []string{"files"}},
 }
 
 var everyKind = []string{"lookups", "bulk", "loads", "submits", "submitAll", "downloads", "files"}
@@ -138,19 +132,7 @@ func (w *world) misbehave(ctx context.Context, p part, heard bool) misdeed {
 	w.count(metPart(p, does))
 	switch does {
 	case hangs:
-		d := chance.within(longestHang)
-		if p == logger {
-			w.mu.Lock() // nothing can end a call that waits for it
-			stuck := &w.stuck
-			if c != nil {
-				stuck = &c.stuck
-			}
-			if until := time.Now().Add(d); until.After(*stuck) {
-				*stuck = until
-			}
-			w.mu.Unlock()
-		}
-		time.Sleep(d)
+		time.Sleep(chance.within(longestHang))
 	case panics, exits:
 		w.mu.Lock()
 		w.threw = w.threw || heard
@@ -205,23 +187,14 @@ func (c *call) hold(d time.Duration) {
 	time.Sleep(d)
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
-	if now := time.Now(); now.After(c.stuck) { // a part may hold it longer
-		c.stuck = now
-	}
+	c.held = time.Now()
 }
 
-// isStuck tells whether a part held a call that nothing ends. The request of a loader
-// holds those alone that have no end of their own.
-func (c *call) isStuck(now time.Time) bool {
+// isHeld tells whether the caller's own code held a call that nothing ends.
+func (c *call) isHeld(now time.Time) bool {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
-	if c.shared && c.ctx.Err() == nil {
-		return !now.After(c.w.stuck.Add(longestLeft)) // or asked anew
-	}
-	if c.w.parts.does == hangs && !now.After(c.ends.Add(moment)) {
-		return true
-	}
-	return !now.After(c.stuck)
+	return c.w.parts.does == hangs && !now.After(c.ends.Add(moment)) || !now.After(c.held)
 }
 
 // moment is how long the library waits for a part that should end with its context.
@@ -257,78 +230,4 @@ func (c *call) isCalm(err error) {
 	if err != nil && c.w.calm() && c.ctx.Err() == nil && (c.ends.IsZero() || c.ends.Sub(c.began) > plenty) {
 		c.w.violate(gaveUp, "%s: failed for what the %s did: %v", c, c.w.parts.part, err)
 	}
-}
-
-// lie changes what a round tripper returns in ways that its contract forbids.
-func (w *world) lie(a attemptName, resp *http.Response) (*http.Response, error) {
-	const neither, both, noHeader, noBody = 0, 1, 2, 3
-	kinds := 4
-	if resp.StatusCode/100 == 2 && strings.HasSuffix(resp.Request.URL.Path, "/refunds") {
-		kinds = 2 // what is left of it may be a receipt
-	}
-	switch w.chance("lie of " + a.String()).IntN(kinds) {
-	case neither:
-		resp.Body.Close()
-		return nil, nil
-	case both:
-		resp.Body.Close()
-		return resp, errThrown
-	case noHeader:
-		resp.Header = nil
-	case noBody:
-		if resp.Request.Method == http.MethodPost { // or an empty content would be a whole one
-			resp.Body.Close()
-			resp.Body = nil
-		}
-	}
-	return resp, nil
-}
-
-// A sharedCache is the caller's, which other programs write to as well.
-type sharedCache struct {
-	w *world
-
-	mu     sync.Mutex
-	values map[string][]byte
-}
-
-// cache is the one to be given to loaders and bulk lookups, nil for none.
-func (w *world) cache() bins.Cache {
-	if w.parts.part != cache {
-		return nil
-	}
-	return &sharedCache{w: w, values: map[string][]byte{}}
-}
-
-func (s *sharedCache) Get(ctx context.Context, keys []string) (map[string][]byte, error) {
-	does := s.w.misbehave(ctx, cache, true)
-	if does == fails {
-		return nil, errThrown
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	found := map[string][]byte{}
-	for i, key := range keys {
-		value, ok := s.values[key]
-		switch {
-		case does == lies:
-			found[key+"0"] = value
-			found[key] = slices.Concat(value[:len(value)/2], [][]byte{nil, []byte("{}"), []byte(`{"data":{"card":null}}`), []byte("\xff")}[i%4])
-		case ok:
-			found[key] = value
-		}
-	}
-	return found, nil
-}
-
-func (s *sharedCache) Set(ctx context.Context, values map[string][]byte, _ time.Duration) error {
-	if s.w.misbehave(ctx, cache, false) == fails { // nobody waits for it
-		return errThrown
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key, value := range values {
-		s.values[key] = slices.Clone(value)
-	}
-	return nil
 }

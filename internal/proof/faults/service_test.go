@@ -26,12 +26,12 @@ type service struct {
 	recorded   map[string]int    // refunds, by their bodies
 	accounts   map[string]string // of refunds that have an account of their own, by their bodies
 	versions   map[string]int    // of the contents, by job
-	misled     map[string]bool   // cards, by the last response that was about them
-	named      map[string]bool
+	misled     map[string]bool   // cards, by a response that was about them
+	unnamed    map[string]bool
 }
 
 func newService(w *world) *service {
-	return &service{w: w, seen: map[attemptName]int{}, arrived: map[string]int{}, recorded: map[string]int{}, accounts: map[string]string{}, versions: map[string]int{}, misled: map[string]bool{}, named: map[string]bool{}}
+	return &service{w: w, seen: map[attemptName]int{}, arrived: map[string]int{}, recorded: map[string]int{}, accounts: map[string]string{}, versions: map[string]int{}, misled: map[string]bool{}, unnamed: map[string]bool{}}
 }
 
 // A response is what the service would say to a request, if nothing befell it.
@@ -73,11 +73,6 @@ func (s *service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 	s.count(r, body)
 	response := s.respond(r, body, a, f)
-	// A refund is doubled so, unless the service removes duplicates.
-	if f.relayed && (!strings.HasSuffix(r.URL.Path, "/refunds") || s.w.settings.resubmit) {
-		s.w.count("request relayed twice")
-		response = s.respond(r, body, a, f)
-	}
 	if f.delay > 0 && !sleep(r.Context(), f.delay) {
 		return
 	}

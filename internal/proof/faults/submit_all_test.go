@@ -26,6 +26,7 @@ type submitAll struct {
 
 type submitItem struct {
 	account, id string
+	n           int    // of the refund
 	unusable    string // why
 	own         bool   // it has options of its own
 }
@@ -42,7 +43,7 @@ func drawSubmitAll(c chance, _ int) workload {
 	}
 	ids, accounts := pick(c, n, n, 1+n/3), pick(c, 1, 1, 3)
 	for i := range n {
-		it := submitItem{account: fmt.Sprint("acct/", 7+c.IntN(accounts)), id: fmt.Sprint("rf_", i%ids), own: c.percent(5)}
+		it := submitItem{account: fmt.Sprint("acct/", 7+c.IntN(accounts)), id: fmt.Sprint("rf_", i%ids), n: i, own: c.percent(5)}
 		if c.percent(5) {
 			it.unusable = pick(c, "no refund", "no text", "no account", "no header")
 		}
@@ -58,7 +59,7 @@ func drawSubmitAll(c chance, _ int) workload {
 func (s submitAll) input() []refunds.Item {
 	list := make([]refunds.Item, len(s.items))
 	for i, it := range s.items {
-		refund := refundOf(i)
+		refund := refundOf(it.n)
 		refund.RefundID = it.id
 		list[i] = refunds.Item{AccountID: it.account, Refund: refund}
 		if it.own {
@@ -78,12 +79,10 @@ func (s submitAll) input() []refunds.Item {
 	return list
 }
 
-func (s submitAll) play(w *world) {
-	client, err := w.refundClient()
-	if !w.must(err) {
-		return
-	}
-	ctx, c, stop := w.call("bulk submission", s.patience, 0)
+func (s submitAll) play(w *world) { s.call(w, w.refundClient(), "bulk submission") }
+
+func (s submitAll) call(w *world, client *refunds.Client, name string) {
+	ctx, c, stop := w.call(name, s.patience, 0)
 	defer stop()
 	c.concurrency, c.beginnings = s.concurrency, probes // of what was proven not to be recorded
 	if !c.ends.IsZero() {
@@ -92,7 +91,7 @@ func (s submitAll) play(w *world) {
 	list := s.input()
 	for i, it := range s.items {
 		if it.unusable == "" {
-			w.service.accounts[bodyOf(list[i].Refund)] = it.account
+			w.service.assign(bodyOf(list[i].Refund), it.account)
 		}
 	}
 	told := &submissions{submitAll: s, c: c, list: list, heard: make([]bool, len(list)), errs: make([]error, len(list)), outcomes: map[refunds.Outcome]int{}}
@@ -180,7 +179,7 @@ func (s *submissions) hear(one refunds.Submission) {
 		id = item.Refund.RefundID
 	}
 	if s.items[i].unusable == "" {
-		sent = w.wire.sentOf(bodyOf(item.Refund))
+		sent = w.wire.sentBy(s.c, bodyOf(item.Refund))
 	}
 	suspended := errors.Is(err, refunds.ErrSuspended)
 	switch {
@@ -215,7 +214,7 @@ func (s *submissions) check(early bool) {
 			checkOutcome(c, refund, s.errs[i])
 		case !early:
 			w.violate(outcome, "%s: refund %d has no result", c, i)
-		case w.service.records(refund) > 0 || w.wire.sentOf(bodyOf(refund)) > 0:
+		case w.service.records(refund) > 0 || w.wire.sentBy(c, bodyOf(refund)) > 0:
 			w.violate(outcome, "%s: refund %d was sent, and has no result", c, i)
 		}
 		if before, ok := latest[it.key()]; ok && !w.wire.inTurn(c, bodyOf(s.list[before].Refund), bodyOf(refund)) {

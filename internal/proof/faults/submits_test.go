@@ -31,44 +31,43 @@ func refundOf(i int) *refunds.Refund {
 const accountID = "acct/7"
 
 func (s submits) play(w *world) {
-	client, err := w.refundClient()
-	if !w.must(err) {
-		return
-	}
-	together(s, func(i int, p patience) {
-		ctx, c, stop := w.call(name("submit", i), p, 90*time.Second)
-		defer stop()
-		refund := refundOf(i)
-		var receipt *refunds.Receipt
-		var err error
-		if !c.guard(func() { receipt, err = client.Submit(ctx, accountID, refund) }) {
-			return
-		}
-		attempts := attemptsOf(err)
-		if err == nil {
-			attempts = receipt.Attempts
-		}
-		c.returned(err, attempts)
-		w.arrive()
-		checkOutcome(c, refund, err)
-		if err != nil {
-			c.gaveUp(err, true)
-		}
-	})
+	client := w.refundClient()
+	together(s, func(i int, p patience) { w.submit(client, name("submit", i), p, refundOf(i)) })
 }
 
-func (w *world) refundClient() (*refunds.Client, error) {
+func (w *world) submit(client *refunds.Client, name string, p patience, refund *refunds.Refund) error {
+	ctx, c, stop := w.call(name, p, 90*time.Second)
+	defer stop()
+	var receipt *refunds.Receipt
+	var err error
+	if !c.guard(func() { receipt, err = client.Submit(ctx, accountID, refund) }) {
+		return errThrown
+	}
+	attempts := attemptsOf(err)
+	if err == nil {
+		attempts = receipt.Attempts
+	}
+	c.returned(err, attempts)
+	w.arrive()
+	checkOutcome(c, refund, err)
+	if err != nil {
+		c.gaveUp(err, true)
+	}
+	return err
+}
+
+func (w *world) refundClient() *refunds.Client {
 	opts := w.options()
 	if w.settings.resubmit {
 		opts = append(opts, refunds.WithResubmit())
 	}
 	if w.settings.ownTransport() {
-		return refunds.NewClient(baseURL, append(opts[1:], transport.WithDial(w.network.dial), refunds.WithTransport(func(base http.RoundTripper) http.RoundTripper {
+		opts = append(opts[1:], transport.WithDial(w.network.dial), refunds.WithTransport(func(base http.RoundTripper) http.RoundTripper {
 			w.wire.base = base
 			return w.wire
-		}))...)
+		}))
 	}
-	return refunds.NewClient(baseURL, opts...)
+	return made(refunds.NewClient(baseURL, opts...))
 }
 
 // ownTransport tells whether refunds go over the library's own transport, which dials
@@ -140,6 +139,13 @@ func (s *service) record(r *http.Request, body []byte) {
 		return
 	}
 	s.recorded[string(body)]++
+}
+
+// assign tells the service the account of a refund that is to come.
+func (s *service) assign(body, account string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.accounts[body] = account
 }
 
 // records is how often a refund was recorded.

@@ -227,6 +227,16 @@ func (w *wire) sentOf(body string) int {
 	return w.bodies[body]
 }
 
+// sentBy is how often a call sent a body.
+func (w *wire) sentBy(c *call, body string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if j := w.journeys[journeyKey{c, body}]; j != nil {
+		return j.sent
+	}
+	return 0
+}
+
 // inTurn tells whether all attempts of one request of a call ended before the
 // first of another.
 func (w *wire) inTurn(c *call, first, second string) bool {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/internal/transport"
+	"github.com/carddata/carddata-go/updater"
 )
 
 // A workload is a way to use the library. It plays within the bubble, and
@@ -77,6 +78,22 @@ func (w *world) options() []bins.Option {
 	return opts
 }
 
+func (w *world) lookupClient() *bins.Client {
+	return made(bins.NewClient(baseURL, w.token(), w.options()...))
+}
+
+func (w *world) downloadClient() *updater.Client {
+	return made(updater.NewClient(baseURL, "merchant-7", w.token(), w.options()...))
+}
+
+// made is what cannot fail in the harness itself.
+func made[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 // token is the source of the schedule's tokens.
 func (w *world) token() bins.TokenSource {
 	if w.tokens.static {
@@ -99,14 +116,6 @@ func together[T any](list []T, play func(i int, caller T)) {
 		all.Go(func() { play(i, caller) })
 	}
 	all.Wait()
-}
-
-// must reports what cannot happen in the harness itself.
-func (w *world) must(err error) bool {
-	if err != nil {
-		w.violate(unreachable, "%v", err)
-	}
-	return err == nil
 }
 
 // name names a call.

@@ -61,9 +61,8 @@ type world struct {
 	waits      map[string]int // of the library, by call
 	questions  map[string]int // for a token, by call
 	tally      tally
-	threw      bool      // a part of the caller's did
-	stuck      time.Time // until when one held a shared request
-	files      string    // a directory
+	threw      bool   // a part of the caller's did
+	files      string // a directory
 }
 
 // A tally counts what happened, to show that a run met what it is meant to meet.

@@ -4,6 +4,7 @@ package testkit
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -12,6 +13,9 @@ import (
 
 	"github.com/jarcoal/httpmock"
 )
+
+// Base is the address of Mocks.
+const Base = "https://service.example"
 
 // A Request is one that a Mock received.
 type Request struct {
@@ -95,6 +99,12 @@ func Broken(status int, part string, err error) httpmock.Responder {
 		resp.Body = io.NopCloser(io.MultiReader(bytes.NewBufferString(part), failing{err}))
 		return resp, nil
 	}
+}
+
+// Silent is an answer that never comes.
+func Silent(req *http.Request) (*http.Response, error) {
+	<-req.Context().Done()
+	return nil, context.Cause(req.Context())
 }
 
 type failing struct{ err error }

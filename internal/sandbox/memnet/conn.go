@@ -46,16 +46,16 @@ func (c *Conn) BytesWritten() int64 {
 // Close ends the connection in order: the peer reads what is buffered and then
 // the end of the stream, and its writes fail.
 func (c *Conn) Close() error {
-	c.in.closeReader()
-	c.out.closeWriter()
+	c.in.close(&c.in.reader, &c.in.writer)
+	c.out.close(&c.out.writer, &c.out.reader)
 	return nil
 }
 
 // Reset breaks the connection: unread data is lost, and both ends see
 // ECONNRESET.
 func (c *Conn) Reset() {
-	c.in.cut(true)
-	c.out.cut(false)
+	c.in.cut(&c.in.reader, &c.in.writer)
+	c.out.cut(&c.out.writer, &c.out.reader)
 }
 
 // LocalAddr implements [net.Conn].
@@ -71,12 +71,12 @@ func (c *Conn) SetDeadline(t time.Time) error {
 
 // SetReadDeadline implements [net.Conn].
 func (c *Conn) SetReadDeadline(t time.Time) error {
-	return c.opError("set", c.in.setReadDeadline(t))
+	return c.opError("set", c.in.setDeadline(&c.in.reader, t))
 }
 
 // SetWriteDeadline implements [net.Conn].
 func (c *Conn) SetWriteDeadline(t time.Time) error {
-	return c.opError("set", c.out.setWriteDeadline(t))
+	return c.opError("set", c.out.setDeadline(&c.out.writer, t))
 }
 
 func (c *Conn) opError(op string, err error) error {

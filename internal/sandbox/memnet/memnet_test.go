@@ -54,21 +54,6 @@ func TestCloseSendsFIN(t *testing.T) {
 	}
 }
 
-func TestReset(t *testing.T) {
-	c, s := pair(t)
-	c.Write([]byte("lost"))
-	s.Write([]byte("lost"))
-	s.Reset()
-	for name, conn := range map[string]*Conn{"client": c, "server": s} {
-		if n, err := conn.Read(make([]byte, 8)); n != 0 || !errors.Is(err, syscall.ECONNRESET) {
-			t.Errorf("%s: Read = %d, %v, want ECONNRESET", name, n, err)
-		}
-		if n, err := conn.Write([]byte("x")); n != 0 || !errors.Is(err, syscall.ECONNRESET) {
-			t.Errorf("%s: Write = %d, %v, want ECONNRESET", name, n, err)
-		}
-	}
-}
-
 func TestBackPressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := pair(t)
@@ -176,30 +161,6 @@ func TestListener(t *testing.T) {
 	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Accept after Close: %v, want net.ErrClosed", err)
 	}
-	if _, _, err := net.SplitHostPort(waiting.LocalAddr().String()); err != nil {
-		t.Error(err)
-	}
-	if waiting.RemoteAddr() != l.Addr() || l.Addr().Network() == "" {
-		t.Errorf("remote address %v, want %v", waiting.RemoteAddr(), l.Addr())
-	}
-}
-
-func TestCloseWakesAcceptAndRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, _ := pair(t)
-		l := Listen()
-		errs := make(chan error, 2)
-		go func() { errs <- second(l.Accept()) }()
-		go func() { errs <- second(c.Read(make([]byte, 1))) }()
-		synctest.Wait()
-		l.Close()
-		c.Close()
-		for range 2 {
-			if err := <-errs; !errors.Is(err, net.ErrClosed) {
-				t.Errorf("got %v, want net.ErrClosed", err)
-			}
-		}
-	})
 }
 
 func second[T any](_ T, err error) error { return err }

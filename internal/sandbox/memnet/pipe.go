@@ -21,22 +21,42 @@ const capacity = 64 << 10
 type pipe struct {
 	latency time.Duration
 
-	mu            sync.Mutex
-	changed       *sync.Cond
-	buf           bytes.Buffer
-	inTransit     int // bytes
-	transit       []arrival
-	written       int64
-	reader        end
-	writer        end
-	ended         bool // the writer closed, and the reader knows
-	abandoned     bool // the reader closed, and the writer knows
-	readDeadline  *deadline
-	writeDeadline *deadline
+	mu             sync.Mutex
+	changed        *sync.Cond
+	buf            bytes.Buffer
+	inTransit      int // bytes
+	transit        []arrival
+	written        int64
+	reader, writer end
 }
 
 // An end is the state of one side of a pipe.
-type end struct{ closed, reset bool }
+type end struct {
+	closed   bool
+	left     bool // the other end has closed, and this one knows
+	reset    bool
+	deadline time.Time
+	timer    *time.Timer // wakes up who waits at the deadline; nil: none
+}
+
+// err is what ends an operation, even if it could go on.
+func (e *end) err(op string) error {
+	switch {
+	case e.closed:
+		return net.ErrClosed
+	case e.reset:
+		return os.NewSyscallError(op, syscall.ECONNRESET)
+	case !e.deadline.IsZero() && !time.Now().Before(e.deadline):
+		return os.ErrDeadlineExceeded
+	}
+	return nil
+}
+
+func (e *end) stopTimer() {
+	if e.timer != nil {
+		e.timer.Stop()
+	}
+}
 
 // An arrival is an action on its way to the other side.
 type arrival struct {
@@ -44,14 +64,8 @@ type arrival struct {
 	happen func()
 }
 
-// A deadline is never changed, only replaced. So a late timer marks no other deadline.
-type deadline struct {
-	timer   *time.Timer
-	expired bool
-}
-
 func newPipe(latency time.Duration) *pipe {
-	p := &pipe{latency: latency, readDeadline: &deadline{}, writeDeadline: &deadline{}}
+	p := &pipe{latency: latency}
 	p.changed = sync.NewCond(&p.mu)
 	return p
 }
@@ -83,20 +97,15 @@ func (p *pipe) read(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
+		if err := p.reader.err("read"); err != nil || len(b) == 0 {
+			return 0, err
+		}
 		switch {
-		case p.reader.closed:
-			return 0, net.ErrClosed
-		case p.reader.reset:
-			return 0, os.NewSyscallError("read", syscall.ECONNRESET)
-		case p.readDeadline.expired:
-			return 0, os.ErrDeadlineExceeded
-		case len(b) == 0:
-			return 0, nil
 		case p.buf.Len() > 0:
 			n, err := p.buf.Read(b)
 			p.changed.Broadcast()
 			return n, err
-		case p.ended:
+		case p.reader.left:
 			return 0, io.EOF
 		}
 		p.changed.Wait()
@@ -107,25 +116,21 @@ func (p *pipe) write(b []byte) (n int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
-		switch {
-		case p.writer.closed:
-			return n, net.ErrClosed
-		case p.writer.reset:
-			return n, os.NewSyscallError("write", syscall.ECONNRESET)
-		case p.writeDeadline.expired:
-			return n, os.ErrDeadlineExceeded
-		case p.abandoned:
+		if err := p.writer.err("write"); err != nil {
+			return n, err
+		}
+		switch free := capacity - p.buf.Len() - p.inTransit; {
+		case p.writer.left:
 			return n, os.NewSyscallError("write", syscall.EPIPE)
 		case n == len(b):
 			return n, nil
-		}
-		if free := capacity - p.buf.Len() - p.inTransit; free > 0 {
+		case free > 0:
 			k := min(free, len(b)-n)
 			p.send(b[n : n+k])
 			n += k
-			continue
+		default:
+			p.changed.Wait()
 		}
-		p.changed.Wait()
 	}
 }
 
@@ -137,102 +142,45 @@ func (p *pipe) send(b []byte) {
 	p.inTransit += len(b)
 	p.later(p.latency, func() {
 		p.inTransit -= len(b)
-		if !p.reader.closed && !p.reader.reset {
-			p.buf.Write(b)
-		}
+		p.buf.Write(b)
 	})
 }
 
-func (p *pipe) closeReader() {
+// close closes one end. The other learns of it later.
+func (p *pipe) close(e, other *end) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.reader.closed = true
-	p.buf = bytes.Buffer{}
-	p.readDeadline.stop()
+	e.closed = true
+	e.stopTimer()
 	p.changed.Broadcast()
-	if !p.reader.reset {
-		p.later(p.latency*3/2, func() { p.abandoned = true })
+	if !e.reset {
+		p.later(p.latency*3/2, func() { other.left = true })
 	}
 }
 
-func (p *pipe) closeWriter() {
+// cut breaks the pipe at once for one end, and later for the other.
+func (p *pipe) cut(e, other *end) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.writer.closed = true
-	p.writeDeadline.stop()
+	e.reset = true
 	p.changed.Broadcast()
-	if !p.writer.reset {
-		p.later(p.latency*3/2, func() { p.ended = true })
-	}
+	p.later(2*p.latency, func() { other.reset = true })
 }
 
-// cut breaks the pipe at once for one side, and later for the other.
-func (p *pipe) cut(byReader bool) {
+func (p *pipe) setDeadline(e *end, t time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	reader := func() {
-		p.reader.reset = true
-		p.buf = bytes.Buffer{}
-		p.readDeadline.stop()
-	}
-	writer := func() {
-		p.writer.reset = true
-		p.writeDeadline.stop()
-	}
-	if byReader {
-		reader()
-		p.later(2*p.latency, writer)
-	} else {
-		writer()
-		p.later(2*p.latency, reader)
-	}
-	p.changed.Broadcast()
-}
-
-func (p *pipe) setReadDeadline(t time.Time) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.reader.closed {
+	if e.closed {
 		return net.ErrClosed
 	}
-	p.readDeadline.stop()
-	p.readDeadline = p.newDeadline(t)
+	e.stopTimer()
+	e.deadline = t
+	if !t.IsZero() {
+		e.timer = time.AfterFunc(time.Until(t), func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.changed.Broadcast()
+		})
+	}
 	return nil
-}
-
-func (p *pipe) setWriteDeadline(t time.Time) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.writer.closed {
-		return net.ErrClosed
-	}
-	p.writeDeadline.stop()
-	p.writeDeadline = p.newDeadline(t)
-	return nil
-}
-
-func (p *pipe) newDeadline(t time.Time) *deadline {
-	d := &deadline{}
-	if t.IsZero() {
-		return d
-	}
-	wait := time.Until(t)
-	if wait <= 0 {
-		d.expired = true
-		p.changed.Broadcast()
-		return d
-	}
-	d.timer = time.AfterFunc(wait, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		d.expired = true
-		p.changed.Broadcast()
-	})
-	return d
-}
-
-func (d *deadline) stop() {
-	if d.timer != nil {
-		d.timer.Stop()
-	}
 }

@@ -1,4 +1,3 @@
-// Package hostile lets the other side send what is made to exhaust: bombs, floods,
-// nesting, trickles and headers of any kind. Each call ends in bounded time and
-// memory, with a typed error.
+// Package hostile lets the other side send what is made to exhaust: bombs, floods and
+// nesting. Each call ends in bounded memory, with a typed error. The matrix has what is slow.
 package hostile

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/proof/conformance/operations"
 	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
@@ -16,105 +17,69 @@ import (
 
 // TestMisuseIsAnError proves that no value that Go lets a caller make panics.
 func TestMisuseIsAnError(t *testing.T) {
-	lookups, err := bins.NewClient("https://service.test", bins.StaticToken("key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	submits, err := refunds.NewClient("https://service.test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	downloads, err := updater.NewClient("https://service.test", merchant, updater.StaticToken("token"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, one, refund := t.Context(), &bins.LookupRequest{Cards: bins.Cards("411111")}, &refunds.Refund{RefundID: "rf"}
-	var none context.Context
-	lookup := func(c *bins.Client, ctx context.Context, r *bins.LookupRequest, opts ...bins.Option) error {
-		_, err := c.Lookup(ctx, r, opts...)
-		return err
-	}
-	submit := func(c *refunds.Client, ctx context.Context, account string, r *refunds.Refund, opts ...bins.Option) error {
-		_, err := c.Submit(ctx, account, r, opts...)
-		return err
-	}
-	download := func(c *updater.Client, ctx context.Context, opts ...bins.Option) error {
-		_, err := c.Download(ctx, "job", opts...)
-		return err
-	}
-	sibling := func(c *updater.Client, id string) error { _, err := c.ForMerchant(id); return err }
-	read := func(d *updater.Download) error { _, err := d.Read(make([]byte, 1)); return err }
-	newBins := func(token bins.TokenSource, opts ...bins.Option) error {
-		_, err := bins.NewClient("https://service.test", token, opts...)
-		return err
-	}
-	newUpdater := func(token updater.TokenSource) error {
-		_, err := updater.NewClient("https://service.test", merchant, token)
-		return err
-	}
-	perClient := map[string]bins.Option{
-		"WithHTTPClient": bins.WithHTTPClient(&http.Client{}), "WithRateLimit": bins.WithRateLimit(1, 1), "WithInsecureHTTP": bins.WithInsecureHTTP(),
-	}
-	errs := map[string]error{
-		"lookup of a zero client": lookup(&bins.Client{}, ctx, one), "lookup of nil": lookup(nil, ctx, one),
-		"submit of a zero client": submit(&refunds.Client{}, ctx, "acc", refund), "submit of nil": submit(nil, ctx, "acc", refund),
-		"download of a zero client": download(&updater.Client{}, ctx), "download of nil": download(nil, ctx),
-		"sibling of a zero client": sibling(&updater.Client{}, "m"), "sibling of nil": sibling(nil, "m"),
-		"sibling without an id": sibling(downloads, ""), "a zero download": read(&updater.Download{}),
-		"lookup, nil context": lookup(lookups, none, one), "submit, nil context": submit(submits, none, "acc", refund),
-		"download, nil context": download(downloads, none),
-		"lookup of no request":  lookup(lookups, ctx, nil), "lookup of no cards": lookup(lookups, ctx, &bins.LookupRequest{}),
-		"submit of no refund": submit(submits, ctx, "acc", nil), "submit of a zero refund": submit(submits, ctx, "acc", &refunds.Refund{}),
-		"submit of no account": submit(submits, ctx, "", refund),
-		"lookup, nil option":   lookup(lookups, ctx, one, nil), "submit, nil option": submit(submits, ctx, "acc", refund, nil),
-		"download, nil option": download(downloads, ctx, nil),
-		"a nil token source":   newBins(nil), "a nil token function": newBins(bins.TokenFunc(nil)), "an empty token": newBins(bins.StaticToken("")),
-		"a nil token source of downloads": newUpdater(nil), "a nil token function of downloads": newUpdater(updater.TokenFunc(nil)),
-		"an empty token of downloads": newUpdater(updater.StaticToken("")),
-		"a client with a nil option":  newBins(bins.StaticToken("key"), nil), "a nil http.Client": newBins(bins.StaticToken("key"), bins.WithHTTPClient(nil)),
-	}
-	for name, option := range perClient {
-		errs["lookup with "+name] = lookup(lookups, ctx, one, option)
-		errs["submit with "+name] = submit(submits, ctx, "acc", refund, option)
-		errs["download with "+name] = download(downloads, ctx, option)
-	}
-	// What only another package has would have no effect, and says so under its name.
-	for name, option := range map[string]bins.Option{
-		"refunds.WithResubmit": refunds.WithResubmit(), "refunds.WithReceiptCheck": refunds.WithReceiptCheck(nil), "refunds.WithBeforeSend": refunds.WithBeforeSend(nil),
-		"updater.WithNotReady": updater.WithNotReady(nil), "updater.WithWait": updater.WithWait(0, 0), "updater.WithEncodedContent": updater.WithEncodedContent(),
-		"updater.WithRedirectHosts": updater.WithRedirectHosts(), "updater.WithResumeTimeout": updater.WithResumeTimeout(0),
-	} {
-		_, newRefunds := refunds.NewClient("https://service.test", option)
-		_, newUpdater := updater.NewClient("https://service.test", merchant, updater.StaticToken("token"), option)
-		foreign := map[string]error{"lookup": lookup(lookups, ctx, one, option), "new bins": newBins(bins.StaticToken("key"), option)}
-		if strings.HasPrefix(name, "refunds") {
-			foreign["download"], foreign["new updater"] = download(downloads, ctx, option), newUpdater
-			if newRefunds != nil {
-				t.Errorf("%s: %v", name, newRefunds)
-			}
-		} else {
-			foreign["submit"], foreign["new refunds"] = submit(submits, ctx, "acc", refund, option), newRefunds
-			if newUpdater != nil {
-				t.Errorf("%s: %v", name, newUpdater)
-			}
-		}
-		for call, err := range foreign {
-			errs[call+" with "+name] = err
-			if err == nil || !strings.Contains(err.Error(), name) {
-				t.Errorf("%s with %s: %v", call, name, err)
-			}
-		}
-	}
-	for name, err := range errs {
+	refused := func(name string, err error) {
+		t.Helper()
 		if !errors.Is(err, bins.ErrInvalidArgument) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if strings.HasPrefix(name, "submit") && !errors.Is(err, refunds.ErrNotSent) {
-			t.Errorf("%s: not ErrNotSent: %v", name, err)
-		}
 	}
+	for name, client := range map[string]*bins.Client{"a zero client": {}, "no client": nil} {
+		_, err := client.Lookup(t.Context(), &bins.LookupRequest{Cards: bins.Cards("411111")})
+		refused("lookup of "+name, err)
+	}
+	for name, client := range map[string]*refunds.Client{"a zero client": {}, "no client": nil} {
+		_, err := client.Submit(t.Context(), "acc", &refunds.Refund{RefundID: "rf"})
+		refused("refund of "+name, err)
+	}
+	for name, client := range map[string]*updater.Client{"a zero client": {}, "no client": nil} {
+		_, err := client.Download(t.Context(), "job")
+		refused("download of "+name, err)
+		_, err = client.ForMerchant("m")
+		refused("sibling of "+name, err)
+	}
+	_, err := new(updater.Download).Read(make([]byte, 1))
+	refused("a zero download", err)
 	if err := new(updater.Download).Close(); err != nil {
 		t.Errorf("closing a zero download: %v", err)
+	}
+
+	for name, token := range map[string]bins.TokenSource{"no source": nil, "no function": bins.TokenFunc(nil), "an empty token": bins.StaticToken("")} {
+		_, err := bins.NewClient(testkit.Base, token)
+		refused(name, err)
+		_, err = updater.NewClient(testkit.Base, merchant, token)
+		refused(name+" of downloads", err)
+	}
+	var none context.Context
+	ofClient := []bins.Option{bins.WithHTTPClient(&http.Client{}), bins.WithRateLimit(1, 1), bins.WithInsecureHTTP(), nil}
+	for _, e := range operations.At(t, testkit.Base) {
+		_, err := e.Call(none)
+		refused(e.Name+" without a context", err)
+		for _, option := range ofClient {
+			_, err := e.Call(t.Context(), option)
+			refused(e.Name+" with an option of clients", err)
+			if e.Name == "refund" && !errors.Is(err, refunds.ErrNotSent) {
+				t.Errorf("%s: not ErrNotSent: %v", e.Name, err)
+			}
+		}
+	}
+}
+
+// TestOptionOfAnotherPackage: it would have no effect, so it is refused under its name.
+func TestOptionOfAnotherPackage(t *testing.T) {
+	for name, option := range map[string]bins.Option{
+		"refunds.WithResubmit": refunds.WithResubmit(), "refunds.WithReceiptCheck": refunds.WithReceiptCheck(nil), "refunds.WithBeforeSend": refunds.WithBeforeSend(nil),
+		"updater.WithNotReady": updater.WithNotReady(nil), "updater.WithWait": updater.WithWait(0, 0), "updater.WithEncodedContent": updater.WithEncodedContent(),
+		"updater.WithErrorContent": updater.WithErrorContent(), "updater.WithRedirectHosts": updater.WithRedirectHosts(), "updater.WithResumeTimeout": updater.WithResumeTimeout(0),
+	} {
+		_, errBins := bins.NewClient(testkit.Base, bins.StaticToken("key"), option)
+		_, errRefunds := refunds.NewClient(testkit.Base, option)
+		_, errUpdater := updater.NewClient(testkit.Base, merchant, updater.StaticToken("token"), option)
+		for pkg, err := range map[string]error{"bins": errBins, "refunds": errRefunds, "updater": errUpdater} {
+			own := strings.HasPrefix(name, pkg)
+			if own != (err == nil) || !own && (!errors.Is(err, bins.ErrInvalidArgument) || !strings.Contains(err.Error(), name)) {
+				t.Errorf("%s given to %s: %v", name, pkg, err)
+			}
+		}
 	}
 }
 
@@ -137,5 +102,40 @@ func TestPauseHoldsAllMerchants(t *testing.T) {
 	defer cancel()
 	if _, err := sibling.Download(ctx, "job"); !errors.Is(err, updater.ErrRateLimited) || len(mock.Requests()) != 1 {
 		t.Errorf("%d requests, %v", len(mock.Requests()), err)
+	}
+}
+
+// TestMatrixKeptConnection proves the rows of a connection that served a request
+// before, where net/http has rules of its own: it sends a GET again by itself,
+// which the service sees and the count of attempts does not.
+func TestMatrixKeptConnection(t *testing.T) {
+	for _, row := range []struct {
+		name           string
+		call           func(site, *testing.T, context.Context) result
+		seen, attempts int
+		is             error
+	}{
+		{"lookup", site.lookup, 4, 4, errNoAnswer},
+		{"submit", site.submit, 1, 1, refunds.ErrOutcomeUnknown},
+		{"download", site.download, 5, 4, errNoAnswer},
+	} {
+		for end, script := range map[string]script{"reset": reset, "end": sayAndClose("")} {
+			t.Run(row.name+"/"+end, func(t *testing.T) {
+				s := wire(in(answer(200, cardsJSON), script))(t)
+				transport := &http.Transport{}
+				defer transport.CloseIdleConnections()
+				s.http = &http.Client{Transport: transport}
+				if got := row.call(s, t, t.Context()); got.err != nil {
+					t.Fatal(got.err)
+				}
+				got := row.call(s, t, t.Context())
+				if !errors.Is(got.err, row.is) || got.attempts != row.attempts {
+					t.Errorf("%d attempts: %v", got.attempts, got.err)
+				}
+				if n := s.seen() - 1; n != row.seen {
+					t.Errorf("the service saw %d requests, want %d", n, row.seen)
+				}
+			})
+		}
 	}
 }

@@ -1,8 +1,10 @@
 package matrix
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -15,41 +17,17 @@ import (
 
 const emptyAnswer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 12\r\nConnection: close\r\n\r\n{\"cards\":[]}"
 
-// A wireHead is a request as it is on the wire.
-type wireHead struct {
-	path  string
-	lines map[string][]string // by lower-case name
-}
-
-func parseWireHead(t testing.TB, text string) wireHead {
-	t.Helper()
-	lines := strings.Split(strings.TrimSuffix(text, "\r\n\r\n"), "\r\n")
-	request := strings.Split(lines[0], " ")
-	if len(request) != 3 {
-		t.Fatalf("the request line is %q", lines[0])
-	}
-	h := wireHead{request[1], map[string][]string{}}
-	for _, line := range lines[1:] {
-		name, value, ok := strings.Cut(line, ": ")
-		if !ok {
-			t.Errorf("the header line %q has no value", line)
-		}
-		h.lines[strings.ToLower(name)] = append(h.lines[strings.ToLower(name)], value)
-	}
-	return h
-}
-
-// check compares a request with one that carries harmless values: the same
+// checkShape compares a request with one that carries harmless values: the same
 // headers, once each, and a path of as many segments.
-func (h wireHead) check(t testing.TB, name string, plain wireHead) {
+func checkShape(t testing.TB, name string, r, plain *http.Request) {
 	t.Helper()
-	for header, values := range h.lines {
-		if len(values) != 1 || plain.lines[header] == nil && header != "x-fuzz" {
+	for header, values := range r.Header {
+		if len(values) != 1 || plain.Header[header] == nil && header != "X-Fuzz" {
 			t.Errorf("%s: header %s arrived as %q", name, header, values)
 		}
 	}
-	if strings.Count(h.path, "/") != strings.Count(plain.path, "/") || strings.ContainsAny(h.path, "?#") {
-		t.Errorf("%s: the path %q has other segments than %q", name, h.path, plain.path)
+	if strings.Count(r.RequestURI, "/") != strings.Count(plain.RequestURI, "/") || strings.ContainsAny(r.RequestURI, "?#") {
+		t.Errorf("%s: the path %q has other segments than %q", name, r.RequestURI, plain.RequestURI)
 	}
 }
 
@@ -57,20 +35,20 @@ func (h wireHead) check(t testing.TB, name string, plain wireHead) {
 type wireSlot struct {
 	name  string
 	put   func(*operations.Arguments, string) []bins.Option
-	found func(h wireHead, value string) bool // the value, byte for byte
-	skip  []string                            // operations that do not carry it
+	found func(r *http.Request, value string) bool // the value, byte for byte
+	skip  []string                                 // operations that do not carry it
 }
 
-func onHeader(name, prefix, suffix string) func(wireHead, string) bool {
-	return func(h wireHead, value string) bool {
-		return len(h.lines[name]) == 1 && strings.HasPrefix(h.lines[name][0], prefix+value+suffix) &&
-			(suffix != "" || h.lines[name][0] == prefix+value)
+func onHeader(name, prefix, suffix string) func(*http.Request, string) bool {
+	return func(r *http.Request, value string) bool {
+		got := r.Header.Get(name)
+		return got == prefix+value || suffix != "" && strings.HasPrefix(got, prefix+value+suffix)
 	}
 }
 
-func onSegment(n int) func(wireHead, string) bool {
-	return func(h wireHead, value string) bool {
-		segments := strings.Split(h.path, "/")
+func onSegment(n int) func(*http.Request, string) bool {
+	return func(r *http.Request, value string) bool {
+		segments := strings.Split(r.RequestURI, "/")
 		got, err := url.PathUnescape(segments[min(n, len(segments)-1)])
 		return err == nil && got == value
 	}
@@ -80,11 +58,11 @@ var wireSlots = []wireSlot{
 	{"header", func(_ *operations.Arguments, v string) []bins.Option {
 		return []bins.Option{bins.WithHeader("X-Fuzz", v)}
 	}, onHeader("x-fuzz", "", ""), nil},
-	{"user agent", func(_ *operations.Arguments, v string) []bins.Option { return []bins.Option{bins.WithUserAgent(v)} }, func(h wireHead, v string) bool {
+	{"user agent", func(_ *operations.Arguments, v string) []bins.Option { return []bins.Option{bins.WithUserAgent(v)} }, func(r *http.Request, v string) bool {
 		if v != "" {
 			v += " "
 		}
-		return onHeader("user-agent", "", "carddata-go/")(h, v)
+		return onHeader("user-agent", "", "carddata-go/")(r, v)
 	}, nil},
 	{"token", func(i *operations.Arguments, v string) []bins.Option {
 		i.Key, i.Token = bins.StaticToken(v), bins.StaticToken(v)
@@ -111,7 +89,7 @@ func FuzzHeaderValue(f *testing.F) {
 		f.Add(seed)
 	}
 	server := testkit.AnswerWire(f, emptyAnswer)
-	send := func(t testing.TB, name string, args operations.Arguments, skip []string, use func(operation string, h wireHead), opts ...bins.Option) {
+	send := func(t testing.TB, name string, args operations.Arguments, skip []string, use func(operation string, r *http.Request), opts ...bins.Option) {
 		list, err := operations.New(server.Base, args, opts...)
 		if err != nil {
 			if !errors.Is(err, bins.ErrInvalidArgument) {
@@ -127,22 +105,26 @@ func FuzzHeaderValue(f *testing.F) {
 			heads := server.Received()
 			switch {
 			case err == nil && len(heads) == 1:
-				use(e.Name, parseWireHead(t, heads[0]))
+				r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(heads[0])))
+				if err != nil {
+					t.Fatal(err)
+				}
+				use(e.Name, r)
 			case len(heads) != 0, !errors.Is(err, bins.ErrInvalidArgument) && !errors.Is(err, bins.ErrCredential):
 				t.Errorf("%s of %s: %q arrived, with %v", name, e.Name, heads, err)
 			}
 		}
 	}
-	plain := map[string]wireHead{}
-	send(f, "plain", operations.Plain(), nil, func(operation string, h wireHead) { plain[operation] = h })
+	plain := map[string]*http.Request{}
+	send(f, "plain", operations.Plain(), nil, func(operation string, r *http.Request) { plain[operation] = r })
 	f.Fuzz(func(t *testing.T, value string) {
 		for _, s := range wireSlots {
 			arguments := operations.Plain()
 			opts := s.put(&arguments, value)
-			send(t, s.name, arguments, s.skip, func(operation string, h wireHead) {
-				h.check(t, s.name, plain[operation])
-				if !s.found(h, value) {
-					t.Errorf("%s of %s: %q arrived as %s %q", s.name, operation, value, h.path, h.lines)
+			send(t, s.name, arguments, s.skip, func(operation string, r *http.Request) {
+				checkShape(t, s.name, r, plain[operation])
+				if !s.found(r, value) {
+					t.Errorf("%s of %s: %q arrived as %s %q", s.name, operation, value, r.RequestURI, r.Header)
 				}
 			}, opts...)
 		}

@@ -20,7 +20,6 @@ type site struct {
 	http     *http.Client     // nil: the library's own
 	token    bins.TokenSource // nil: one that never changes
 	opts     []bins.Option
-	ofCall   []bins.Option   // of the call alone
 	ctx      context.Context // nil: one with a minute left
 	unusable bool            // call with arguments that cannot be sent
 	seen     func() int      // requests that arrived, or connections where none can
@@ -80,7 +79,7 @@ func (s site) download(t *testing.T, ctx context.Context) result { return s.call
 
 // call makes the call of one operation, by its place in the list.
 func (s site) call(t *testing.T, ctx context.Context, operation int) result {
-	args, opts := operations.Plain(), s.ofCall
+	args, opts := operations.Plain(), []bins.Option{}
 	if s.token != nil {
 		args.Key, args.Token = s.token, s.token
 		opts = append(opts, bins.WithTokenSource(s.token))
@@ -148,7 +147,10 @@ func runMatrix(t *testing.T, rows []matrixRow, bubble bool) {
 			t.Run(row.point+"/"+column.name, func(t *testing.T) {
 				prove := func(t *testing.T) { proveCell(t, row.world(t), column.call, column.of(row)) }
 				if bubble {
-					synctest.Test(t, prove)
+					synctest.Test(t, func(t *testing.T) {
+						prove(t)
+						time.Sleep(2 * time.Second) // until the service has seen the end
+					})
 				} else {
 					t.Parallel()
 					prove(t)

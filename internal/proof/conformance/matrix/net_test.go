@@ -8,9 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -79,87 +77,6 @@ func dialError(err error) world {
 // refusedPort is a world of the library's own transport, at a port where nothing
 // listens.
 func refusedPort(*testing.T) site { return site{base: "http://127.0.0.1:1"} }
-
-// resetAfter is a world where connections break once the client has read the
-// service's bytes. A real reset could overtake them.
-func resetAfter(bytes string) world {
-	return func(t *testing.T) site {
-		server := listen(t, serveScript(say(bytes)))
-		s := dialing(func(ctx context.Context, network, _ string) (net.Conn, error) {
-			c, err := new(net.Dialer).DialContext(ctx, network, server.address)
-			return &resetConn{c, len(bytes)}, err
-		})(t)
-		s.base, s.seen = "http://127.0.0.1", server.seenRequests
-		return s
-	}
-}
-
-type resetConn struct {
-	net.Conn
-	left int
-}
-
-func (c *resetConn) Read(p []byte) (int, error) {
-	if c.left == 0 {
-		return 0, &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
-	}
-	n, err := c.Conn.Read(p[:min(len(p), c.left)])
-	c.left -= n
-	return n, err
-}
-
-// A deadConn takes so many bytes and fails the write of any further one.
-type deadConn struct {
-	net.Conn
-	left int // bytes that still go out
-}
-
-func (c *deadConn) Write(p []byte) (int, error) {
-	n := min(len(p), c.left)
-	c.left -= n
-	if n > 0 {
-		if _, err := c.Conn.Write(p[:n]); err != nil {
-			return 0, err
-		}
-	}
-	if n == len(p) {
-		return n, nil
-	}
-	return n, &net.OpError{Op: "write", Net: "tcp", Err: os.NewSyscallError("write", syscall.EPIPE)}
-}
-
-// countedDead counts, as the connections of the library's own transport do.
-type countedDead struct {
-	deadConn
-	written atomic.Int64
-}
-
-func (c *countedDead) Write(p []byte) (int, error) {
-	n, err := c.deadConn.Write(p)
-	c.written.Add(int64(n))
-	return n, err
-}
-
-func (c *countedDead) BytesWritten() int64 { return c.written.Load() }
-
-// writing is a world where connections die after so many bytes.
-func writing(left int, counted bool) world {
-	return func(t *testing.T) site {
-		server := listen(t, func(_ *rawServer, c *net.TCPConn) { io.Copy(io.Discard, c) })
-		s := dialing(func(ctx context.Context, network, _ string) (net.Conn, error) {
-			c, err := new(net.Dialer).DialContext(ctx, network, server.address)
-			if err != nil {
-				return nil, err
-			}
-			if counted {
-				return &countedDead{deadConn: deadConn{c, left}}, nil
-			}
-			return &deadConn{c, left}, nil
-		})(t)
-		s.base = "http://127.0.0.1"
-		return s
-	}
-}
 
 // mute is a transport of the caller's that reports no events.
 func mute(err error) world {

@@ -1,200 +1,114 @@
 package matrix
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/internal/proof/conformance/operations"
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
 )
 
-// An arrival is a request as a listener saw it.
-type arrival struct {
-	listener, host, path string
-	header               http.Header
-}
-
-// origins are three listeners that write down what arrives. Requests below
-// /moved are answered with a result, all others with the redirect of the test.
-type origins struct {
-	plain, other, secure *httptest.Server
-
-	mu       sync.Mutex
+// redirects is a network that keeps the requests. It redirects those below /hops/n another n
+// times, answers those below /moved, and redirects all others.
+type redirects struct {
 	status   int
 	location string
-	last     string // where a chain of hops ends
-	arrivals []arrival
+	last     string // where the hops end
+	arrived  []*http.Request
 }
 
-func newOrigins(t *testing.T) *origins {
-	o := &origins{}
-	listener := func(name string) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) { o.answer(name, w, r) }
-	}
-	o.plain = httptest.NewServer(listener("plain"))
-	o.other = httptest.NewServer(listener("other"))
-	o.secure = httptest.NewTLSServer(listener("secure"))
-	t.Cleanup(func() { o.plain.Close(); o.other.Close(); o.secure.Close() })
-	return o
-}
-
-func (o *origins) answer(name string, w http.ResponseWriter, r *http.Request) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.arrivals = append(o.arrivals, arrival{name, r.Host, r.URL.Path, r.Header.Clone()})
-	http.SetCookie(w, &http.Cookie{Name: "session", Value: "1", Path: "/"})
-	switch hops, counting := strings.CutPrefix(r.URL.Path, "/hops/"); {
-	case strings.HasPrefix(r.URL.Path, "/moved"):
-		fmt.Fprint(w, `{"cards":[]}`)
-	case counting:
-		n, _ := strconv.Atoi(hops)
-		next := fmt.Sprint("/hops/", n-1)
-		if n == 1 {
-			next = o.last
+func (n *redirects) RoundTrip(r *http.Request) (*http.Response, error) {
+	n.arrived = append(n.arrived, r)
+	hops, counting := strings.CutPrefix(r.URL.Path, "/hops/")
+	location := n.location
+	if left, _ := strconv.Atoi(hops); counting {
+		location = fmt.Sprint("/hops/", left-1)
+		if left == 1 {
+			location = n.last
 		}
-		w.Header().Set("Location", next)
-		w.WriteHeader(http.StatusFound)
-	default:
-		w.Header().Set("Location", o.location)
-		w.WriteHeader(o.status)
+	} else if strings.HasPrefix(r.URL.Path, "/moved") {
+		return testkit.Answer(200, `{"cards":[]}`)(r)
 	}
+	return testkit.Answer(n.status, "", "Location", location, "Set-Cookie", "session=1; Path=/")(r)
 }
 
-// begin forgets the arrivals and sets the redirects to come.
-func (o *origins) begin(status int, location, last string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.status, o.location, o.last, o.arrivals = status, location, last, nil
-}
-
-func (o *origins) arrived() []arrival {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.arrivals
-}
-
-// sharedName is a client for which https://example.com and http://example.com
-// are two of the listeners, so that nothing but the scheme tells them apart.
-func (o *origins) sharedName() bins.Option {
-	transport := o.secure.Client().Transport.(*http.Transport).Clone()
-	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		to := o.secure
-		if strings.HasSuffix(address, ":80") {
-			to = o.plain
-		}
-		return new(net.Dialer).DialContext(ctx, network, to.Listener.Addr().String())
-	}
-	return bins.WithHTTPClient(&http.Client{Transport: transport})
-}
-
-// checkHeaders checks what no request may carry, and the credentials of those
-// that arrived where they were meant to.
-func checkHeaders(t *testing.T, operation string, a arrival) {
+// check checks the credentials of the requests, and what none of them may carry.
+func (n *redirects) check(t *testing.T, operation string) {
 	t.Helper()
-	for _, name := range []string{"Referer", "Cookie"} {
-		if values, sent := a.header[name]; sent {
-			t.Errorf("%s sent %s %q to %s", operation, name, values, a.path)
-		}
-	}
 	want := map[string]string{"lookup": "Bearer key", "download": "Bearer token"}[operation]
-	if got := strings.Join(a.header["Authorization"], ","); got != want {
-		t.Errorf("%s sent Authorization %q to %s, want %q", operation, got, a.path, want)
+	for _, r := range n.arrived {
+		if r.URL.Host != n.arrived[0].URL.Host || r.URL.Scheme != n.arrived[0].URL.Scheme {
+			t.Errorf("%s reached %s", operation, r.URL)
+		}
+		if got := strings.Join(r.Header["Authorization"], ","); got != want {
+			t.Errorf("%s sent Authorization %q to %s, want %q", operation, got, r.URL, want)
+		}
+		if r.Header["Referer"] != nil || r.Header["Cookie"] != nil {
+			t.Errorf("%s sent %v to %s", operation, r.Header, r.URL)
+		}
 	}
 }
 
 // TestRedirects proves that a lookup and a refund follow no redirect, a download one within
 // its origin alone, and that no credential goes anywhere else.
 func TestRedirects(t *testing.T) {
-	o := newOrigins(t)
-	at := func(s *httptest.Server, as string) string { return as + s.Listener.Addr().String() }
-	_, port, err := net.SplitHostPort(o.plain.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	https := "https://example.com"
+	const plain, https = "http://127.0.0.1:8080", "https://example.com"
 	for _, c := range []struct {
-		name, base, location string
-		same                 bool
+		base, location string
+		same           bool
 	}{
-		{"same origin", o.plain.URL, o.plain.URL + "/moved", true},
-		{"same origin with another case", o.plain.URL, at(o.plain, "HTTP://") + "/moved", true},
-		{"path", o.plain.URL, "/moved", true},
-		{"relative", o.plain.URL + "/base", "../../../../../../moved", true},
-		{"same origin without a scheme", o.plain.URL, at(o.plain, "//") + "/moved", true},
-		{"other origin without a scheme", o.plain.URL, at(o.other, "//") + "/moved", false},
-		{"other port", o.plain.URL, o.other.URL + "/moved", false},
-		{"other name of the host", o.plain.URL, "http://localhost:" + port + "/moved", false},
-		{"host with a dot", https, "https://example.com./moved", false},
-		{"subdomain", https, "https://www.example.com/moved", false},
-		{"user information", o.plain.URL, at(o.plain, "http://user:word@") + "/moved", false},
-		{"user information that looks like the host", https, "https://example.com@www.example.com/moved", false},
-		{"same origin over TLS", https, https + "/moved", true},
-		{"to http", https, "http://example.com/moved", false},
-		{"to https", "http://example.com", https + "/moved", false},
-		{"other scheme", o.plain.URL, "file:///etc/passwd", false},
-		{"unparsable", o.plain.URL, "http://[::1/%zz", false},
-		{"absent", o.plain.URL, "", false},
+		{plain, plain + "/moved", true},
+		{plain, "HTTP://127.0.0.1:8080/moved", true},
+		{plain, "/moved", true},
+		{plain + "/base", "../../../../../../moved", true},
+		{plain, "//127.0.0.1:8080/moved", true},
+		{plain, "//127.0.0.1:8081/moved", false},
+		{plain, "http://127.0.0.1:8081/moved", false},
+		{plain, "http://localhost:8080/moved", false},
+		{https, https + "/moved", true},
+		{https, "https://example.com./moved", false},
+		{https, "https://www.example.com/moved", false},
+		{https, "https://example.com@www.example.com/moved", false},
+		{plain, "http://user:word@127.0.0.1:8081/moved", false},
+		{https, "http://example.com/moved", false},
+		{"http://example.com", https + "/moved", false},
+		{plain, "file:///etc/passwd", false},
+		{plain, "http://[::1/%zz", false},
+		{plain, "", false},
 	} {
 		for _, status := range []int{301, 302, 303, 307, 308} {
-			t.Run(fmt.Sprint(c.name, " ", status), func(t *testing.T) {
-				opts := []bins.Option{bins.WithRetryWait(0, 0), bins.WithInsecureHTTP()}
-				if strings.HasSuffix(c.base, "example.com") {
-					opts = append(opts, o.sharedName())
+			network := &redirects{status: status, location: c.location}
+			for _, e := range operations.At(t, c.base, bins.WithInsecureHTTP(), bins.WithHTTPClient(&http.Client{Transport: network})) {
+				name := fmt.Sprintf("%s from %s to %q by %d", e.Name, c.base, c.location, status)
+				network.arrived = nil
+				_, err := e.Call(t.Context())
+				network.check(t, e.Name)
+				if e.Name == "download" && c.same {
+					if got := network.arrived; err != nil || len(got) != 2 || got[1].URL.Path != "/moved" || got[1].Header.Get("X-Merchant-Id") != "merchant" {
+						t.Errorf("%s was not followed: %d requests, %v", name, len(got), err)
+					}
+					continue
 				}
-				list, err := operations.New(c.base, operations.Plain(), opts...)
-				if err != nil {
-					t.Fatal(err)
+				if len(network.arrived) != 1 || !errors.Is(err, bins.ErrRedirect) {
+					t.Errorf("%s: %d requests and %v, want one and ErrRedirect", name, len(network.arrived), err)
 				}
-				for _, e := range list {
-					o.begin(status, c.location, "")
-					_, err := e.Call(t.Context())
-					checkRedirect(t, e.Name, status, o.arrived(), err, c.same)
+				if e.Name == "refund" && errors.Is(err, refunds.ErrRejected) != (status >= 307) {
+					t.Errorf("%s: %v", name, err)
 				}
-			})
+			}
 		}
-	}
-}
-
-func checkRedirect(t *testing.T, operation string, status int, arrivals []arrival, err error, same bool) {
-	t.Helper()
-	for _, a := range arrivals {
-		if a.listener != arrivals[0].listener || a.host != arrivals[0].host {
-			t.Errorf("%s of %s reached %s at %s", operation, arrivals[0].host, a.host, a.listener)
-		}
-		checkHeaders(t, operation, a)
-	}
-	if operation == "download" && same {
-		if err != nil || len(arrivals) != 2 || arrivals[1].path != "/moved" || arrivals[1].header.Get("X-Merchant-Id") != "merchant" {
-			t.Errorf("%s was not followed: %v, %v", operation, arrivals, err)
-		}
-		return
-	}
-	if len(arrivals) != 1 || !errors.Is(err, bins.ErrRedirect) {
-		t.Errorf("%s: %d requests and %v, want one and ErrRedirect", operation, len(arrivals), err)
-	}
-	if operation == "refund" && errors.Is(err, refunds.ErrRejected) != (status >= 307) {
-		t.Errorf("%s: status %d gave %v", operation, status, err)
 	}
 }
 
 // TestRedirectHops proves that a chain of redirects ends.
 func TestRedirectHops(t *testing.T) {
-	o := newOrigins(t)
-	list, err := operations.New(o.plain.URL, operations.Plain())
-	if err != nil {
-		t.Fatal(err)
-	}
-	download := list[2]
 	for _, c := range []struct {
 		hops     int // beyond the first
 		last     string
@@ -204,18 +118,16 @@ func TestRedirectHops(t *testing.T) {
 		{4, "/moved", 6, true},
 		{5, "/moved", 6, false},
 		{1000, "/moved", 6, false},
-		{2, o.other.URL + "/moved", 3, false},
+		{2, "https://other.example/moved", 3, false},
 	} {
-		o.begin(http.StatusFound, fmt.Sprint("/hops/", c.hops), c.last)
-		_, err := download.Call(t.Context())
-		if got := len(o.arrived()); got != c.requests || (err == nil) != c.ok || err != nil && !errors.Is(err, bins.ErrRedirect) {
+		network := &redirects{status: http.StatusFound, location: fmt.Sprint("/hops/", c.hops), last: c.last}
+		_, err := operations.At(t, testkit.Base, bins.WithHTTPClient(&http.Client{Transport: network}))[2].Call(t.Context())
+		if got := len(network.arrived); got != c.requests || (err == nil) != c.ok || err != nil && !errors.Is(err, bins.ErrRedirect) {
 			t.Errorf("%d hops to %s: %d requests and %v, want %d", c.hops, c.last, got, err, c.requests)
 		}
 		if e, failed := errors.AsType[*updater.Error](err); failed && e.Attempts != c.requests {
 			t.Errorf("%d hops to %s: the error counts %d attempts", c.hops, c.last, e.Attempts)
 		}
-		for _, a := range o.arrived() {
-			checkHeaders(t, "download", a)
-		}
+		network.check(t, "download")
 	}
 }

@@ -53,6 +53,21 @@ func speaking(pause time.Duration, parts ...string) func(net.Conn, *atomic.Int64
 	}
 }
 
+// trickling answers with swift at once, and then with a byte each second: no read waits long.
+func trickling(swift string) func(net.Conn, *atomic.Int64) {
+	return func(c net.Conn, requests *atomic.Int64) {
+		req, err := http.ReadRequest(bufio.NewReader(c))
+		if err != nil {
+			return
+		}
+		io.Copy(io.Discard, req.Body)
+		requests.Add(1)
+		for _, err = io.WriteString(c, swift); err == nil; _, err = io.WriteString(c, " ") {
+			time.Sleep(time.Second)
+		}
+	}
+}
+
 // silent counts a connection and never speaks.
 func silent(c net.Conn, connections *atomic.Int64) {
 	connections.Add(1)
@@ -107,6 +122,11 @@ var inTime = []matrixRow{
 	{"answer that never comes", bubble("http", speaking(0)), fail(3, bins.ErrTimeout), unknown(1, bins.ErrTimeout), fail(3, bins.ErrTimeout)},
 	{"body that stalls", bubble("http", speaking(0, fullHead+"{")),
 		fail(3, bins.ErrTimeout), accepted(1, errBadResponse, bins.ErrTimeout), fail(1, bins.ErrTimeout)},
+	{"body of a byte a second", bubble("http", trickling(head+"Content-Length: 5000\r\n\r\n")),
+		fail(3, bins.ErrTimeout), accepted(1, errBadResponse, bins.ErrTimeout), fail(1, context.DeadlineExceeded)},
+	{"header of a byte a second", bubble("http", trickling("HTTP/1.1 200 OK\r\nX:")), fail(3, bins.ErrTimeout), unknown(1, bins.ErrTimeout), fail(3, bins.ErrTimeout)},
+	{"error of a byte a second", bubble("http", trickling("HTTP/1.1 400 Bad Request\r\nContent-Length: 5000\r\n\r\n"), until(soon+soon)),
+		fail(1, bins.ErrBadRequest), rejected(1, bins.ErrBadRequest), fail(1, bins.ErrBadRequest)},
 	{"deadline while dialing", hanging(until(soon)), fail(1, context.DeadlineExceeded), notSent(1, context.DeadlineExceeded), fail(1, context.DeadlineExceeded)},
 	{"canceled while dialing", hanging(canceledAfter(soon)), fail(1, errCanceled), notSent(1, errCanceled), fail(1, errCanceled)},
 	{"deadline on the wire", bubble("http", speaking(0), until(soon)), fail(1, context.DeadlineExceeded), unknown(1, context.DeadlineExceeded), fail(1, context.DeadlineExceeded)},

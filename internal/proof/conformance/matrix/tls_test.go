@@ -1,14 +1,15 @@
 package matrix
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"math/big"
+	"io"
+	"log"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,15 +23,15 @@ func certificates() []matrixRow {
 		return matrixRow{point, w, fail(1, errNoAnswer, why), notSent(1, errNoAnswer, why), fail(1, errNoAnswer, why)}
 	}
 	return []matrixRow{
-		row("certificate that nobody trusts", certificate("127.0.0.1", time.Hour, false), func(err error) bool {
+		row("certificate that nobody trusts", certificate("127.0.0.1", false, 0), func(err error) bool {
 			_, ok := errors.AsType[x509.UnknownAuthorityError](err)
 			return ok && isVerification(err)
 		}),
-		row("certificate of another host", certificate("other.test", time.Hour, true), func(err error) bool {
+		row("certificate of another host", certificate("localhost", true, 0), func(err error) bool {
 			_, ok := errors.AsType[x509.HostnameError](err)
 			return ok && isVerification(err)
 		}),
-		row("expired certificate", certificate("127.0.0.1", -time.Minute, true), func(err error) bool {
+		row("expired certificate", certificate("127.0.0.1", true, 100*365*24*time.Hour), func(err error) bool {
 			invalid, ok := errors.AsType[x509.CertificateInvalidError](err)
 			return ok && invalid.Reason == x509.Expired && isVerification(err)
 		}),
@@ -47,38 +48,29 @@ type as func(error) bool
 
 func (as) Error() string { return "its type" }
 
-// certificate is a world where the service shows a certificate of its own making.
-func certificate(host string, lifetime time.Duration, trusted bool) world {
+// certificate is a world where the service shows the certificate of httptest, which is for
+// 127.0.0.1, to a client whose clock is ahead.
+func certificate(host string, trusted bool, ahead time.Duration) world {
 	return func(t *testing.T) site {
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		until := time.Now().Add(lifetime)
-		template := &x509.Certificate{
-			SerialNumber: big.NewInt(1), NotBefore: until.Add(-2 * time.Hour), NotAfter: until, DNSNames: []string{host},
-			IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		}
-		if ip := net.ParseIP(host); ip != nil {
-			template.DNSNames, template.IPAddresses = nil, []net.IP{ip}
-		}
-		der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		config := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
-		s := connection("https", func(c *net.TCPConn) {
-			tls.Server(c, config).Handshake()
-			c.Close()
-		})(t)
-		if trusted {
-			pool, parsed := x509.NewCertPool(), (*x509.Certificate)(nil)
-			if parsed, err = x509.ParseCertificate(der); err != nil {
-				t.Fatal(err)
+		var connections atomic.Int64
+		server := httptest.NewUnstartedServer(http.NotFoundHandler())
+		server.Config.ErrorLog = log.New(io.Discard, "", 0)
+		server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+			if state == http.StateNew {
+				connections.Add(1)
 			}
-			pool.AddCert(parsed)
-			s.opts = append(s.opts, bins.WithTLSConfig(&tls.Config{RootCAs: pool}))
 		}
-		return s
+		server.StartTLS()
+		t.Cleanup(server.Close)
+		config := &tls.Config{Time: func() time.Time { return time.Now().Add(ahead) }}
+		if trusted {
+			config.RootCAs = x509.NewCertPool()
+			config.RootCAs.AddCert(server.Certificate())
+		}
+		_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return site{base: "https://" + host + ":" + port, opts: []bins.Option{bins.WithTLSConfig(config)}, seen: func() int { return int(connections.Load()) }}
 	}
 }

@@ -174,12 +174,8 @@ func plantedAnswers() map[string]http.RoundTripper {
 		"an error":      failing(leakyError{planted("the transport's error")}),
 		"an URL error":  failing(&url.Error{Op: planted("the transport's error"), URL: planted("the transport's error"), Err: leakyError{planted("the transport's error")}}),
 		"joined errors": failing(errors.Join(io.EOF, fmt.Errorf("%s: %w", planted("the transport's error"), leakyError{planted("the transport's error")}))),
-		"a broken body": leakyTransport{Answer: func(r *http.Request) (*http.Response, error) {
-			resp, err := answering(200, "", headers...).RoundTrip(r)
-			body := io.MultiReader(strings.NewReader(planted("an answer's body")), iotest.ErrReader(leakyError{planted("the transport's error")}))
-			resp.Body, resp.ContentLength = io.NopCloser(body), -1
-			return resp, err
-		}},
+		"a broken body": leakyTransport{Answer: brokenBody},
+		"a content":     answering(200, planted("an answer's body"), "ETag", `"`+planted("an answer's body")+`"`),
 	}
 	for _, status := range []int{101, 204, 302, 304, 307, 400, 401, 404, 407, 408, 413, 425, 429, 500, 501, 503, 600} {
 		answers[fmt.Sprint(status)] = answering(status, `{"error":`+object+`}`, headers...)
@@ -189,6 +185,37 @@ func plantedAnswers() map[string]http.RoundTripper {
 	return answers
 }
 
+// brokenBody is a content that breaks.
+func brokenBody(r *http.Request) (*http.Response, error) {
+	resp, err := answering(200, "").RoundTrip(r)
+	body := io.MultiReader(strings.NewReader(planted("an answer's body")), iotest.ErrReader(leakyError{planted("the transport's error")}))
+	resp.Body, resp.ContentLength = io.NopCloser(body), -1
+	return resp, err
+}
+
+// brokenHTTP are answers that are not quite HTTP.
+func brokenHTTP() map[string]string {
+	const ok = "HTTP/1.1 200 OK\r\n"
+	body := planted("an answer's body")
+	return map[string]string{
+		"nothing":             "",
+		"no HTTP":             "4111111111111111 " + body + "\r\n\r\n",
+		"a status":            "HTTP/1.1 4111111111111111 OK\r\n\r\n",
+		"a status text":       "HTTP/1.1 500 4111111111111111 " + body + "\r\nContent-Length: 0\r\n\r\n",
+		"a version":           "HTTP/4111111111111111 200 OK\r\n\r\n",
+		"a header":            ok + "4111111111111111 " + body + "\r\n\r\n",
+		"a length":            ok + "Content-Length: 4111111111111111x\r\n\r\n" + body,
+		"two lengths":         ok + "Content-Length: 378282246310005\r\nContent-Length: 4111111111111111\r\n\r\n" + body,
+		"a transfer encoding": ok + "Transfer-Encoding: 4111111111111111\r\n\r\n" + body,
+		"a chunk":             ok + "Transfer-Encoding: chunked\r\n\r\n4111111111111111zz\r\n" + body,
+		"a chunk's end":       ok + "Transfer-Encoding: chunked\r\n\r\n4\r\n4111111111111111\r\n0\r\n\r\n",
+		"a body cut off":      ok + "Content-Length: 400\r\n\r\n{\"cards\":[\"4111111111111111\"," + body,
+		"a gzip":              ok + "Content-Encoding: gzip\r\nContent-Length: 16\r\n\r\n4111111111111111",
+		"an encoding":         ok + "Content-Encoding: 4111111111111111\r\nContent-Length: 16\r\n\r\n4111111111111111",
+		"a location":          "HTTP/1.1 302 Found\r\nLocation: http://[" + planted("Location") + "\r\nContent-Length: 0\r\n\r\n",
+	}
+}
+
 // sendsBack repeats the whole request in every part of an error.
 func sendsBack(r *http.Request) (*http.Response, error) {
 	var b bytes.Buffer
@@ -196,4 +223,52 @@ func sendsBack(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return nil, leakyError{b.String()}
+}
+
+// refusals are the errors of arguments that hold a secret and cannot be used.
+func refusals(base string) map[string]error {
+	key, token := bins.StaticToken(planted("the API key")), updater.StaticToken(planted("the access token"))
+	list := map[string]error{}
+	client := func(name, base string, opts ...bins.Option) {
+		_, list[name] = bins.NewClient(base, key, opts...)
+		_, list[name+" (refunds)"] = refunds.NewClient(base, opts...)
+		_, list[name+" (updater)"] = updater.NewClient(base, planted("the merchant id"), token, opts...)
+	}
+	user, path := planted("the base URL's user"), planted("the base URL's path")
+	client("user", "https://"+user+":"+user+"@service.test")
+	client("query", "https://service.test?"+user)
+	client("fragment", "https://service.test#"+user)
+	client("unparsable", "https://"+user+":"+user+"@service.test:port/"+path)
+	client("unescapable", "https://service.test/%zz"+path)
+	client("line break", "https://service.test/"+path+"\r\n")
+	client("scheme", user+"://service.test")
+	client("no host", "https:///"+path)
+	client("http", "http://"+user+".test/"+path)
+	client("dots", "https://service.test/../"+path)
+	client("header name", base, bins.WithHeader(planted("a refused header's name")+":", "v"))
+	client("header value", base, bins.WithHeader("X-Secret", planted("a header's value")+"\n"))
+	client("reserved header", base, bins.WithHeader("X-Merchant-Id", planted("a header's value")))
+	client("user agent", base, bins.WithUserAgent(planted("the user agent")+"\r\nX: y"))
+	client("token", base, bins.WithTokenSource(bins.StaticToken(planted("a token with a line break"))))
+	client("token and header", base, bins.WithTokenSource(key), bins.WithHeader("Authorization", planted("a header's value")))
+
+	_, list["merchant"] = updater.NewClient(base, planted("the merchant id")+"\r\n", token)
+	downloads, err := updater.NewClient(base, planted("the merchant id"), token)
+	submissions, errRefunds := refunds.NewClient(base)
+	lookups, errBins := bins.NewClient(base, key)
+	if err := errors.Join(err, errRefunds, errBins); err != nil {
+		return map[string]error{"clients": err}
+	}
+	_, list["other merchant"] = downloads.ForMerchant(planted("the merchant id") + ",x")
+	ctx := context.Background()
+	_, list["job"] = downloads.Download(ctx, planted("the job id")+"/..")
+	record := plantedIDs().Refund
+	_, list["account"] = submissions.Submit(ctx, planted("the account id")+"\n", record)
+	record.AdditionalData.Metadata["func"] = func() {}
+	_, list["metadata"] = submissions.Submit(ctx, planted("the account id"), record)
+	record.AdditionalData.Metadata["func"] = planted("refund: metadata's value") + "\xff"
+	_, list["metadata text"] = submissions.Submit(ctx, planted("the account id"), record)
+	_, list["card text"] = lookups.Lookup(ctx, &bins.LookupRequest{Cards: bins.Cards("4111111111111111\xff")})
+	_, list["cards"] = lookups.Lookup(ctx, &bins.LookupRequest{Cards: bins.Cards(strings.Fields(strings.Repeat("4111111111111111 ", 51))...)})
+	return list
 }

@@ -1,12 +1,8 @@
 package secrets_test
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
-	"log/slog"
 	"reflect"
 	"strings"
 	"testing"
@@ -72,83 +68,39 @@ func (f finder) in(text string) map[string]string {
 	return found
 }
 
-type (
-	inExported   struct{ V any }
-	inUnexported struct{ v any }
-)
+// inUnexported hides a value from fmt.Formatter and slog.LogValuer.
+type inUnexported struct{ v any }
 
-// A shape is a value as it may reach a printer. What is nested is out of reach
-// of slog.LogValuer, and what is hidden is out of reach of fmt.Formatter, too.
+// A shape is a value as it may reach a printer.
 type shape struct {
-	name           string
-	v              any
-	nested, hidden bool
+	name   string
+	v      any
+	hidden bool
 }
 
-// shapes yields a value and a pointer to it, alone and inside of other values.
-func shapes(v any) iter.Seq[shape] {
-	forms := map[string]any{"": v}
+// shapes are a value and a pointer to it, or what a pointer points to, each alone and hidden.
+func shapes(v any) []shape {
+	other := reflect.New(reflect.TypeOf(v))
+	other.Elem().Set(reflect.ValueOf(v))
+	otherwise := other.Interface()
 	if r := reflect.ValueOf(v); r.Kind() == reflect.Pointer && !r.IsNil() {
-		forms["value of "] = r.Elem().Interface()
-	} else if r.IsValid() {
-		p := reflect.New(r.Type())
-		p.Elem().Set(r)
-		forms["pointer to "] = p.Interface()
+		otherwise = r.Elem().Interface()
 	}
-	return func(yield func(shape) bool) {
-		for prefix, v := range forms {
-			for _, s := range []shape{
-				{"itself", v, false, false},
-				{"in a slice", []any{v}, true, false},
-				{"in a map", map[string]any{"k": v}, true, false},
-				{"in an exported field", inExported{v}, true, false},
-				{"in an exported field of a pointer", &inExported{v}, true, false},
-				{"in an unexported field", inUnexported{v}, true, true},
-				{"in an unexported field of a pointer", &inUnexported{v}, true, true},
-			} {
-				s.name = prefix + s.name
-				if !yield(s) {
-					return
-				}
-			}
-		}
+	return []shape{
+		{"itself", v, false}, {"in an unexported field", inUnexported{v}, true},
+		{"dereferenced, or a pointer to it", otherwise, false}, {"the same in an unexported field", inUnexported{otherwise}, true},
 	}
 }
 
-const slogJSON = "slog JSON"
-
-// prints yields what fmt and slog make of a value, and the runtime of a panic with it, by
-// printer.
-func prints(v any) iter.Seq2[string, string] {
-	return func(yield func(string, string) bool) {
-		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x", "%X", "% x", "%t"} {
-			if !yield(verb, fmt.Sprintf(verb, v)) {
-				return
-			}
-		}
-		var text, object bytes.Buffer
-		options := &slog.HandlerOptions{Level: slog.LevelDebug}
-		for _, handler := range []slog.Handler{slog.NewTextHandler(&text, options), slog.NewJSONHandler(&object, options)} {
-			logger := slog.New(handler).With("with", v)
-			for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
-				logger.Log(context.Background(), level, "message", slog.Any("any", v))
-			}
-		}
-		if !yield("slog text", text.String()) || !yield(slogJSON, object.String()) {
-			return
-		}
-		switch v := v.(type) {
-		case error:
-			encoded, err := json.Marshal(v)
-			if !yield("JSON", fmt.Sprint(string(encoded), err)) || !yield("a panic", v.Error()) {
-				return
-			}
-		case fmt.Stringer:
-			if !yield("a panic", v.String()) {
-				return
-			}
-		}
+// prints are what fmt, slog and, for an error, JSON make of a value, by printer.
+func prints(v any) map[string]string {
+	forms := testkit.Printed(v)
+	if err, ok := v.(error); ok {
+		encoded, failed := json.Marshal(err)
+		forms["JSON"] = fmt.Sprint(string(encoded), failed)
+		forms["a panic"] = err.Error()
 	}
+	return forms
 }
 
 // held lists what can be read through exported fields without calling a method.
@@ -184,23 +136,16 @@ func held(v reflect.Value, list []string) []string {
 // checkPrints fails the test for every canary in anything that prints v.
 func checkPrints(t *testing.T, name string, v any) {
 	t.Helper()
-	checkPrintsOf(t, name, v, secrets)
-}
-
-func checkPrintsOf(t *testing.T, name string, v any, secrets finder) {
-	t.Helper()
 	fields := strings.Join(held(reflect.ValueOf(v), nil), "\n")
-	_, isError := v.(error)
 	_, isRefund := v.(*refunds.Refund)
 	reported := map[string]bool{}
-	for s := range shapes(v) {
+	for _, s := range shapes(v) {
 		for printer, text := range prints(s.v) {
 			for place, form := range secrets.in(text) {
 				c := plants[place]
 				switch {
 				case isRefund && (place == "refund: RefundID" || place == "refund: Currency"): // as documented
 				case c.data && s.hidden && strings.Contains(fields, c.value):
-				case c.data && s.nested && printer == slogJSON && !isError:
 				case reported[place]:
 				default:
 					reported[place] = true

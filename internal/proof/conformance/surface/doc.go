@@ -1,3 +1,3 @@
-// Package surface holds what users read against the code: the exported names, the
-// interface's field tables, the parity of the three packages, and the README.
+// Package surface holds what users read against the code: that the three packages have the same
+// options and errors, that what the documents name is there, and that their code compiles.
 package surface

@@ -11,7 +11,10 @@ import (
 	"testing"
 )
 
-var exampleFunction = regexp.MustCompile(`(?m)^func Example`)
+var (
+	exampleFunction = regexp.MustCompile(`(?m)^func Example`)
+	readmeProgram   = regexp.MustCompile("(?s)\n```go\n(package main\n.*?)```\n")
+)
 
 // TestCopiedOut copies every Example and every program of the README out of the
 // repository, as a user does, and runs the Examples and builds the programs in a module of
@@ -30,11 +33,9 @@ func TestCopiedOut(t *testing.T) {
 		}
 	}
 	programs := 0
-	for _, code := range goBlocks(t) {
-		if strings.HasPrefix(code, "package main\n") {
-			programs++
-			write([]byte(code), fmt.Sprint("readme", programs), "main.go")
-		}
+	for _, code := range readmeProgram.FindAllStringSubmatch(read(t, "README.md"), -1) {
+		programs++
+		write([]byte(code[1]), fmt.Sprint("readme", programs), "main.go")
 	}
 	copied := 0
 	for _, pkg := range []string{"bins", "bins/binstest", "refunds", "refunds/refundstest", "updater", "updater/updatertest"} {
@@ -57,19 +58,11 @@ func TestCopiedOut(t *testing.T) {
 	if copied < 6 || programs == 0 {
 		t.Fatalf("found %d files of examples, and %d programs in the README", copied, programs)
 	}
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	const library = "github.com/carddata/carddata-go"
-	text := strings.Replace(string(mod), "module "+library, "module example.com/copied", 1) +
+	text := strings.Replace(read(t, "go.mod"), "module "+library, "module example.com/copied", 1) +
 		"\nrequire " + library + " v0.0.0\nreplace " + library + " => " + root + "\n"
 	write([]byte(text), "go.mod")
-	write(sum, "go.sum")
+	write([]byte(read(t, "go.sum")), "go.sum")
 	// vet looks for the examples' packages beside them.
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-mod=mod", "-run", "^Example", "./...")
 	cmd.Dir = module
