@@ -57,6 +57,7 @@ func TestCorrelate(t *testing.T) {
 		{"echoed in another order, all of a BIN", []string{"4111111", "4111112"}, []Result{{BIN: "411111", Data: echoed("4111112").Data}, {BIN: "411111", Data: echoed("4111111").Data}}, []int{1, 0}},
 		{"tokens in another order", []string{"tok_a1", "tok_b1"}, []Result{{BIN: "tok_b"}, {BIN: "tok_a"}}, []int{1, 0}},
 		{"a token's card, which names a BIN too", []string{"411111", "tok_a"}, []Result{{BIN: "411111", Data: echoed("tok_a").Data}, {BIN: "tok_a"}}, []int{-1, 0}},
+		{"a token twice, the second with another's BIN", []string{"tok_a", "411111"}, []Result{echoed("tok_a"), {BIN: "411111", Data: echoed("tok_a").Data}}, []int{0, -1}},
 		{"a token behind a card of nobody", []string{"tok_a", "tok_b"}, []Result{{Data: &Data{Card: &Card{}}}, echoed("tok_a")}, []int{1, -1}},
 		{"tokens, one with a BIN and one with a longer name", []string{"tok_a1", "tok_b1"}, []Result{{BIN: "411111"}, {BIN: "tok_b1x"}}, []int{-1, -1}},
 		{"longer echo, one left out", []string{"411111", "422222"}, []Result{{BIN: "41111100"}}, []int{-1, -1}},
