@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -147,14 +146,6 @@ func TestOneBadCardFailsNoOther(t *testing.T) {
 			t.Errorf("%d results", results)
 		}
 	})
-}
-
-func TestLookupAllGoesOnAfterAFailedRequest(t *testing.T) {
-	s := &service{fail: func(n int64) int { return map[int64]int{1: http.StatusBadRequest}[n] }}
-	r := runBulk(t, s.client(t), s, 500, bins.BulkOptions{Concurrency: 1})
-	if r.end != nil || r.failed != bins.MaxCards || r.results != 450 {
-		t.Errorf("%+v", r)
-	}
 }
 
 func TestLookupAllReportsWhatIsMissing(t *testing.T) {
