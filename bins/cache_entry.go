@@ -3,6 +3,7 @@ package bins
 import (
 	"container/list"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -35,26 +36,15 @@ func (k cacheKey) String() string { return "bin3:" + string("dep"[k.enhanced]) +
 // An entry is a result in memory. The facts that a card shares with other cards of its issuer
 // and product are stored once.
 type entry struct {
-	id             string
+	key            cacheKey
 	bin, message   string
 	binMin, binMax string
 	card           unique.Handle[cardFacts] // zero: no card
 	expires        int64                    // in nanoseconds since 1970; a time.Time takes three times the memory
 	recency        *list.Element
 	asked          atomic.Int64 // renewing failed: no further try before this time
-	enhanced       enhancement
-	worth          worth
-	hasData        bool
+	known          bool         // see Result.isKnown
 }
-
-// A worth ranks entries. An entry of less worth does not replace another.
-type worth uint8
-
-const (
-	noCard    worth = iota // or a card beside an error
-	emptyCard              // a card without any facts
-	fullCard
-)
 
 // maxEntrySize is the maximum size of an entry in bytes. A full card has some 2 KB.
 const maxEntrySize = 8 << 10
@@ -66,14 +56,13 @@ func (m *MemoryCache) pack(key cacheKey, r *Result, sent time.Time) *entry {
 		return nil
 	}
 	o := m.options()
-	e := &entry{id: key.id, enhanced: key.enhanced, hasData: r.Data != nil, worth: r.worth()}
-	ttl := max(0, o.NegativeTTL)
-	if e.worth > noCard {
+	ttl, known := max(0, o.NegativeTTL), r.isKnown()
+	if known {
 		ttl = o.TTL
 	}
-	e.expires = sent.Add(jittered(ttl)).UnixNano()
 	// Clone the strings: those of a response share memory, so one would keep all of it.
-	e.id, e.message = strings.Clone(e.id), strings.Clone(r.Error)
+	key.id = strings.Clone(key.id)
+	e := &entry{key: key, message: strings.Clone(r.Error), known: known, expires: sent.Add(jittered(ttl)).UnixNano()}
 	if !mayBeCardNumber(r.BIN) {
 		e.bin = strings.Clone(r.BIN)
 	}
@@ -85,34 +74,17 @@ func (m *MemoryCache) pack(key cacheKey, r *Result, sent time.Time) *entry {
 	return e
 }
 
-func (r *Result) worth() worth {
-	switch {
-	case !r.hasCard() || r.Error != "":
-		return noCard
-	case r.Data.Card.isEmpty():
-		return emptyCard
+// isKnown reports whether an item has a card that states anything, and no error.
+func (r *Result) isKnown() bool {
+	if !r.hasCard() || r.Error != "" {
+		return false
 	}
-	return fullCard
-}
-
-// isEmpty reports whether a card states no facts that another card could share.
-func (c *Card) isEmpty() bool {
-	for _, text := range c.texts() {
-		if *text != "" {
-			return false
-		}
+	card := *r.Data.Card
+	card.PANOrToken, card.CorrelationID = Identifier{}, ""
+	if len(card.AdditionalCardBrands) == 0 {
+		card.AdditionalCardBrands = nil
 	}
-	for _, boolean := range c.booleans() {
-		if boolean.stated {
-			return false
-		}
-	}
-	for _, integer := range c.integers() {
-		if integer.stated {
-			return false
-		}
-	}
-	return len(c.NetworkFees)+len(c.AdditionalCardBrands)+len(c.BINMin)+len(c.BINMax) == 0
+	return !reflect.ValueOf(card).IsZero()
 }
 
 // size is the approximate memory of the result in bytes, if it shares nothing.
@@ -132,12 +104,12 @@ func (r *Result) size() int {
 }
 
 // isUsable reports whether an entry is valid, or expired for less than the given time. An
-// expired entry without a card is never usable.
+// expired entry without a known card is never usable.
 func (e *entry) isUsable(expired time.Duration) bool {
 	if e == nil {
 		return false
 	}
-	if e.worth == noCard {
+	if !e.known {
 		expired = 0
 	}
 	return time.Now().UnixNano()-int64(expired) < e.expires
@@ -150,15 +122,12 @@ func (e *entry) result(id string) Result {
 	if strings.HasPrefix(id, e.bin) {
 		r.BIN = e.bin
 	}
-	if !e.hasData {
-		return r
-	}
-	known := new(item)
-	r.Data = &known.data
 	if e.card != (unique.Handle[cardFacts]{}) {
+		known := new(item)
 		known.card.BINMin, known.card.BINMax = e.binMin, e.binMax
 		e.card.Value().fill(&known.card)
-		r.Data.Card = &known.card
+		known.data.Card = &known.card
+		r.Data = &known.data
 	}
 	return r
 }

@@ -144,7 +144,7 @@ func readValue(key string, value []byte) (r Result, sent time.Time, ok bool) {
 	if sent = time.Unix(unix, 0); sent.After(time.Now()) { // another machine's clock is ahead
 		sent = time.Now()
 	}
-	return r, sent, err == nil && json.Unmarshal([]byte(item), &r) == nil && r.worth() == fullCard
+	return r, sent, err == nil && json.Unmarshal([]byte(item), &r) == nil && r.isKnown()
 }
 
 // checksum uses letters only, because sixteen digits would look like a card number.

@@ -20,7 +20,7 @@ func TestMemoryCacheExpires(t *testing.T) {
 			if card == "999999" {
 				return map[string]any{"bin": card, "error": "unknown"}, true
 			}
-			return map[string]any{"bin": card, "data": map[string]any{"card": map[string]any{}}}, true
+			return map[string]any{"bin": card, "data": map[string]any{"card": map[string]any{"card_brand": "B"}}}, true
 		}}
 		l := loader(t, s, bins.LoaderOptions{Memory: bins.NewMemoryCache(bins.CacheOptions{TTL: 10 * time.Hour, NegativeTTL: time.Hour})})
 		steps := []struct {
@@ -105,16 +105,12 @@ func TestMemoryCacheKeepsNothingLarge(t *testing.T) {
 // An item that could not be read is asked for again.
 func TestUnreadableItemIsNotKept(t *testing.T) {
 	s := &service{answer: func(card string) (map[string]any, bool) {
-		return map[string]any{"bin": card, "data": map[string]any{"card": map[string]any{"card_brand": 1}}}, true
-	}}
-	// A second, readable item, because a response without one fails as a whole.
-	readable := s.answer
-	s.answer = func(card string) (map[string]any, bool) {
-		if card == "422222" {
-			return map[string]any{"bin": card}, true
+		item := map[string]any{"bin": card}
+		if card == "411111" {
+			item["data"] = "another type"
 		}
-		return readable(card)
-	}
+		return item, true
+	}}
 	cache := bins.NewMemoryCache(bins.CacheOptions{})
 	for r, err := range s.client(t).LookupAll(t.Context(), slices.Values([]string{"411111", "422222"}), bins.BulkOptions{Memory: cache}) {
 		if err != nil || errors.Is(r.Err, bins.ErrBadResponse) != (r.Index == 0) {
