@@ -160,18 +160,6 @@ func TestLookupAllReportsWhatIsMissing(t *testing.T) {
 	}
 }
 
-// Card returns Err before the item's own error, and no card beside it.
-func TestBulkResultCard(t *testing.T) {
-	r := bins.BulkResult{Result: bins.Result{Data: &bins.Data{Card: &bins.Card{CardBrand: "VISA"}}}}
-	if card, err := r.Card(); err != nil || card.CardBrand != "VISA" {
-		t.Errorf("%v, %v", card, err)
-	}
-	r.Err = bins.ErrBadResponse
-	if card, err := r.Card(); err != bins.ErrBadResponse || card != nil {
-		t.Errorf("%v, %v", card, err)
-	}
-}
-
 // With ReadAhead, results do not wait for the next input, and a batch that is not full is sent
 // after 10 milliseconds.
 func TestLookupAllReadsAhead(t *testing.T) {

@@ -91,11 +91,7 @@ func (r *remoteCache) call(ctx context.Context, call func(context.Context) (map[
 	}
 	r.running.Store(true)
 	succeeded := false
-	defer func() {
-		if succeeded || ctx.Err() == nil { // the caller has not ended the call
-			r.skip.settle(succeeded)
-		}
-	}()
+	defer func() { r.skip.settle(succeeded) }()
 	values, err := transport.NewFuture(func() (map[string][]byte, error) { return call(limited) },
 		func(map[string][]byte, error) { r.running.Store(false) }).Wait(limited)
 	if succeeded = err == nil; !succeeded {

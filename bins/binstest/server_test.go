@@ -68,14 +68,3 @@ func TestSetResultRaw(t *testing.T) {
 		t.Errorf("result = %s, %v", resp.Cards[0].Raw, err)
 	}
 }
-
-func TestUnusableSetUpPanicsOutsideATest(t *testing.T) {
-	fake := binstest.Start()
-	defer fake.Close()
-	defer func() {
-		if recover() == nil {
-			t.Error("an unusable option was taken")
-		}
-	}()
-	fake.Client(bins.WithMaxRetries(-1))
-}
