@@ -40,7 +40,8 @@ type Cache interface {
 // through an outage.
 type CacheOptions struct {
 	// Entries is the most results kept: the least recently used is dropped first. A result
-	// takes about 300 bytes, and up to 8 KB if its issuer, product and cost do not repeat.
+	// takes about 300 bytes, about 200 more for each additional brand, and up to 8 KB if its
+	// issuer, product and cost do not repeat.
 	// Zero is 100,000.
 	Entries int
 	// TTL is how long a result is kept, less up to a tenth at random. Zero is 24 hours.

@@ -39,6 +39,7 @@ type entry struct {
 	key            cacheKey
 	bin, message   string
 	binMin, binMax string
+	brands         []AdditionalCardBrand
 	card           unique.Handle[cardFacts] // zero: no card
 	expires        int64                    // in nanoseconds since 1970; a time.Time takes three times the memory
 	recency        *list.Element
@@ -69,6 +70,13 @@ func (m *MemoryCache) pack(key cacheKey, r *Result, sent time.Time) *entry {
 	if r.hasCard() {
 		card := r.Data.Card
 		e.binMin, e.binMax = strings.Clone(card.BINMin), strings.Clone(card.BINMax)
+		e.brands = slices.Clone(card.AdditionalCardBrands)
+		for i := range e.brands {
+			b := &e.brands[i]
+			for _, text := range [...]*string{&b.CardBrand, &b.BINMin, &b.BINMax, &b.CardBrandProduct, &b.CardBrandBankName} {
+				*text = strings.Clone(*text)
+			}
+		}
 		e.card = unique.Make(factsOf(card))
 	}
 	return e
@@ -124,7 +132,7 @@ func (e *entry) result(id string) Result {
 	}
 	if e.card != (unique.Handle[cardFacts]{}) {
 		known := new(item)
-		known.card.BINMin, known.card.BINMax = e.binMin, e.binMax
+		known.card.BINMin, known.card.BINMax, known.card.AdditionalCardBrands = e.binMin, e.binMax, slices.Clone(e.brands)
 		e.card.Value().fill(&known.card)
 		known.data.Card = &known.card
 		r.Data = &known.data
@@ -132,26 +140,14 @@ func (e *entry) result(id string) Result {
 	return r
 }
 
-// cardFacts are the facts of a card in a comparable form, without its range and the ids of a
-// single card.
+// cardFacts are the facts of a card in a comparable form, without its range, its additional
+// brands, which have ranges, too, and the ids of a single card.
 type cardFacts struct {
 	integers [4]Optional[int64]
 	booleans [13]Optional[bool]
 	texts    [43]string
 	fees     string
-	brands   unique.Handle[brandList]
-	noBrands bool // the list is missing, not empty
 }
-
-// A brandList links the additional brands from one on; zero: none.
-type brandList struct {
-	brand AdditionalCardBrand
-	next  unique.Handle[brandList]
-}
-
-// ownBound stands in a brandList for a bound of the card's own range, because many brands
-// repeat it. It is not valid UTF-8, so no response holds it.
-const ownBound = "\xff"
 
 func factsOf(card *Card) (f cardFacts) {
 	for i, integer := range card.integers() {
@@ -163,20 +159,11 @@ func factsOf(card *Card) (f cardFacts) {
 	for i, text := range card.texts() {
 		f.texts[i] = *text
 	}
-	f.fees, f.noBrands = string(card.NetworkFees), card.AdditionalCardBrands == nil
-	for _, brand := range slices.Backward(card.AdditionalCardBrands) {
-		if brand.BINMin == card.BINMin {
-			brand.BINMin = ownBound
-		}
-		if brand.BINMax == card.BINMax {
-			brand.BINMax = ownBound
-		}
-		f.brands = unique.Make(brandList{brand, f.brands})
-	}
+	f.fees = string(card.NetworkFees)
 	return f
 }
 
-// fill is the reverse of factsOf. The range of the card is set already.
+// fill is the reverse of factsOf.
 func (f cardFacts) fill(card *Card) {
 	for i, integer := range card.integers() {
 		*integer = f.integers[i]
@@ -189,19 +176,6 @@ func (f cardFacts) fill(card *Card) {
 	}
 	if f.fees != "" {
 		card.NetworkFees = json.RawMessage(f.fees)
-	}
-	if !f.noBrands {
-		card.AdditionalCardBrands = []AdditionalCardBrand{}
-	}
-	for list := f.brands; list != (unique.Handle[brandList]{}); list = list.Value().next {
-		brand := list.Value().brand
-		if brand.BINMin == ownBound {
-			brand.BINMin = card.BINMin
-		}
-		if brand.BINMax == ownBound {
-			brand.BINMax = card.BINMax
-		}
-		card.AdditionalCardBrands = append(card.AdditionalCardBrands, brand)
 	}
 }
 
