@@ -59,7 +59,10 @@ func (c *correlation) isExact(i int) bool {
 	return echo == c.sent[i] || echo == "" && c.items[i].BIN == c.sent[i]
 }
 
-func (c *correlation) isNamed(i int) bool { return evidenceOf(&c.items[i])(c.sent[i]) == names }
+func (c *correlation) isNamed(i int) bool {
+	l := labelOf(&c.items[i])
+	return l.rate(c.sent[i]) == names
+}
 
 // byName matches the items that name an identifier exactly. If several name the same
 // identifier, the first one with a card is its item, and no other identifier gets the rest.
@@ -92,9 +95,9 @@ func (c *correlation) compare() {
 		c.evidence[i] = make([]evidence, len(c.items))
 	}
 	for j := range c.items {
-		rate := evidenceOf(&c.items[j])
+		l := labelOf(&c.items[j])
 		for i, id := range c.sent {
-			c.evidence[i][j] = rate(id)
+			c.evidence[i][j] = l.rate(id)
 		}
 	}
 }
@@ -179,17 +182,23 @@ const (
 	names                // the identifier, or its beginning, end or both
 )
 
-// evidenceOf returns a function that compares the item with an identifier.
-func evidenceOf(item *Result) func(id string) evidence {
-	bin, echo := nameOf(item.BIN), nameOf(item.echo())
-	return func(id string) evidence {
-		bin, echo := bin.rate(nameOf(id)), echo.rate(nameOf(id))
-		switch {
-		case bin < silent, echo == contradicts, echo == differs && bin != names, item.isOutOfRange(id):
-			return contradicts
-		}
-		return max(bin, echo)
+// A label is all that an item says about the card that it is for.
+type label struct {
+	item      *Result
+	bin, echo name
+}
+
+func labelOf(item *Result) label { return label{item, nameOf(item.BIN), nameOf(item.echo())} }
+
+// rate compares the label with an identifier that was sent.
+func (l *label) rate(id string) evidence {
+	sent := nameOf(id)
+	bin, echo := l.bin.rate(sent), l.echo.rate(sent)
+	switch {
+	case bin < silent, echo == contradicts, echo == differs && bin != names, l.item.isOutOfRange(id):
+		return contradicts
 	}
+	return max(bin, echo)
 }
 
 // A name is an item's bin or pan_or_token. The form of an echo is not documented: it may be
@@ -202,7 +211,7 @@ type name struct {
 }
 
 func nameOf(s string) name {
-	if isDigits(s) {
+	if s == "" || isDigits(s) {
 		return name{head: s, number: true}
 	}
 	text, number := unmarked(s, "*•●#…·.xX")
@@ -216,7 +225,7 @@ func nameOf(s string) name {
 // unmarked writes each masked character as '*'. It reports whether all other characters are
 // digits and separators, and then drops the separators.
 func unmarked(s, marks string) (text string, number bool) {
-	number = s != ""
+	number = true
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case strings.ContainsRune(marks, r):
@@ -271,7 +280,14 @@ func isWord(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r != ' ' && !unicode.IsLetter(r) })
 }
 
-func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+func isDigits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
 
 // echo is the card number or token that the item names, if any.
 func (r *Result) echo() string {
