@@ -9,8 +9,8 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// BulkOptions configure [Client.LookupAll]. The zero value is a good choice for an input
-// that ends.
+// BulkOptions configure [Client.LookupAll]. The zero value suits an input of BINs or tokens
+// that ends. For card numbers set PrefixLength, and for a queue ReadAhead and GiveUpAfter.
 type BulkOptions struct {
 	// Enhanced is sent with every request: see [LookupRequest.Enhanced].
 	Enhanced *bool
@@ -24,8 +24,9 @@ type BulkOptions struct {
 
 	// PrefixLength keeps card numbers in the process: of an identifier with 12 digits or more,
 	// in any notation and script, only the first PrefixLength digits (1 to 11) are sent. Zero
-	// sends identifiers unchanged. A BIN has 8 digits, but card features can differ up to the
-	// tenth. Do not set it if the input holds tokens: their digits would be sent as a BIN.
+	// sends identifiers unchanged. How many the service needs is not documented: set 8, and set
+	// 10 only if your account's results differ with it. Do not set it if the input holds tokens:
+	// their digits would be sent as a BIN.
 	PrefixLength int
 
 	// Memory caches results. Nil makes a [MemoryCache] of 32,768 entries for this lookup
@@ -37,8 +38,8 @@ type BulkOptions struct {
 	Cache Cache
 
 	// GiveUpAfter is how long the service may be down before the lookup ends with
-	// [ErrSuspended]. Zero is 30 minutes; below zero it waits as long as ctx allows, for an
-	// input that does not end.
+	// [ErrSuspended]. Zero is 30 minutes; below zero it waits as long as ctx allows, as a queue
+	// wants it.
 	GiveUpAfter time.Duration
 
 	// ReadAhead is for an input that blocks, such as a queue. It runs the input on a goroutine
@@ -129,6 +130,8 @@ const (
 	// maxPending bounds the identifiers on their way, and so the results that wait
 	// with those inputs. With few requests in flight there are fewer.
 	maxPending = 20_000
+	// maxRefused refused requests, without one that had a result, end a lookup.
+	maxRefused = 8
 	// reportEvery bounds how many results pass without a call of Progress.
 	reportEvery = 4096
 	// readAheadWindow is how long a batch waits for further input with ReadAhead.
@@ -153,8 +156,8 @@ const (
 // unusable argument or credential, 401, 403, 404, 407, 410, 501, 505, a redirect, a wrong host
 // name, certificate, port or proxy, a rate limit or a Retry-After beyond the deadline, and
 // GiveUpAfter. A token source that fails ends it before the first result; later it counts as
-// an outage. If every request gets a 400, or an HTML page before the first result, all cards
-// fail one by one: leave the loop if none of the first few hundred has a result.
+// an outage. It also ends if the first eight requests are refused, such as by 400 or with an
+// HTML page. A request that is refused later fails its own cards.
 //
 // # When the service fails
 //

@@ -99,6 +99,68 @@ func TestLookupAllEndsWhereEveryRequestFails(t *testing.T) {
 	}
 }
 
+// A service that refuses its first eight requests ends the lookup. Later, or with fewer
+// requests in all, a refusal fails the cards of its request alone.
+func TestLookupAllEndsIfEverythingIsRefused(t *testing.T) {
+	page := transportFunc(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/html"}}, Body: io.NopCloser(strings.NewReader("<html>"))}, nil
+	})
+	refuses := func(status int, first, last int64) *service {
+		return &service{fail: func(n int64) int {
+			if first <= n && n <= last {
+				return status
+			}
+			return 0
+		}}
+	}
+	outage := refuses(400, 1, math.MaxInt64)
+	refusal := outage.fail
+	outage.fail = func(n int64) int {
+		if n == 3 {
+			return 503
+		}
+		return refusal(n)
+	}
+	for name, test := range map[string]struct {
+		network http.RoundTripper
+		cards   int
+		failed  int // with the refusal; 0: those of eight requests, and the lookup ends
+		want    error
+	}{
+		"400":               {refuses(400, 1, math.MaxInt64), 100_000, 0, bins.ErrBadRequest},
+		"422":               {refuses(422, 1, math.MaxInt64), 100_000, 0, bins.ErrBadRequest},
+		"a page":            {page, 100_000, 0, bins.ErrBadResponse},
+		"after a result":    {refuses(400, 2, math.MaxInt64), 1000, 950, bins.ErrBadRequest},
+		"before a result":   {refuses(400, 1, 7), 1000, 350, bins.ErrBadRequest},
+		"fewer than eight":  {refuses(400, 1, math.MaxInt64), 350, 350, bins.ErrBadRequest},
+		"an outage between": {outage, 100_000, 0, bins.ErrBadRequest},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			refused, suspended, results := 0, 0, 0
+			var end error
+			for r, err := range clientOver(t, test.network).LookupAll(t.Context(), numbered(test.cards), bins.BulkOptions{Concurrency: 4}) {
+				switch {
+				case err != nil:
+					end = err
+				case errors.Is(r.Err, bins.ErrSuspended):
+					suspended++
+				case errors.Is(r.Err, test.want):
+					refused++
+				case r.Err == nil:
+					results++
+				}
+			}
+			ends := test.failed == 0
+			if ends != errors.Is(end, test.want) || errors.Is(end, bins.ErrSuspended) || ends && (refused != 8*bins.MaxCards || results > 0 || suspended > 3000) {
+				t.Errorf("%s: ended with %v after %d refused and %d suspended", name, end, refused, suspended)
+			}
+			if !ends && (refused != test.failed || refused+results != test.cards) {
+				t.Errorf("%s: %d refused and %d results of %d", name, refused, results, test.cards)
+			}
+		})
+	}
+}
+
 // A certificate that is refused, or a port that does not speak TLS, ends the lookup. As an
 // outage it would be waited out.
 func TestLookupAllEndsAtABrokenHandshake(t *testing.T) {

@@ -183,7 +183,7 @@ func (b *bulkRun) settle(f *flight, r *response) {
 		b.memory.keep(r)
 		b.end(f.batch.lookups, r.err)
 	}
-	if m == ofEnd {
+	if m == ofEnd || b.health.isRefused() {
 		b.fatal = cmp.Or(b.fatal, r.err)
 	}
 	b.report()

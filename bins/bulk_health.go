@@ -19,6 +19,7 @@ type health struct {
 	jitter      func(below time.Duration) time.Duration
 	giveUpAfter time.Duration // below 0: never
 	works       bool          // the service has sent a result
+	refused     int           // requests refused before the first result
 	sent        int           // requests sent
 	answered    int           // requests answered
 	control     string        // an identifier that the service has answered
@@ -79,6 +80,8 @@ func (h *health) settle(f *flight, r *response, m meaning) {
 		}
 		if r.err == nil {
 			h.works, h.control = true, r.lookups[0].sent
+		} else {
+			h.refused++
 		}
 		h.window.Succeeded(f.request, f.took())
 	case ofOutage:
@@ -119,6 +122,9 @@ func (h *health) isAtFault(b *batch) bool {
 	good, bad := float64(h.good-b.good), float64(h.bad-b.bad)
 	return good > 0 && math.Pow((bad+1)/(good+bad+2), float64(b.faults)) < unlikely
 }
+
+// isRefused reports whether the service refuses whatever is sent.
+func (h *health) isRefused() bool { return !h.works && h.refused >= maxRefused }
 
 // end returns when the lookup gives up, unless the service answers before; zero: never.
 func (h *health) end() time.Time {

@@ -40,7 +40,8 @@ type Cache interface {
 // through an outage.
 type CacheOptions struct {
 	// Entries is the most results kept: the least recently used is dropped first. A result
-	// takes about 300 bytes, and up to 8 KB if its issuer, product and cost do not repeat.
+	// takes about 300 bytes, about 200 more for each additional brand, and up to 8 KB if its
+	// issuer, product and cost do not repeat.
 	// Zero is 100,000.
 	Entries int
 	// TTL is how long a result is kept, less up to a tenth at random. Zero is 24 hours.
@@ -51,8 +52,8 @@ type CacheOptions struct {
 	// Until StaleFor has passed, an item without a card, or with an error, does not replace
 	// the card.
 	StaleFor time.Duration
-	// NegativeTTL is the TTL of items without a card, or with an error, which are kept in
-	// memory only. Zero is one hour. Below zero they are not kept: choose that if the items
+	// NegativeTTL is the TTL of items with an error, or without a card that states anything,
+	// which are kept in memory only. Zero is one hour. Below zero they are not kept: choose that if the items
 	// of your service report temporary failures.
 	NegativeTTL time.Duration
 }
@@ -67,9 +68,9 @@ type MemoryCache struct {
 	given CacheOptions
 
 	mu      sync.Mutex
-	ids     [3]map[string]*entry // by enhancement
-	recency list.List            // of *entry, the most recently used first
-	stats   CacheStats           // but for Entries
+	entries map[cacheKey]*entry
+	recency list.List  // of *entry, the most recently used first
+	stats   CacheStats // but for Entries
 }
 
 // CacheStats count what a [MemoryCache] has done so far.
@@ -111,7 +112,7 @@ func (m *MemoryCache) options() CacheOptions {
 func (m *MemoryCache) find(key cacheKey, expired time.Duration) *entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	e := m.ids[key.enhanced][key.id]
+	e := m.entries[key]
 	if !e.isUsable(expired) {
 		m.stats.Misses++
 		return nil
@@ -129,7 +130,7 @@ func (m *MemoryCache) keep(entries ...*entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range entries {
-		if e.isUsable(o.StaleFor) || e != nil && e.worth == noCard {
+		if e != nil {
 			m.insert(e, o.StaleFor)
 		}
 	}
@@ -141,13 +142,8 @@ func (m *MemoryCache) keep(entries ...*entry) {
 // insert takes an entry in, unless it would take a known card away. Then the service is not
 // asked again for as long as the entry would have been kept.
 func (m *MemoryCache) insert(e *entry, staleFor time.Duration) {
-	ids := m.ids[e.enhanced]
-	if ids == nil {
-		ids = map[string]*entry{}
-		m.ids[e.enhanced] = ids
-	}
-	replaced := ids[e.id]
-	if replaced.isUsable(staleFor) && e.worth < replaced.worth {
+	replaced := m.entries[e.key]
+	if replaced.isUsable(staleFor) && replaced.known && !e.known {
 		replaced.asked.Store(max(e.expires, time.Now().Add(time.Second).UnixNano()))
 		return
 	}
@@ -157,12 +153,15 @@ func (m *MemoryCache) insert(e *entry, staleFor time.Duration) {
 	if replaced != nil {
 		m.recency.Remove(replaced.recency)
 	}
-	ids[e.id] = e
+	if m.entries == nil {
+		m.entries = map[cacheKey]*entry{}
+	}
+	m.entries[e.key] = e
 	e.recency = m.recency.PushFront(e)
 }
 
 func (m *MemoryCache) evict(e *entry) {
-	delete(m.ids[e.enhanced], e.id)
+	delete(m.entries, e.key)
 	m.recency.Remove(e.recency)
 	m.stats.Evictions++
 }

@@ -3,6 +3,7 @@ package bins
 import (
 	"container/list"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -35,26 +36,16 @@ func (k cacheKey) String() string { return "bin3:" + string("dep"[k.enhanced]) +
 // An entry is a result in memory. The facts that a card shares with other cards of its issuer
 // and product are stored once.
 type entry struct {
-	id             string
+	key            cacheKey
 	bin, message   string
 	binMin, binMax string
+	brands         []AdditionalCardBrand
 	card           unique.Handle[cardFacts] // zero: no card
 	expires        int64                    // in nanoseconds since 1970; a time.Time takes three times the memory
 	recency        *list.Element
 	asked          atomic.Int64 // renewing failed: no further try before this time
-	enhanced       enhancement
-	worth          worth
-	hasData        bool
+	known          bool         // see Result.isKnown
 }
-
-// A worth ranks entries. An entry of less worth does not replace another.
-type worth uint8
-
-const (
-	noCard    worth = iota // or a card beside an error
-	emptyCard              // a card without any facts
-	fullCard
-)
 
 // maxEntrySize is the maximum size of an entry in bytes. A full card has some 2 KB.
 const maxEntrySize = 8 << 10
@@ -66,53 +57,42 @@ func (m *MemoryCache) pack(key cacheKey, r *Result, sent time.Time) *entry {
 		return nil
 	}
 	o := m.options()
-	e := &entry{id: key.id, enhanced: key.enhanced, hasData: r.Data != nil, worth: r.worth()}
-	ttl := max(0, o.NegativeTTL)
-	if e.worth > noCard {
+	ttl, known := max(0, o.NegativeTTL), r.isKnown()
+	if known {
 		ttl = o.TTL
 	}
-	e.expires = sent.Add(jittered(ttl)).UnixNano()
 	// Clone the strings: those of a response share memory, so one would keep all of it.
-	e.id, e.message = strings.Clone(e.id), strings.Clone(r.Error)
+	key.id = strings.Clone(key.id)
+	e := &entry{key: key, message: strings.Clone(r.Error), known: known, expires: sent.Add(jittered(ttl)).UnixNano()}
 	if !mayBeCardNumber(r.BIN) {
 		e.bin = strings.Clone(r.BIN)
 	}
 	if r.hasCard() {
 		card := r.Data.Card
 		e.binMin, e.binMax = strings.Clone(card.BINMin), strings.Clone(card.BINMax)
+		e.brands = slices.Clone(card.AdditionalCardBrands)
+		for i := range e.brands {
+			b := &e.brands[i]
+			for _, text := range [...]*string{&b.CardBrand, &b.BINMin, &b.BINMax, &b.CardBrandProduct, &b.CardBrandBankName} {
+				*text = strings.Clone(*text)
+			}
+		}
 		e.card = unique.Make(factsOf(card))
 	}
 	return e
 }
 
-func (r *Result) worth() worth {
-	switch {
-	case !r.hasCard() || r.Error != "":
-		return noCard
-	case r.Data.Card.isEmpty():
-		return emptyCard
+// isKnown reports whether an item has a card that states anything, and no error.
+func (r *Result) isKnown() bool {
+	if !r.hasCard() || r.Error != "" {
+		return false
 	}
-	return fullCard
-}
-
-// isEmpty reports whether a card states no facts that another card could share.
-func (c *Card) isEmpty() bool {
-	for _, text := range c.texts() {
-		if *text != "" {
-			return false
-		}
+	card := *r.Data.Card
+	card.PANOrToken, card.CorrelationID = Identifier{}, ""
+	if len(card.AdditionalCardBrands) == 0 {
+		card.AdditionalCardBrands = nil
 	}
-	for _, boolean := range c.booleans() {
-		if boolean.stated {
-			return false
-		}
-	}
-	for _, integer := range c.integers() {
-		if integer.stated {
-			return false
-		}
-	}
-	return len(c.NetworkFees)+len(c.AdditionalCardBrands)+len(c.BINMin)+len(c.BINMax) == 0
+	return !reflect.ValueOf(card).IsZero()
 }
 
 // size is the approximate memory of the result in bytes, if it shares nothing.
@@ -132,12 +112,12 @@ func (r *Result) size() int {
 }
 
 // isUsable reports whether an entry is valid, or expired for less than the given time. An
-// expired entry without a card is never usable.
+// expired entry without a known card is never usable.
 func (e *entry) isUsable(expired time.Duration) bool {
 	if e == nil {
 		return false
 	}
-	if e.worth == noCard {
+	if !e.known {
 		expired = 0
 	}
 	return time.Now().UnixNano()-int64(expired) < e.expires
@@ -150,39 +130,24 @@ func (e *entry) result(id string) Result {
 	if strings.HasPrefix(id, e.bin) {
 		r.BIN = e.bin
 	}
-	if !e.hasData {
-		return r
-	}
-	known := new(item)
-	r.Data = &known.data
 	if e.card != (unique.Handle[cardFacts]{}) {
-		known.card.BINMin, known.card.BINMax = e.binMin, e.binMax
+		known := new(item)
+		known.card.BINMin, known.card.BINMax, known.card.AdditionalCardBrands = e.binMin, e.binMax, slices.Clone(e.brands)
 		e.card.Value().fill(&known.card)
-		r.Data.Card = &known.card
+		known.data.Card = &known.card
+		r.Data = &known.data
 	}
 	return r
 }
 
-// cardFacts are the facts of a card in a comparable form, without its range and the ids of a
-// single card.
+// cardFacts are the facts of a card in a comparable form, without its range, its additional
+// brands, which have ranges, too, and the ids of a single card.
 type cardFacts struct {
 	integers [4]Optional[int64]
 	booleans [13]Optional[bool]
 	texts    [43]string
 	fees     string
-	brands   unique.Handle[brandList]
-	noBrands bool // the list is missing, not empty
 }
-
-// A brandList links the additional brands from one on; zero: none.
-type brandList struct {
-	brand AdditionalCardBrand
-	next  unique.Handle[brandList]
-}
-
-// ownBound stands in a brandList for a bound of the card's own range, because many brands
-// repeat it. It is not valid UTF-8, so no response holds it.
-const ownBound = "\xff"
 
 func factsOf(card *Card) (f cardFacts) {
 	for i, integer := range card.integers() {
@@ -194,20 +159,11 @@ func factsOf(card *Card) (f cardFacts) {
 	for i, text := range card.texts() {
 		f.texts[i] = *text
 	}
-	f.fees, f.noBrands = string(card.NetworkFees), card.AdditionalCardBrands == nil
-	for _, brand := range slices.Backward(card.AdditionalCardBrands) {
-		if brand.BINMin == card.BINMin {
-			brand.BINMin = ownBound
-		}
-		if brand.BINMax == card.BINMax {
-			brand.BINMax = ownBound
-		}
-		f.brands = unique.Make(brandList{brand, f.brands})
-	}
+	f.fees = string(card.NetworkFees)
 	return f
 }
 
-// fill is the reverse of factsOf. The range of the card is set already.
+// fill is the reverse of factsOf.
 func (f cardFacts) fill(card *Card) {
 	for i, integer := range card.integers() {
 		*integer = f.integers[i]
@@ -220,19 +176,6 @@ func (f cardFacts) fill(card *Card) {
 	}
 	if f.fees != "" {
 		card.NetworkFees = json.RawMessage(f.fees)
-	}
-	if !f.noBrands {
-		card.AdditionalCardBrands = []AdditionalCardBrand{}
-	}
-	for list := f.brands; list != (unique.Handle[brandList]{}); list = list.Value().next {
-		brand := list.Value().brand
-		if brand.BINMin == ownBound {
-			brand.BINMin = card.BINMin
-		}
-		if brand.BINMax == ownBound {
-			brand.BINMax = card.BINMax
-		}
-		card.AdditionalCardBrands = append(card.AdditionalCardBrands, brand)
 	}
 }
 

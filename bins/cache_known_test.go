@@ -101,19 +101,3 @@ func TestWithdrawnCardEndsWithItsTime(t *testing.T) {
 		}
 	})
 }
-
-// An item with an error counts as an error even if it has a card, and is kept for NegativeTTL.
-func TestDoubtfulCardIsKeptAsAnError(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &service{answer: func(card string) (map[string]any, bool) {
-			return map[string]any{"bin": card, "error": "timeout", "data": map[string]any{"card": map[string]any{"card_brand": "B"}}}, true
-		}}
-		l := loader(t, s, bins.LoaderOptions{Memory: bins.NewMemoryCache(bins.CacheOptions{StaleFor: 100 * time.Hour})})
-		for i, wait := range []time.Duration{50 * time.Minute, 20 * time.Minute, 0} {
-			if r, err := l.Load(t.Context(), "411111"); err != nil || r.Stale || r.Error == "" || s.requests.Load() != int64(1+i/2) {
-				t.Errorf("load %d: %v, %v after %d requests", i, r, err, s.requests.Load())
-			}
-			time.Sleep(wait)
-		}
-	})
-}

@@ -91,11 +91,7 @@ func (r *remoteCache) call(ctx context.Context, call func(context.Context) (map[
 	}
 	r.running.Store(true)
 	succeeded := false
-	defer func() {
-		if succeeded || ctx.Err() == nil { // the caller has not ended the call
-			r.skip.settle(succeeded)
-		}
-	}()
+	defer func() { r.skip.settle(succeeded) }()
 	values, err := transport.NewFuture(func() (map[string][]byte, error) { return call(limited) },
 		func(map[string][]byte, error) { r.running.Store(false) }).Wait(limited)
 	if succeeded = err == nil; !succeeded {
@@ -144,7 +140,7 @@ func readValue(key string, value []byte) (r Result, sent time.Time, ok bool) {
 	if sent = time.Unix(unix, 0); sent.After(time.Now()) { // another machine's clock is ahead
 		sent = time.Now()
 	}
-	return r, sent, err == nil && json.Unmarshal([]byte(item), &r) == nil && r.worth() == fullCard
+	return r, sent, err == nil && json.Unmarshal([]byte(item), &r) == nil && r.isKnown()
 }
 
 // checksum uses letters only, because sixteen digits would look like a card number.

@@ -93,23 +93,17 @@ func TestSharedCache(t *testing.T) {
 	})
 }
 
-// hung is a cache that hangs, and ignores its context.
-func hung() (cache *sharedCache, hanging *atomic.Int64, release chan struct{}) {
-	cache, hanging, release = newSharedCache(), &atomic.Int64{}, make(chan struct{})
-	hang := func(context.Context) error {
-		hanging.Add(1)
-		defer hanging.Add(-1)
-		<-release
-		return nil
-	}
-	cache.get, cache.set = hang, hang
-	return cache, hanging, release
-}
-
 // A cache that hangs delays one caller, by a tenth of its time, and holds one goroutine.
 func TestHungCacheIsNoOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cache, hanging, release := hung()
+		var hanging atomic.Int64
+		cache, release := newSharedCache(), make(chan struct{})
+		cache.get = func(context.Context) error { // ignores its context
+			hanging.Add(1)
+			defer hanging.Add(-1)
+			<-release
+			return nil
+		}
 		l := loader(t, &service{}, bins.LoaderOptions{Cache: cache, Window: -1})
 		began := time.Now()
 		for i := range 20 {
@@ -124,25 +118,6 @@ func TestHungCacheIsNoOutage(t *testing.T) {
 		began = time.Now()
 		if _, err := l.Load(t.Context(), "422222"); err != nil || time.Since(began) != 0 || len(cache.gets) != 1 {
 			t.Errorf("%v after %v and %d calls", err, time.Since(began), len(cache.gets))
-		}
-		close(release)
-	})
-}
-
-// A cache that hangs delays a bulk lookup once.
-func TestHungCacheHoldsUpNoBulkLookup(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cache, hanging, release := hung()
-		s := &service{latency: func() time.Duration { return 20 * time.Millisecond }}
-		began, results := time.Now(), 0
-		for r, err := range s.client(t).LookupAll(t.Context(), numbered(2000), bins.BulkOptions{Cache: cache}) {
-			if err != nil || r.Err != nil {
-				t.Fatal(r, err)
-			}
-			results++
-		}
-		if took := time.Since(began); results != 2000 || took > 200*time.Millisecond || hanging.Load() != 1 {
-			t.Errorf("%d results took %v, %d goroutines hang", results, took, hanging.Load())
 		}
 		close(release)
 	})
@@ -187,26 +162,6 @@ func TestFailedCacheIsSkipped(t *testing.T) {
 	})
 }
 
-// A caller that leaves during a call of the cache does not count as a failure of the cache.
-func TestCacheIsNotSkippedForACallerThatLeaves(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cache := newSharedCache()
-		cache.get = takes(20 * time.Millisecond)
-		s := &service{latency: func() time.Duration { return time.Second }}
-		l := loader(t, s, bins.LoaderOptions{Cache: cache, Window: -1})
-		detach(t, s, l)
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(10*time.Millisecond, cancel)
-		if _, err := l.Load(ctx, "411111"); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
-		synctest.Wait() // for the call of the cache, which ends with the context
-		if _, err := l.Load(t.Context(), "422222"); err != nil || len(cache.gets) != 2 {
-			t.Errorf("%v after %d calls", err, len(cache.gets))
-		}
-	})
-}
-
 // A value that was not stored under its key costs a request, and is not used.
 func TestSpoiledValueIsNoResult(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -228,10 +183,6 @@ func TestSpoiledValueIsNoResult(t *testing.T) {
 		},
 		"a flipped bit":  each(func(value []byte) []byte { value[rnd.IntN(len(value))] ^= 1 << rnd.IntN(8); return value }),
 		"cut off":        each(func(value []byte) []byte { return value[:rnd.IntN(len(value))] }),
-		"longer":         each(func(value []byte) []byte { return append(value, ' ') }),
-		"nothing":        each(func([]byte) []byte { return nil }),
-		"null":           each(func([]byte) []byte { return []byte("null") }),
-		"an empty card":  each(func([]byte) []byte { return []byte(`{"data":{"card":{}}}`) }),
 		"of a stranger":  each(func([]byte) []byte { return []byte(`{"data":{"card":{"card_brand":"VISA"}}}`) }),
 		"a huge value":   each(func([]byte) []byte { return make([]byte, 1<<20) }),
 		"of another key": func(found map[string][]byte) { clear(found); found["x"] = []byte("{}") },

@@ -96,7 +96,7 @@ func (s *store) keep(lookups []*lookup) map[string][]byte {
 		if s.remote == nil || mayBeCardNumber(l.sent) {
 			continue
 		}
-		if key := s.key(l.sent).String(); l.result.worth() == fullCard {
+		if key := s.key(l.sent).String(); l.result.isKnown() {
 			if value := newValue(key, l.result, now); value != nil {
 				values[key] = value
 			}

@@ -64,9 +64,10 @@ type Card struct {
 	CardSegmentType string `json:"card_segment_type"`
 	// Whether the card combines credit and debit, as a string.
 	ComboCard string `json:"combo_card"`
-	// Card type.
+	// Card type. The service does not document whether Type or FundingSource says debit or
+	// credit: both are open strings, so show both.
 	Type string `json:"type"`
-	// Funding source, such as credit or debit.
+	// Funding source: see Type.
 	FundingSource string `json:"funding_source"`
 	// Whether the card is prepaid.
 	Prepaid Optional[bool] `json:"prepaid"`

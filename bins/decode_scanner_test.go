@@ -58,58 +58,6 @@ func mustScan(t *testing.T, body []byte) {
 	}
 }
 
-// fill gives every field below v a value of its own.
-func fill(v reflect.Value, count *int) {
-	*count++
-	switch target := v.Addr().Interface().(type) {
-	case *Optional[bool]:
-		*target = Stated(*count%2 == 0)
-	case *Optional[int64]:
-		*target = Stated(int64(*count))
-	case *Identifier:
-		*target = NewIdentifier(fmt.Sprint(*count))
-	case *json.RawMessage:
-		*target = fmt.Appendf(nil, `{"fee":%d}`, *count)
-	case *string:
-		*target = fmt.Sprint(*count)
-	default:
-		switch v.Kind() {
-		case reflect.Pointer:
-			v.Set(reflect.New(v.Type().Elem()))
-			fill(v.Elem(), count)
-		case reflect.Slice:
-			v.Set(reflect.MakeSlice(v.Type(), 2, 2))
-			for i := range v.Len() {
-				fill(v.Index(i), count)
-			}
-		case reflect.Struct:
-			for field, value := range v.Fields() {
-				if field.IsExported() && field.Tag.Get("json") != "-" {
-					fill(value, count)
-				}
-			}
-		default:
-			panic(v.Type())
-		}
-	}
-}
-
-func TestEveryFieldIsScanned(t *testing.T) {
-	var full LookupResponse
-	count := 0
-	fill(reflect.ValueOf(&full).Elem(), &count)
-	body, err := json.Marshal(full)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, ok := scan(body, false); !ok || !reflect.DeepEqual(*got, full) {
-		t.Errorf("%s\nis scanned as %#v, %v", body, got, ok)
-	}
-	if got, err := decodeSlowly(body, false); err != nil || !reflect.DeepEqual(*got, full) {
-		t.Errorf("%s\nis decoded as %#v, %v", body, got, err)
-	}
-}
-
 func TestAnswersAreScannedInEveryForm(t *testing.T) {
 	for form, body := range forms(t, syntheticAnswer()) {
 		t.Run(form, func(t *testing.T) { mustScan(t, body) })

@@ -40,20 +40,6 @@ func decoded(t testing.TB, body string) *bins.LookupResponse {
 	return resp
 }
 
-// card returns the only card of a body.
-func card(t testing.TB, body string) *bins.Card {
-	t.Helper()
-	resp := decoded(t, body)
-	if len(resp.Cards) != 1 {
-		t.Fatalf("%d items", len(resp.Cards))
-	}
-	card, err := resp.Cards[0].Card()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return card
-}
-
 // failure returns the error of a lookup, which must be an *Error.
 func failure(t testing.TB, resp *bins.LookupResponse, err error) *bins.Error {
 	t.Helper()

@@ -2,12 +2,8 @@ package bins_test
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"time"
 
@@ -42,34 +38,6 @@ func ExampleCachedToken() {
 	// error: <nil> tokens fetched: 1
 	// error: <nil> tokens fetched: 1
 	// error: <nil> tokens fetched: 2
-}
-
-// The service's certificate is from an authority of your own, and the service asks
-// for yours.
-func ExampleWithTLSConfig() {
-	service := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Println("certificates of the client:", len(r.TLS.PeerCertificates))
-		io.WriteString(w, `{"cards":[]}`)
-	}))
-	service.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
-	service.StartTLS()
-	defer service.Close()
-
-	authorities := x509.NewCertPool()
-	authorities.AddCert(service.Certificate()) // in production: AppendCertsFromPEM
-	client, err := bins.NewClient(service.URL, bins.StaticToken("my-api-key"), bins.WithTLSConfig(&tls.Config{
-		RootCAs:      authorities,
-		Certificates: service.TLS.Certificates, // in production: tls.LoadX509KeyPair
-	}))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	_, err = client.Lookup(context.Background(), &bins.LookupRequest{Cards: bins.Cards("45717360")})
-	fmt.Println(err)
-	// Output:
-	// certificates of the client: 1
-	// <nil>
 }
 
 // Only the first eight digits of a card number leave the process. Cards that share them

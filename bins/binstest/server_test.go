@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -67,64 +66,5 @@ func TestSetResultRaw(t *testing.T) {
 	resp, err := fake.Client().Lookup(t.Context(), &bins.LookupRequest{Cards: bins.Cards("400000"), KeepRaw: true})
 	if err != nil || string(resp.Cards[0].Raw) != `{"bin":"400000","later_member":1}` {
 		t.Errorf("result = %s, %v", resp.Cards[0].Raw, err)
-	}
-}
-
-func TestURL(t *testing.T) {
-	fake := binstest.NewServer(t)
-	client, err := bins.NewClient(fake.URL(), bins.StaticToken("k"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.Lookup(t.Context(), &bins.LookupRequest{Cards: bins.Cards("411111")}); err != nil {
-		t.Fatal(err)
-	}
-	// The same fake without the library, as a program in another language sees it.
-	resp, err := http.Post(fake.URL()+"/bins/multiple", "application/json", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusUnauthorized || len(fake.Requests()) != 2 {
-		t.Errorf("status %d, %d requests", resp.StatusCode, len(fake.Requests()))
-	}
-}
-
-func TestUnusableSetUpPanicsOutsideATest(t *testing.T) {
-	fake := binstest.Start()
-	defer fake.Close()
-	defer func() {
-		if recover() == nil {
-			t.Error("an unusable option was taken")
-		}
-	}()
-	fake.Client(bins.WithMaxRetries(-1))
-}
-
-func TestCloseEndsAFake(t *testing.T) {
-	fake := binstest.Start()
-	client, url := fake.Client(bins.WithMaxRetries(0)), fake.URL()
-	request := &bins.LookupRequest{Cards: bins.Cards("411111")}
-	if _, err := client.Lookup(t.Context(), request); err != nil {
-		t.Fatal(err)
-	}
-	fake.Close()
-	fake.Close()
-	if _, err := client.Lookup(t.Context(), request); !errors.Is(err, bins.ErrNoResponse) {
-		t.Errorf("a closed fake: %v", err)
-	}
-	if resp, err := http.Get(url); err == nil {
-		resp.Body.Close()
-		t.Error("the address of a closed fake is open")
-	}
-}
-
-// TestScriptFuncNil proves that nil ends a script, and fails no request.
-func TestScriptFuncNil(t *testing.T) {
-	fake := binstest.NewServer(t)
-	fake.ScriptFunc(func(binstest.Request) binstest.Fault { return binstest.Fault{Status: 400} })
-	fake.ScriptFunc(nil)
-	if _, err := fake.Client().Lookup(t.Context(), &bins.LookupRequest{Cards: bins.Cards("411111")}); err != nil {
-		t.Error(err)
 	}
 }
