@@ -172,7 +172,7 @@ func (b *bulkRun) settle(f *flight, r *response) {
 	if f.batch.control || f.batch.failures > 0 {
 		b.progress.Retries += min(1, r.attempts)
 	}
-	m := b.health.meaningOf(b.ctx, r.err)
+	m := meaningOf(b.ctx, r.err, b.health.works)
 	b.health.settle(f, r, m)
 	switch {
 	case f.batch.control:

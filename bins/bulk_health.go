@@ -38,8 +38,9 @@ const (
 	ofEnd                    // every further request would fail
 )
 
-// meaningOf returns the meaning of a request's error.
-func (h *health) meaningOf(ctx context.Context, err error) meaning {
+// meaningOf returns the meaning of a request's error. works says that the service has sent a
+// result before.
+func meaningOf(ctx context.Context, err error, works bool) meaning {
 	if err == nil {
 		return ofSuccess
 	}
@@ -51,12 +52,12 @@ func (h *health) meaningOf(ctx context.Context, err error) meaning {
 	case ctx.Err() != nil, transport.NoTurn(err), errors.Is(err, ErrInvalidArgument):
 		return ofEnd
 	case errors.Is(err, ErrCredential) && failed.Retryable(): // a source that has worked may work again
-		return outageIf(h.works)
+		return outageIf(works)
 	case scope == transport.OfSetup && errors.Is(err, ErrNoResponse) && !untrusted && (dns == nil || !dns.IsNotFound):
-		return outageIf(h.works) // the handshake worked before
+		return outageIf(works) // the handshake worked before
 	case scope == transport.OfSetup, scope == transport.OfAccount:
 		return ofEnd
-	case scope != transport.OfOutage, errors.Is(err, ErrBadResponse) && !h.works: // for example a page from a wrong address
+	case scope != transport.OfOutage, errors.Is(err, ErrBadResponse) && !works: // for example a page from a wrong address
 		return ofSuccess
 	}
 	return ofOutage

@@ -3,12 +3,12 @@ package bins
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/flow"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
@@ -41,14 +41,20 @@ type LoaderOptions struct {
 // With the second, a cached card is served at once, even if it has expired and the service is
 // down. See the Examples of Loader and of CacheOptions (StaleFor).
 //
+// The number of requests in flight adapts to what the service accepts. While a request waits
+// for its turn, further cards join it. If the service is down, Load fails at once with
+// [ErrSuspended], and one request at a time is sent as a probe, within five seconds of the one
+// before.
+//
 // Make one with [NewLoader] when the program starts. It is safe for concurrent use, and needs
-// no Close. Only the client's rate limit bounds the number of requests in flight. Do not call
-// Load in a loop, which sends one card in a request: use [Client.LookupAll] for a list.
+// no Close. Do not call Load in a loop, which sends one card in a request: use
+// [Client.LookupAll] for a list.
 type Loader struct {
 	client *Client
 	o      LoaderOptions
 	opts   []Option
 	store  *store
+	flow   *flow.Window
 
 	loads, hits, stale, coalesced, requests atomic.Int64
 
@@ -56,21 +62,37 @@ type Loader struct {
 	pending  []*load          // that have not left; most often one
 	inFlight map[string]*load // by identifier, until the result is there
 	detached int              // requests without waiting callers
-	renewal  backoff          // of stale results
+	works    bool             // the service has sent a result
+	failure  error            // the last failure that other requests may meet, too
+	paused   bool             // the pause was logged
 }
 
-// LoaderStats count what a loader has done so far.
+// LoaderStats count what a loader has done so far, and say how it sees the service.
 type LoaderStats struct {
 	Loads     int64 // calls of Load with a usable card
 	Hits      int64 // calls served from memory
 	Stale     int64 // hits with an expired result; see [CacheOptions.StaleFor]
 	Coalesced int64 // calls that joined another call for the same card
 	Requests  int64 // requests sent, retries included
+
+	// Level, Reason, Paused and PausedUntil are those of [BulkProgress].
+	Level       float64
+	Reason      string
+	Paused      bool
+	PausedUntil time.Time
 }
 
 // Stats returns what the loader has done so far.
 func (l *Loader) Stats() LoaderStats {
-	return LoaderStats{l.loads.Load(), l.hits.Load(), l.stale.Load(), l.coalesced.Load(), l.requests.Load()}
+	state := l.flow.State()
+	stats := LoaderStats{
+		Loads: l.loads.Load(), Hits: l.hits.Load(), Stale: l.stale.Load(), Coalesced: l.coalesced.Load(), Requests: l.requests.Load(),
+		Level: state.Level, Reason: state.Why, Paused: state.Paused,
+	}
+	if state.Paused {
+		stats.PausedUntil = state.Next
+	}
+	return stats
 }
 
 // NewLoader returns a loader that sends its requests with c. opts are the options of each
@@ -89,6 +111,7 @@ func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
 		client: c, o: o, opts: opts,
 		store:    newStore("load", o.Memory, defaultEntries, o.Cache, o.Enhanced),
 		inFlight: map[string]*load{},
+		flow:     flow.NewPrompt(func(below time.Duration) time.Duration { return c.core.Jitter(context.Background(), below) }),
 	}
 	l.store.staleFirst = true
 	return l, nil
@@ -98,9 +121,9 @@ func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
 // [Result.Card].
 //
 // An error is the failure of the request, [ErrInvalidArgument] for an empty card, [ErrMissing],
-// [ErrBadResponse] for an item that cannot be read, the end of ctx, or [ErrRateLimited] as soon
-// as the service asks for a pause beyond the deadline. The last two also match what the request
-// last failed with. If the service refuses a request, all its cards fail. So trim and
+// [ErrBadResponse] for an item that cannot be read, [ErrSuspended] while the service is down,
+// the end of ctx, or [ErrRateLimited] as soon as the service asks for a pause beyond the
+// deadline. The last three also match what a request last failed with. If the service refuses a request, all its cards fail. So trim and
 // check what a customer typed before you look it up.
 //
 // The call ends at the deadline of ctx, or after 30 seconds if ctx has none. Other callers of
@@ -159,29 +182,6 @@ func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
 	return r, nil
 }
 
-// A load is one request of a loader. Its lookups are written before done is closed, and read
-// afterwards.
-type load struct {
-	lookups  []*lookup
-	done     chan struct{}
-	panicked any
-
-	// When window ends, the request is sent. ctx is canceled when the last waiter leaves; it
-	// covers waits and retries. wireCtx bounds the request on the wire, which may continue.
-	window, ctx, wireCtx            context.Context
-	closeWindow, cancel, cancelWire context.CancelFunc
-
-	// The loader's lock guards the fields below.
-	waiters   int
-	deadline  time.Time // the earliest deadline of the waiters
-	sent      bool
-	detached  bool // and counted in Loader.detached
-	abandoned bool // all waiters had left while a retry was still possible
-	attempts  int
-	failed    *transport.Failure // of the last failed attempt
-	retrying  chan struct{}      // closed when the next attempt fails
-}
-
 // find returns the memory's result for id, or else the request that the caller must wait for.
 func (l *Loader) find(ctx context.Context, id string) (known *entry, shared *load) {
 	l.mu.Lock() // held for both, because a request could end in between and leave its result in memory
@@ -238,6 +238,7 @@ func (l *Loader) leave(b *load, end *transport.Failure) *Error {
 		if !b.detached {
 			b.cancelWire()
 		}
+		l.giveBack(b) // to those who still wait
 	}
 	e := Error(*end)
 	if b.failed != nil {
@@ -246,112 +247,4 @@ func (l *Loader) leave(b *load, end *transport.Failure) *Error {
 	}
 	e.Attempts = b.attempts
 	return &e
-}
-
-// observe records each attempt of a request.
-func (l *Loader) observe(b *load, attempts int, failed *transport.Failure) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b.attempts = attempts
-	if failed == nil {
-		l.requests.Add(1)
-		return
-	}
-	b.failed = failed
-	close(b.retrying)
-	b.retrying = make(chan struct{})
-}
-
-// renew requests a card with a stale result. Nobody waits for it.
-func (l *Loader) renew(ctx context.Context, id string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.inFlight[id] == nil && l.detached < maxDetached && l.renewal.isOver() {
-		if b := l.add(ctx, id); b.waiters == 0 {
-			l.detach(b)
-		}
-	}
-}
-
-// detach lets a request continue without waiters, up to a limit of such requests.
-func (l *Loader) detach(b *load) {
-	if !b.detached && l.detached < maxDetached {
-		b.detached = true
-		l.detached++
-	}
-}
-
-// add puts id into a request that is still collecting cards.
-func (l *Loader) add(ctx context.Context, id string) *load {
-	i := slices.IndexFunc(l.pending, func(b *load) bool { return len(b.lookups) < MaxCards && canJoin(id, b.lookups) })
-	if i < 0 {
-		i = len(l.pending)
-		b := &load{done: make(chan struct{}), retrying: make(chan struct{}), deadline: time.Now().Add(l.o.Window + loadTimeout)}
-		b.wireCtx, b.cancelWire = context.WithDeadline(context.WithoutCancel(ctx), b.deadline)
-		b.ctx, b.cancel = context.WithCancel(b.wireCtx)
-		b.window, b.closeWindow = context.WithTimeout(b.ctx, l.o.Window)
-		l.pending = append(l.pending, b)
-		go l.send(b)
-	}
-	b := l.pending[i]
-	b.lookups = append(b.lookups, &lookup{sent: id})
-	l.inFlight[id] = b
-	if len(b.lookups) == MaxCards {
-		b.closeWindow()
-	}
-	return b
-}
-
-const (
-	// loadTimeout equals the timeout of a lookup without a deadline.
-	loadTimeout = 30 * time.Second
-	// maxDetached bounds the requests without waiters.
-	maxDetached = 16
-)
-
-// send sends a request when it is full or its window has ended.
-func (l *Loader) send(b *load) {
-	defer b.cancelWire()
-	<-b.window.Done()
-	l.mu.Lock()
-	l.pending = slices.DeleteFunc(l.pending, func(other *load) bool { return other == b })
-	b.sent = true
-	ctx, cancel := context.WithDeadline(b.wireCtx, b.deadline)
-	l.mu.Unlock()
-	defer cancel()
-	r := &response{}
-	ended := false
-	defer func() {
-		if !ended {
-			r.err, b.panicked = errPanicked, cmp.Or(recover(), any(errPanicked))
-		}
-		l.remove(b, r.err)
-		close(b.done)
-		l.store.share(b.wireCtx, r.values)
-	}()
-	if missed := l.store.fetch(ctx, b.lookups); len(missed) > 0 {
-		call := transport.Call{RequestContext: b.wireCtx, Observe: func(attempts int, failed *transport.Failure) { l.observe(b, attempts, failed) }}
-		r = l.store.request(b.ctx, l.client, missed, call, l.opts)
-		r.values = l.store.keep(missed)
-		for _, lookup := range missed {
-			lookup.err = cmp.Or(r.err, lookup.err)
-		}
-	}
-	ended = true
-}
-
-// remove removes a finished request.
-func (l *Loader) remove(b *load, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, lookup := range b.lookups {
-		delete(l.inFlight, lookup.sent)
-	}
-	b.sent = false
-	if b.detached {
-		l.detached--
-	}
-	if !errors.Is(b.wireCtx.Err(), context.Canceled) { // canceled by its callers
-		l.renewal.settle(err == nil)
-	}
 }

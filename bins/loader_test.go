@@ -210,7 +210,7 @@ func TestLoaderLearnsFromWhatNobodyWaitsFor(t *testing.T) {
 		if failed != 1 || s.requests.Load() != 1 {
 			t.Errorf("%d of 20 loads failed, with %d requests", failed, s.requests.Load())
 		}
-		if got, want := l.Stats(), (bins.LoaderStats{Loads: 20, Hits: 19, Requests: 1}); got != want {
+		if got, want := l.Stats(), (bins.LoaderStats{Loads: 20, Hits: 19, Requests: 1, Level: 1}); got != want {
 			t.Errorf("stats %+v, want %+v", got, want)
 		}
 	})
@@ -224,12 +224,9 @@ func TestLoaderDetachesFewAndRetriesNone(t *testing.T) {
 			fail:    func(int64) int { return http.StatusServiceUnavailable },
 		}
 		l := loader(t, s, bins.LoaderOptions{Window: -1})
-		var callers sync.WaitGroup
 		for i := range 20 {
-			callers.Go(func() { _, _ = loadWithin(t, l, 150*time.Millisecond, fmt.Sprintf("4%05d", i)) })
-			time.Sleep(time.Microsecond) // each has a request of its own
+			_, _ = loadWithin(t, l, 5*time.Millisecond, fmt.Sprintf("4%05d", i))
 		}
-		callers.Wait()
 		synctest.Wait()
 		if n := s.inFlight.Load(); n != detached {
 			t.Errorf("%d requests go on", n)
@@ -271,9 +268,8 @@ func TestLoaderTellsTheCause(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			fake := binstest.NewServer(t)
-			fake.ScriptFunc(func(binstest.Request) binstest.Fault { return test.fault })
-			// With fewer retries, they can all be over in that time: the waits are random.
-			l, err := bins.NewLoader(fake.Client(bins.WithMaxRetries(10)), bins.LoaderOptions{})
+			fake.Script(test.fault, binstest.Fault{HeaderDelay: time.Second})
+			l, err := bins.NewLoader(fake.Client(bins.WithRetryWait(0, 0)), bins.LoaderOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

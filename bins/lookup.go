@@ -173,6 +173,8 @@ func (c *Client) Lookup(ctx context.Context, req *LookupRequest, opts ...Option)
 	return resp, err
 }
 
+const lookupRoute = "/bins/multiple"
+
 // lookup is Lookup as a call that may be told more, and counts the requests that it
 // sent.
 func (c *Client) lookup(ctx context.Context, req *LookupRequest, call transport.Call, opts []Option) (_ *LookupResponse, attempts int, _ error) {
@@ -188,7 +190,7 @@ func (c *Client) lookup(ctx context.Context, req *LookupRequest, call transport.
 		return fail(err)
 	}
 	var resp *LookupResponse
-	call.Method, call.Route, call.Path = http.MethodPost, "/bins/multiple", "/bins/multiple"
+	call.Method, call.Route, call.Path = http.MethodPost, lookupRoute, lookupRoute
 	call.Headers, call.Identifiers = transport.JSONHeaders, req.identifiers
 	call.Decode = func(body []byte) (err error) {
 		resp, err = decode(body, req.KeepRaw, len(req.Cards), &call.Drift)

@@ -176,8 +176,11 @@ type place struct {
 	onLeave func() // called once, when it waits for nothing more
 }
 
-// enter waits for a place.
+// enter waits for a place, unless the refund has one from its last attempt.
 func (p *place) enter(ctx context.Context) (err error) {
+	if p.request > 0 {
+		return nil
+	}
 	p.request, err = p.health.window.Wait(ctx)
 	return p.suspended(err)
 }

@@ -109,8 +109,8 @@ func (w *Window) goTo(level, step float64) {
 	}
 }
 
-// floor is the lowest level.
-func (w *Window) floor() float64 { return w.rtt.Seconds() / slowest.Seconds() }
+// floor is the lowest level: one at a time, or a pace.
+func (w *Window) floor() float64 { return min(1, w.rtt.Seconds()/w.slowest.Seconds()) }
 
 // needed is how many successes show that a level holds.
 func (w *Window) needed() int {

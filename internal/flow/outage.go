@@ -61,7 +61,7 @@ func (w *Window) begin() {
 		w.credit = 0
 	}
 	w.trust, w.proof = min(2*w.trust, maxTrust), 0
-	w.delay = min(max(firstDelay, 2*w.delay), maxDelay)
+	w.delay = min(max(firstDelay, 2*w.delay), w.maxDelay)
 	w.pause(w.delay)
 }
 

@@ -13,9 +13,10 @@ import (
 // A Window holds requests to one service. It is safe for concurrent use: share one among
 // all calls that load the service together.
 type Window struct {
-	patient bool
-	jitter  func(below time.Duration) time.Duration
-	line    chan struct{} // held by the one goroutine in Wait that asks for a place
+	patient           bool
+	slowest, maxDelay time.Duration // between two requests, and between two probes
+	jitter            func(below time.Duration) time.Duration
+	line              chan struct{} // held by the one goroutine in Wait that asks for a place
 
 	mu      sync.Mutex
 	changed chan struct{} // closed with the next change; nil if nobody listens
@@ -42,9 +43,17 @@ func New(patient bool, jitter func(below time.Duration) time.Duration) *Window {
 	if jitter == nil {
 		jitter = rand.N[time.Duration]
 	}
-	w := &Window{patient: patient, jitter: jitter, line: make(chan struct{}, 1)}
+	w := &Window{patient: patient, slowest: slowest, maxDelay: maxDelay, jitter: jitter, line: make(chan struct{}, 1)}
 	w.outage.trust = 1
 	w.forget()
+	return w
+}
+
+// NewPrompt returns a patient window for callers who cannot wait. Its lowest level is 20
+// requests a second, or one at a time, and a probe waits five seconds at most.
+func NewPrompt(jitter func(below time.Duration) time.Duration) *Window {
+	w := New(true, jitter)
+	w.slowest, w.maxDelay = 50*time.Millisecond, 5*time.Second
 	return w
 }
 
@@ -202,7 +211,7 @@ func (*Pause) Error() string { return "the service kept failing, the next probe 
 
 // gap is the time between two requests.
 func (w *Window) gap() time.Duration {
-	return min(time.Duration(float64(w.rtt)/w.now), slowest)
+	return min(time.Duration(float64(w.rtt)/w.now), w.slowest)
 }
 
 // limit is how many requests may be in flight.

@@ -80,7 +80,7 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *verdict,
 	if err := endOf(inv.ctx); err != nil {
 		return nil, err
 	}
-	if inv.call.Enter != nil && inv.attempts == 0 {
+	if inv.call.Enter != nil {
 		if err := inv.call.Enter(inv.ctx); err != nil {
 			return heldBack, err
 		}

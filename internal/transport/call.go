@@ -38,8 +38,8 @@ type Call struct {
 	// better time. Only a refused token, a 421, a 425, and a write under Resubmit are
 	// retried inside the call.
 	Single bool
-	// Enter waits for a free place before the first attempt. Leave runs last before an
-	// attempt is sent. An error from either ends the call without a further attempt. Nil: no
+	// Enter runs first before an attempt, and waits for a free place. Leave runs last before it
+	// is sent. An error from either ends the call without a further attempt. Nil: no
 	// such check.
 	Enter func(context.Context) error
 	Leave func() error

@@ -1,0 +1,284 @@
+package bins
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/carddata/carddata-go/internal/flow"
+	"github.com/carddata/carddata-go/internal/transport"
+)
+
+// A load is one request of a loader. It collects cards during its window, and for as long as
+// it waits for a place in flight. Its lookups are written before done is closed, and read
+// afterwards.
+type load struct {
+	lookups  []*lookup
+	done     chan struct{}
+	panicked any
+
+	// When window ends, the request asks for a place. ctx is canceled when the last waiter
+	// leaves; it covers waits and retries. wireCtx bounds the request on the wire, which may
+	// continue.
+	window, ctx, wireCtx            context.Context
+	closeWindow, cancel, cancelWire context.CancelFunc
+
+	// The loader's lock guards the fields below.
+	waiters   int
+	deadline  time.Time     // the earliest deadline of the waiters
+	checked   int           // lookups that were looked up in the caller's cache
+	place     int           // number of the request in the flow; 0: it has no place
+	left      time.Time     // when its last attempt was sent
+	pause     time.Duration // until the next probe, if the flow held the request back
+	sent      bool
+	detached  bool // and counted in Loader.detached
+	abandoned bool // all waiters had left while a retry was still possible
+	attempts  int
+	failed    *transport.Failure // of the last failed attempt
+	retrying  chan struct{}      // closed when the next attempt fails
+}
+
+const (
+	// loadTimeout equals the timeout of a lookup without a deadline.
+	loadTimeout = 30 * time.Second
+	// maxDetached bounds the requests without waiters.
+	maxDetached = 16
+	// renewalPlace is how long a request that nobody waits for keeps its place.
+	renewalPlace = time.Second
+)
+
+// add puts id into a request that is still collecting cards.
+func (l *Loader) add(ctx context.Context, id string) *load {
+	i := slices.IndexFunc(l.pending, func(b *load) bool { return len(b.lookups) < MaxCards && canJoin(id, b.lookups) })
+	if i < 0 {
+		i = len(l.pending)
+		b := &load{done: make(chan struct{}), retrying: make(chan struct{}), deadline: time.Now().Add(l.o.Window + loadTimeout)}
+		b.wireCtx, b.cancelWire = context.WithDeadline(context.WithoutCancel(ctx), b.deadline)
+		b.ctx, b.cancel = context.WithCancel(b.wireCtx)
+		b.window, b.closeWindow = context.WithTimeout(b.ctx, l.o.Window)
+		l.pending = append(l.pending, b)
+		go l.send(b)
+	}
+	b := l.pending[i]
+	b.lookups = append(b.lookups, &lookup{sent: id})
+	l.inFlight[id] = b
+	if len(b.lookups) == MaxCards {
+		b.closeWindow()
+	}
+	return b
+}
+
+// renew requests a card with a stale result, unless callers need the place. Nobody waits for
+// it.
+func (l *Loader) renew(ctx context.Context, id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.inFlight[id] == nil && l.detached < maxDetached && l.flow.IsFree() {
+		if b := l.add(ctx, id); b.waiters == 0 {
+			l.detach(b)
+		}
+	}
+}
+
+// detach lets a request continue without waiters, up to a limit of such requests.
+func (l *Loader) detach(b *load) {
+	if !b.detached && l.detached < maxDetached {
+		b.detached = true
+		l.detached++
+	}
+}
+
+// send sends a request when it is full or its window has ended, and there is a place for it.
+func (l *Loader) send(b *load) {
+	defer b.cancelWire()
+	<-b.window.Done()
+	r := &response{}
+	ended := false
+	defer func() {
+		if !ended {
+			r.err, b.panicked = errPanicked, cmp.Or(recover(), any(errPanicked))
+		}
+		l.remove(b)
+		close(b.done)
+		l.store.share(b.wireCtx, r.values)
+	}()
+	missed := l.fetch(b) // before it has a place: the cache may know all cards, even in an outage
+	if len(missed) > 0 {
+		_ = l.enter(b.ctx, b) // cards join meanwhile; the request reports an error
+	}
+	l.close(b)
+	if missed = slices.Concat(missed, l.fetch(b)); len(missed) > 0 {
+		r = l.request(b, missed)
+	}
+	ended = true
+}
+
+// fetch looks the cards that were added since the last call up in the caller's cache.
+func (l *Loader) fetch(b *load) (missed []*lookup) {
+	l.mu.Lock()
+	added := b.lookups[b.checked:]
+	b.checked = len(b.lookups)
+	ctx, cancel := context.WithDeadline(b.wireCtx, b.deadline)
+	l.mu.Unlock()
+	defer cancel()
+	return l.store.fetch(ctx, added)
+}
+
+// close ends the collection of cards.
+func (l *Loader) close(b *load) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pending = slices.DeleteFunc(l.pending, func(other *load) bool { return other == b })
+	b.sent = true
+}
+
+// request sends a request, and gives each lookup its result.
+func (l *Loader) request(b *load, lookups []*lookup) *response {
+	r := l.store.request(b.ctx, l.client, lookups, transport.Call{
+		RequestContext: b.wireCtx,
+		Enter:          func(ctx context.Context) error { return l.enter(ctx, b) },
+		Leave:          func() error { return l.start(b) },
+		Observe:        func(attempts int, failed *transport.Failure) { l.observe(b, attempts, failed) },
+	}, l.opts)
+	if failed, ok := errors.AsType[*Error](r.err); ok {
+		failed.RetryAfter = cmp.Or(b.pause, failed.RetryAfter)
+	}
+	r.values = l.store.keep(lookups)
+	for _, lookup := range lookups {
+		lookup.err = cmp.Or(r.err, lookup.err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.err == nil {
+		l.settle(b, nil)
+	}
+	l.giveBack(b)
+	return r
+}
+
+// enter waits for a place, unless the request has one.
+func (l *Loader) enter(ctx context.Context, b *load) error {
+	l.mu.Lock()
+	place := b.place
+	l.mu.Unlock()
+	if place > 0 {
+		return nil
+	}
+	place, err := l.flow.Wait(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b.place = place
+	return l.suspended(b, err)
+}
+
+// start looks at the flow again, because the attempt may have waited for a token or a limiter.
+func (l *Loader) start(b *load) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.flow.Recheck(b.place); err != nil {
+		l.giveBack(b)
+		return l.suspended(b, err)
+	}
+	b.left = time.Now()
+	if place := b.place; b.waiters == 0 {
+		time.AfterFunc(renewalPlace, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if b.place == place {
+				l.giveBack(b)
+			}
+		})
+	}
+	return nil
+}
+
+func (l *Loader) suspended(b *load, err error) error {
+	if pause, ok := errors.AsType[*flow.Pause](err); ok {
+		b.pause = pause.Left
+		return transport.NewError("the service kept failing, the next probe is awaited", ErrSuspended, l.failure)
+	}
+	return err
+}
+
+// observe records each attempt of a request.
+func (l *Loader) observe(b *load, attempts int, failed *transport.Failure) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b.attempts = attempts
+	if failed == nil {
+		l.requests.Add(1)
+		return
+	}
+	b.failed = failed
+	close(b.retrying)
+	b.retrying = make(chan struct{})
+	l.settle(b, (*Error)(failed))
+}
+
+// settle tells the flow what an attempt shows about the service.
+func (l *Loader) settle(b *load, failed *Error) {
+	if b.place == 0 {
+		return
+	}
+	var err error
+	if failed != nil {
+		err = failed
+	}
+	m := meaningOf(b.ctx, err, l.works)
+	if errors.Is(b.ctx.Err(), context.DeadlineExceeded) {
+		m = ofOutage // no response in loadTimeout
+	}
+	switch m {
+	case ofSuccess:
+		l.works = l.works || err == nil
+		l.flow.Succeeded(b.place, time.Since(b.left))
+	case ofOutage:
+		l.failure = failed
+		l.flow.Failed(b.place, failed.Condition())
+		if failed.RetryAfter > 0 {
+			l.flow.Rests(b.place, min(failed.RetryAfter, time.Minute))
+		}
+	case ofEnd:
+		l.flow.Ignored(b.place)
+	}
+	b.place = 0
+	l.log()
+}
+
+// log logs the begin and the end of a pause.
+func (l *Loader) log() {
+	state := l.flow.State()
+	if state.Paused == l.paused {
+		return
+	}
+	if l.paused = state.Paused; !state.Paused {
+		state.Next = time.Time{}
+	}
+	call := &transport.Call{Operation: "load", Method: http.MethodPost, Route: lookupRoute}
+	l.client.core.LogPause(context.Background(), call, state.Why, state.Next)
+}
+
+// giveBack gives back a place without a result.
+func (l *Loader) giveBack(b *load) {
+	if b.place > 0 {
+		l.flow.Ignored(b.place)
+		b.place = 0
+	}
+}
+
+// remove removes a finished request.
+func (l *Loader) remove(b *load) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, lookup := range b.lookups {
+		delete(l.inFlight, lookup.sent)
+	}
+	b.sent = false
+	if b.detached {
+		l.detached--
+	}
+	l.giveBack(b) // if the caller's code panicked
+}
