@@ -193,27 +193,3 @@ func TestDelays(t *testing.T) {
 		})
 	}
 }
-
-func TestBytesPerSecond(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := New()
-		e.SetJob("42", Job{Content: Synthetic(CSV, 1<<20)})
-		e.Script(Updater, Fault{BytesPerSecond: 1 << 10}, Fault{BytesPerSecond: 1, Truncate: 7, DelayAfter: 3, BodyDelay: time.Minute})
-		d := memoryDoor(t, e, Updater)
-		begin := time.Now()
-		first := make([]byte, 1<<19)
-		resp, err := d.client.Do(newRequest(t, http.MethodGet, d.base+downloadPath, ""))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		_, err = io.ReadFull(resp.Body, first)
-		if took := time.Since(begin); err != nil || took < 511*time.Second || took > 512*time.Second {
-			t.Errorf("half a MiB at 1 KiB/s took %v, %v", took, err)
-		}
-		begin = time.Now()
-		if r := d.download(t); len(r.body) != 7 || time.Since(begin) < time.Minute {
-			t.Errorf("%d bytes, %v after %v", len(r.body), r.err, time.Since(begin))
-		}
-	})
-}

@@ -32,7 +32,6 @@ func TestFaults(t *testing.T) {
 		{`"drop_before":true`, refund, 0, "", ``, true, false},
 		{`"drop_after":true`, refund, 0, "", ``, true, true},
 		{`"delay":0.001,"body_delay":0.001,"delay_after":-1`, refund, 200, "", `{}$`, false, true},
-		{`"bytes_per_second":100000`, site.download, 200, "", `account_closed`, false, true},
 		{`"truncate":5`, site.download, 200, "Content-Length: 200", `old_n$`, true, true},
 		{`"chunked":true`, refund, 200, "Content-Length: ", `{}$`, false, true},
 		{`"unframed":true`, refund, 200, "Content-Length: ", `{}$`, false, true},
