@@ -47,8 +47,8 @@ func (e *Engine) lookup(r *http.Request, body []byte) response {
 	if !authorized(r) {
 		return unauthorized("a bearer credential is required")
 	}
-	if f, refused := refusal(CheckBody(Bins, body)); refused {
-		return badRequest(f)
+	if a, ok := checkJSON(Bins, body); !ok {
+		return a
 	}
 	cards, enhanced := readLookup(body)
 	items := make([][]byte, len(cards))

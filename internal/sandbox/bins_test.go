@@ -49,9 +49,7 @@ func TestDataSet(t *testing.T) {
 	countries := map[string]any{}
 	for _, bin := range bins {
 		r := memoryDoor(t, New(), Bins).lookup(t, `{"cards":[{"card":"`+bin+`"}]}`)
-		c := newChecker([]byte(r.body))
-		c.value("", response)
-		for _, f := range c.findings {
+		for _, f := range check(response, []byte(r.body)) {
 			if !strings.Contains(f.Problem, "is null") {
 				t.Errorf("%s: %v", bin, f)
 			}

@@ -38,18 +38,12 @@ func TestRedaction(t *testing.T) {
 		"Bearer secret extra": "Bearer ***",
 		"secret-key":          "***",
 	} {
-		h := http.Header{"Authorization": {value}}
-		if got := redact(h).Get("Authorization"); got != want {
+		e := New()
+		d := memoryDoor(t, e, Updater)
+		d.download(t, "Authorization", value)
+		if got := e.Requests(Updater)[0].Header.Get("Authorization"); got != want {
 			t.Errorf("%q is recorded as %q, want %q", value, got, want)
 		}
-		if h.Get("Authorization") != value {
-			t.Error("the request itself was changed")
-		}
-	}
-	e := New()
-	memoryDoor(t, e, Bins).lookup(t, `{"cards":[{"card":"411111"}]}`)
-	if got := e.Requests(Bins)[0].Header.Get("Authorization"); got != "Bearer ***" {
-		t.Errorf("recorded credential %q", got)
 	}
 }
 
@@ -72,9 +66,6 @@ func TestRetain(t *testing.T) {
 	}
 	if n := e.RequestCount(Refunds); n != 8 {
 		t.Errorf("counted %d requests, want 8", n)
-	}
-	if e.Requests(Bins) != nil || e.RequestCount(Bins) != 0 {
-		t.Error("records in an area without requests")
 	}
 }
 

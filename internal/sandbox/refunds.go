@@ -46,8 +46,8 @@ func (e *Engine) refund(r *http.Request, account string, body []byte) response {
 	if a, ok := checkPost(r); !ok {
 		return a
 	}
-	if f, refused := refusal(CheckBody(Refunds, body)); refused {
-		return badRequest(f)
+	if a, ok := checkJSON(Refunds, body); !ok {
+		return a
 	}
 	var record map[string]any // by its exact names
 	json.Unmarshal(body, &record)

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -30,26 +29,6 @@ func TestListenTCPWantsLoopback(t *testing.T) {
 	if ip := s.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() || s.URL() != "http://"+s.Addr().String() {
 		t.Errorf("listening on %v, URL %s", s.Addr(), s.URL())
 	}
-}
-
-func TestCloseTwiceAndUnderLoad(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := New()
-		s := e.Start(Updater)
-		client := &http.Client{Transport: s.Transport()}
-		e.SetJob("42", Job{Content: bytes.NewReader(make([]byte, 1<<20))})
-		resp, err := client.Do(newRequest(t, http.MethodGet, "http://host"+downloadPath, ""))
-		if err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		s.Close()
-		s.Close()
-		if _, err := io.Copy(io.Discard, resp.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("got %v, want a body cut by Close", err)
-		}
-		resp.Body.Close()
-	})
 }
 
 func TestCloseWaitsForHandlers(t *testing.T) {
