@@ -78,7 +78,6 @@ type Format string
 // The formats.
 const (
 	CSV       Format = "csv"
-	NDJSON    Format = "ndjson"
 	JSONArray Format = "json"
 )
 
@@ -95,10 +94,7 @@ const (
 func Synthetic(format Format, size int64) *io.SectionReader {
 	s := &synthetic{head: "row,old_number,new_number,new_expiry,result\n"}
 	write, last := row.csv, ""
-	switch format {
-	case NDJSON:
-		s.head, write = "", row.json
-	case JSONArray:
+	if format == JSONArray {
 		s.head, s.end = "[\n", "\n]\n"
 		write = func(r row, number string) string { return r.json(number) + "," }
 		last = rows[0].json(firstNumber(0))

@@ -8,12 +8,9 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -194,46 +191,6 @@ func TestAddressesCanBeUsed(t *testing.T) {
 		}
 		if _, err := bins.NewClient(test.url, bins.StaticToken("k"), options...); err != nil {
 			t.Errorf("%s: %v", test.addr, err)
-		}
-	}
-}
-
-// TestActionsSnippet runs what the README shows for GitHub Actions, as its runner
-// would.
-func TestActionsSnippet(t *testing.T) {
-	for _, tool := range []string{"bash", "curl", "timeout"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip(err)
-		}
-	}
-	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, script, found := strings.Cut(string(readme), "    run: |\n")
-	script, _, _ = strings.Cut(script, "\n  - run:")
-	if !found {
-		t.Fatal("README.md has no script")
-	}
-	// The system gives the ports from 32768 on to any program that asks for a free one.
-	port := strconv.Itoa(20_000 + os.Getpid()%10_000)
-	dir := t.TempDir()
-	if err := os.Symlink(binary, filepath.Join(dir, "sandbox")); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-c", strings.ReplaceAll(script, "8080", port)+"\nkill %1; wait")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "GITHUB_ENV="+filepath.Join(dir, "env"))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	set, err := os.ReadFile(filepath.Join(dir, "env"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range []string{"CARDDATA_BIN_URL=http://127.0.0.1:" + port, "CARDDATA_MERCHANT_ID=sandbox"} {
-		if !strings.Contains("\n"+string(set), "\n"+line+"\n") {
-			t.Errorf("no %s in\n%s", line, set)
 		}
 	}
 }
