@@ -99,7 +99,7 @@ func (f *csvFormat) end(text []byte, all bool) (int, *problem) {
 
 func brokenQuotes(text []byte) (int, *problem) {
 	n, _ := lineEnd(text, true)
-	return n, &problem{kind: "broken_quotes", text: "the quotes in this line do not match", unreadable: true}
+	return n, &problem{"broken_quotes", "the quotes in this line do not match"}
 }
 
 func (f *csvFormat) card(text []byte) (string, *problem) {
@@ -111,7 +111,7 @@ func (f *csvFormat) card(text []byte) (string, *problem) {
 		fields++
 	}
 	if fields != f.fields {
-		return "", &problem{kind: "ragged", text: "the row has more or fewer fields than the header", unreadable: true}
+		return "", &problem{"ragged", "the row has more or fewer fields than the header"}
 	}
 	return card, nil
 }
