@@ -4,52 +4,38 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"reflect"
 	"regexp"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/examples/tools/sandbox/console"
-	"github.com/carddata/carddata-go/internal/proof/testkit/program"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
 )
-
-// binary is the program, as its users build it.
-var binary string
-
-func TestMain(m *testing.M) { program.Main(m, &binary) }
 
 var variable = regexp.MustCompile(`([A-Z_]+)=([^ \n]+)`)
 
 // TestProgram uses all three areas with the settings that the program prints, and ends it
 // while a page listens and a response is late.
 func TestProgram(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("a process cannot be sent a signal on windows")
-	}
-	cmd := program.Command(t, nil, binary, "-addr", "127.0.0.1:0")
-	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer reader.Close()
-	cmd.Stdout = writer
-	wait := program.Start(t, cmd)
-	writer.Close()
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	reader, writer := io.Pipe()
+	var stderr bytes.Buffer
+	ended := make(chan int, 1)
+	go func() { ended <- run(ctx, []string{"-addr", "127.0.0.1:0"}, writer, &stderr) }()
 	output := bufio.NewReader(reader)
 	env := make(map[string]string)
 	for range 3 {
 		text, err := output.ReadString('\n')
 		if err != nil || !strings.HasPrefix(text, "export ") {
-			t.Fatalf("%q, %v; %+v", text, err, wait())
+			t.Fatalf("%q, %v", text, err)
 		}
 		for _, found := range variable.FindAllStringSubmatch(text, -1) {
 			env[found[1]] = found[2]
@@ -73,7 +59,7 @@ func TestProgram(t *testing.T) {
 	} else {
 		download.Close()
 	}
-	client := http.Client{Transport: &http.Transport{}}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Get(url)
 	if err != nil {
 		t.Fatal(err)
@@ -107,17 +93,13 @@ func TestProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	end()
 	if err := <-late; err != nil {
 		t.Errorf("the late response: %v", err)
 	}
-	client.CloseIdleConnections()
-	got := wait()
-	want := "sandbox " + url + " until Ctrl-C, with a page for the browser\ninterrupted\n"
-	if rest, _ := output.ReadString(0); got.Code != 0 || got.Stderr != want || rest != "" {
-		t.Errorf("%+v; more output: %q", got, rest)
+	code := <-ended
+	if want := "sandbox " + url + " until Ctrl-C, with a page for the browser\ninterrupted\n"; code != 0 || stderr.String() != want {
+		t.Errorf("exit code %d: %s", code, &stderr)
 	}
 }
 
