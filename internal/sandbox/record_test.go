@@ -3,7 +3,9 @@ package sandbox
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -73,19 +75,14 @@ func TestConcurrentUse(t *testing.T) {
 	e := New()
 	d := memoryDoor(t, e, Refunds)
 	const callers, each = 8, 20
-	for range callers * each / 2 {
-		e.Script(Refunds, Fault{Refuse: true})
-	}
+	e.Script(Refunds, slices.Repeat([]Fault{{Refuse: true}}, callers*each/2)...)
 	var wg sync.WaitGroup
-	var mu sync.Mutex
-	failed := 0
+	var failed atomic.Int64
 	for range callers {
 		wg.Go(func() {
 			for range each {
 				if r := d.refund(t, `{}`); r.err != nil {
-					mu.Lock()
-					failed++
-					mu.Unlock()
+					failed.Add(1)
 				}
 				e.Requests(Refunds)
 				e.Refunds()
@@ -93,7 +90,7 @@ func TestConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if failed != callers*each/2 || len(e.Refunds()) != callers*each/2 {
-		t.Errorf("%d refused and %d recorded, want %d of each", failed, len(e.Refunds()), callers*each/2)
+	if failed.Load() != callers*each/2 || len(e.Refunds()) != callers*each/2 {
+		t.Errorf("%d refused and %d recorded, want %d of each", failed.Load(), len(e.Refunds()), callers*each/2)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 )
 
@@ -23,7 +24,7 @@ type Refund struct {
 func (e *Engine) Refunds() []Refund {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	all := e.refunds.all()
+	all := slices.Clone(e.refunds.values)
 	for i := range all {
 		all[i].Body = bytes.Clone(all[i].Body)
 	}

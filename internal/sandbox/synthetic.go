@@ -36,8 +36,8 @@ func SyntheticCard(card string) json.RawMessage {
 	}
 	prefix := SyntheticRange(card)
 	h := hash(prefix)
-	programs := parsePrograms()
-	return programs[h%uint64(len(programs))].item(prefix, h/uint64(len(programs))%300)
+	n := uint64(len(programs()))
+	return programs()[h%n](prefix, h/n%300)
 }
 
 const panDigits = 19
@@ -48,28 +48,23 @@ func hash(s string) uint64 {
 	return h.Sum64()
 }
 
-// A program is a built-in card with places for a range and a bank.
-type program struct {
-	item func(prefix string, bank uint64) json.RawMessage
-}
-
-var parsePrograms = sync.OnceValue(func() []program {
-	var programs []program
+// programs make items of the built-in cards, with a range and a bank of their own.
+var programs = sync.OnceValue(func() (all []func(prefix string, bank uint64) json.RawMessage) {
 	cards := parseCards()
 	for _, bin := range slices.Sorted(maps.Keys(cards)) {
 		plain := string(cards[bin].plain)
 		low := bin + strings.Repeat("0", panDigits-len(bin))
 		high := bin + strings.Repeat("9", panDigits-len(bin))
-		programs = append(programs, program{func(prefix string, bank uint64) json.RawMessage {
+		all = append(all, func(prefix string, bank uint64) json.RawMessage {
 			return json.RawMessage(strings.NewReplacer(
 				`"bin":"`+bin+`"`, `"bin":"`+prefix[:6]+`"`,
 				low, prefix+strings.Repeat("0", panDigits-len(prefix)),
 				high, prefix+strings.Repeat("9", panDigits-len(prefix)),
 				`"bank":{"name":"`, fmt.Sprintf(`"bank":{"name":"%d `, bank),
 			).Replace(plain))
-		}})
+		})
 	}
-	return programs
+	return all
 })
 
 // A Format is how the rows of a synthetic result are written.
