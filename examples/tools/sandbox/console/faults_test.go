@@ -3,9 +3,10 @@ package console
 import (
 	"context"
 	"fmt"
-	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 )
 
 // TestFaults sets each fault by HTTP.
@@ -148,32 +149,30 @@ func TestPercentage(t *testing.T) {
 
 // TestSlow looks at a request while it waits, and after its caller left.
 func TestSlow(t *testing.T) {
-	s := start(t)
-	s.fault(`{"fault":"slow","next":1,"delay":3600}`)
-	stream := s.listen()
-	stream.next("snapshot")
-	ctx, leave := context.WithCancel(t.Context())
-	defer leave()
-	req := s.request("POST", "/v1/acct/refunds", `{"refund_id":"a"}`).WithContext(ctx)
-	gone := make(chan error)
-	go func() {
-		_, err := http.DefaultTransport.RoundTrip(req)
-		gone <- err
-	}()
-	var e entry
-	for e.State != open || !e.Accepted {
-		e = stream.next("update").Requests[0] // while nobody has a response
-	}
-	leave()
-	if err := <-gone; err == nil {
-		t.Error("responded at once")
-	}
-	for e.State == open {
-		e = stream.next("update").Requests[0]
-	}
-	if e.State != left || e.Fault != slow {
-		t.Errorf("recorded %+v", e)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Options{})
+		set, err := readSetting([]byte(`{"fault":"slow","next":1,"delay":3600}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.faults.set(set.complete())
+		ctx, leave := context.WithCancel(t.Context())
+		r := httptest.NewRequestWithContext(ctx, "POST", "/v1/acct/refunds", strings.NewReader(`{"refund_id":"a"}`))
+		r.Header.Set("Content-Type", "application/json")
+		go func() {
+			defer func() { recover() }() // net/http ends the connection
+			c.ServeHTTP(httptest.NewRecorder(), r)
+		}()
+		synctest.Wait()
+		if list, _, _ := c.since(0); list.Requests[0].State != open || !list.Requests[0].Accepted {
+			t.Errorf("while nobody has a response: %+v", list.Requests[0])
+		}
+		leave()
+		synctest.Wait()
+		if list, _, _ := c.since(0); list.Requests[0].State != left || list.Requests[0].Fault != slow {
+			t.Errorf("after the caller left: %+v", list.Requests[0])
+		}
+	})
 }
 
 func TestSettings(t *testing.T) {
