@@ -30,7 +30,8 @@ func lookupItems(t *testing.T, e *Engine, body string) []item {
 func TestDataSet(t *testing.T) {
 	for bin := range parseCards() {
 		r := memoryDoor(t, New(), Bins).lookup(t, `{"cards":[{"card":"`+bin+`"}]}`)
-		for _, f := range check(schemas()["LookupResponse"], []byte(r.body)) {
+		_, findings := check(schemas()["LookupResponse"], []byte(r.body))
+		for _, f := range findings {
 			if !strings.Contains(f.Problem, "is null") {
 				t.Errorf("%s: %v", bin, f)
 			}

@@ -50,21 +50,22 @@ func CheckBody(area Area, body []byte) []Finding {
 	if s == nil {
 		return nil
 	}
-	return check(s, body)
+	_, findings := check(s, body)
+	return findings
 }
 
-func check(s *schema, body []byte) []Finding {
+// check returns the decoded body too.
+func check(s *schema, body []byte) (value any, findings []Finding) {
 	if !json.Valid(body) {
-		return []Finding{{Problem: "is not JSON", Refused: true}}
+		return nil, []Finding{{Problem: "is not JSON", Refused: true}}
 	}
-	var value any
 	in := json.NewDecoder(bytes.NewReader(body))
 	in.UseNumber()
 	in.Decode(&value)
 	var c checker
 	c.value("", s, value)
-	findings := slices.Concat(c.refused, c.unknown)
-	return findings[:min(len(findings), maxFindings)]
+	findings = slices.Concat(c.refused, c.unknown)
+	return value, findings[:min(len(findings), maxFindings)]
 }
 
 // A schema is the part of JSON Schema that openapi.json uses.
@@ -95,16 +96,6 @@ func requestSchema(area Area) *schema {
 		return schemas()["Refund"]
 	}
 	return nil
-}
-
-// checkJSON returns false and an error response if the body is not what the interface has.
-func checkJSON(area Area, body []byte) (response, bool) {
-	findings := CheckBody(area, body)
-	if len(findings) == 0 || !findings[0].Refused {
-		return response{}, true
-	}
-	first := findings[0]
-	return failed(http.StatusBadRequest, apiError{"bad_request", first.String(), map[string]any{"path": first.Path}}), false
 }
 
 // A checker walks over a decoded body.
@@ -186,15 +177,20 @@ func withArticle(name string) string {
 	return "a " + name
 }
 
-// checkPost returns false and an error response unless r is a POST of JSON.
-func checkPost(r *http.Request) (response, bool) {
+// readPost returns the body of a POST of JSON, or an error response.
+func readPost(area Area, r *http.Request, body []byte) (members map[string]any, refusal *response) {
 	if r.Method != http.MethodPost {
-		return methodNotAllowed(http.MethodPost), false
+		return nil, new(methodNotAllowed(http.MethodPost))
 	}
 	if mediaType(r) != "application/json" {
-		return failure(http.StatusUnsupportedMediaType, "unsupported_media_type", "Content-Type must be application/json"), false
+		return nil, new(failure(http.StatusUnsupportedMediaType, "unsupported_media_type", "Content-Type must be application/json"))
 	}
-	return response{}, true
+	value, findings := check(requestSchema(area), body)
+	if len(findings) > 0 && findings[0].Refused {
+		first := findings[0]
+		return nil, new(failed(http.StatusBadRequest, apiError{"bad_request", first.String(), map[string]any{"path": first.Path}}))
+	}
+	return value.(map[string]any), nil
 }
 
 func mediaType(r *http.Request) string {

@@ -44,15 +44,11 @@ func (e *Engine) refund(r *http.Request, account string, body []byte) response {
 	if err != nil || account == "" {
 		return failure(http.StatusNotFound, "not_found", "no such account")
 	}
-	if a, ok := checkPost(r); !ok {
-		return a
+	members, refusal := readPost(Refunds, r, body)
+	if refusal != nil {
+		return *refusal
 	}
-	if a, ok := checkJSON(Refunds, body); !ok {
-		return a
-	}
-	var record map[string]any // by its exact names
-	json.Unmarshal(body, &record)
-	id, _ := record["refund_id"].(string)
+	id, _ := members["refund_id"].(string)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.receipt.status < 300 {
