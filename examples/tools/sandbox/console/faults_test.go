@@ -150,7 +150,7 @@ func TestPercentage(t *testing.T) {
 // TestSlow looks at a request while it waits, and after its caller left.
 func TestSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := New(Options{})
+		c := New(false)
 		set, err := readSetting([]byte(`{"fault":"slow","next":1,"delay":3600}`))
 		if err != nil {
 			t.Fatal(err)

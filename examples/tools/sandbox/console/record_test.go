@@ -81,7 +81,7 @@ func (w *watcher) Write(p []byte) (int, error) {
 }
 
 func TestRecordedBeforeTheCallerKnows(t *testing.T) {
-	c := New(Options{})
+	c := New(false)
 	w := &watcher{httptest.NewRecorder(), c, nil}
 	r := httptest.NewRequest("POST", "/v1/acct/refunds", strings.NewReader(`{}`))
 	r.Header.Set("Content-Type", "application/json")
@@ -93,7 +93,7 @@ func TestRecordedBeforeTheCallerKnows(t *testing.T) {
 // TestCallerLeavesInTheBody breaks a body off where it could be whole. Like net/http, its
 // reader fails once.
 func TestCallerLeavesInTheBody(t *testing.T) {
-	c := New(Options{})
+	c := New(false)
 	r := httptest.NewRequest("POST", "/v1/acct/refunds", iotest.TimeoutReader(strings.NewReader(`{}`)))
 	r.Header.Set("Content-Type", "application/json")
 	func() {

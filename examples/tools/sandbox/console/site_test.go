@@ -17,7 +17,7 @@ type site struct {
 
 func start(t *testing.T) site {
 	t.Helper()
-	server := httptest.NewServer(New(Options{}))
+	server := httptest.NewServer(New(false))
 	t.Cleanup(server.Close)
 	return site{t, server.URL}
 }
