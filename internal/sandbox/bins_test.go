@@ -74,6 +74,12 @@ func TestSetResult(t *testing.T) {
 	if want := `{"cards":[{"bin":"411111","data":null,"error":"suspended"},{"bin":"tok"}]}`; r.body != want {
 		t.Errorf("got %s, want %s", r.body, want)
 	}
+	e.SetLookup(func(card string) json.RawMessage {
+		return map[string]json.RawMessage{"411111": json.RawMessage(`{"bin":"first"}`)}[card]
+	})
+	if r := d.lookup(t, `{"cards":[{"card":"411111"},{"card":"tok_0123456789"}]}`); r.body != `{"cards":[{"bin":"first"},{"bin":"tok"}]}` {
+		t.Errorf("got %s, want the function's item first", r.body)
+	}
 	e.SetResult("", json.RawMessage(`null`))
 	if r := d.lookup(t, `{"cards":[{"card":"999999"}],"enhanced":true}`); r.body != `{"cards":[null]}` {
 		t.Errorf("got %s, want the item for all others", r.body)

@@ -174,14 +174,6 @@ func TestRejections(t *testing.T) {
 	}
 }
 
-func TestRevokedToken(t *testing.T) {
-	e := New()
-	e.RevokeToken("secret-key")
-	if r := memoryDoor(t, e, Updater).download(t); r.status != 401 {
-		t.Errorf("got %+v", r)
-	}
-}
-
 func checkErrorObject(t *testing.T, r reply) {
 	t.Helper()
 	var body struct {
@@ -197,25 +189,5 @@ func checkErrorObject(t *testing.T, r reply) {
 	}
 	if r.header.Get("Content-Type") != "application/json" {
 		t.Errorf("Content-Type %q", r.header.Get("Content-Type"))
-	}
-}
-
-func TestReset(t *testing.T) {
-	e := New()
-	d := memoryDoor(t, e, Refunds)
-	e.SetRefundResponse(202, "text/plain", "ok")
-	d.refund(t, `{}`)
-	e.Script(Refunds, Fault{Status: 503})
-	e.SetJob("7", Job{})
-	e.SetResult("999999", []byte(`{}`))
-	e.Reset()
-	if len(e.Requests(Refunds)) != 0 || e.RequestCount(Refunds) != 0 || len(e.Refunds()) != 0 || e.Pending(Refunds) != 0 {
-		t.Error("Reset left records or faults")
-	}
-	if r := d.refund(t, `{}`); r.status != 200 || r.body != "{}" {
-		t.Errorf("refund after Reset: %+v", r)
-	}
-	if e.jobs[jobKey{"", "7"}].header != nil || e.results["999999"].plain != nil {
-		t.Error("Reset left a job or a result")
 	}
 }

@@ -1,11 +1,9 @@
 package sandbox
 
 import (
-	"errors"
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,29 +51,3 @@ func TestCloseWaitsForHandlers(t *testing.T) {
 		}
 	})
 }
-
-func TestBrokenRequestBody(t *testing.T) {
-	e := New()
-	d := memoryDoor(t, e, Refunds)
-	broken := errors.New("broken")
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.base+refundPath, io.MultiReader(strings.NewReader(`{}`), failing{broken}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r := d.do(req); !errors.Is(r.err, broken) {
-		t.Errorf("got %+v, want the body's error", r)
-	}
-	d.close()
-	if len(e.Refunds()) != 0 {
-		t.Error("half a refund was recorded")
-	}
-	for _, r := range e.Requests(Refunds) {
-		if r.Status != 0 {
-			t.Errorf("half a request got %d", r.Status)
-		}
-	}
-}
-
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) { return 0, f.err }

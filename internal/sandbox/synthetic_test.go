@@ -50,21 +50,6 @@ func TestSyntheticCard(t *testing.T) {
 	}
 }
 
-func TestSetLookup(t *testing.T) {
-	e := New()
-	e.SetLookup(SyntheticCard)
-	if got := e.result("4000001", false); string(got) != string(SyntheticCard("4000001")) {
-		t.Errorf("item = %s", got)
-	}
-	if got := e.result("tok", false); !strings.Contains(string(got), "unknown bin") {
-		t.Errorf("item = %s", got)
-	}
-	e.Reset()
-	if got := e.result("4000001", false); !strings.Contains(string(got), "unknown bin") {
-		t.Errorf("item after reset = %s", got)
-	}
-}
-
 // TestSynthetic reads results of each format whole and in parts.
 func TestSynthetic(t *testing.T) {
 	for _, format := range []Format{CSV, JSONArray} {

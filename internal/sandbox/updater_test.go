@@ -59,22 +59,6 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// A result of any size costs no memory.
-func TestAnySize(t *testing.T) {
-	const size = 10 << 40
-	e := New()
-	e.SetJob("42", Job{Content: Synthetic(JSONArray, size)})
-	d := memoryDoor(t, e, Updater)
-	r := d.download(t, "Range", "bytes=-5000")
-	if r.status != 206 || len(r.body) != 5000 || !strings.HasSuffix(strings.TrimRight(r.body, "\n"), `"}`+"\n]") {
-		t.Errorf("the end of %d bytes: %d, %v, %d bytes", int64(size), r.status, r.err, len(r.body))
-	}
-	d.close()
-	if sent := e.Requests(Updater)[0].Sent; sent != 5000 {
-		t.Errorf("recorded %d bytes sent", sent)
-	}
-}
-
 func TestFaultsOfRanges(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault              Fault
