@@ -60,17 +60,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// grace is how long requests in progress may take to end with the program.
-const grace = 3 * time.Second
-
 func (c config) serve(ctx context.Context, stdout, stderr io.Writer) error {
 	listener, err := c.listen()
 	if err != nil {
 		return err
 	}
-	site := console.New(c.remote)
 	server := http.Server{
-		Handler:           site,
+		Handler:           console.New(c.remote),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
@@ -84,10 +80,6 @@ func (c config) serve(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	go server.Serve(listener)
 	<-ctx.Done()
-	site.Close()
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancel()
-	server.Shutdown(ending)
 	fmt.Fprintln(stderr, "interrupted")
 	return nil
 }

@@ -23,7 +23,6 @@ type Console struct {
 	engine *sandbox.Engine
 	remote bool
 	mux    http.ServeMux
-	closed chan struct{}
 
 	mu      sync.Mutex
 	record  record
@@ -38,7 +37,6 @@ func New(remote bool) *Console {
 	c := &Console{
 		engine:  sandbox.New(),
 		remote:  remote,
-		closed:  make(chan struct{}),
 		record:  newRecord(),
 		changed: make(chan struct{}),
 	}
@@ -46,9 +44,6 @@ func New(remote bool) *Console {
 	c.routes()
 	return c
 }
-
-// Close ends the event streams. They would not end by themselves.
-func (c *Console) Close() { close(c.closed) }
 
 // ServeHTTP serves the page under /, the API under /sandbox/, the description of
 // the service under /openapi.json, and the three areas under everything else.
