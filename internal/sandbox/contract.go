@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -182,7 +183,7 @@ func readPost(area Area, r *http.Request, body []byte) (members map[string]any, 
 	if r.Method != http.MethodPost {
 		return nil, new(methodNotAllowed(http.MethodPost))
 	}
-	if mediaType(r) != "application/json" {
+	if contentType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); contentType != "application/json" {
 		return nil, new(failure(http.StatusUnsupportedMediaType, "unsupported_media_type", "Content-Type must be application/json"))
 	}
 	value, findings := check(requestSchema(area), body)
@@ -191,11 +192,6 @@ func readPost(area Area, r *http.Request, body []byte) (members map[string]any, 
 		return nil, new(failed(http.StatusBadRequest, apiError{"bad_request", first.String(), map[string]any{"path": first.Path}}))
 	}
 	return value.(map[string]any), nil
-}
-
-func mediaType(r *http.Request) string {
-	name, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-	return strings.ToLower(strings.TrimSpace(name))
 }
 
 func authorized(r *http.Request) bool {
