@@ -121,7 +121,7 @@ func TestNoResume(t *testing.T) {
 		{"no retries", []updatertest.Fault{cut}, noRetries, 0, io.ErrUnexpectedEOF, "retries are turned off", 1, "bad_response", true},
 		{"cut off for ever", long(updatertest.Fault{Truncate: -1}), nil, 0, io.ErrUnexpectedEOF, "no progress for 5m0s", -1, "bad_response", true},
 		{"stalled", []updatertest.Fault{{BodyDelay: time.Hour, DelayAfter: 10}}, noRetries, 0, updater.ErrTimeout, "retries are turned off", 1, "timeout", true},
-		{"the deadline", []updatertest.Fault{{BytesPerSecond: 10}}, nil, time.Second, context.DeadlineExceeded, "", 1, "deadline_exceeded", true},
+		{"the deadline", []updatertest.Fault{{BodyDelay: time.Hour}}, nil, time.Second, context.DeadlineExceeded, "", 1, "deadline_exceeded", true},
 		{"changed", []updatertest.Fault{cut, {Header: http.Header{"Etag": {`"v2"`}}}}, nil, 0, updater.ErrChanged, "content has changed", 2, "changed", true},
 		{"an outage", append([]updatertest.Fault{cut}, long(updatertest.Fault{Status: 503})...), nil, 0, updater.ErrServer, "status 503", -1, "server_error", true},
 		{"gone", []updatertest.Fault{cut, {Status: 404}}, nil, 0, updater.ErrNotFound, "status 404", 2, "not_found", false},

@@ -41,38 +41,21 @@ func (e *Engine) SetLookup(f func(card string) json.RawMessage) {
 }
 
 func (e *Engine) lookup(r *http.Request, body []byte) response {
-	if a, ok := checkPost(r); !ok {
-		return a
-	}
 	if !authorized(r) {
 		return unauthorized("a bearer credential is required")
 	}
-	if f, refused := refusal(CheckBody(Bins, body)); refused {
-		return badRequest(f)
+	members, refusal := readPost(Bins, r, body)
+	if refusal != nil {
+		return *refusal
 	}
-	cards, enhanced := readLookup(body)
-	items := make([][]byte, len(cards))
-	for i, card := range cards {
-		items[i] = e.result(card, enhanced)
+	enhanced, _ := members["enhanced"].(bool)
+	var items [][]byte
+	for _, element := range members["cards"].([]any) {
+		card, _ := element.(map[string]any)["card"].(string)
+		items = append(items, e.result(card, enhanced))
 	}
 	body = fmt.Appendf(nil, `{"cards":[%s]}`, bytes.Join(items, []byte(",")))
 	return response{status: http.StatusOK, contentType: "application/json", body: body}
-}
-
-// readLookup reads a body that was checked. It compares names exactly: encoding/json would
-// accept CARD for card.
-func readLookup(body []byte) (cards []string, enhanced bool) {
-	var request map[string]json.RawMessage
-	var elements []map[string]json.RawMessage
-	json.Unmarshal(body, &request)
-	json.Unmarshal(request["cards"], &elements)
-	json.Unmarshal(request["enhanced"], &enhanced)
-	for _, element := range elements {
-		var card string
-		json.Unmarshal(element["card"], &card)
-		cards = append(cards, card)
-	}
-	return cards, enhanced
 }
 
 func (e *Engine) result(card string, enhanced bool) []byte {

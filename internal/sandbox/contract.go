@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -30,8 +32,6 @@ type Finding struct {
 	// Unknown is the name of a member that the interface does not have, the last
 	// part of Path.
 	Unknown string `json:"-"`
-
-	bounds bool // the number of cards
 }
 
 func (f Finding) String() string {
@@ -44,32 +44,29 @@ func (f Finding) String() string {
 // maxFindings bounds the findings about one body.
 const maxFindings = 20
 
-// CheckBody compares the body of a request with the interface. It does not look for
-// unknown members inside of unknown ones.
+// CheckBody compares the body of a request with the interface. What the body is refused for
+// comes first. CheckBody does not look for unknown members inside of unknown ones.
 func CheckBody(area Area, body []byte) []Finding {
 	s := requestSchema(area)
 	if s == nil {
 		return nil
 	}
-	if !json.Valid(body) {
-		return []Finding{{Problem: "is not JSON", Refused: true}}
-	}
-	c := newChecker(body)
-	c.value("", s)
-	return c.findings
+	_, findings := check(s, body)
+	return findings
 }
 
-// refusal returns the first finding that the interface does not allow. One about
-// the number of cards comes last.
-func refusal(findings []Finding) (Finding, bool) {
-	at := slices.IndexFunc(findings, func(f Finding) bool { return f.Refused && !f.bounds })
-	if at < 0 {
-		at = slices.IndexFunc(findings, func(f Finding) bool { return f.bounds })
+// check returns the decoded body too.
+func check(s *schema, body []byte) (value any, findings []Finding) {
+	if !json.Valid(body) {
+		return nil, []Finding{{Problem: "is not JSON", Refused: true}}
 	}
-	if at < 0 {
-		return Finding{}, false
-	}
-	return findings[at], true
+	in := json.NewDecoder(bytes.NewReader(body))
+	in.UseNumber()
+	in.Decode(&value)
+	var c checker
+	c.value("", s, value)
+	findings = slices.Concat(c.refused, c.unknown)
+	return value, findings[:min(len(findings), maxFindings)]
 }
 
 // A schema is the part of JSON Schema that openapi.json uses.
@@ -102,64 +99,73 @@ func requestSchema(area Area) *schema {
 	return nil
 }
 
-// badRequest refuses a body because of f.
-func badRequest(f Finding) response {
-	return failed(http.StatusBadRequest, apiError{"bad_request", f.String(), map[string]any{"path": f.Path}})
-}
-
-// A checker walks over valid JSON.
-type checker struct {
-	in       *json.Decoder
-	findings []Finding
-}
-
-func newChecker(body []byte) *checker {
-	c := &checker{in: json.NewDecoder(bytes.NewReader(body))}
-	c.in.UseNumber()
-	return c
-}
+// A checker walks over a decoded body.
+type checker struct{ refused, unknown []Finding }
 
 func (c *checker) refuse(path, format string, args ...any) {
-	c.report(Finding{Path: path, Problem: fmt.Sprintf(format, args...), Refused: true})
-}
-
-func (c *checker) report(f Finding) {
-	if len(c.findings) < maxFindings {
-		c.findings = append(c.findings, f)
+	if len(c.refused) < maxFindings {
+		c.refused = append(c.refused, Finding{Path: path, Problem: fmt.Sprintf(format, args...), Refused: true})
 	}
 }
 
-// value checks the next value, which is at path. A nil schema allows everything.
-func (c *checker) value(path string, s *schema) {
-	token, _ := c.in.Token()
-	var found string
-	switch token := token.(type) {
-	case json.Delim:
-		found = map[json.Delim]string{'{': "object", '[': "array"}[token]
-	case string:
-		found = "string"
-	case bool:
-		found = "boolean"
-	case nil:
-		found = "null"
-	case json.Number:
-		found = "number"
-		if s != nil && s.Type == "integer" {
-			if found = "integer"; strings.ContainsAny(token.String(), ".eE") {
-				found = "decimal number"
-			}
+func (c *checker) value(path string, s *schema, v any) {
+	if found := typeOf(v, s.Type); found != s.Type {
+		c.refuse(path, "is %s where the interface has %s", withArticle(found), withArticle(s.Type))
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		c.object(path, s, v)
+	case []any:
+		if s.MinItems != nil && (len(v) < *s.MinItems || len(v) > *s.MaxItems) {
+			c.refuse(path, "has %d elements where the interface has %d to %d", len(v), *s.MinItems, *s.MaxItems)
+		}
+		for i, element := range v {
+			c.value(path+"["+strconv.Itoa(i)+"]", s.Items, element)
 		}
 	}
-	if s != nil && found != s.Type {
-		c.refuse(path, "is %s where the interface has %s", withArticle(found), withArticle(s.Type))
-		s = nil
+}
+
+func (c *checker) object(path string, s *schema, members map[string]any) {
+	if s.Properties == nil {
+		return // the interface leaves its members open
 	}
-	switch found {
-	case "object":
-		c.object(path, s)
-	case "array":
-		c.array(path, s)
+	below := func(name string) string { return strings.TrimPrefix(path+"."+name, ".") }
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if member := s.Properties[name]; member != nil {
+			c.value(below(name), member, members[name])
+		} else if len(c.unknown) < maxFindings {
+			c.unknown = append(c.unknown, Finding{Path: below(name), Problem: "is not a member of the interface", Unknown: name})
+		}
 	}
+	for _, name := range s.Required {
+		if _, has := members[name]; !has {
+			c.refuse(below(name), "is missing")
+		}
+	}
+}
+
+// typeOf names the type of a value that should have the type want.
+func typeOf(v any, want string) string {
+	switch v := v.(type) {
+	case map[string]any:
+		return "object"
+	case []any:
+		return "array"
+	case string:
+		return "string"
+	case bool:
+		return "boolean"
+	case json.Number:
+		switch {
+		case want != "integer":
+			return "number"
+		case strings.ContainsAny(v.String(), ".eE"):
+			return "decimal number"
+		}
+		return "integer"
+	}
+	return "null"
 }
 
 func withArticle(name string) string {
@@ -172,64 +178,20 @@ func withArticle(name string) string {
 	return "a " + name
 }
 
-func (c *checker) object(path string, s *schema) {
-	var seen []string
-	for c.in.More() {
-		token, _ := c.in.Token()
-		name, _ := token.(string)
-		below := strings.TrimPrefix(path+"."+name, ".")
-		var member *schema
-		if s != nil && s.Properties != nil {
-			if member = s.Properties[name]; member == nil {
-				c.report(Finding{Path: below, Problem: "is not a member of the interface", Unknown: name})
-			}
-		}
-		seen = append(seen, name)
-		c.value(below, member)
-	}
-	c.in.Token()
-	if s == nil {
-		return
-	}
-	for _, name := range s.Required {
-		if !slices.Contains(seen, name) {
-			c.refuse(strings.TrimPrefix(path+"."+name, "."), "is missing")
-		}
-	}
-}
-
-func (c *checker) array(path string, s *schema) {
-	var element *schema
-	if s != nil {
-		element = s.Items
-	}
-	n := 0
-	for ; c.in.More(); n++ {
-		c.value(path+"["+strconv.Itoa(n)+"]", element)
-	}
-	c.in.Token()
-	if s != nil && s.MinItems != nil && s.MaxItems != nil && (n < *s.MinItems || n > *s.MaxItems) {
-		c.findings = append(c.findings, Finding{
-			Path: path, Problem: fmt.Sprintf("has %d elements where the interface has %d to %d", n, *s.MinItems, *s.MaxItems),
-			Refused: true, bounds: true,
-		})
-	}
-}
-
-// checkPost returns false and an error response unless r is a POST of JSON.
-func checkPost(r *http.Request) (response, bool) {
+// readPost returns the body of a POST of JSON, or an error response.
+func readPost(area Area, r *http.Request, body []byte) (members map[string]any, refusal *response) {
 	if r.Method != http.MethodPost {
-		return methodNotAllowed(http.MethodPost), false
+		return nil, new(methodNotAllowed(http.MethodPost))
 	}
-	if mediaType(r) != "application/json" {
-		return failure(http.StatusUnsupportedMediaType, "unsupported_media_type", "Content-Type must be application/json"), false
+	if contentType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); contentType != "application/json" {
+		return nil, new(failure(http.StatusUnsupportedMediaType, "unsupported_media_type", "Content-Type must be application/json"))
 	}
-	return response{}, true
-}
-
-func mediaType(r *http.Request) string {
-	name, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-	return strings.ToLower(strings.TrimSpace(name))
+	value, findings := check(requestSchema(area), body)
+	if len(findings) > 0 && findings[0].Refused {
+		first := findings[0]
+		return nil, new(failed(http.StatusBadRequest, apiError{"bad_request", first.String(), map[string]any{"path": first.Path}}))
+	}
+	return value.(map[string]any), nil
 }
 
 func authorized(r *http.Request) bool {

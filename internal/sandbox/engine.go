@@ -32,11 +32,11 @@ type Engine struct {
 	retain   int
 	scripts  map[Area][]Fault
 	chooser  map[Area]func(Request) Fault
-	arrived  map[Area]*ring[*Record]
+	arrived  map[Area]*latest[*Record]
 	results  map[string]result
 	longest  int
 	makeItem func(card string) json.RawMessage
-	refunds  ring[Refund]
+	refunds  latest[Refund]
 	receipt  response // to a refund
 	jobs     map[jobKey]job
 	revoked  map[string]bool // tokens
@@ -55,10 +55,10 @@ func (e *Engine) Reset() {
 	defer e.mu.Unlock()
 	e.scripts = make(map[Area][]Fault)
 	e.chooser = make(map[Area]func(Request) Fault)
-	e.arrived = make(map[Area]*ring[*Record])
+	e.arrived = make(map[Area]*latest[*Record])
 	e.results, e.longest = builtinResults()
 	e.makeItem = nil
-	e.refunds = ring[Refund]{}
+	e.refunds = latest[Refund]{}
 	e.receipt = response{status: http.StatusOK, contentType: "application/json", body: []byte("{}")}
 	e.revoked = make(map[string]bool)
 	e.jobs = map[jobKey]job{{"", defaultJobID}: newJob(defaultJob())}
@@ -180,7 +180,7 @@ func (e *Engine) arrive(area Area, r *http.Request, next func(Area) (Fault, bool
 	fault, scripted := next(area)
 	req.Fault = fault
 	if e.arrived[area] == nil {
-		e.arrived[area] = &ring[*Record]{}
+		e.arrived[area] = &latest[*Record]{}
 	}
 	e.arrived[area].add(req, e.retain)
 	choose, request := e.chooser[area], req.Request.clone()

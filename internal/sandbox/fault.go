@@ -12,24 +12,23 @@ import (
 // A Fault changes how one request is handled. The zero value changes nothing, and fields can
 // be combined. updatertest.Fault documents them.
 type Fault struct {
-	Status         int           `json:"status"`
-	RetryAfter     time.Duration `json:"-"`
-	Body           string        `json:"body"`
-	NoBody         bool          `json:"no_body"`
-	ContentType    string        `json:"content_type"`
-	Header         http.Header   `json:"header"`
-	Process        bool          `json:"process"`
-	Refuse         bool          `json:"-"`
-	DropBefore     bool          `json:"drop_before"`
-	DropAfter      bool          `json:"drop_after"`
-	HeaderDelay    time.Duration `json:"-"`
-	BodyDelay      time.Duration `json:"-"`
-	DelayAfter     int           `json:"delay_after"`
-	BytesPerSecond int           `json:"bytes_per_second"`
-	Truncate       int           `json:"truncate"`
-	Chunked        bool          `json:"chunked"`
-	Unframed       bool          `json:"unframed"`
-	Range          string        `json:"range"`
+	Status      int           `json:"status"`
+	RetryAfter  time.Duration `json:"-"`
+	Body        string        `json:"body"`
+	NoBody      bool          `json:"no_body"`
+	ContentType string        `json:"content_type"`
+	Header      http.Header   `json:"header"`
+	Process     bool          `json:"process"`
+	Refuse      bool          `json:"-"`
+	DropBefore  bool          `json:"drop_before"`
+	DropAfter   bool          `json:"drop_after"`
+	HeaderDelay time.Duration `json:"-"`
+	BodyDelay   time.Duration `json:"-"`
+	DelayAfter  int           `json:"delay_after"`
+	Truncate    int           `json:"truncate"`
+	Chunked     bool          `json:"chunked"`
+	Unframed    bool          `json:"unframed"`
+	Range       string        `json:"range"`
 }
 
 // FaultOf converts the Fault of a public fake. The fakes of lookups and refunds have no Range.

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net"
@@ -14,104 +13,61 @@ import (
 )
 
 func TestFaultResponses(t *testing.T) {
-	const refund = `{"refund_id":"r-1"}`
 	for name, tc := range map[string]struct {
 		fault   Fault
 		status  int
-		body    string // "": an error object
+		body    string // "error": an error object
 		header  string
 		value   string
 		refunds int
 	}{
-		"ordinary":        {Fault{}, 200, "{}", "Content-Type", "application/json", 1},
-		"status":          {Fault{Status: 503}, 503, "", "", "", 0},
-		"unknown status":  {Fault{Status: 499}, 499, "", "", "", 0},
-		"success status":  {Fault{Status: 202}, 202, "{}", "", "", 1},
-		"processed":       {Fault{Status: 502, Process: true}, 502, "", "", "", 1},
-		"retry after":     {Fault{Status: 429, RetryAfter: 1500 * time.Millisecond}, 429, "", "Retry-After", "2", 0},
-		"retry after 60s": {Fault{Status: 429, RetryAfter: time.Minute}, 429, "", "Retry-After", "60", 0},
-		"body":            {Fault{Status: 502, Body: "<html>", ContentType: "text/html"}, 502, "<html>", "Content-Type", "text/html", 0},
-		"body only":       {Fault{Body: "not JSON"}, 200, "not JSON", "Content-Type", "application/json", 1},
-		"redirect":        {Fault{Status: 307, Header: http.Header{"Location": {"/x"}}}, 307, "", "Location", "/x", 0},
+		"ordinary":       {Fault{}, 200, "{}", "Content-Type", "application/json", 1},
+		"status":         {Fault{Status: 503}, 503, "error", "", "", 0},
+		"unknown status": {Fault{Status: 499}, 499, "error", "", "", 0},
+		"success status": {Fault{Status: 202}, 202, "{}", "", "", 1},
+		"processed":      {Fault{Status: 502, Process: true}, 502, "error", "", "", 1},
+		"retry after":    {Fault{Status: 429, RetryAfter: 1500 * time.Millisecond}, 429, "error", "Retry-After", "2", 0},
+		"body":           {Fault{Status: 502, Body: "<html>", ContentType: "text/html"}, 502, "<html>", "Content-Type", "text/html", 0},
+		"body only":      {Fault{Body: "not JSON"}, 200, "not JSON", "Content-Type", "application/json", 1},
+		"redirect":       {Fault{Status: 307, Header: http.Header{"location": {"/x"}}}, 307, "error", "Location", "/x", 0},
+		"no header":      {Fault{Header: http.Header{"Content-Type": nil}}, 200, "{}", "Content-Type", "text/plain; charset=utf-8", 1},
+		"no body":        {Fault{Status: 429, NoBody: true}, 429, "", "Content-Type", "", 0},
+		"no content":     {Fault{Status: 204}, 204, "", "Content-Type", "", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachDoor(t, func(t *testing.T, open func(*testing.T, *Engine, Area) door) {
-				e := New()
-				e.Script(Refunds, tc.fault)
-				d := open(t, e, Refunds)
-				d.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-				r := d.refund(t, refund)
-				if r.err != nil || r.status != tc.status {
-					t.Fatalf("got %+v, want status %d", r, tc.status)
-				}
-				if tc.body == "" {
-					checkErrorObject(t, r)
-				} else if r.body != tc.body {
-					t.Errorf("body %q, want %q", r.body, tc.body)
-				}
-				if tc.header != "" && r.header.Get(tc.header) != tc.value {
-					t.Errorf("%s: %q, want %q", tc.header, r.header.Get(tc.header), tc.value)
-				}
-				if n := len(e.Refunds()); n != tc.refunds {
-					t.Errorf("%d refunds recorded, want %d", n, tc.refunds)
-				}
-				if e.Pending(Refunds) != 0 {
-					t.Error("the fault was not consumed")
-				}
-			})
+			e := New()
+			e.Script(Refunds, tc.fault)
+			d := memoryDoor(t, e, Refunds)
+			d.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+			r := d.refund(t, `{"refund_id":"r-1"}`)
+			if r.err != nil || r.status != tc.status || tc.header != "" && r.header.Get(tc.header) != tc.value {
+				t.Fatalf("got %+v, want status %d, %s: %q", r, tc.status, tc.header, tc.value)
+			}
+			if tc.body == "error" {
+				checkErrorObject(t, r)
+			} else if r.body != tc.body {
+				t.Errorf("body %q, want %q", r.body, tc.body)
+			}
+			if n := len(e.Refunds()); n != tc.refunds || e.Pending(Refunds) != 0 {
+				t.Errorf("%d refunds recorded, want %d; %d faults left", n, tc.refunds, e.Pending(Refunds))
+			}
 		})
 	}
 }
 
-func TestFaultNoBody(t *testing.T) {
-	for _, f := range []Fault{{Status: 429, NoBody: true}, {Status: 204}, {NoBody: true, ContentType: "text/plain"}} {
-		e := New()
-		e.Script(Bins, f)
-		r := memoryDoor(t, e, Bins).lookup(t, `{"cards":[{"card":"1"}]}`)
-		if r.err != nil || r.body != "" || r.header.Get("Content-Type") != f.ContentType {
-			t.Errorf("%+v: got %+v, want no body", f, r)
-		}
-	}
-}
-
-func TestFaultRefuse(t *testing.T) {
-	e := New()
-	d := memoryDoor(t, e, Refunds)
-	d.refund(t, `{}`) // leaves a connection behind if the transport keeps one
-	e.Script(Refunds, Fault{Refuse: true}, Fault{Status: 503})
-	r := d.refund(t, `{}`)
-	var op *net.OpError
-	if !errors.Is(r.err, syscall.ECONNREFUSED) || !errors.As(r.err, &op) || op.Op != "dial" {
-		t.Errorf("got %+v, want a refused dial", r)
-	}
-	if e.RequestCount(Refunds) != 1 {
-		t.Error("a refused request was recorded")
-	}
-	if r := d.refund(t, `{}`); r.status != 503 {
-		t.Errorf("got %+v, want the next fault", r)
-	}
-}
-
+// TestRefusalsAreLeftToDials has requests arrive over connections that were made before the
+// refusals were at the head of the script.
 func TestRefusalsAreLeftToDials(t *testing.T) {
 	e := New()
-	e.Script(Refunds, Fault{Refuse: true}, Fault{Refuse: true}, Fault{Status: 503}, Fault{Status: 502})
+	e.Script(Refunds, Fault{Refuse: true}, Fault{Status: 503})
 	if f, _ := e.nextButRefusals(Refunds); f.Status != 503 {
-		t.Errorf("a request over an open connection got %+v, want 503", f)
+		t.Errorf("got %+v, want 503", f)
 	}
-	for range 2 {
-		if !e.takeRefusal(Refunds) {
-			t.Error("a refusal was lost")
-		}
-	}
-	if e.takeRefusal(Refunds) {
-		t.Error("a dial was refused by another fault")
-	}
-	if f, _ := e.nextButRefusals(Refunds); f.Status != 502 {
-		t.Errorf("got %+v, want 502", f)
-	}
-	e.Script(Refunds, Fault{Refuse: true})
-	if f, _ := e.nextButRefusals(Refunds); f.Refuse || e.Pending(Refunds) != 1 {
+	if f, scripted := e.nextButRefusals(Refunds); scripted {
 		t.Errorf("got %+v, want ordinary service", f)
+	}
+	if !e.takeRefusal(Refunds) || e.takeRefusal(Refunds) {
+		t.Error("the refusal was lost, or refused twice")
 	}
 }
 
@@ -121,11 +77,8 @@ func TestFaultDrops(t *testing.T) {
 		e.Script(Refunds, Fault{DropBefore: true}, Fault{DropAfter: true}, Fault{DropAfter: true, Status: 500})
 		d := open(t, e, Refunds)
 		for i, refunds := range []int{0, 1, 2} {
-			if r := d.refund(t, `{"n":1}`); !errors.Is(r.err, syscall.ECONNRESET) {
-				t.Errorf("request %d: %+v, want ECONNRESET", i, r)
-			}
-			if n := len(e.Refunds()); n != refunds {
-				t.Errorf("after request %d: %d refunds, want %d", i, n, refunds)
+			if r := d.refund(t, `{"n":1}`); !errors.Is(r.err, syscall.ECONNRESET) || len(e.Refunds()) != refunds {
+				t.Errorf("request %d: %+v, %d refunds, want ECONNRESET and %d", i, r, len(e.Refunds()), refunds)
 			}
 		}
 		reqs := e.Requests(Refunds)
@@ -133,71 +86,93 @@ func TestFaultDrops(t *testing.T) {
 			reqs[1].Status != 0 || string(reqs[1].Body) != `{"n":1}` {
 			t.Errorf("recorded %+v", reqs)
 		}
-		if r := d.refund(t, `{}`); r.status != 200 {
-			t.Errorf("after the script: %+v", r)
-		}
 	})
-}
-
-func TestRefuseOverTCPDrops(t *testing.T) {
+	// Only in memory a connection can be refused. At an address it is there already.
+	refusing := New()
+	refusing.Script(Refunds, Fault{Refuse: true})
+	if r := memoryDoor(t, refusing, Refunds).refund(t, `{}`); !errors.Is(r.err, syscall.ECONNREFUSED) || refusing.RequestCount(Refunds) != 0 {
+		t.Errorf("a refusal in memory: %+v", r)
+	}
 	e := New()
 	e.Script(Refunds, Fault{Refuse: true})
-	if r := tcpDoor(t, e, Refunds).refund(t, `{}`); !errors.Is(r.err, syscall.ECONNRESET) {
-		t.Errorf("got %+v, want ECONNRESET", r)
-	}
-	if len(e.Refunds()) != 0 || e.Pending(Refunds) != 0 {
-		t.Error("the refused refund was processed, or the fault left in the script")
+	if r := tcpDoor(t, e, Refunds).refund(t, `{}`); !errors.Is(r.err, syscall.ECONNRESET) || len(e.Refunds()) != 0 || e.Pending(Refunds) != 0 {
+		t.Errorf("a refusal: %+v", r)
 	}
 }
 
-func TestFaultTruncate(t *testing.T) {
-	eachDoor(t, func(t *testing.T, open func(*testing.T, *Engine, Area) door) {
+// TestFraming checks how a body of ten bytes is sent, and where it is cut off.
+func TestFraming(t *testing.T) {
+	for _, tc := range []struct {
+		fault    Fault
+		encoding string
+		length   int64
+		body     string
+		cut      bool
+	}{
+		{Fault{}, "", 10, "0123456789", false},
+		{Fault{Truncate: 4}, "", 10, "0123", true},
+		{Fault{Truncate: -1}, "", 10, "", true},
+		{Fault{Truncate: 10}, "", 10, "0123456789", false},
+		{Fault{Truncate: 2, Body: "replaced"}, "", 8, "re", true},
+		{Fault{Chunked: true}, "chunked", -1, "0123456789", false},
+		{Fault{Chunked: true, Truncate: 4}, "chunked", -1, "0123", true},
+		{Fault{Chunked: true, Truncate: -1}, "chunked", -1, "", true},
+		{Fault{Chunked: true, Body: "01"}, "chunked", -1, "01", false},
+		{Fault{Unframed: true}, "", -1, "0123456789", false},
+		{Fault{Unframed: true, Truncate: 4}, "", -1, "0123", false},
+		{Fault{Header: http.Header{"Content-Length": {"20"}}}, "", 20, "0123456789", true},
+	} {
 		e := New()
 		e.SetJob("42", Job{Content: strings.NewReader("0123456789")})
-		d := open(t, e, Updater)
-		for _, tc := range []struct {
-			truncate int
-			body     string
-			cut      bool
-		}{{4, "0123", true}, {-1, "", true}, {10, "0123456789", false}, {11, "0123456789", false}} {
-			e.Script(Updater, Fault{Truncate: tc.truncate})
-			r := d.download(t)
-			if r.status != 200 || r.body != tc.body || errors.Is(r.err, io.ErrUnexpectedEOF) != tc.cut {
-				t.Errorf("Truncate %d: %+v, want %q", tc.truncate, r, tc.body)
-			}
-			if r.header.Get("Content-Length") != "10" {
-				t.Errorf("Truncate %d: Content-Length %q", tc.truncate, r.header.Get("Content-Length"))
-			}
+		e.Script(Updater, tc.fault)
+		d := memoryDoor(t, e, Updater)
+		resp, err := d.client.Do(newRequest(t, http.MethodGet, d.base+downloadPath, ""))
+		if err != nil {
+			t.Fatal(err)
 		}
-		e.Script(Updater, Fault{Truncate: 2, Body: "replaced"})
-		if r := d.download(t); r.body != "re" || !errors.Is(r.err, io.ErrUnexpectedEOF) {
-			t.Errorf("truncated replacement: %+v", r)
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if strings.Join(resp.TransferEncoding, ",") != tc.encoding || resp.ContentLength != tc.length ||
+			string(body) != tc.body || errors.Is(err, io.ErrUnexpectedEOF) != tc.cut {
+			t.Errorf("%+v: %v, length %d, %q, %v", tc.fault, resp.TransferEncoding, resp.ContentLength, body, err)
 		}
-	})
+	}
 }
 
-func TestDelayEndsWithCaller(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := New()
-		e.Script(Refunds, Fault{HeaderDelay: 24 * time.Hour}, Fault{BodyDelay: 24 * time.Hour})
-		d := memoryDoor(t, e, Refunds)
-		for range 2 {
-			start := time.Now()
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			if r := d.do(newRequest(t, http.MethodPost, d.base+refundPath, `{}`).WithContext(ctx)); !errors.Is(r.err, context.DeadlineExceeded) {
-				t.Errorf("got %+v, want the deadline", r)
+func TestDelays(t *testing.T) {
+	for _, tc := range []struct {
+		fault  Fault
+		before string
+	}{
+		{Fault{}, "01234"},
+		{Fault{HeaderDelay: time.Minute}, "01234"},
+		{Fault{DelayAfter: 7}, "0123456"},
+		{Fault{DelayAfter: 7, Chunked: true}, "0123456"},
+		{Fault{DelayAfter: -1}, ""},
+		{Fault{Unframed: true}, "01234"},
+		{Fault{Truncate: 4}, "01"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := New()
+			e.SetJob("42", Job{Content: strings.NewReader("0123456789")})
+			tc.fault.BodyDelay = time.Hour
+			e.Script(Updater, tc.fault)
+			d := memoryDoor(t, e, Updater)
+			begin := time.Now()
+			resp, err := d.client.Do(newRequest(t, http.MethodGet, d.base+downloadPath, ""))
+			if err != nil {
+				t.Fatal(err)
 			}
-			cancel()
-			d.close()
-			if got := time.Since(start); got != time.Minute {
-				t.Errorf("caller and server ended after %v, want a minute", got)
+			defer resp.Body.Close()
+			before := make([]byte, len(tc.before))
+			if _, err := io.ReadFull(resp.Body, before); err != nil || string(before) != tc.before || time.Since(begin) != tc.fault.HeaderDelay {
+				t.Errorf("%+v: %q, %v after %v", tc.fault, before, err, time.Since(begin))
 			}
-			d = memoryDoor(t, e, Refunds)
-		}
-		if len(e.Refunds()) != 2 {
-			t.Error("a refund is processed before its response is delayed")
-		}
-	})
+			if _, err := resp.Body.Read(make([]byte, 1)); err != nil || time.Since(begin) != tc.fault.HeaderDelay+time.Hour {
+				t.Errorf("%+v: %v after %v", tc.fault, err, time.Since(begin))
+			}
+		})
+	}
 }
 
 func TestCloseEndsDelay(t *testing.T) {
@@ -211,6 +186,7 @@ func TestCloseEndsDelay(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		d.close()
+		d.close()
 		if body, err := io.ReadAll(resp.Body); err == nil || !strings.HasPrefix(defaultResult, string(body)) {
 			t.Errorf("read %q, %v; want a broken body", body, err)
 		}
@@ -221,54 +197,15 @@ func TestCloseEndsDelay(t *testing.T) {
 	})
 }
 
-func TestScriptPerArea(t *testing.T) {
-	eachDoor(t, func(t *testing.T, open func(*testing.T, *Engine, Area) door) {
-		e := New()
-		e.Script(Bins, Fault{Status: 503}, Fault{Status: 504})
-		e.Script(Refunds, Fault{})
-		refunds, bins := open(t, e, Refunds), open(t, e, Bins)
-		if r := refunds.refund(t, `{}`); r.status != 200 {
-			t.Errorf("another area's fault: %+v", r)
-		}
-		for i, want := range []int{503, 504, 400} {
-			if r := bins.lookup(t, `{}`); r.status != want {
-				t.Errorf("lookup %d: %+v, want %d", i, r, want)
-			}
-			if n := e.Pending(Bins); n != max(0, 1-i) {
-				t.Errorf("after lookup %d: %d pending", i, n)
-			}
-		}
-	})
-}
-
+// TestScriptFunc has the function look at the record, once the script is empty.
 func TestScriptFunc(t *testing.T) {
-	eachDoor(t, func(t *testing.T, open func(*testing.T, *Engine, Area) door) {
-		e := New()
-		e.Script(Updater, Fault{Status: 503})
-		e.ScriptFunc(Updater, func(r Request) Fault {
-			if r.Header.Get("X-Merchant-Id") == "m-2" {
-				return Fault{Status: 400 + len(e.Requests(Updater))}
-			}
-			return Fault{Truncate: 4}
-		})
-		d := open(t, e, Updater)
-		for i, want := range []struct {
-			merchant string
-			status   int
-			body     string
-		}{{"m-1", 503, ""}, {"m-1", 200, "old_"}, {"m-2", 403, ""}, {"m-1", 200, "old_"}} {
-			r := d.download(t, "X-Merchant-Id", want.merchant)
-			if r.status != want.status || want.body != "" && r.body != want.body {
-				t.Errorf("download %d: %+v", i, r)
-			}
+	e := New()
+	e.Script(Updater, Fault{Status: 503})
+	e.ScriptFunc(Updater, func(Request) Fault { return Fault{Status: 400 + len(e.Requests(Updater))} })
+	d := memoryDoor(t, e, Updater)
+	for i, want := range []int{503, 402, 403} {
+		if r := d.download(t); r.status != want || e.Requests(Updater)[i].Fault.Status != want {
+			t.Errorf("download %d: %+v, want %d", i, r, want)
 		}
-		d.close()
-		if reqs := e.Requests(Updater); reqs[1].Fault.Truncate != 4 || reqs[1].Sent != 4 || reqs[2].Fault.Status != 403 {
-			t.Errorf("recorded %+v", reqs)
-		}
-		e.Reset()
-		if r := open(t, e, Updater).download(t); r.body != defaultResult {
-			t.Errorf("after Reset: %+v", r)
-		}
-	})
+	}
 }

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"bytes"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 )
@@ -46,7 +45,7 @@ func (e *Engine) Requests(area Area) []Record {
 		return nil
 	}
 	var all []Record
-	for _, req := range r.all() {
+	for _, req := range r.values {
 		all = append(all, Record{req.Request.clone(), req.Area, req.Fault.clone()})
 	}
 	return all
@@ -84,23 +83,14 @@ func redact(h http.Header) http.Header {
 	return h
 }
 
-// A ring keeps the latest values added to it.
-type ring[T any] struct {
+// A latest keeps the latest values added to it.
+type latest[T any] struct {
 	values []T
-	oldest int
 	total  int
 }
 
-func (r *ring[T]) add(v T, limit int) {
+func (r *latest[T]) add(v T, limit int) {
 	r.total++
-	if len(r.values) < limit {
-		r.values = append(r.values, v)
-		return
-	}
-	r.values[r.oldest] = v
-	r.oldest = (r.oldest + 1) % len(r.values)
-}
-
-func (r *ring[T]) all() []T {
-	return slices.Concat(r.values[r.oldest:], r.values[:r.oldest])
+	r.values = append(r.values, v)
+	r.values = r.values[max(0, len(r.values)-limit):] // the next append that grows it drops the others
 }

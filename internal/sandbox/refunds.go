@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 )
 
@@ -23,7 +24,7 @@ type Refund struct {
 func (e *Engine) Refunds() []Refund {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	all := e.refunds.all()
+	all := slices.Clone(e.refunds.values)
 	for i := range all {
 		all[i].Body = bytes.Clone(all[i].Body)
 	}
@@ -43,15 +44,11 @@ func (e *Engine) refund(r *http.Request, account string, body []byte) response {
 	if err != nil || account == "" {
 		return failure(http.StatusNotFound, "not_found", "no such account")
 	}
-	if a, ok := checkPost(r); !ok {
-		return a
+	members, refusal := readPost(Refunds, r, body)
+	if refusal != nil {
+		return *refusal
 	}
-	if f, refused := refusal(CheckBody(Refunds, body)); refused {
-		return badRequest(f)
-	}
-	var record map[string]any // by its exact names
-	json.Unmarshal(body, &record)
-	id, _ := record["refund_id"].(string)
+	id, _ := members["refund_id"].(string)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.receipt.status < 300 {

@@ -137,7 +137,6 @@ type writer struct {
 	limit    int64
 	stallAt  int64 // -1: no more
 	sent     int64
-	began    time.Time
 	stopped  bool
 	instead  []byte // is sent in place of the written bytes
 }
@@ -186,7 +185,6 @@ func (w *writer) WriteHeader(status int) {
 		h.Set("Transfer-Encoding", "identity") // tells net/http not to send chunks, and is not sent itself
 	}
 	w.seen.status(status)
-	w.began = time.Now()
 	w.ResponseWriter.WriteHeader(status)
 	if w.fault.Chunked {
 		w.flush() // net/http would count a short body
@@ -208,7 +206,8 @@ func (w *writer) Write(p []byte) (int, error) {
 		}
 		w.stallAt = -1
 		w.flush()
-		if !w.pause(w.fault.BodyDelay) {
+		if !pause(w.ctx, w.fault.BodyDelay) {
+			w.stopped = true
 			return n, errStopped
 		}
 	}
@@ -221,37 +220,24 @@ func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{w}, r, make([]byte, 256<<10))
 }
 
-// pieces is the number of writes per second at a bounded rate.
-const pieces = 50
-
-func (w *writer) send(p []byte) (n int, err error) {
+func (w *writer) send(p []byte) (int, error) {
 	allowed := p[:min(int64(len(p)), w.limit-w.sent)]
-	rate := w.fault.BytesPerSecond
-	for len(allowed) > 0 && err == nil {
-		piece := allowed
-		if rate > 0 {
-			piece = allowed[:min(len(allowed), max(1, rate/pieces))]
-		}
-		w.seen.sent(len(piece)) // before the write, so that the count is complete when the caller has all bytes
-		var m int
-		m, err = w.ResponseWriter.Write(piece)
-		w.seen.sent(m - len(piece))
-		n += m
-		w.sent += int64(m)
-		allowed = allowed[len(piece):]
-		if rate > 0 && err == nil {
-			w.flush()
-			due := time.Duration(float64(w.sent) / float64(rate) * float64(time.Second))
-			if !w.pause(due - time.Since(w.began)) {
-				err = errStopped
-			}
+	n := 0
+	if len(allowed) > 0 {
+		w.seen.sent(len(allowed)) // before the write, so that the count is complete when the caller has all bytes
+		var err error
+		n, err = w.ResponseWriter.Write(allowed)
+		w.seen.sent(n - len(allowed))
+		w.sent += int64(n)
+		if err != nil {
+			return n, err
 		}
 	}
-	if err == nil && n < len(p) {
+	if n < len(p) {
 		w.stopped = true
-		err = errStopped
+		return n, errStopped
 	}
-	return n, err
+	return n, nil
 }
 
 // end stops a chunked response without the last chunk, if it must be cut off. net/http would
@@ -264,11 +250,3 @@ func (w *writer) end() {
 }
 
 func (w *writer) flush() { http.NewResponseController(w.ResponseWriter).Flush() }
-
-func (w *writer) pause(d time.Duration) bool {
-	if pause(w.ctx, d) {
-		return true
-	}
-	w.stopped = true
-	return false
-}

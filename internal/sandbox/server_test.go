@@ -1,12 +1,9 @@
 package sandbox
 
 import (
-	"bytes"
-	"errors"
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,26 +29,6 @@ func TestListenTCPWantsLoopback(t *testing.T) {
 	}
 }
 
-func TestCloseTwiceAndUnderLoad(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := New()
-		s := e.Start(Updater)
-		client := &http.Client{Transport: s.Transport()}
-		e.SetJob("42", Job{Content: bytes.NewReader(make([]byte, 1<<20))})
-		resp, err := client.Do(newRequest(t, http.MethodGet, "http://host"+downloadPath, ""))
-		if err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		s.Close()
-		s.Close()
-		if _, err := io.Copy(io.Discard, resp.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("got %v, want a body cut by Close", err)
-		}
-		resp.Body.Close()
-	})
-}
-
 func TestCloseWaitsForHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := memnet.Listen()
@@ -74,29 +51,3 @@ func TestCloseWaitsForHandlers(t *testing.T) {
 		}
 	})
 }
-
-func TestBrokenRequestBody(t *testing.T) {
-	e := New()
-	d := memoryDoor(t, e, Refunds)
-	broken := errors.New("broken")
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.base+refundPath, io.MultiReader(strings.NewReader(`{}`), failing{broken}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r := d.do(req); !errors.Is(r.err, broken) {
-		t.Errorf("got %+v, want the body's error", r)
-	}
-	d.close()
-	if len(e.Refunds()) != 0 {
-		t.Error("half a refund was recorded")
-	}
-	for _, r := range e.Requests(Refunds) {
-		if r.Status != 0 {
-			t.Errorf("half a request got %d", r.Status)
-		}
-	}
-}
-
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -36,8 +36,8 @@ func SyntheticCard(card string) json.RawMessage {
 	}
 	prefix := SyntheticRange(card)
 	h := hash(prefix)
-	programs := parsePrograms()
-	return programs[h%uint64(len(programs))].item(prefix, h/uint64(len(programs))%300)
+	n := uint64(len(programs()))
+	return programs()[h%n](prefix, h/n%300)
 }
 
 const panDigits = 19
@@ -48,28 +48,23 @@ func hash(s string) uint64 {
 	return h.Sum64()
 }
 
-// A program is a built-in card with places for a range and a bank.
-type program struct {
-	item func(prefix string, bank uint64) json.RawMessage
-}
-
-var parsePrograms = sync.OnceValue(func() []program {
-	var programs []program
+// programs make items of the built-in cards, with a range and a bank of their own.
+var programs = sync.OnceValue(func() (all []func(prefix string, bank uint64) json.RawMessage) {
 	cards := parseCards()
 	for _, bin := range slices.Sorted(maps.Keys(cards)) {
 		plain := string(cards[bin].plain)
 		low := bin + strings.Repeat("0", panDigits-len(bin))
 		high := bin + strings.Repeat("9", panDigits-len(bin))
-		programs = append(programs, program{func(prefix string, bank uint64) json.RawMessage {
+		all = append(all, func(prefix string, bank uint64) json.RawMessage {
 			return json.RawMessage(strings.NewReplacer(
 				`"bin":"`+bin+`"`, `"bin":"`+prefix[:6]+`"`,
 				low, prefix+strings.Repeat("0", panDigits-len(prefix)),
 				high, prefix+strings.Repeat("9", panDigits-len(prefix)),
 				`"bank":{"name":"`, fmt.Sprintf(`"bank":{"name":"%d `, bank),
 			).Replace(plain))
-		}})
+		})
 	}
-	return programs
+	return all
 })
 
 // A Format is how the rows of a synthetic result are written.
@@ -78,7 +73,6 @@ type Format string
 // The formats.
 const (
 	CSV       Format = "csv"
-	NDJSON    Format = "ndjson"
 	JSONArray Format = "json"
 )
 
@@ -95,10 +89,7 @@ const (
 func Synthetic(format Format, size int64) *io.SectionReader {
 	s := &synthetic{head: "row,old_number,new_number,new_expiry,result\n"}
 	write, last := row.csv, ""
-	switch format {
-	case NDJSON:
-		s.head, write = "", row.json
-	case JSONArray:
+	if format == JSONArray {
 		s.head, s.end = "[\n", "\n]\n"
 		write = func(r row, number string) string { return r.json(number) + "," }
 		last = rows[0].json(firstNumber(0))

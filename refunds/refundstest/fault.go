@@ -52,8 +52,6 @@ type Fault struct {
 	// DelayAfter is the number of bytes of the body before BodyDelay. Zero is half of
 	// the body; below zero the wait is before the first byte.
 	DelayAfter int
-	// BytesPerSecond limits the speed of the body. Zero is no limit.
-	BytesPerSecond int
 	// Truncate ends the connection after this many bytes of a longer body; Content-Length
 	// announces the whole body. Zero sends the whole body; below zero only the header is
 	// sent.

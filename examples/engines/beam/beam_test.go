@@ -41,9 +41,6 @@ func TestRowsTravelWhole(t *testing.T) {
 		{"in.csv", "id,card,note\n1,4111111111111111,\"a, b\"\n2,4571 7360 0000 0000,\n3,999999,c\n4\n5,,\n",
 			"1,4111111111111111,\"a, b\",VISA,CREDIT,US,FIRST EXAMPLE BANK\n2,4571 7360 0000 0000,,VISA,DEBIT,DK,EKSEMPELBANKEN\nid,card,note,brand,type,country,bank",
 			"3,999999,c,unknown bin\n4,not a record of as many fields as the header\n5,,,no card\nid,card,note,reason"},
-		{"in.ndjson", "{\"card\":4111111111111111, \"id\":1}\n{\"card\":\"999999\"}\n{}\nno object\n",
-			`{"card":4111111111111111, "id":1,"brand":"VISA","type":"CREDIT","country":"US","bank":"FIRST EXAMPLE BANK"}`,
-			"{\"card\":\"999999\",\"reason\":\"unknown bin\"}\n{\"reason\":\"no card\"}\n{\"unreadable\":\"no object\",\"reason\":\"not a JSON object\"}"},
 	} {
 		dir := t.TempDir()
 		j := job{in: filepath.Join(dir, test.name), out: filepath.Join(dir, "out"), column: "card", prefix: 8, groups: 2, files: 3, service: Service{URL: server.URL()}}

@@ -36,9 +36,9 @@ type runner = func(context.Context, *beam.Pipeline) (beam.PipelineResult, error)
 func main() {
 	log.SetFlags(0)
 	var j job
-	flag.StringVar(&j.in, "in", "", "the input: a glob of .csv, .ndjson or .parquet files; the first two may end in .gz")
+	flag.StringVar(&j.in, "in", "", "the input: a glob of .csv or .parquet files; .csv may end in .gz")
 	flag.StringVar(&j.out, "out", "", "the prefix of the outputs: PREFIX-00000.csv and so on, and PREFIX.failed-00000.csv")
-	flag.StringVar(&j.column, "column", "card", "the column, or the member, that holds the card")
+	flag.StringVar(&j.column, "column", "card", "the column that holds the card")
 	flag.IntVar(&j.prefix, "prefix", 8, "how many digits of a card are looked up, 6 to 11")
 	flag.IntVar(&j.groups, "groups", 2, "groups of identifiers that are looked up side by side")
 	flag.IntVar(&j.files, "files", 4, "files of each output")
@@ -95,26 +95,24 @@ func (j *job) execute(run runner) error {
 }
 
 // rows returns the shape of the input. The pipeline needs the names of its columns.
-func (j *job) rows() (*Rows, error) {
+func (j *job) rows() (r *Rows, isParquet bool, err error) {
 	names, err := filepath.Glob(j.in)
 	if err != nil || len(names) == 0 {
-		return nil, fmt.Errorf("no file is named %s", j.in)
+		return nil, false, fmt.Errorf("no file is named %s", j.in)
 	}
-	r := &Rows{Kind: filepath.Ext(strings.TrimSuffix(names[0], ".gz")), Column: j.column, Prefix: j.prefix}
-	switch r.Kind {
-	case ".ndjson":
-		return r, nil
+	r = &Rows{Column: j.column, Prefix: j.prefix}
+	switch filepath.Ext(strings.TrimSuffix(names[0], ".gz")) {
 	case ".parquet":
-		r.Header = parquetHeader
+		r.Header, isParquet = parquetHeader, true
 	case ".csv":
 		r.Header, err = firstLine(names[0])
 	default:
-		err = fmt.Errorf("%s is not .csv, .ndjson or .parquet", names[0])
+		err = fmt.Errorf("%s is neither .csv nor .parquet", names[0])
 	}
 	if err == nil {
 		err = r.readHeader()
 	}
-	return r, err
+	return r, isParquet, err
 }
 
 func firstLine(name string) (string, error) {

@@ -59,13 +59,13 @@ func init() {
 // pipeline reads the rows, looks up each distinct identifier once, and joins the result to
 // its rows.
 func (j *job) pipeline() (*beam.Pipeline, error) {
-	shape, err := j.rows()
+	shape, isParquet, err := j.rows()
 	if err != nil {
 		return nil, err
 	}
 	p, s := beam.NewPipelineWithRoot()
 	var lines beam.PCollection
-	if shape.Kind == ".parquet" {
+	if isParquet {
 		lines = beam.ParDo(s, fromParquet, parquetio.Read(s, j.in, reflect.TypeFor[ParquetRow]()))
 	} else {
 		lines = textio.Read(s, j.in, textio.ReadAutoCompression())
@@ -73,12 +73,9 @@ func (j *job) pipeline() (*beam.Pipeline, error) {
 	rows, ids, unreadable := beam.ParDo3(s, &keyFn{*shape}, lines)
 	groups := beam.GroupByKey(s, beam.ParDo(s, &spreadFn{j.groups}, filter.Distinct(s, ids)))
 	answers := beam.ParDo(s, &lookupFn{Service: j.service}, groups)
-	known, failed := beam.ParDo2(s, &joinFn{*shape}, beam.CoGroupByKey(s, rows, answers))
+	known, failed := beam.ParDo2(s, &joinFn{}, beam.CoGroupByKey(s, rows, answers))
 	write := func(prefix string, lines beam.PCollection, names ...string) {
-		out := &writeFn{prefix, ".csv", shape.Header + "," + csvLine(names...) + "\n"}
-		if shape.Kind == ".ndjson" {
-			out.Suffix, out.Head = shape.Kind, ""
-		}
+		out := &writeFn{prefix, shape.Header + "," + csvLine(names...) + "\n"}
 		beam.ParDo0(s, out, beam.GroupByKey(s, beam.ParDo(s, &spreadFn{j.files}, lines)))
 	}
 	write(j.out, known, answerNames...)
@@ -91,19 +88,19 @@ type keyFn struct{ Rows Rows }
 
 func (f *keyFn) ProcessElement(line string, row func(string, string), id, failed func(string)) {
 	line = strings.TrimSuffix(line, "\r")
-	if line == "" || f.Rows.Kind == ".csv" && line == f.Rows.Header {
+	if line == "" || line == f.Rows.Header {
 		return // every file has a header
 	}
-	text, card, err := f.Rows.card(line)
+	card, err := f.Rows.card(line)
 	key := ""
 	if err == nil {
 		key, err = identify(card, f.Rows.Prefix)
 	}
 	if err != nil {
-		failed(f.Rows.joined(text, Answer{Reason: err.Error()}))
+		failed(joined(line, Answer{Reason: err.Error()}))
 		return
 	}
-	row(key, text)
+	row(key, line)
 	id(key)
 }
 
@@ -181,7 +178,7 @@ func (f *lookupFn) ProcessElement(ctx context.Context, _ string, ids func(*strin
 	return nil
 }
 
-type joinFn struct{ Rows Rows }
+type joinFn struct{}
 
 func (f *joinFn) ProcessElement(_ string, rows func(*string) bool, answers func(*Answer) bool, known, failed func(string)) {
 	row, answer := "", Answer{Reason: "no response"}
@@ -191,15 +188,15 @@ func (f *joinFn) ProcessElement(_ string, rows func(*string) bool, answers func(
 		emit = failed
 	}
 	for rows(&row) {
-		emit(f.Rows.joined(row, answer))
+		emit(joined(row, answer))
 	}
 }
 
 // writeFn writes a file for each group. The file gets its name when it is complete.
-type writeFn struct{ Prefix, Suffix, Head string }
+type writeFn struct{ Prefix, Head string }
 
 func (f *writeFn) ProcessElement(ctx context.Context, group string, lines func(*string) bool) error {
-	name := f.Prefix + "-" + group + f.Suffix
+	name := f.Prefix + "-" + group + ".csv"
 	fs, err := filesystem.New(ctx, name)
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,7 +13,7 @@ import (
 
 // Rows is the shape of the input. It is sent to the workers.
 type Rows struct {
-	Kind, Header, Column  string
+	Header, Column        string
 	Index, Fields, Prefix int
 }
 
@@ -35,26 +34,13 @@ func (r *Rows) readHeader() error {
 	return nil
 }
 
-// card returns the row as it is passed on, and the card in it.
-func (r *Rows) card(line string) (row, card string, err error) {
-	if r.Kind == ".ndjson" {
-		var object map[string]any
-		d := json.NewDecoder(strings.NewReader(line))
-		d.UseNumber()
-		if d.Decode(&object) != nil || object == nil {
-			text, _ := json.Marshal(line) // strings cannot fail
-			return `{"unreadable":` + string(text) + "}", "", errors.New("not a JSON object")
-		}
-		if object[r.Column] == nil {
-			return line, "", errors.New("no card")
-		}
-		return line, fmt.Sprint(object[r.Column]), nil
-	}
+// card returns the card in a row.
+func (r *Rows) card(line string) (string, error) {
 	fields, err := csv.NewReader(strings.NewReader(line)).Read()
 	if err != nil || len(fields) != r.Fields {
-		return line, "", errors.New("not a record of as many fields as the header")
+		return "", errors.New("not a record of as many fields as the header")
 	}
-	return line, fields[r.Index], nil
+	return fields[r.Index], nil
 }
 
 // identify returns the identifier to look up, which is also the key of every shuffle: the
@@ -70,28 +56,12 @@ func identify(card string, prefix int) (string, error) {
 	return string(digits[:min(prefix, len(digits))]), nil
 }
 
-// with appends fields or members to a row, which is unchanged otherwise.
-func (r *Rows) with(row string, names []string, values ...string) string {
-	if r.Kind != ".ndjson" {
-		return row + "," + csvLine(values...)
-	}
-	object := strings.TrimSuffix(strings.TrimRight(row, " \t"), "}")
-	for i, value := range values {
-		if i > 0 || !strings.HasSuffix(strings.TrimRight(object, " \t"), "{") {
-			object += ","
-		}
-		encoded, _ := json.Marshal(value)
-		object += `"` + names[i] + `":` + string(encoded)
-	}
-	return object + "}"
-}
-
-// joined returns a row of one of the outputs.
-func (r *Rows) joined(row string, a Answer) string {
+// joined returns a row of one of the outputs. The row of the input is unchanged in it.
+func joined(row string, a Answer) string {
 	if a.Reason != "" {
-		return r.with(row, []string{reasonName}, a.Reason)
+		return row + "," + csvLine(a.Reason)
 	}
-	return r.with(row, answerNames, a.Brand, a.Kind, a.Country, a.Bank)
+	return row + "," + csvLine(a.Brand, a.Kind, a.Country, a.Bank)
 }
 
 func csvLine(fields ...string) string {

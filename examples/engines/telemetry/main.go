@@ -24,7 +24,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/carddata/carddata-go/examples/engines/telemetry/instrument"
 	"github.com/carddata/carddata-go/internal/sandbox"
@@ -98,34 +97,45 @@ func demo(ctx context.Context, t *instrument.Telemetry, engine *sandbox.Engine, 
 
 // show prints the traces, each call above its attempts, and the metrics.
 func show(w io.Writer, spans tracetest.SpanStubs, metrics metricdata.ResourceMetrics) {
-	slices.SortFunc(spans, func(a, b tracetest.SpanStub) int { return a.StartTime.Compare(b.StartTime) })
-	for _, span := range spans {
-		indent, status := "", ""
-		if span.SpanKind == trace.SpanKindClient {
-			indent = "  "
+	for _, call := range spans {
+		if call.Parent.IsValid() {
+			continue
 		}
-		if span.Status.Code == codes.Error {
-			status = strings.TrimRight("  ERROR "+span.Status.Description, " ")
-		}
-		fmt.Fprintf(w, "%s%s  %v%s\n", indent, span.Name, span.EndTime.Sub(span.StartTime).Round(time.Millisecond), status)
-		fmt.Fprintf(w, "%s    %s\n", indent, list(span.Attributes))
-		for _, event := range span.Events {
-			fmt.Fprintf(w, "%s    event %s\n", indent, strings.TrimSpace(event.Name+" "+list(event.Attributes)))
+		showSpan(w, "", call)
+		for _, attempt := range spans {
+			if attempt.Parent.SpanID() == call.SpanContext.SpanID() {
+				showSpan(w, "  ", attempt)
+			}
 		}
 	}
+	var lines []string
 	for _, scope := range metrics.ScopeMetrics {
 		for _, m := range scope.Metrics {
 			switch data := m.Data.(type) {
 			case metricdata.Histogram[float64]:
 				for _, point := range data.DataPoints {
-					fmt.Fprintf(w, "%s: %d, %.3f %s  %s\n", m.Name, point.Count, point.Sum, m.Unit, list(point.Attributes.ToSlice()))
+					lines = append(lines, fmt.Sprintf("%s  %s: %d, %.3f %s\n", m.Name, list(point.Attributes.ToSlice()), point.Count, point.Sum, m.Unit))
 				}
 			case metricdata.Sum[int64]:
 				for _, point := range data.DataPoints {
-					fmt.Fprintf(w, "%s: %d  %s\n", m.Name, point.Value, list(point.Attributes.ToSlice()))
+					lines = append(lines, fmt.Sprintf("%s  %s: %d\n", m.Name, list(point.Attributes.ToSlice()), point.Value))
 				}
 			}
 		}
+	}
+	slices.Sort(lines)
+	io.WriteString(w, strings.Join(lines, ""))
+}
+
+func showSpan(w io.Writer, indent string, span tracetest.SpanStub) {
+	status := ""
+	if span.Status.Code == codes.Error {
+		status = strings.TrimRight("  ERROR "+span.Status.Description, " ")
+	}
+	fmt.Fprintf(w, "%s%s  %v%s\n", indent, span.Name, span.EndTime.Sub(span.StartTime).Round(time.Millisecond), status)
+	fmt.Fprintf(w, "%s    %s\n", indent, list(span.Attributes))
+	for _, event := range span.Events {
+		fmt.Fprintf(w, "%s    event %s\n", indent, strings.TrimSpace(event.Name+" "+list(event.Attributes)))
 	}
 }
 

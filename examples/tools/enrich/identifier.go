@@ -22,21 +22,21 @@ func identifier(cell string) (card string, stripped bool, bad *problem) {
 	card = strings.TrimSpace(cell)
 	switch {
 	case card == "":
-		return "", false, &problem{kind: "empty", text: "the card is empty"}
+		return "", false, &problem{"empty", "the card is empty"}
 	case !utf8.ValidString(card):
-		return card, false, &problem{kind: "not_utf8", text: "the card is not valid UTF-8"}
+		return card, false, &problem{"not_utf8", "the card is not valid UTF-8"}
 	case strings.ContainsFunc(card, unicode.IsControl):
-		return card, false, &problem{kind: "control_character", text: "the card holds a control character"}
+		return card, false, &problem{"control_character", "the card holds a control character"}
 	}
 	plain := withoutSeparators(card)
 	card, stripped = plain, plain != card
 	switch {
 	case isDigits(card) && len(card) > maxDigits:
-		return card, false, &problem{kind: "too_many_digits", text: "the card has more digits than a card number can have"}
+		return card, false, &problem{"too_many_digits", "the card has more digits than a card number can have"}
 	case len(card) > maxIdentifier:
-		return card, false, &problem{kind: "too_long", text: "the card is longer than an identifier can be"}
+		return card, false, &problem{"too_long", "the card is longer than an identifier can be"}
 	case strings.Contains(card, "+") && roundedNumber.MatchString(card):
-		return card, false, &problem{kind: "rounded", text: "the card was rounded to an exponent, as spreadsheets do"}
+		return card, false, &problem{"rounded", "the card was rounded to an exponent, as spreadsheets do"}
 	}
 	return card, stripped, nil
 }

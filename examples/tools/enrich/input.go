@@ -38,10 +38,7 @@ type row struct {
 }
 
 // A problem is the reason why a row has no result. Its text quotes nothing from the row.
-type problem struct {
-	kind, text string
-	unreadable bool // no columns can be added to the row
-}
+type problem struct{ kind, text string }
 
 // An input reads rows, one at a time.
 type input struct {
@@ -103,7 +100,7 @@ func (in *input) take(end func([]byte, bool) (int, *problem)) ([]byte, *problem,
 		}
 		if n, bad := end(text, all); n > 0 {
 			if n == maxRow && text[n-1] != '\n' {
-				return text, &problem{kind: "too_long", text: "the row is longer than a row can be", unreadable: true}, in.skipLine()
+				return text, &problem{"too_long", "the row is longer than a row can be"}, in.skipLine()
 			}
 			return in.consume(text[:n]), bad, nil
 		}

@@ -196,19 +196,12 @@ func failureOf(err error) *problem {
 	if e, ok := errors.AsType[*bins.Error](err); ok {
 		kind = e.Condition()
 	}
-	return &problem{kind: kind, text: err.Error()}
+	return &problem{kind, err.Error()}
 }
 
-// fail writes a row without a result to the failed file, or with -keep-failed to the output.
+// fail writes a row without a result to the failed file.
 func (j *job) fail(r row, p *problem) error {
 	j.output.at.Totals.fail(p.kind)
-	if j.config.keepFailed && !p.unreadable {
-		j.output.at.Totals.Kept++
-		return j.write(r, values(j.columns, nil, "failed: "+p.kind+": "+p.text))
-	}
-	if j.output.failed == nil {
-		return fmt.Errorf("enrich: line %d: %s, and there is no -failed file for it", r.line, p.text)
-	}
 	// A bins.Identifier prints itself masked.
 	text := fmt.Appendf(nil, "%d,%s,%s,%s\n", r.line, quote(bins.NewIdentifier(r.card).String()), p.kind, quote(p.text))
 	return j.output.advance(r, j.output.failed, text)

@@ -26,7 +26,7 @@ Looks up the card of every row of a file and writes the rows with columns about 
 card appended. Killed at any moment, it continues with -resume.
 
 "-" is standard input or output. What goes to standard output cannot be resumed; the
-report then goes to standard error, and -failed or -keep-failed is needed.
+report then goes to standard error, and -failed is needed.
 
 Input, by its extension unless a flag says so:
   -column NAME   CSV with a header; the column that holds the card ("card")
@@ -40,9 +40,6 @@ Output:
                  renames a column. The default is
                  ` + defaultColumns + `
   -failed FILE   rows without a result, by line, with masked cards (OUT.failed.csv)
-  -keep-failed   rows without a result stay in the output, with empty columns and the
-                 reason in the column "error"; only rows that cannot be read are in
-                 the failed file
   -json          prints the report as JSON
   -resume        continues where the same command ended
 
@@ -75,17 +72,17 @@ const standard = "-"
 
 // A config is what the command line says.
 type config struct {
-	in, out, failed          string
-	column, field            string
-	columns, delimiter       string
-	json, resume, keepFailed bool
-	enhanced, sandbox, made  bool // made: the input is invented too
-	concurrency, prefix      int
-	giveUp                   time.Duration
-	rate                     float64
-	stdin                    io.Reader
-	stdout, stderr           io.Writer
-	environment              func(string) (string, bool)
+	in, out, failed         string
+	column, field           string
+	columns, delimiter      string
+	json, resume            bool
+	enhanced, sandbox, made bool // made: the input is invented too
+	concurrency, prefix     int
+	giveUp                  time.Duration
+	rate                    float64
+	stdin                   io.Reader
+	stdout, stderr          io.Writer
+	environment             func(string) (string, bool)
 }
 
 func main() {
@@ -119,7 +116,7 @@ func (c *config) run(ctx context.Context, args []string) int {
 			code = exitOutage
 		}
 		return code
-	case r.Failed > r.Kept:
+	case r.Failed > 0:
 		return exitFailedRows
 	}
 	return 0
@@ -135,7 +132,7 @@ func (c *config) flags() *flag.FlagSet {
 	}
 	f.StringVar(&c.columns, "columns", defaultColumns, "")
 	for name, value := range map[string]*bool{
-		"json": &c.json, "resume": &c.resume, "enhanced": &c.enhanced, "keep-failed": &c.keepFailed, "sandbox": &c.sandbox,
+		"json": &c.json, "resume": &c.resume, "enhanced": &c.enhanced, "sandbox": &c.sandbox,
 	} {
 		f.BoolVar(value, name, false, "")
 	}
@@ -159,8 +156,8 @@ func (c *config) prepare() (*bins.Client, error) {
 		return nil, cli.Usage("enrich: -in and -out are needed (-h helps)")
 	case c.out == standard && c.resume:
 		return nil, cli.Usage("enrich: what went to standard output cannot be resumed")
-	case c.out == standard && c.failed == "" && !c.keepFailed:
-		return nil, cli.Usage("enrich: -out - needs -failed FILE or -keep-failed: rows without a result would be lost")
+	case c.out == standard && c.failed == "":
+		return nil, cli.Usage("enrich: -out - needs -failed FILE: rows without a result would be lost")
 	case c.out != standard && (c.statePath() == c.in || c.statePath() == c.failed):
 		return nil, cli.Usage("enrich: %s is the file of the run's state: name another file", c.statePath())
 	case c.prefix < 0, c.prefix > 11:

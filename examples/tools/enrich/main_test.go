@@ -208,9 +208,9 @@ func TestUsage(t *testing.T) {
 		{vars, []string{"-in", in, "-out", taken, "-columns", "card_brand"}, "enrich: " + taken + " exists: "},
 		{vars, []string{"-in", in, "-out", taken, "-resume", "-columns", "card_brand"}, "enrich: there is no state to resume " + taken + " from"},
 		{vars, append(file, "-columns", "card_brand", "-failed", taken), "enrich: " + taken + " exists: "},
-		{vars, []string{"-in", "-", "-out", "-", "-field", "x"}, "enrich: -out - needs -failed FILE or -keep-failed"},
-		{vars, []string{"-in", "-", "-out", "-", "-field", "x", "-keep-failed", "-resume"}, "enrich: what went to standard output cannot be resumed"},
-		{vars, []string{"-in", "-", "-out", "-", "-keep-failed"}, "enrich: the input's format does not show in its name"},
+		{vars, []string{"-in", "-", "-out", "-", "-field", "x"}, "enrich: -out - needs -failed FILE"},
+		{vars, []string{"-in", "-", "-out", "-", "-field", "x", "-failed", "f", "-resume"}, "enrich: what went to standard output cannot be resumed"},
+		{vars, []string{"-in", "-", "-out", "-", "-failed", "f"}, "enrich: the input's format does not show in its name"},
 		{vars, []string{"-in", write(t, "x.csv", "\xff\xfec\x00"), "-out", out}, "enrich: the input is UTF-16"},
 		{vars, []string{"-in", write(t, "x.csv", ""), "-out", out}, "enrich: the input does not begin with a CSV header"},
 	} {

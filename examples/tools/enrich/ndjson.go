@@ -31,18 +31,18 @@ func (f *ndjsonFormat) card(text []byte) (string, *problem) {
 	var members map[string]json.RawMessage
 	switch {
 	case !utf8.Valid(text): // decoding would replace the bytes, and another card would be looked up
-		return "", &problem{kind: "not_utf8", text: "the line is not valid UTF-8", unreadable: true}
+		return "", &problem{"not_utf8", "the line is not valid UTF-8"}
 	case json.Unmarshal(text, &members) != nil || members == nil:
-		return "", &problem{kind: "not_json", text: "the line is no JSON object", unreadable: true}
+		return "", &problem{"not_json", "the line is no JSON object"}
 	}
 	for _, c := range f.columns {
 		if _, ok := members[c.name]; ok {
-			return "", &problem{kind: "member_exists", text: "the object has a member of a new column's name", unreadable: true}
+			return "", &problem{"member_exists", "the object has a member of a new column's name"}
 		}
 	}
 	value, ok := members[f.field]
 	if !ok || string(value) == "null" {
-		return "", &problem{kind: "empty", text: "the object does not state the card"}
+		return "", &problem{"empty", "the object does not state the card"}
 	}
 	var card string
 	if json.Unmarshal(value, &card) == nil {
@@ -52,7 +52,7 @@ func (f *ndjsonFormat) card(text []byte) (string, *problem) {
 	if strings.Trim(string(value), "0123456789") == "" {
 		return string(value), nil
 	}
-	return "", &problem{kind: "not_text", text: "the card is neither text nor digits"}
+	return "", &problem{"not_text", "the card is neither text nor digits"}
 }
 
 // enrich leaves the line unchanged, and adds members before its last brace.

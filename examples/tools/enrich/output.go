@@ -30,7 +30,7 @@ const failedHead = "line,card,kind,reason\n"
 type output struct {
 	config *config
 	rows   *appender
-	failed *appender // nil: none
+	failed *appender
 	state  state
 	at     checkpoint
 	hash   hash.Hash // of the rows written, as they were read
@@ -47,16 +47,15 @@ type state struct {
 
 // settings are the flags that change the rows. A resumed run must have the same.
 type settings struct {
-	Version    int    `json:"version"`
-	Delimiter  string `json:"delimiter,omitzero"`
-	KeepFailed bool   `json:"keep_failed,omitzero"`
-	Column     string `json:"column,omitzero"`
-	Field      string `json:"field,omitzero"`
-	Columns    string `json:"columns"`
-	Failed     string `json:"failed"`
-	Enhanced   bool   `json:"enhanced"`
-	Prefix     int    `json:"prefix"`
-	Sandbox    bool   `json:"sandbox"`
+	Version   int    `json:"version"`
+	Delimiter string `json:"delimiter,omitzero"`
+	Column    string `json:"column,omitzero"`
+	Field     string `json:"field,omitzero"`
+	Columns   string `json:"columns"`
+	Failed    string `json:"failed"`
+	Enhanced  bool   `json:"enhanced"`
+	Prefix    int    `json:"prefix"`
+	Sandbox   bool   `json:"sandbox"`
 }
 
 // A checkpoint is how far a run has come. The files are synced before it is written, so
@@ -78,7 +77,7 @@ func (c *config) statePath() string {
 }
 
 func (c *config) settings() settings {
-	return settings{Version: 3, Delimiter: c.delimiter, KeepFailed: c.keepFailed, Column: c.column, Field: c.field,
+	return settings{Version: 4, Delimiter: c.delimiter, Column: c.column, Field: c.field,
 		Columns: c.columns, Failed: c.failed, Enhanced: c.enhanced, Prefix: c.prefix, Sandbox: c.sandbox}
 }
 
@@ -100,10 +99,8 @@ func openOutput(c *config, head []byte) (_ *output, err error) {
 	} else if o.rows, err = openAppender(c.out, c.resume); err != nil {
 		return nil, err
 	}
-	if c.failed != "" {
-		if o.failed, err = openAppender(c.failed, c.resume); err != nil {
-			return nil, err
-		}
+	if o.failed, err = openAppender(c.failed, c.resume); err != nil {
+		return nil, err
 	}
 	if c.resume {
 		if err := o.resume(); err != nil {
@@ -183,7 +180,7 @@ func (o *output) advance(r row, to *appender, text []byte) error {
 // save syncs the files and writes a checkpoint.
 func (o *output) save() error {
 	o.at.Hash = o.sum()
-	o.at.Output, o.at.Failed = o.rows.length(), o.failed.length()
+	o.at.Output, o.at.Failed = o.rows.size, o.failed.size
 	o.at.Totals.Seconds = o.before + time.Since(o.begun).Seconds()
 	err := errors.Join(o.rows.sync(), o.failed.sync())
 	if err == nil && o.config.statePath() != "" {
@@ -242,9 +239,6 @@ func openAppender(path string, existing bool) (*appender, error) {
 
 // cut cuts the file off at a size. At 0, it writes the head.
 func (a *appender) cut(size int64, head []byte) error {
-	if a == nil {
-		return nil
-	}
 	if a.file != nil {
 		if err := a.file.Truncate(size); err != nil {
 			return err
@@ -266,21 +260,11 @@ func (a *appender) write(text []byte) error {
 }
 
 func (a *appender) sync() error {
-	if a == nil {
-		return nil
-	}
 	err := a.Flush()
 	if err == nil && a.file != nil {
 		err = a.file.Sync()
 	}
 	return err
-}
-
-func (a *appender) length() int64 {
-	if a == nil {
-		return 0
-	}
-	return a.size
 }
 
 // replaceFile writes JSON that only its owner can read in place of another file.

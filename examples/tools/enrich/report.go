@@ -19,7 +19,6 @@ type totals struct {
 	Known    int64          `json:"known"`    // in the output, with a card
 	Unknown  int64          `json:"unknown"`  // in the output: the service has no card
 	Failed   int64          `json:"failed"`   // without a result
-	Kept     int64          `json:"kept"`     // failed rows in the output (-keep-failed)
 	Errors   map[string]int `json:"errors"`   // the failed rows by kind
 	Stripped int64          `json:"stripped"` // rows whose separators were not sent
 	Cached   int64          `json:"cached"`   // rows for which nothing was sent
@@ -81,9 +80,6 @@ func (r *report) publish(stdout io.Writer, asJSON bool) error {
 	line("known", r.Known, "")
 	line("unknown", r.Unknown, "rows whose card the service does not know")
 	line("failed", r.Failed, "rows without a result")
-	if r.Kept > 0 {
-		line("  kept", r.Kept, "of them in the output, with the reason as their error")
-	}
 	for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
 		line("  "+kind, int64(r.Errors[kind]), "")
 	}
@@ -97,7 +93,7 @@ func (r *report) publish(stdout io.Writer, asJSON bool) error {
 		line("runs", int64(r.Runs), "")
 	}
 	fmt.Fprintf(w, "output\t%s\n", r.Output)
-	if r.Failed > r.Kept {
+	if r.Failed > 0 {
 		fmt.Fprintf(w, "failed\t%s\n", r.FailedFile)
 	}
 	return w.Flush()

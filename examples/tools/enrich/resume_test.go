@@ -274,34 +274,6 @@ func TestManyBadRows(t *testing.T) {
 	}
 }
 
-// TestKeepFailed gets as many rows back as it sends, in the same order, as engines expect
-// that feed lines to a program.
-func TestKeepFailed(t *testing.T) {
-	engine, vars := serve(t)
-	run := func(in string, more ...string) program.Result {
-		cmd := program.Command(t, vars, binary, append([]string{"-in", "-", "-out", "-", "-columns", "card_brand,error", "-keep-failed"}, more...)...)
-		cmd.Stdin = strings.NewReader(in)
-		return program.Run(t, cmd)
-	}
-	got := run("{\"card\":\"411111\"}\n{}\n{\"card\":\"4.11111E+15\"}\n{\"card\":\"999999\"}\n", "-field", "card")
-	const objects = `{"card":"411111","card_brand":"VISA","error":null}
-{"card_brand":null,"error":"failed: empty: the object does not state the card"}
-{"card":"4.11111E+15","card_brand":null,"error":"failed: rounded: the card was rounded to an exponent, as spreadsheets do"}
-{"card":"999999","card_brand":null,"error":"unknown bin"}
-`
-	if got.Code != 0 || got.Stdout != objects {
-		t.Errorf("%+v", got)
-	}
-	engine.Script(sandbox.Bins, sandbox.Fault{Status: 400})
-	if got := run("card\n411111\n", "-column", "card"); got.Code != 0 || !strings.Contains(got.Stdout, "411111,,\"failed: bad_request: ") {
-		t.Errorf("%+v", got)
-	}
-	// A row that cannot be read needs -failed.
-	if got := run("card,x\n411111\n", "-column", "card"); got.Code != 1 || !strings.Contains(got.Stderr, "line 2: the row has more or fewer fields than the header, and there is no -failed file for it") {
-		t.Errorf("%+v", got)
-	}
-}
-
 func appendTo(t *testing.T, path, text string) {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)

@@ -4,7 +4,7 @@ package main
 
 import (
 	"context"
-	"errors"
+	"crypto/rand"
 	"flag"
 	"fmt"
 	"io"
@@ -15,7 +15,7 @@ import (
 )
 
 const usage = `usage: probe [-read] [-write ACCOUNT -plan-hash HASH] [-job ID] [-pending ID]
-             [-rate N] [-ledger FILE]
+             [-rate N]
 
 Asks a service what its contract leaves open, and prints what it saw under each open
 point, with the option of the library that the point bears on. Without -read and
@@ -28,8 +28,6 @@ point, with the option of the library that the point bears on. Without -read and
   -job ID          a job with a result, for the downloads
   -pending ID      a job without a result yet, for the downloads
   -rate N          requests a second, 1 by default
-  -ledger FILE     where to keep what was sent and seen, probe.ledger by default. What is
-                   in it is not sent again: to ask everything again, name another file
 
 Environment, for each area that is to be asked:
   CARDDATA_BIN_URL, CARDDATA_API_KEY
@@ -39,7 +37,8 @@ CARDDATA_ACCOUNT_ID, if set, is the account that -write refuses, because your pr
 use it. CARDDATA_INSECURE_HTTP=1 allows http to another machine.
 
 Exit code: 0 done; 1 stopped early or failed; 2 usage, or consent is missing;
-130 interrupted. The same command goes on where it was.
+130 interrupted. What was seen until then is printed. The same command sends all of its
+requests again, refunds under other ids.
 `
 
 func main() {
@@ -51,7 +50,6 @@ type settings struct {
 	write, planHash string
 	job, pending    string
 	rate            float64
-	ledger          string
 }
 
 func run(ctx context.Context, args []string, env func(string) string, stdout, stderr io.Writer) int {
@@ -63,7 +61,6 @@ func run(ctx context.Context, args []string, env func(string) string, stdout, st
 	flags.StringVar(&s.job, "job", "", "")
 	flags.StringVar(&s.pending, "pending", "", "")
 	flags.Float64Var(&s.rate, "rate", 1, "")
-	flags.StringVar(&s.ledger, "ledger", "probe.ledger", "")
 	if code, ok := cli.Parse(flags, usage, args, stdout, stderr); !ok {
 		return code
 	}
@@ -87,7 +84,7 @@ func (s *settings) probe(ctx context.Context, env func(string) string, stdout, s
 			fmt.Fprint(stdout, "No area is set up in the environment. With all three, this is the plan.\n\n")
 			t.binURL, t.updaterURL, t.refundURL = "unset", "unset", "unset"
 		}
-		p := newPlan(t, "RUN")
+		p := newPlan(t, anyRun)
 		p.printReads(stdout)
 		p.printWrites(stdout)
 		return nil
@@ -95,13 +92,8 @@ func (s *settings) probe(ctx context.Context, env func(string) string, stdout, s
 	if unset {
 		return cli.Usage("no area is set up in the environment")
 	}
-	l, err := openLedger(s.ledger)
-	if err != nil {
-		return err
-	}
-	defer l.close()
-	plan := newPlan(t, l.run)
 	if s.write != "" {
+		plan := newPlan(t, anyRun)
 		switch {
 		case t.refundURL == "":
 			return cli.Usage("-write needs CARDDATA_REFUND_URL")
@@ -112,19 +104,10 @@ func (s *settings) probe(ctx context.Context, env func(string) string, stdout, s
 			return cli.Usage("nothing was sent; if every refund above may be recorded, add -plan-hash %s", plan.hash())
 		}
 	}
-	if err := l.claim(plan.service()); err != nil {
-		return err
-	}
-	sender := newSender(plan, l, s.rate, func(text string) { fmt.Fprintln(stderr, text) })
-	stopped, err := sender.run(ctx, s.read, s.write != "")
-	if err != nil {
-		return err
-	}
-	report(stdout, l.seen)
-	if stopped != "" {
-		return errors.New(stopped)
-	}
-	return nil
+	sender := newSender(newPlan(t, rand.Text()[:10]), s.rate, func(text string) { fmt.Fprintln(stderr, text) })
+	err = sender.run(ctx, s.read, s.write != "")
+	report(stdout, sender.seen)
+	return err
 }
 
 // target reads the environment. An area with a missing variable is not asked.

@@ -18,34 +18,33 @@ import (
 // A fact is what was seen of one entry: statuses, names, types, counts and times. The only
 // value in it is the code of an error, if it looks like one.
 type fact struct {
-	Entry  string `json:"entry"`
-	Status int    `json:"status,omitempty"` // 0: no response
-	Millis int64  `json:"millis,omitempty"` // until the response's header
-	Cut    bool   `json:"cut,omitempty"`    // the body is incomplete
+	Status int   // 0: no response
+	Millis int64 // until the response's header
+	Cut    bool  // the body is incomplete
 
-	Headers   []string `json:"headers,omitempty"`
-	MediaType string   `json:"media_type,omitempty"`
-	Length    bool     `json:"length,omitempty"` // announced
-	Bytes     int      `json:"bytes,omitempty"`  // of the body, as far as it is read
-	JSON      bool     `json:"json,omitempty"`
+	Headers   []string
+	MediaType string
+	Length    bool // announced
+	Bytes     int  // of the body, as far as it is read
+	JSON      bool
 
 	// Members counts the types of each member of a JSON body. For a lookup they are
 	// those of the items.
-	Members map[string]map[string]int `json:"members,omitempty"`
-	Code    string                    `json:"code,omitempty"`
-	Words   []string                  `json:"words,omitempty"`   // documented refund members that a refusal's text has
-	Repeats bool                      `json:"repeats,omitempty"` // the body is that of the first refund
+	Members map[string]map[string]int
+	Code    string
+	Words   []string // documented refund members that a refusal's text has
+	Repeats bool     // the body is that of the first refund
 
-	Cards int    `json:"cards,omitempty"` // asked for
-	Items []item `json:"items,omitempty"`
+	Cards int // asked for
+	Items []item
 }
 
 // An item is what one item of a lookup showed.
 type item struct {
-	Card  int    `json:"card,omitempty"` // the one that bin is or begins: 1 is the first. 0: none, or several
-	BIN   int    `json:"bin,omitempty"`  // its length
-	Data  bool   `json:"data,omitempty"`
-	Error string `json:"error,omitempty"` // its type
+	Card  int // the one that bin is or begins: 1 is the first. 0: none, or several
+	BIN   int // its length
+	Data  bool
+	Error string // its type
 }
 
 const (

@@ -42,7 +42,7 @@ type entry struct {
 // responses.
 type plan struct {
 	target  target
-	run     string // of the ledger, for the ids of the refunds
+	run     string // part of the ids of the refunds
 	entries []entry
 }
 
@@ -57,6 +57,7 @@ var (
 const (
 	unknownCard = "999999"
 	testMark    = "TEST RECORD of a contract probe, please ignore"
+	anyRun      = "RUN" // in the plan that is printed
 )
 
 func newPlan(t target, run string) *plan {
@@ -170,12 +171,6 @@ func fullRefund(id string) map[string]any {
 
 func (p *plan) refundIDs() []string {
 	return []string{"test-probe-" + p.run + "-1", "test-probe-" + p.run + "-2"}
-}
-
-// service is a digest of the base URLs.
-func (p *plan) service() string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{p.target.binURL, p.target.updaterURL, p.target.refundURL}, "\x00")))
-	return hex.EncodeToString(sum[:4])
 }
 
 // hash is a digest of the plan's refunds, with address and account. The user has to repeat

@@ -139,47 +139,43 @@ func showTypes(types map[string]int) string {
 // report prints under each open point what was seen of it.
 func report(w io.Writer, seen map[string]*fact) {
 	for _, p := range points {
-		out := heading(w, p.open, p.bears)
+		var rows []string
 		for id := range strings.FieldsSeq(p.entries) {
 			if f := seen[id]; f != nil {
-				fmt.Fprintf(out, "  %s\t%s\n", id, p.show(f))
+				rows = append(rows, id+"\t"+p.show(f))
 			}
 		}
-		out.end()
+		section(w, p.open, p.bears, rows)
 	}
-	reportMembers(w, seen)
-	reportEnhanced(w, seen)
+	section(w, "which members can be null, and the content of networkfees", "bins.Optional, Card.NetworkFees", memberRows(seen))
+	section(w, "effect and default of enhanced", "LookupRequest.Enhanced, BulkOptions.Enhanced; only types are compared", enhancedRows(seen))
 	reportService(w, seen)
 }
 
-// A section prints its heading, and says so if nothing comes after.
-type section struct {
-	*tabwriter.Writer
-	empty bool
-	w     io.Writer
-}
-
-func heading(w io.Writer, open, bears string) *section {
+func section(w io.Writer, open, bears string, rows []string) {
 	fmt.Fprintf(w, "%s\n  bears on: %s\n", open, bears)
-	return &section{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), true, w}
-}
-
-func (s *section) Write(p []byte) (int, error) {
-	s.empty = false
-	return s.Writer.Write(p)
-}
-
-func (s *section) end() {
-	s.Flush()
-	if s.empty {
-		fmt.Fprintln(s.w, "  not asked")
+	if len(rows) == 0 {
+		rows = []string{"not asked"}
 	}
-	fmt.Fprintln(s.w)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintf(table, "  %s\n", row)
+	}
+	table.Flush()
+	fmt.Fprintln(w)
 }
 
-// reportMembers sums up the members of all items, with the count of each type.
-func reportMembers(w io.Writer, seen map[string]*fact) {
-	out := heading(w, "which members can be null, and the content of networkfees", "bins.Optional, Card.NetworkFees")
+// counted lists how often each key was seen.
+func counted[K cmp.Ordered](counts map[K]int, format string) string {
+	var list []string
+	for _, key := range slices.Sorted(maps.Keys(counts)) {
+		list = append(list, fmt.Sprintf(format, key, counts[key]))
+	}
+	return strings.Join(list, ", ")
+}
+
+// memberRows sums up the members of all items, with the count of each type.
+func memberRows(seen map[string]*fact) (rows []string) {
 	sum, items := map[string]map[string]int{}, 0
 	for _, f := range seen {
 		if f.Cards == 0 {
@@ -196,22 +192,17 @@ func reportMembers(w io.Writer, seen map[string]*fact) {
 		}
 	}
 	if items > 0 {
-		fmt.Fprintf(out, "  %d items\n", items)
+		rows = append(rows, fmt.Sprintf("%d items", items))
 	}
 	for _, name := range slices.Sorted(maps.Keys(sum)) {
-		var list []string
-		for _, kind := range slices.Sorted(maps.Keys(sum[name])) {
-			list = append(list, fmt.Sprintf("%s %d", kind, sum[name][kind]))
-		}
-		fmt.Fprintf(out, "  %s\t%s\n", name, strings.Join(list, ", "))
+		rows = append(rows, name+"\t"+counted(sum[name], "%s %d"))
 	}
-	out.end()
+	return rows
 }
 
-// reportEnhanced shows the members of one card that differ in type between the three forms
-// of the request.
-func reportEnhanced(w io.Writer, seen map[string]*fact) {
-	out := heading(w, "effect and default of enhanced", "LookupRequest.Enhanced, BulkOptions.Enhanced; only types are compared")
+// enhancedRows are the members of one card that differ in type between the three forms of
+// the request.
+func enhancedRows(seen map[string]*fact) (rows []string) {
 	forms := []string{"lookup-one", "lookup-not-enhanced", "lookup-enhanced"}
 	names := map[string]bool{}
 	for _, id := range forms {
@@ -221,32 +212,30 @@ func reportEnhanced(w io.Writer, seen map[string]*fact) {
 			}
 		}
 	}
+	if len(names) == 0 {
+		return nil
+	}
 	types := func(id, name string) string {
 		if f := seen[id]; f != nil {
 			return cmp.Or(showTypes(f.Members[name]), "absent")
 		}
 		return "not asked"
 	}
-	if len(names) > 0 {
-		fmt.Fprintf(out, "  \tnot sent\tfalse\ttrue\n")
-	}
-	differ := false
+	rows = []string{"\tnot sent\tfalse\ttrue"}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		a, b, c := types(forms[0], name), types(forms[1], name), types(forms[2], name)
 		if a != b || b != c {
-			differ = true
-			fmt.Fprintf(out, "  %s\t%s\t%s\t%s\n", name, a, b, c)
+			rows = append(rows, strings.Join([]string{name, a, b, c}, "\t"))
 		}
 	}
-	if len(names) > 0 && !differ {
-		fmt.Fprintf(out, "  %d members\talike\talike\talike\n", len(names))
+	if len(rows) == 1 {
+		rows = append(rows, fmt.Sprintf("%d members\talike\talike\talike", len(names)))
 	}
-	out.end()
+	return rows
 }
 
 // reportService shows what all endpoints have in common.
 func reportService(w io.Writer, seen map[string]*fact) {
-	out := heading(w, "a header with a request id, rate limits", "Error.RequestID, WithRateLimit; 429 and Retry-After pause all calls of a client")
 	headers, responses := map[string]int{}, 0
 	times, statuses := map[string][]int64{}, map[string]map[int]int{}
 	for id, f := range seen {
@@ -264,24 +253,17 @@ func reportService(w io.Writer, seen map[string]*fact) {
 		}
 		statuses[area][f.Status]++
 	}
+	var headerRows, statusRows, timeRows []string
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		fmt.Fprintf(out, "  %s\tin %d of %d responses\n", name, headers[name], responses)
+		headerRows = append(headerRows, fmt.Sprintf("%s\tin %d of %d responses", name, headers[name], responses))
 	}
-	out.end()
-	out = heading(w, "status codes", "bins.ErrBadRequest and the other conditions, Error.Retryable, refunds.Outcome")
-	for _, area := range slices.Sorted(maps.Keys(statuses)) {
-		var list []string
-		for _, status := range slices.Sorted(maps.Keys(statuses[area])) {
-			list = append(list, fmt.Sprintf("%d in %d", status, statuses[area][status]))
-		}
-		fmt.Fprintf(out, "  %s\t%s\n", area, strings.Join(list, ", "))
-	}
-	out.end()
-	out = heading(w, "timeouts", "WithAttemptTimeout; refunds use connections that were made ahead")
 	for _, area := range slices.Sorted(maps.Keys(times)) {
 		list := times[area]
 		slices.Sort(list)
-		fmt.Fprintf(out, "  %s\t%d responses, after %d ms in the middle and %d ms at most\n", area, len(list), list[len(list)/2], list[len(list)-1])
+		statusRows = append(statusRows, area+"\t"+counted(statuses[area], "%d in %d"))
+		timeRows = append(timeRows, fmt.Sprintf("%s\t%d responses, after %d ms in the middle and %d ms at most", area, len(list), list[len(list)/2], list[len(list)-1]))
 	}
-	out.end()
+	section(w, "a header with a request id, rate limits", "Error.RequestID, WithRateLimit; 429 and Retry-After pause all calls of a client", headerRows)
+	section(w, "status codes", "bins.ErrBadRequest and the other conditions, Error.Retryable, refunds.Outcome", statusRows)
+	section(w, "timeouts", "WithAttemptTimeout; refunds use connections that were made ahead", timeRows)
 }

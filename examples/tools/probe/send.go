@@ -19,17 +19,17 @@ const (
 // A sender sends a plan.
 type sender struct {
 	plan   *plan
-	ledger *ledger
 	pause  time.Duration // before each request
 	say    func(string)
 	client *http.Client
 	words  words
-	first  []byte // body of the response to the refund that is sent twice
+	first  []byte           // body of the response to the refund that is sent twice
+	seen   map[string]*fact // by entry
 }
 
-func newSender(p *plan, l *ledger, rate float64, say func(string)) *sender {
+func newSender(p *plan, rate float64, say func(string)) *sender {
 	return &sender{
-		plan: p, ledger: l, pause: time.Duration(float64(time.Second) / rate), say: say, words: newWords(p),
+		plan: p, seen: map[string]*fact{}, pause: time.Duration(float64(time.Second) / rate), say: say, words: newWords(p),
 		client: &http.Client{
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			Transport: &http.Transport{
@@ -40,8 +40,8 @@ func newSender(p *plan, l *ledger, rate float64, say func(string)) *sender {
 	}
 }
 
-// run sends what has not been sent yet. It returns why it stopped early, or "".
-func (s *sender) run(ctx context.Context, read, write bool) (stopped string, err error) {
+// run sends the requests of the plan. An error says why it stopped early.
+func (s *sender) run(ctx context.Context, read, write bool) error {
 	failures := 0
 	for _, e := range s.plan.entries {
 		if e.write && !write || !e.write && !read {
@@ -49,24 +49,24 @@ func (s *sender) run(ctx context.Context, read, write bool) (stopped string, err
 		}
 		status, wait, err := s.send(ctx, e)
 		if err != nil {
-			return "", err
+			return err
 		}
 		if status/100 == 5 {
 			failures++
 		}
 		switch {
 		case failures == mostFailures:
-			return "stopped: the service failed three times (5xx)", nil
+			return errors.New("stopped: the service failed three times (5xx)")
 		case status != http.StatusTooManyRequests:
 		case wait > shortWait:
-			return "stopped: the service said 429 without a Retry-After of at most 10 s", nil
+			return errors.New("stopped: the service said 429 without a Retry-After of at most 10 s")
 		default:
 			if err := sleep(ctx, wait); err != nil {
-				return "", err
+				return err
 			}
 		}
 	}
-	return "", nil
+	return nil
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -80,16 +80,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// send sends an entry that has not been sent yet, and returns its status and how long
-// a 429 asks to wait.
+// send sends an entry, and returns its status and how long a 429 asks to wait.
 func (s *sender) send(ctx context.Context, e entry) (status int, wait time.Duration, err error) {
-	if s.ledger.sent[e.id] {
-		return 0, 0, nil
-	}
 	if err := sleep(ctx, s.pause); err != nil {
-		return 0, 0, err
-	}
-	if err := s.ledger.write(line{Sent: e.id}); err != nil {
 		return 0, 0, err
 	}
 	s.say(e.id)
@@ -100,7 +93,8 @@ func (s *sender) send(ctx context.Context, e entry) (status int, wait time.Durat
 		return 0, 0, errors.New("a base URL cannot be used")
 	}
 	req.Header, req.GetBody = e.header, nil
-	f := &fact{Entry: e.id}
+	f := &fact{}
+	s.seen[e.id] = f
 	began := time.Now()
 	resp, err := s.client.Do(req)
 	if err == nil {
@@ -115,9 +109,9 @@ func (s *sender) send(ctx context.Context, e entry) (status int, wait time.Durat
 		}
 		wait = retryAfter(resp.Header.Get("Retry-After"))
 	} else if ctx.Err() != nil {
-		return 0, 0, ctx.Err() // its response stays unknown
+		return 0, 0, ctx.Err()
 	}
-	return f.Status, wait, s.ledger.write(line{Seen: f})
+	return f.Status, wait, nil
 }
 
 // retryAfter reads seconds or a date. Anything else is as long as can be.

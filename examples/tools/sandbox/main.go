@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -13,8 +12,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/carddata/carddata-go/examples/tools/internal/cli"
@@ -22,7 +19,7 @@ import (
 	"github.com/carddata/carddata-go/internal/sandbox"
 )
 
-const usage = `usage: sandbox [-addr HOST:PORT] [-remote] [-allow-host NAME]
+const usage = `usage: sandbox [-addr HOST:PORT] [-remote]
 
 Serves BIN lookup, refund ingestion and account updater download with invented
 data until Ctrl-C or SIGTERM, and prints the settings under which the other
@@ -32,13 +29,10 @@ what arrives and switches faults on, and an API that does the same for programs.
 written to disk. What the real service does not document, such as status codes
 and the content of job 42, is the sandbox's own choice.
 
-  -addr HOST:PORT   a loopback address to serve on, 127.0.0.1:8080 by default;
-                    port 0 picks a free one
-  -remote           accept any other address too. Every machine that reaches it
-                    can see what arrives, and switch faults on
-  -allow-host NAME  serve page and API under this name too, such as that of a
-                    container; repeat it for several. The printed settings use
-                    the first
+  -addr HOST:PORT  a loopback address to serve on, 127.0.0.1:8080 by default;
+                   port 0 picks a free one
+  -remote          accept any other address too. Every machine that reaches it
+                   can see what arrives, and switch faults on
 
 Exit code: 0 ended by a signal; 1 the address cannot be used; 2 usage.
 `
@@ -48,13 +42,16 @@ func main() {
 }
 
 type config struct {
-	addr    string
-	options console.Options
+	addr   string
+	remote bool
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	c, code, ok := parse(args, stdout, stderr)
-	if !ok {
+	var c config
+	flags := flag.NewFlagSet("sandbox", flag.ContinueOnError)
+	flags.StringVar(&c.addr, "addr", "127.0.0.1:8080", "")
+	flags.BoolVar(&c.remote, "remote", false, "")
+	if code, ok := cli.Parse(flags, usage, args, stdout, stderr); !ok {
 		return code
 	}
 	if err := c.serve(ctx, stdout, stderr); err != nil {
@@ -63,34 +60,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-func parse(args []string, stdout, stderr io.Writer) (c config, code int, ok bool) {
-	flags := flag.NewFlagSet("sandbox", flag.ContinueOnError)
-	flags.StringVar(&c.addr, "addr", "127.0.0.1:8080", "")
-	flags.BoolVar(&c.options.Remote, "remote", false, "")
-	flags.Func("allow-host", "", func(name string) error {
-		if name == "" || strings.ContainsAny(name, "/:@ ") {
-			return errors.New("a name without scheme and port")
-		}
-		c.options.Hosts = append(c.options.Hosts, name)
-		return nil
-	})
-	if code, ok := cli.Parse(flags, usage, args, stdout, stderr); !ok {
-		return c, code, false
-	}
-	return c, 0, true
-}
-
-// grace is how long requests in progress may take to end with the program.
-const grace = 3 * time.Second
-
 func (c config) serve(ctx context.Context, stdout, stderr io.Writer) error {
 	listener, err := c.listen()
 	if err != nil {
 		return err
 	}
-	site := console.New(c.options)
 	server := http.Server{
-		Handler:           site,
+		Handler:           console.New(c.remote),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
@@ -98,22 +74,18 @@ func (c config) serve(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	defer server.Close()
 	// Print the settings first, so that they are there when the sandbox responds.
-	if err := c.announce(listener.Addr().(*net.TCPAddr), stdout, stderr); err != nil {
+	if err := announce(listener.Addr().(*net.TCPAddr), stdout, stderr); err != nil {
 		listener.Close()
 		return err
 	}
 	go server.Serve(listener)
 	<-ctx.Done()
-	site.Close()
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancel()
-	server.Shutdown(ending)
 	fmt.Fprintln(stderr, "interrupted")
 	return nil
 }
 
 func (c config) listen() (net.Listener, error) {
-	if !c.options.Remote {
+	if !c.remote {
 		return sandbox.ListenLoopback(c.addr)
 	}
 	listener, err := net.Listen("tcp", c.addr)
@@ -125,23 +97,18 @@ func (c config) listen() (net.Listener, error) {
 
 // announce prints settings that work without a change: nobody can connect to 0.0.0.0, and
 // the library has to be told to use http to another machine.
-func (c config) announce(addr *net.TCPAddr, stdout, stderr io.Writer) error {
-	port := strconv.Itoa(addr.Port)
+func announce(addr *net.TCPAddr, stdout, stderr io.Writer) error {
 	ip, _ := netip.AddrFromSlice(addr.IP)
 	ip = ip.Unmap()
-	host, local := ip.String(), ip.IsLoopback()
 	if ip.IsUnspecified() {
-		host, local = "127.0.0.1", true
+		ip = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
-	if len(c.options.Hosts) > 0 {
-		host, local = c.options.Hosts[0], c.options.Hosts[0] == "localhost"
-	}
-	url := "http://" + net.JoinHostPort(host, port)
+	url := "http://" + netip.AddrPortFrom(ip, uint16(addr.Port)).String()
 	_, err := fmt.Fprintf(stdout, `export CARDDATA_BIN_URL=%[1]s CARDDATA_API_KEY=sandbox
 export CARDDATA_REFUND_URL=%[1]s CARDDATA_ACCOUNT_ID=sandbox
 export CARDDATA_UPDATER_URL=%[1]s CARDDATA_ACCESS_TOKEN=sandbox CARDDATA_MERCHANT_ID=sandbox
 `, url)
-	if err == nil && !local {
+	if err == nil && !ip.IsLoopback() {
 		_, err = fmt.Fprintf(stdout, "export %s=1\n", cli.InsecureHTTP)
 	}
 	fmt.Fprintf(stderr, "sandbox %s until Ctrl-C, with a page for the browser\n", url)

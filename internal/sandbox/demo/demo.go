@@ -16,15 +16,6 @@ import (
 	"github.com/carddata/carddata-go/internal/sandbox"
 )
 
-// Environment is what a program needs to reach a sandbox at url.
-func Environment(url string) map[string]string {
-	return map[string]string{
-		"CARDDATA_BIN_URL": url, "CARDDATA_API_KEY": "sandbox",
-		"CARDDATA_REFUND_URL": url, "CARDDATA_ACCOUNT_ID": "sandbox",
-		"CARDDATA_UPDATER_URL": url, "CARDDATA_ACCESS_TOKEN": "sandbox", "CARDDATA_MERCHANT_ID": "sandbox",
-	}
-}
-
 func init() {
 	flag.BoolFunc("sandbox", "use a built-in sandbox with invented data in place of the service", func(value string) error {
 		if on, err := strconv.ParseBool(value); err != nil || !on {
@@ -41,7 +32,11 @@ func Start() error {
 	if err != nil {
 		return err
 	}
-	for name, value := range Environment(server.URL()) {
+	for name, value := range map[string]string{
+		"CARDDATA_BIN_URL": server.URL(), "CARDDATA_API_KEY": "sandbox",
+		"CARDDATA_REFUND_URL": server.URL(), "CARDDATA_ACCOUNT_ID": "sandbox",
+		"CARDDATA_UPDATER_URL": server.URL(), "CARDDATA_ACCESS_TOKEN": "sandbox", "CARDDATA_MERCHANT_ID": "sandbox",
+	} {
 		if err := os.Setenv(name, value); err != nil {
 			return err
 		}

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -19,10 +17,10 @@ import (
 	"github.com/carddata/carddata-go/refunds"
 )
 
-// An attemptTransport makes a client span for each request, and records
-// http.client.request.duration with the same attributes. otelhttp would put the path, which
-// holds an id, and the text of network errors into its spans, and sets error.type for an
-// error status in spans but not in metrics.
+// An attemptTransport makes a client span for each request, until the header of its
+// response, and records http.client.request.duration with the same attributes. otelhttp
+// would put the path, which holds an id, and the text of network errors into its spans, and
+// sets error.type for an error status in spans but not in metrics.
 //
 // No trace header is added to the request, because the service does not document one.
 type attemptTransport struct {
@@ -33,30 +31,38 @@ type attemptTransport struct {
 }
 
 func (t *attemptTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	a := &attempt{began: time.Now(), duration: t.duration, attributes: []attribute.KeyValue{
+	ctx, span := t.tracer.Start(r.Context(), r.Method+" "+t.route, trace.WithSpanKind(trace.SpanKindClient))
+	defer span.End()
+	span.SetAttributes(semconv.URLFull(r.URL.Scheme + "://" + r.URL.Host + t.route))
+	if c := callOf(ctx); c != nil {
+		if n := int(c.requests.Add(1)) - 1; n > 0 {
+			span.SetAttributes(semconv.HTTPRequestResendCount(n))
+		}
+	}
+	attributes := []attribute.KeyValue{
 		semconv.HTTPRequestMethodKey.String(r.Method),
 		semconv.URLTemplate(t.route),
 		semconv.ServerAddress(r.URL.Hostname()),
 		semconv.ServerPort(port(r)),
-	}}
-	a.ctx, a.span = t.tracer.Start(r.Context(), r.Method+" "+t.route, trace.WithSpanKind(trace.SpanKindClient))
-	a.span.SetAttributes(semconv.URLFull(r.URL.Scheme + "://" + r.URL.Host + t.route))
-	if c := callOf(r.Context()); c != nil {
-		if n := int(c.requests.Add(1)) - 1; n > 0 {
-			a.span.SetAttributes(semconv.HTTPRequestResendCount(n))
+	}
+	began := time.Now()
+	resp, err := t.base.RoundTrip(r.WithContext(ctx))
+	errorType := ""
+	if err != nil {
+		errorType = networkError(ctx, err)
+	} else {
+		attributes = append(attributes, semconv.HTTPResponseStatusCode(resp.StatusCode))
+		if resp.StatusCode >= http.StatusBadRequest {
+			errorType = strconv.Itoa(resp.StatusCode)
 		}
 	}
-	resp, err := t.base.RoundTrip(r.WithContext(a.ctx))
-	if err != nil {
-		a.end(networkError(a.ctx, err, "no_response"))
-		return nil, err
+	if errorType != "" {
+		attributes = append(attributes, semconv.ErrorTypeKey.String(errorType))
+		span.SetStatus(codes.Error, "")
 	}
-	a.attributes = append(a.attributes, semconv.HTTPResponseStatusCode(resp.StatusCode))
-	if resp.StatusCode >= http.StatusBadRequest {
-		a.status = strconv.Itoa(resp.StatusCode)
-	}
-	resp.Body = &attemptBody{resp.Body, a}
-	return resp, nil
+	span.SetAttributes(attributes...)
+	t.duration.Record(ctx, time.Since(began).Seconds(), metric.WithAttributes(attributes...))
+	return resp, err
 }
 
 func port(r *http.Request) int {
@@ -68,32 +74,8 @@ func port(r *http.Request) int {
 	return cmp.Or(n, fallback)
 }
 
-// An attempt ends with the body of its response.
-type attempt struct {
-	ctx        context.Context
-	span       trace.Span
-	began      time.Time
-	duration   metric.Float64Histogram
-	attributes []attribute.KeyValue // of the span and the metric
-	status     string               // of an error response; otherwise ""
-	once       sync.Once
-}
-
-// end ends the attempt once. errorType is "" for a response that was read or closed early.
-func (a *attempt) end(errorType string) {
-	a.once.Do(func() {
-		if errorType = cmp.Or(a.status, errorType); errorType != "" {
-			a.attributes = append(a.attributes, semconv.ErrorTypeKey.String(errorType))
-			a.span.SetStatus(codes.Error, "")
-		}
-		a.span.SetAttributes(a.attributes...)
-		a.duration.Record(a.ctx, time.Since(a.began).Seconds(), metric.WithAttributes(a.attributes...))
-		a.span.End()
-	})
-}
-
 // networkError uses the words of (*refunds.Error).Condition.
-func networkError(ctx context.Context, err error, otherwise string) string {
+func networkError(ctx context.Context, err error) string {
 	err = cmp.Or(context.Cause(ctx), err)
 	switch {
 	case errors.Is(err, refunds.ErrTimeout):
@@ -102,27 +84,6 @@ func networkError(ctx context.Context, err error, otherwise string) string {
 		return "deadline_exceeded"
 	case errors.Is(err, context.Canceled):
 		return "canceled"
-	default:
-		return otherwise
 	}
-}
-
-type attemptBody struct {
-	io.ReadCloser
-	attempt *attempt
-}
-
-func (b *attemptBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err == io.EOF {
-		b.attempt.end("")
-	} else if err != nil {
-		b.attempt.end(networkError(b.attempt.ctx, err, "bad_response"))
-	}
-	return n, err
-}
-
-func (b *attemptBody) Close() error {
-	b.attempt.end("")
-	return b.ReadCloser.Close()
+	return "no_response"
 }

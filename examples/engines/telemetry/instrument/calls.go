@@ -7,7 +7,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"slices"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -87,9 +86,8 @@ func (t *Telemetry) Observe(ctx context.Context, service, operation string, do f
 	if err != nil {
 		errorType, text := describe(err)
 		span.SetStatus(codes.Error, text)
-		if reported == nil { // invalid arguments cause no event
+		if reported == nil { // invalid arguments: nothing was called or measured
 			attributes = append(attributes, semconv.ErrorTypeKey.String(errorType))
-			t.events.calls.Record(ctx, 0, metric.WithAttributes(slices.Clip(attributes)...))
 		}
 	}
 	span.SetAttributes(append(attributes, attribute.Int64("carddata.attempts", c.requests.Load()))...)

@@ -73,7 +73,7 @@ func openTab(t *testing.T, width, height int64, features ...*emulation.MediaFeat
 		}
 		t.Skip("Chromium is not installed (on Debian: apt-get install chromium)")
 	}
-	server := httptest.NewServer(console.New(console.Options{}))
+	server := httptest.NewServer(console.New(false))
 	t.Cleanup(server.Close)
 	b := &tab{T: t, url: server.URL}
 	ctx, stop := chromedp.NewContext(browser, chromedp.WithListener(b.listen))

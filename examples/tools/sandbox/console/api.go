@@ -205,8 +205,6 @@ func (c *Console) events(w http.ResponseWriter, r *http.Request) {
 		case <-changed:
 		case <-r.Context().Done():
 			return
-		case <-c.closed:
-			return
 		}
 		time.Sleep(eventPause)
 	}

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,21 +17,12 @@ import (
 	"github.com/carddata/carddata-go/internal/sandbox"
 )
 
-// Options say how a console is served.
-type Options struct {
-	// Remote serves under every IP address. Otherwise it is loopback addresses only.
-	Remote bool
-	// Hosts are further names to serve under, such as that of a container.
-	Hosts []string
-}
-
 // A Console serves a sandbox, its page and its API. Its methods may be called
 // concurrently.
 type Console struct {
-	engine  *sandbox.Engine
-	options Options
-	mux     http.ServeMux
-	closed  chan struct{}
+	engine *sandbox.Engine
+	remote bool
+	mux    http.ServeMux
 
 	mu      sync.Mutex
 	record  record
@@ -40,12 +30,13 @@ type Console struct {
 	changed chan struct{} // closed with the next change
 }
 
-// New returns a console with a new sandbox.
-func New(o Options) *Console {
+// New returns a console with a new sandbox. It is served under loopback addresses and
+// localhost only. If remote is true, it is any IP address, and any name without a dot, such
+// as that of a container.
+func New(remote bool) *Console {
 	c := &Console{
 		engine:  sandbox.New(),
-		options: o,
-		closed:  make(chan struct{}),
+		remote:  remote,
 		record:  newRecord(),
 		changed: make(chan struct{}),
 	}
@@ -53,9 +44,6 @@ func New(o Options) *Console {
 	c.routes()
 	return c
 }
-
-// Close ends the event streams. They would not end by themselves.
-func (c *Console) Close() { close(c.closed) }
 
 // ServeHTTP serves the page under /, the API under /sandbox/, the description of
 // the service under /openapi.json, and the three areas under everything else.
@@ -131,7 +119,7 @@ type failedReader struct{ err error }
 func (f failedReader) Read([]byte) (int, error) { return 0, f.err }
 
 var (
-	errHost   = errors.New("the page is served under its IP address, localhost and the names of -allow-host only")
+	errHost   = errors.New("the page is served under its IP address and localhost only, and with -remote under names without a dot")
 	errOrigin = errors.New("web pages of other origins are not served")
 
 	sameOrigin http.CrossOriginProtection
@@ -139,7 +127,8 @@ var (
 
 // admit refuses requests from web pages of other origins. A browser lets any page send
 // requests to this machine. It even lets a page read the responses if the page's host name
-// resolves to this machine, so only names that nobody else can own are served.
+// resolves to this machine, so only names that nobody else can own are served: a name
+// without a dot is not in the public DNS.
 func (c *Console) admit(r *http.Request, own, isPage bool) error {
 	isBrowser := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
 	if (own || isBrowser) && !c.knows(r.Host) {
@@ -162,6 +151,8 @@ func (c *Console) knows(host string) bool {
 		name = strings.Trim(host, "[]")
 	}
 	ip, err := netip.ParseAddr(name)
-	return name == "localhost" || err == nil && (c.options.Remote || ip.IsLoopback()) ||
-		slices.ContainsFunc(c.options.Hosts, func(host string) bool { return strings.EqualFold(host, name) })
+	if err == nil {
+		return c.remote || ip.IsLoopback()
+	}
+	return name == "localhost" || c.remote && name != "" && !strings.Contains(name, ".")
 }

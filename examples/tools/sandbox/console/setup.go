@@ -43,19 +43,17 @@ func (c *Console) setCard(w http.ResponseWriter, r *http.Request) {
 }
 
 // setJob sets the result of a job to the body. With size in the query, the result is
-// made-up content of that size.
+// made-up CSV of that size.
 func (c *Console) setJob(w http.ResponseWriter, r *http.Request) {
 	job := sandbox.Job{ContentType: r.Header.Get("Content-Type")}
 	if query := r.URL.Query(); query.Has("size") {
 		const limit = 1 << 50
 		size, err := strconv.ParseInt(query.Get("size"), 10, 64)
-		format := sandbox.Format(query.Get("format"))
-		types := map[sandbox.Format]string{"": "text/csv", sandbox.CSV: "text/csv", sandbox.NDJSON: "application/x-ndjson", sandbox.JSONArray: "application/json"}
-		if err != nil || size < 0 || size > limit || types[format] == "" {
-			fail(w, http.StatusBadRequest, "bad_request", "size must be a number of bytes, and format csv, ndjson or json")
+		if err != nil || size < 0 || size > limit {
+			fail(w, http.StatusBadRequest, "bad_request", "size must be a number of bytes")
 			return
 		}
-		job.Content, job.ContentType = sandbox.Synthetic(format, size), types[format]
+		job.Content, job.ContentType = sandbox.Synthetic(sandbox.CSV, size), "text/csv"
 	} else {
 		body, ok := read(w, r)
 		if !ok {

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"bufio"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -18,7 +17,7 @@ type site struct {
 
 func start(t *testing.T) site {
 	t.Helper()
-	server := httptest.NewServer(New(Options{}))
+	server := httptest.NewServer(New(false))
 	t.Cleanup(server.Close)
 	return site{t, server.URL}
 }
@@ -94,38 +93,4 @@ func get[T any](s site, path string) T {
 func (s site) requests() []entry {
 	s.Helper()
 	return get[listing](s, "/sandbox/requests").Requests
-}
-
-// A stream is what /sandbox/events sends.
-type stream struct {
-	site
-	lines *bufio.Reader
-}
-
-func (s site) listen() stream {
-	s.Helper()
-	resp, err := http.DefaultTransport.RoundTrip(s.request("GET", "/sandbox/events", ""))
-	if err != nil || resp.Header.Get("Content-Type") != "text/event-stream" {
-		s.Fatal(resp, err)
-	}
-	s.Cleanup(func() { resp.Body.Close() })
-	return stream{s, bufio.NewReader(resp.Body)}
-}
-
-func (s stream) next(event string) listing {
-	s.Helper()
-	var all []string
-	for range 3 {
-		line, err := s.lines.ReadString('\n')
-		if err != nil {
-			s.Fatal(err)
-		}
-		all = append(all, line)
-	}
-	var list listing
-	data, isData := strings.CutPrefix(all[1], "data: ")
-	if all[0] != "event: "+event+"\n" || !isData || all[2] != "\n" || json.Unmarshal([]byte(data), &list) != nil {
-		s.Fatalf("%q", all)
-	}
-	return list
 }
