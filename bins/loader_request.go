@@ -101,6 +101,7 @@ func (l *Loader) send(b *load) {
 		if !ended {
 			r.err, b.panicked = errPanicked, cmp.Or(recover(), any(errPanicked))
 		}
+		l.close(b) // if the cache panicked
 		l.remove(b)
 		close(b.done)
 		l.store.share(b.wireCtx, r.values)

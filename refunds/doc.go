@@ -117,8 +117,9 @@
 //   - never after an unknown outcome, unless [WithResubmit] says that the service removes
 //     duplicates, which is not documented
 //
-// If the service sends a Retry-After, every call of the client waits for it, up to 60 s. A
-// call that would have to wait longer, or beyond its deadline, fails and reports the wait.
+// If the service sends a Retry-After with 429, 502, 503 or 504, every call of the client waits
+// for it, up to 60 s. With another status, only a retry of the same call does. A call that would
+// have to wait longer, or beyond its deadline, fails and reports the wait.
 //
 // All calls of a client share one retry budget of 500 points. A retry costs 5 points, or 10
 // after an attempt timeout, and nothing if it succeeds. A call that gets an answer without a

@@ -25,7 +25,7 @@ import (
 
 const usage = `usage: outbox COMMAND [flags]
 
-  migrate  creates the tables
+  migrate  creates the tables, and brings those of River up to date
   enqueue  takes the refunds of a file
   work     submits what is enqueued, until Ctrl-C or SIGTERM
   status   tells how many refunds are in which state, and what somebody has to look at
@@ -154,7 +154,7 @@ func (c *command) open(ctx context.Context, create bool) (*store, error) {
 }
 
 func (c *command) migrate(ctx context.Context, args []string) error {
-	if err := c.parse("Creates the tables. If they are there already, it changes nothing.", args); err != nil {
+	if err := c.parse("Creates the tables, and brings those of River up to date. Stop the workers, and\nmake a backup before.", args); err != nil {
 		return err
 	}
 	s, err := c.open(ctx, true)
