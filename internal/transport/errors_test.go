@@ -175,83 +175,64 @@ func TestReadsAreNeverAmbiguous(t *testing.T) {
 	}
 }
 
-// An isError names the calls that take a body for an error.
-type isError int
-
-const (
-	nowhere            isError = 0
-	inStreams          isError = 1 // the documented error object, with other members or of any size
-	inWrites           isError = 2 // any error that says something, among any members or in broken JSON
-	inStreamsAndWrites isError = inStreams | inWrites
-	everywhere         isError = 4 // the documented error object and nothing else
-)
-
-var errorObjects = map[string]isError{
-	`{"error":{"code":"job_not_ready","message":"m","details":{}}}`: everywhere,
-	" \n{ \"error\" :\t{\"code\":\"a\"}}\n":                         everywhere,
-	"\ufeff{\"error\":{\"code\":\"a\"}}":                            everywhere, // a byte order mark
-	"\ufeff\n{\"error\":{\"code\":\"a\"}}":                          everywhere,
-	"\ufeff{\"error\":{\"code\":\"a\"},\"records\":[]}":             inStreamsAndWrites,
-	`{"error":{"message":"m"}}`:                                     everywhere,
-	`{"error":{"code":17}}`:                                         everywhere,
-	`{"error":{"code":"a","trace_id":"x"}}`:                         everywhere,
-	`{"error":{"code":"a"},"records":[]}`:                           inStreamsAndWrites,
-	`{"records":[],"error":{"code":"a"}}`:                           inWrites,
-	`{"error":null}`:                                                nowhere,
-	`{"error":{}}`:                                                  nowhere,
-	`{"error":{"details":{}}}`:                                      inWrites,
-	`{"error":"text"}`:                                              inWrites,
-	`{"error":[{"code":"a"}]}`:                                      inWrites,
-	`{"errors":{"code":"a"}}`:                                       nowhere,
-	`{"ERROR":{"code":"a"}}`:                                        nowhere,
-	`[{"error":{"code":"a"}}]`:                                      nowhere,
-	`{"error":{"code":"a"}`:                                         inStreamsAndWrites,
-	`{"id":1,"error":"tex`:                                          inWrites,
-	`{"error":{"code":"a"}}{"ok":true}`:                             inWrites,
-	"{\"error\":{\"code\":\"a\"}}\n{\"error\":{\"code\":\"b\"}}":    inWrites,
-	`{"error":{"code":"a","message":"` + strings.Repeat("m", maxErrorBody-35) + `"}}`: everywhere,
-	`{"error":{"code":"a","message":"` + strings.Repeat("m", maxErrorBody-34) + `"}}`: inStreamsAndWrites,
-	`{"error"`: inWrites, `{`: nowhere, ` `: nowhere, "": nowhere, "error,code\n1,2": nowhere, "<?xml version='1.0'?><error/>": nowhere,
-	"\ufeff": nowhere, "\xef": nowhere, "\xef\xbb": nowhere, "\xef\xbb{\"error\":{\"code\":\"a\"}}": inWrites, "\ufefferror,code\n1,2": nowhere,
-}
-
-// The documented error object is an error, even with the status 200. Any other content reaches
-// the caller unchanged.
+// Of the calls with a 200, a stream takes the documented error object for an error, with other
+// members and of any size. A write takes any error that says something for one, among any
+// members or in broken JSON. Other content reaches the caller unchanged.
 func TestErrorObject(t *testing.T) {
-	for body, is := range errorObjects {
-		for name, announced := range map[string]bool{"announced": true, "chunked": false} {
-			network := func() *Client {
-				return newClient(t, serve(func(*http.Request) (*http.Response, error) {
-					resp, content := reply(200, ""), io.Reader(strings.NewReader(body))
-					if len(body) < 1000 {
-						content = iotest.OneByteReader(content)
-					}
-					resp.Body = io.NopCloser(content)
-					if announced {
-						resp.ContentLength = int64(len(body))
-					}
-					return resp, nil
-				}), WithMaxResponseBytes(1<<20))
+	const large = maxErrorBody - 34
+	for body, isError := range map[string]struct{ inStream, inWrite bool }{
+		`{"error":{"code":"job_not_ready","message":"m","details":{}}}`:         {true, true},
+		" \n{ \"error\" :\t{\"code\":\"a\"}}\n":                                 {true, true},
+		"\ufeff\n{\"error\":{\"code\":\"a\"}}":                                  {true, true}, // a byte order mark
+		`{"error":{"message":"m"}}`:                                             {true, true},
+		`{"error":{"code":17}}`:                                                 {true, true},
+		`{"id":1,"error":{"code":"a"},"records":[]}`:                            {true, true},
+		`{"error":{"code":"a","message":"` + strings.Repeat("m", large) + `"}}`: {true, true},
+		`{"error":{"code":"a"}`:                                                 {true, true},
+		`{"records":[],"error":{"code":"a"}}`:                                   {false, true},
+		`{"error":{"details":{}}}`:                                              {false, true},
+		`{"error":"text"}`:                                                      {false, true},
+		`{"error":[{"code":"a"}]}`:                                              {false, true},
+		`{"id":1,"error":"tex`:                                                  {false, true},
+		`{"error":{"code":"a"}}{"ok":true}`:                                     {false, true},
+		"{\"error\":{\"code\":\"a\"}}\n{\"error\":{}}":                          {false, true},
+		`{"error"`:                             {false, true},
+		"\xef\xbb{\"error\":{\"code\":\"a\"}}": {false, true},
+		`{"error":null}`:                       {},
+		`{"error":{}}`:                         {},
+		`{"errors":{"code":"a"}}`:              {},
+		`{"ERROR":{"code":"a"}}`:               {},
+		`[{"error":{"code":"a"}}]`:             {},
+		"error,code\n1,2":                      {},
+		`{`:                                    {},
+		"\ufeff":                               {},
+		"":                                     {},
+	} {
+		network := roundTripper(func(*http.Request) (*http.Response, error) {
+			resp := reply(200, "")
+			resp.Body = io.NopCloser(strings.NewReader(body))
+			if len(body) < 1000 {
+				resp.Body = io.NopCloser(iotest.OneByteReader(strings.NewReader(body)))
 			}
-			for kind, call := range map[string]*Call{"write": write(), "read": read(), "stream": streaming()} {
-				isError := is == everywhere || kind == "stream" && is&inStreams != 0 || kind == "write" && is&inWrites != 0
-				r := network().Do(t.Context(), call, nil)
-				if (r.Failure != nil) != isError {
-					t.Errorf("%.40q, %s %s: %v", body, name, kind, r.err())
-					continue
-				}
-				if isError {
-					check(t, r.err(), ErrBadResponse)
-					if f := r.Failure; f.StatusCode != 200 || is != inWrites && f.Code+f.Response().Message == "" || string(f.Response().Body) != body[:min(len(body), maxErrorBody)] || f.Attempts != 1 || r.Outcome != OutcomeUnknown {
-						t.Errorf("%.40q, %s %s: %v, %+v", body, name, kind, r.Outcome, f)
-					}
-				} else if kind == "stream" {
-					got, err := io.ReadAll(r.Stream)
-					if r.Stream.Close(); string(got) != body || err != nil {
-						t.Errorf("%.40q, %s: read %.40q, %v", body, name, got, err)
-					}
-				}
+			return resp, nil
+		})
+		c := newClient(t, network, WithMaxResponseBytes(1<<20))
+		w, s := c.Do(t.Context(), write(), nil), c.Do(t.Context(), streaming(), nil)
+		if (w.Failure != nil) != isError.inWrite || (s.Failure != nil) != isError.inStream {
+			t.Errorf("%.40q: %v of a write, %v of a stream", body, w.err(), s.err())
+		}
+		if f := w.Failure; f != nil && (!errors.Is(w.err(), ErrBadResponse) || w.Outcome != OutcomeUnknown || f.StatusCode != 200 || f.Attempts != 1) {
+			t.Errorf("%.40q: %v, %+v", body, w.Outcome, f)
+		}
+		if f := s.Failure; f != nil {
+			if held := f.Response(); string(held.Body) != body[:min(len(body), maxErrorBody)] || f.Code+held.Message == "" {
+				t.Errorf("%.40q: %+v, %.40q", body, f, held.Body)
 			}
+			continue
+		}
+		got, err := io.ReadAll(s.Stream)
+		if s.Stream.Close(); string(got) != body || err != nil {
+			t.Errorf("%.40q: read %.40q, %v", body, got, err)
 		}
 	}
 	// A part of a content is no error, even if it looks like one.

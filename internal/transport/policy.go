@@ -209,8 +209,6 @@ func bodyVerdict(ctx context.Context, call *Call, h http.Header, body []byte, er
 		return errorObject
 	case err == nil && isEncoded(h):
 		return encodedResponse
-	case err == nil && isErrorObject(body):
-		return errorObject
 	case err == nil:
 		return success
 	case err == ErrResponseTooLarge:
