@@ -89,7 +89,7 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *verdict,
 	// together, above the rate or into a cooldown. A token that expires in the throttle is
 	// refused, and refreshed.
 	a.away = !sameOrigin(req.URL, inv.origin)
-	if inv.settings.credential != nil && !a.away {
+	if inv.settings.source != nil && !a.away {
 		if a.token = inv.freshToken; a.token == "" {
 			if a.token, stopped, err = inv.token(""); err != nil {
 				return stopped, err
@@ -136,7 +136,7 @@ func (inv *invocation) token(refused string) (string, *verdict, error) {
 		ctx, cancel = context.WithTimeout(ctx, maxPatience)
 		defer cancel()
 	}
-	return inv.settings.credential.token(ctx, refused)
+	return getToken(ctx, inv.settings.source, refused)
 }
 
 // send hands the request to the network and gives the attempt its verdict.

@@ -20,7 +20,7 @@ import (
 
 func TestRefusedOptions(t *testing.T) {
 	refused := map[string]Option{
-		"nil": nil, "no http.Client": WithHTTPClient(nil), "no source": WithTokenSource(nil), "no function": WithTokenSource(TokenFunc(nil)),
+		"nil": nil, "no http.Client": WithHTTPClient(nil), "no source": WithTokenSource(nil), "no function": WithTokenSource(TokenFunc(nil)), "no fetch": WithTokenSource(CachedToken(nil)),
 		"negative retries": WithMaxRetries(-1), "negative wait": WithRetryWait(-1, 1), "limit below base": WithRetryWait(2, 1),
 		"negative timeout": WithAttemptTimeout(-1), "negative cap": WithMaxResponseBytes(-1),
 		"no rate": WithRateLimit(0, 1), "negative rate": WithRateLimit(-1, 1), "NaN": WithRateLimit(rate.Limit(math.NaN()), 1), "no burst": WithRateLimit(1, 0),
