@@ -2,12 +2,9 @@ package transport
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"reflect"
-	"sync"
 	"sync/atomic"
 	"testing"
 )
@@ -51,36 +48,3 @@ func gone(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedE
 
 // A refusingJar panics when it is used.
 type refusingJar struct{ http.CookieJar }
-
-// One client serves many goroutines, and each call has options of its own.
-func TestConcurrentCalls(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		if r.Header.Get("X-Call") != string(body) || r.Header.Get("Authorization") != "Bearer token-"+string(body) {
-			t.Errorf("the call of %q carries %v", body, r.Header)
-		}
-		w.Write(body)
-	}))
-	defer server.Close()
-	c, err := New(testService(), server.URL, []Option{
-		WithTokenSource(StaticToken("t")), WithRateLimit(1e9, 1000),
-		WithHeader("X-A", "a"), WithHeader("X-B", "b"), WithHeader("X-C", "c"),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var calls sync.WaitGroup
-	for i := range 8 {
-		calls.Go(func() {
-			for j := range 10 {
-				name := fmt.Sprintf("%d-%d", i, j)
-				call := &Call{Operation: "echo", Method: http.MethodPost, Path: "/x", Body: []byte(name)}
-				r := c.Do(t.Context(), call, []Option{WithHeader("X-Call", name), WithTokenSource(StaticToken("token-" + name))})
-				if r.Failure != nil || string(r.Body) != name {
-					t.Errorf("%s: %q, %v", name, r.Body, r.err())
-				}
-			}
-		})
-	}
-	calls.Wait()
-}

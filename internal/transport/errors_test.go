@@ -2,15 +2,12 @@ package transport
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"syscall"
@@ -90,15 +87,31 @@ func TestErrorBodies(t *testing.T) {
 	}
 }
 
-// A failure keeps at most maxErrorBody bytes of a response.
-func TestErrorBodyIsBounded(t *testing.T) {
-	for _, code := range []int{200, 400} {
-		network := roundTripper(func(*http.Request) (*http.Response, error) {
-			return reply(code, strings.Repeat("x", 1<<20), "Content-Type", "text/html"), nil
-		})
-		if f := newClient(t, network).get(t.Context()).Failure; len(f.Response().Body) != maxErrorBody || cap(f.Response().Body) > 2*maxErrorBody || f.StatusCode != code {
-			t.Errorf("%d bytes in %d, status %d", len(f.Response().Body), cap(f.Response().Body), f.StatusCode)
+// The body of a response that could not be decoded stays as it was while other calls go on.
+func TestErrorKeepsItsBody(t *testing.T) {
+	const length = 3000
+	bad := true
+	c := newClient(t, serve(func(*http.Request) (*http.Response, error) {
+		return reply(200, strings.Repeat(map[bool]string{true: "A", false: "B"}[bad], length)), nil
+	}))
+	decode := func([]byte) error {
+		if bad {
+			return errors.New("not the documented body")
 		}
+		return nil
+	}
+	call := func() Result {
+		call := read()
+		call.Decode = decode
+		return c.Do(t.Context(), call, []Option{WithMaxRetries(0)})
+	}
+	failed := call()
+	bad = false
+	for range 100 { // a pool may forget what it was given
+		call()
+	}
+	if failed.Failure == nil || string(failed.Body) != strings.Repeat("A", length) {
+		t.Errorf("the body became %.20q…", failed.Body)
 	}
 }
 
@@ -163,15 +176,6 @@ func TestOutcomeNames(t *testing.T) {
 	names := fmt.Sprint(OutcomeUnknown, ", ", OutcomeNotSent, ", ", OutcomeRejected, ", ", OutcomeAccepted, ", ", Outcome(9))
 	if names != "unknown, not sent, rejected, accepted, unknown" {
 		t.Error(names)
-	}
-}
-
-// Only the error of a write mentions an earlier attempt that may have been processed.
-func TestReadsAreNeverAmbiguous(t *testing.T) {
-	network := serve(status(502), status(404))
-	r := newClient(t, network, WithRetryWait(0, 0)).get(t.Context())
-	if text := Describe("test", r.Failure); strings.Contains(text, "earlier attempt") {
-		t.Error(text)
 	}
 }
 
@@ -274,6 +278,8 @@ func TestCause(t *testing.T) {
 		"its own error is the Cause": {WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, cause })})},
 		"the token source failed":    {WithTokenSource(TokenFunc(func(context.Context) (string, error) { return "", cause }))},
 		"refused to send":            {WithLimiter(limiterFunc(func(context.Context) error { return cause }))},
+		"before sending failed":      {WithBeforeSend(func(context.Context) error { return cause })},
+		"no connection was made":     {around(func(http.RoundTripper, *http.Request) (*http.Response, error) { return nil, cause })},
 	} {
 		c, err := New(Service{Name: "test"}, "https://service.test", options)
 		if err != nil {
@@ -292,36 +298,8 @@ func TestCause(t *testing.T) {
 			t.Error(text.String())
 		}
 	}
-	// A wrapper that fails before it calls base fails for a reason of its own, even if that is a
-	// network error.
-	for _, cause := range []error{cause, &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}} {
-		wrap := func(http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(*http.Request) (*http.Response, error) { return nil, cause })
-		}
-		c, err := New(Service{Name: "test"}, "https://service.test", []Option{WithTransport(wrap)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := c.Do(t.Context(), write(), nil)
-		if text := Describe("test", r.Failure); !strings.Contains(text, transportFailed.msg) || r.Failure.Cause() != cause || r.Outcome != OutcomeNotSent {
-			t.Errorf("%s, caused by %v: %v", text, r.Failure.Cause(), r.Outcome)
-		}
-	}
-	// The same holds for a function of the tls.Config that is not a check.
-	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog, server.TLS = log.New(io.Discard, "", 0), &tls.Config{ClientAuth: tls.RequireAnyClientCert}
-	server.StartTLS()
-	defer server.Close()
-	c, err := New(Service{Name: "test"}, server.URL, []Option{WithTLSConfig(&tls.Config{InsecureSkipVerify: true,
-		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return nil, cause }})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f := c.Do(t.Context(), write(), nil).Failure; !strings.Contains(Describe("test", f), transportFailed.msg) || f.Cause() != cause || !f.Retryable() {
-		t.Errorf("%s, caused by %v", Describe("test", f), f.Cause())
-	}
 	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
-	c = newClient(t, roundTripper(func(*http.Request) (*http.Response, error) { return nil, refused }), WithMaxRetries(0))
+	c := newClient(t, roundTripper(func(*http.Request) (*http.Response, error) { return nil, refused }), WithMaxRetries(0))
 	if f := c.get(t.Context()).Failure; f.Cause() != refused || !strings.Contains(Describe("test", f), ": "+syscall.ECONNREFUSED.Error()) {
 		t.Error(Describe("test", f), f.Cause())
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http/httptrace"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -69,7 +68,6 @@ type connTrace struct {
 	deadline   time.Time     // no write begins to leave after it; zero: none
 	size       int64         // of a body that a wrapper may have changed
 	unasked    bool          // a response began before the request's first byte left
-	asked      atomic.Bool   // the HTTP transport was asked for a connection
 }
 
 // A carrier is a connection that the request was given to, and the bytes it wrote before: a
@@ -84,7 +82,7 @@ func (t *connTrace) withTrace(ctx context.Context) context.Context {
 	// Got1xxResponse stays unset: with that hook, net/http no longer bounds how many
 	// 1xx responses it reads.
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { t.record(func() { t.seen.Traced = true }); t.asked.Store(true) },
+		GetConn: func(string) { t.record(func() { t.seen.Traced = true }) },
 		GotConn: func(info httptrace.GotConnInfo) {
 			counter := counterOf(info.Conn)
 			if own, ok := counter.(*countedConnection); ok {

@@ -66,30 +66,6 @@ func TestConnTrace(t *testing.T) {
 	}
 }
 
-// An *http.Transport of the caller proves that a write without a connection was not sent. No
-// other transport proves this, because it may have sent the write by other means.
-func TestEvidenceOfACallersTransport(t *testing.T) {
-	unseen := &http.Transport{}
-	for name, test := range map[string]struct {
-		transport http.RoundTripper
-		outcome   Outcome
-		attempts  int
-	}{
-		"http.Transport": {unseen, OutcomeNotSent, 4},
-		"one around it":  {roundTripper(unseen.RoundTrip), OutcomeUnknown, 1},
-		"one that reports a connection without a byte": {roundTripper(func(r *http.Request) (*http.Response, error) {
-			httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{Conn: &counter{}})
-			return nil, io.EOF
-		}), OutcomeUnknown, 1},
-		"one that reports nothing": {roundTripper(func(*http.Request) (*http.Response, error) { return nil, io.EOF }), OutcomeUnknown, 1},
-	} {
-		r := clientOf(t, refusing, WithHTTPClient(&http.Client{Transport: test.transport})).Do(t.Context(), write(), nil)
-		if r.Outcome != test.outcome || r.Attempts != test.attempts {
-			t.Errorf("%s: %v after %d attempts, %+v", name, r.Outcome, r.Attempts, r.Evidence)
-		}
-	}
-}
-
 // The evidence of a response on a socket: with the library's transport over TCP, and with the
 // caller's over TLS and HTTP/2.
 func TestEvidenceOfAResponse(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -128,27 +127,6 @@ func TestContextEndsStream(t *testing.T) {
 	})
 }
 
-// Close ends the request, and may be called again.
-func TestStreamClose(t *testing.T) {
-	s, b := open(t, t.Context(), make([]time.Duration, 5))
-	if _, err := s.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	if b.closed == 0 || b.ctx.Err() == nil {
-		t.Error("the request goes on")
-	}
-	_, err := io.ReadAll(s)
-	check(t, err, os.ErrClosed)
-	if errors.Is(err, context.Canceled) {
-		t.Errorf("the caller's context did not end: %v", err)
-	}
-}
-
 // The error of a broken stream does not match io.EOF, even if it wraps io.EOF.
 func TestStreamEndsByEOFAlone(t *testing.T) {
 	c := newClient(t, roundTripper(func(*http.Request) (*http.Response, error) {
@@ -168,17 +146,6 @@ func TestStreamEndsByEOFAlone(t *testing.T) {
 type unclosable struct{ io.Reader }
 
 func (unclosable) Close() error { return io.ErrClosedPipe }
-
-func TestStreamCap(t *testing.T) {
-	for limit, want := range map[int64]string{1: "p", 4: "part", 6: "partpa", 7: "partpar", 8: "partpart", 9: "partpart", 0: "partpart"} {
-		s, _ := open(t, t.Context(), make([]time.Duration, 2), WithMaxResponseBytes(limit))
-		got, err := io.ReadAll(s)
-		tooLarge := limit > 0 && limit < 8
-		if string(got) != want || errors.Is(err, ErrResponseTooLarge) != tooLarge || (err != nil) != tooLarge {
-			t.Errorf("limit %d: %q, %v", limit, got, err)
-		}
-	}
-}
 
 // A 206 is content only for a call that asked for a part. The part before it counts towards
 // the size limit.
@@ -233,33 +200,4 @@ func TestFramed(t *testing.T) {
 			t.Errorf("%s: framed %v, %d retries", name, r.Framed, r.Settings.MaxRetries)
 		}
 	}
-}
-
-// A call that resumes a stream begins with a wait. The wait grows, and the context can end it.
-func TestResumeWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := serve(status(404))
-		c := newClient(t, s)
-		longest := map[int]time.Duration{}
-		for range 200 {
-			for _, n := range []int{0, 1, 2, 20} {
-				began := time.Now()
-				c.Do(t.Context(), &Call{Method: http.MethodGet, Path: "/1", Stream: true, Resume: n}, nil)
-				longest[n] = max(longest[n], time.Since(began))
-			}
-		}
-		for n, bound := range map[int]time.Duration{0: 0, 1: 200 * time.Millisecond, 2: 400 * time.Millisecond, 20: 5 * time.Second} {
-			if got := longest[n]; got > bound || got < bound*8/10 {
-				t.Errorf("resume %d waits up to %v, want %v", n, got, bound)
-			}
-		}
-		before := s.requests()
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		r := c.Do(ctx, &Call{Method: http.MethodGet, Path: "/1", Resume: 1}, nil)
-		check(t, r.err(), context.Canceled)
-		if s.requests() != before || r.Outcome != OutcomeNotSent {
-			t.Errorf("%d requests, %v", s.requests()-before, r.Outcome)
-		}
-	})
 }
