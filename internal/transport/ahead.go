@@ -68,7 +68,7 @@ type spare struct {
 }
 
 // A destination identifies the connections that can carry a request.
-type destination struct{ scheme, address, proxy string }
+type destination struct{ scheme, address string }
 
 // dialling travels in the context of a dial. It tells the transport the proxy, and returns
 // the connection below TLS.
@@ -119,9 +119,6 @@ func (p *ahead) send(req *http.Request, body func() io.ReadCloser) (*http.Respon
 	var err error
 	if d.proxy, err = p.proxy(req); err != nil {
 		return refuse(req, err)
-	}
-	if d.proxy != nil {
-		d.to.proxy = d.proxy.String()
 	}
 	s := p.begin(d.to)
 	defer p.end()

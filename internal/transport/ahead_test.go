@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
-	"fmt"
 	"io"
 	"log"
 	"net"
@@ -272,7 +271,7 @@ func TestAheadIsQuiet(t *testing.T) {
 func TestSpoiltConnectionIsReplaced(t *testing.T) {
 	for _, says := range []string{"", "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"} {
 		for name, wrapper := range map[string]Option{
-			"passes on": around(wrappers["passes on"]), "makes another request": around(wrappers["makes another request"]), "": WithMaxRetries(0),
+			"passes on": around(passesOn), "makes another request": around(remade("new with its context")), "": WithMaxRetries(0),
 		} {
 			for _, secure := range []bool{false, true} {
 				synctest.Test(t, func(t *testing.T) {
@@ -422,34 +421,4 @@ func TestAheadThroughAProxy(t *testing.T) {
 			})
 		}
 	}
-}
-
-// A connection that was dialled through one proxy carries no write for another proxy.
-func TestAheadThroughSeveralProxies(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var asked, wrong atomic.Int64
-		proxies := [2]peer{}
-		for i := range proxies {
-			proxies[i].handle = func(c net.Conn, _ *http.Request) {
-				if asked.Load()%2 != int64(i) {
-					wrong.Add(1)
-				}
-				time.Sleep(30 * time.Millisecond)
-				io.WriteString(c, accepted)
-			}
-			proxies[i].client(t)
-		}
-		dial := func(ctx context.Context, _, address string) (net.Conn, error) {
-			time.Sleep(60 * time.Millisecond)
-			return proxies[strings.Index("01", address[:1])].listener.Dial(ctx)
-		}
-		c := clientOf(t, "http://127.0.0.1", WithDial(dial), WithProxy(func(*http.Request) (*url.URL, error) {
-			return url.Parse(fmt.Sprintf("http://%d.test:3128", asked.Add(1)%2))
-		}))
-		submit(t, c, 10, 100*time.Millisecond)
-		if asked.Load() != 10 || wrong.Load() > 0 {
-			t.Errorf("%d of %d writes went through the wrong proxy", wrong.Load(), asked.Load())
-		}
-		time.Sleep(2 * time.Second)
-	})
 }

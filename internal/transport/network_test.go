@@ -97,7 +97,7 @@ func TestMutualTLS(t *testing.T) {
 	a := newAuthority(t)
 	server := mutual(t, a, nil)
 	config := &tls.Config{RootCAs: a.pool, Certificates: []tls.Certificate{a.issue(t)}, MinVersion: tls.VersionTLS10, NextProtos: []string{"h2"}}
-	opts := []Option{WithTLSConfig(config), around(wrappers["replaces the context"])}
+	opts := []Option{WithTLSConfig(config), around(remade("clone with another context"))}
 	config.RootCAs = nil // no effect on the option
 	for range 3 {
 		r := clientOf(t, server.URL, opts...).Do(t.Context(), write(), nil)
@@ -170,7 +170,7 @@ func TestSessionsAreResumed(t *testing.T) {
 // A 2xx that comes before the whole request has left accepts nothing.
 func TestPrematureResponse(t *testing.T) {
 	for size, want := range map[int]Outcome{10: OutcomeAccepted, 16 << 20: OutcomeUnknown} {
-		for _, opts := range [][]Option{nil, {around(wrappers["clones"])}} {
+		for _, opts := range [][]Option{nil, {around(passesOn)}} {
 			synctest.Test(t, func(t *testing.T) {
 				call := write()
 				call.Body = bytes.Repeat([]byte(" "), size)
