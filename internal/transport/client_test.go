@@ -48,3 +48,18 @@ func gone(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedE
 
 // A refusingJar panics when it is used.
 type refusingJar struct{ http.CookieJar }
+
+// A transport of the caller, such as a fake, may leave out most of a response.
+func TestBareResponse(t *testing.T) {
+	network := roundTripper(func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 200}, nil })
+	c := newClient(t, network)
+	for _, call := range []*Call{write(), streaming()} {
+		r := c.Do(t.Context(), call, nil)
+		if r.Failure != nil || len(r.Body) != 0 {
+			t.Errorf("%s: %q, %v", call.Operation, r.Body, r.err())
+		}
+		if call.Stream {
+			r.Stream.Close()
+		}
+	}
+}

@@ -158,18 +158,6 @@ func TestMalformed(t *testing.T) {
 	if text := Malformed(io.EOF).Error(); text != malformedResponse.msg {
 		t.Error(text)
 	}
-	network := serve(status(200))
-	call := read()
-	call.Decode = func([]byte) error { return Unusable("not an object") }
-	r := newClient(t, network, WithRetryWait(0, 0)).Do(t.Context(), call, nil)
-	check(t, r.err(), ErrBadResponse)
-	if text := Describe("", r.Failure); !strings.Contains(text, "not an object") || network.requests() != 2 {
-		t.Errorf("%s after %d requests", text, network.requests())
-	}
-	call.Decode = func([]byte) error { return nil }
-	if r := newClient(t, serve(func(*http.Request) (*http.Response, error) { return reply(200, "{}"), nil })).Do(t.Context(), call, nil); r.Failure != nil || r.Body != nil {
-		t.Errorf("%q stays of what was decoded, %v", r.Body, r.err())
-	}
 }
 
 func TestOutcomeNames(t *testing.T) {
