@@ -68,6 +68,18 @@ func TestRequestContext(t *testing.T) {
 	}
 }
 
+// No attempt begins after the end of the context, even if a limiter ignores the context.
+func TestNothingBeginsAfterTheEnd(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	network := serve(status(200))
+	call := write()
+	call.RequestContext = context.WithoutCancel(ctx)
+	r := newClient(t, network, WithLimiter(limiterFunc(func(context.Context) error { end(); return nil }))).Do(ctx, call, nil)
+	if check(t, r.err(), context.Canceled); r.Outcome != OutcomeNotSent || network.requests() != 0 {
+		t.Errorf("%v, %d requests", r.Outcome, network.requests())
+	}
+}
+
 // A call without a deadline gets the CallTimeout. A deadline of the caller stays as it is. For
 // a bulk call without a deadline, the CallTimeout bounds each attempt.
 func TestCallTimeout(t *testing.T) {
