@@ -13,21 +13,15 @@ import (
 	"time"
 )
 
-type counter struct {
-	net.Conn
-	n int64
-}
-
-func (c *counter) BytesWritten() int64 { return c.n }
-
 // The evidence that follows from the events of an HTTP transport.
 func TestConnTrace(t *testing.T) {
-	counted, plain := &counter{n: 100}, struct{ net.Conn }{}
+	counted, plain := new(countedConnection), struct{ net.Conn }{}
+	counted.written.Add(100)
 	got := func(c net.Conn) func(*httptrace.ClientTrace) {
 		return func(tr *httptrace.ClientTrace) { tr.GotConn(httptrace.GotConnInfo{Conn: c}) }
 	}
 	asked := func(tr *httptrace.ClientTrace) { tr.GetConn("host:443") }
-	writes := func(tr *httptrace.ClientTrace) { counted.n += 7 }
+	writes := func(tr *httptrace.ClientTrace) { counted.written.Add(7) }
 	wrote := func(err error) func(*httptrace.ClientTrace) {
 		return func(tr *httptrace.ClientTrace) { tr.WroteRequest(httptrace.WroteRequestInfo{Err: err}) }
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -125,6 +126,18 @@ func TestContextEndsStream(t *testing.T) {
 		}
 		arrived.Stream.Close()
 	})
+}
+
+// Close ends the request. Reading on says that the caller closed the stream.
+func TestStreamClose(t *testing.T) {
+	s, b := open(t, t.Context(), make([]time.Duration, 5))
+	if err := s.Close(); err != nil || b.closed == 0 || b.ctx.Err() == nil {
+		t.Errorf("the request goes on: %v", err)
+	}
+	_, err := io.ReadAll(s)
+	if check(t, err, os.ErrClosed); errors.Is(err, context.Canceled) {
+		t.Errorf("the caller's context did not end: %v", err)
+	}
 }
 
 // The error of a broken stream does not match io.EOF, even if it wraps io.EOF.

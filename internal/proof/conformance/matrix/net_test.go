@@ -128,31 +128,14 @@ func (c *deadConn) Write(p []byte) (int, error) {
 	return n, &net.OpError{Op: "write", Net: "tcp", Err: os.NewSyscallError("write", syscall.EPIPE)}
 }
 
-// countedDead counts, as the connections of the library's own transport do.
-type countedDead struct {
-	deadConn
-	written atomic.Int64
-}
-
-func (c *countedDead) Write(p []byte) (int, error) {
-	n, err := c.deadConn.Write(p)
-	c.written.Add(int64(n))
-	return n, err
-}
-
-func (c *countedDead) BytesWritten() int64 { return c.written.Load() }
-
 // writing is a world where connections die after so many bytes.
-func writing(left int, counted bool) world {
+func writing(left int) world {
 	return func(t *testing.T) site {
 		server := listen(t, func(_ *rawServer, c *net.TCPConn) { io.Copy(io.Discard, c) })
 		s := dialing(func(ctx context.Context, network, _ string) (net.Conn, error) {
 			c, err := new(net.Dialer).DialContext(ctx, network, server.address)
 			if err != nil {
 				return nil, err
-			}
-			if counted {
-				return &countedDead{deadConn: deadConn{c, left}}, nil
 			}
 			return &deadConn{c, left}, nil
 		})(t)

@@ -28,7 +28,7 @@ func TestMatrixResubmit(t *testing.T) {
 		{"HTML", wire(answer(200, page)), unknown(1, errBadResponse)},
 		{"302", wire(answer(302, "", "Location: /")), unknown(1, errRedirect)},
 		{"400", wire(no), rejected(1, bins.ErrBadRequest)},
-		{"write of 1 byte", writing(1, true), unknown(3, errNoAnswer)},
+		{"write of 1 byte", writing(1), unknown(3, errNoAnswer)},
 		{"reset, then accepted", wire(in(reset, ok)), accepted(2)},
 		{"503, then accepted", wire(in(answer(503, ""), ok)), accepted(2)},
 		{"reset, then 400", wire(in(reset, no)), unknown(2, bins.ErrBadRequest)},

@@ -41,10 +41,9 @@ var beforeAnswer = []matrixRow{
 	{"TLS handshake reset", connection("https", resetConnection), fail(4, errNoAnswer), notSent(3, errNoAnswer), fail(4, errNoAnswer)},
 	{"TLS handshake ended", connection("https", closeConnection), fail(4, errNoAnswer), notSent(3, errNoAnswer), fail(4, errNoAnswer)},
 
-	{"write of 0 bytes, counted", writing(0, true), fail(4, errNoAnswer), notSent(3, errNoAnswer), fail(4, errNoAnswer)},
-	{"write of 0 bytes, not counted", writing(0, false), fail(4, errNoAnswer), unknown(1, errNoAnswer), fail(4, errNoAnswer)},
-	{"write of 1 byte", writing(1, true), fail(4, errNoAnswer), unknown(1, errNoAnswer), fail(4, errNoAnswer)},
-	{"write of 100 bytes", writing(100, true), fail(4, errNoAnswer), unknown(1, errNoAnswer), fail(4, errNoAnswer)},
+	{"write of 0 bytes", writing(0), fail(4, errNoAnswer), unknown(1, errNoAnswer), fail(4, errNoAnswer)},
+	{"write of 1 byte", writing(1), fail(4, errNoAnswer), unknown(1, errNoAnswer), fail(4, errNoAnswer)},
+	{"write of 100 bytes", writing(100), fail(4, errNoAnswer), unknown(1, errNoAnswer), fail(4, errNoAnswer)},
 	{"reset before the request is read", connection("http", resetConnection), fail(4, errNoAnswer), unknown(1, errNoAnswer), fail(4, errNoAnswer)},
 	{"reset after the request", wire(reset), fail(4, errNoAnswer), unknown(1, errNoAnswer), fail(4, errNoAnswer)},
 	{"end after the request", wire(sayAndClose("")), fail(4, errNoAnswer), unknown(1, errNoAnswer), fail(4, errNoAnswer)},
