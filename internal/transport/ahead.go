@@ -21,8 +21,8 @@ const (
 	// spareShare bounds the connections that are ready or being dialled, for each write in
 	// flight.
 	spareShare = 3
-	// quietTime is how long only the writes dial, after a connection was lost before its
-	// request.
+	// quietTime is how long only the writes dial, after a dial failed or a connection was lost
+	// before its request.
 	quietTime = time.Minute
 )
 
@@ -44,7 +44,7 @@ const (
 // http.Transport.NewClientConn makes the connections. They read while they wait, so they
 // notice when the other side closes them. One case goes unnoticed: the other side closes a
 // connection less than half a round trip before the request leaves. So once the other side has
-// closed one early, or a dial ahead has failed, each write dials for itself, for quietTime.
+// closed one early, or a dial has failed, each write dials for itself, for quietTime.
 type ahead struct {
 	transport *http.Transport
 	proxy     func(*http.Request) (*url.URL, error)
@@ -188,9 +188,9 @@ func (p *ahead) dial(ctx context.Context, s *spare) (_ *spare, err error) {
 	s.began = time.Now()
 	s.ClientConn, err = p.transport.NewClientConn(context.WithValue(ctx, dialKey{}, &s.dialling), s.to.scheme, s.to.address)
 	p.mu.Lock()
-	p.dialTook = time.Since(s.began)
-	p.mu.Unlock()
-	if err != nil {
+	defer p.mu.Unlock()
+	if p.dialTook = time.Since(s.began); err != nil {
+		p.beQuietLocked()
 		return nil, err
 	}
 	s.counted.state.CompareAndSwap(unclaimed, waiting)
@@ -288,7 +288,10 @@ func (p *ahead) dialAhead(d dialling) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dialling--
-	if err != nil || s.counted.state.Load() != waiting {
+	if err != nil {
+		return
+	}
+	if s.counted.state.Load() != waiting {
 		p.beQuietLocked()
 		return
 	}
