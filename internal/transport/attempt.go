@@ -253,8 +253,8 @@ func (inv *invocation) receive(ctx context.Context, cancel context.CancelCauseFu
 	}
 	resp.Body = http.NoBody
 	switch {
-	case a.StatusCode < 200 || a.StatusCode == http.StatusNotModified || a.Body != nil:
-		// There is no body, or it has been read. The body of a protocol switch never ends.
+	case a.StatusCode < 200 || a.Body != nil:
+		// The body of a protocol switch never ends. An error object has been read.
 	case a.verdict == success:
 		inv.accept(ctx, body, a)
 	default:
