@@ -182,6 +182,7 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 	a.Evidence = a.trace.evidence()
 	a.Evidence.Began, a.Evidence.Ended, a.Evidence.StatusCode = began, time.Now(), a.StatusCode
 	if err != nil {
+		resp = nil // net/http logs a complaint if a transport returns both
 		a.verdict, a.err = failureVerdict(ctx, err, &a.Evidence, a.out != nil), err
 	}
 	a.RequestID = inv.loggable(a, requestID(a.Header))
