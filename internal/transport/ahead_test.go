@@ -308,6 +308,27 @@ func TestSpoiltConnectionIsReplaced(t *testing.T) {
 	}
 }
 
+// A write is not sent again after a byte of it has left, even if its connection was dialled
+// ahead and may have ended before.
+func TestBegunWriteIsNotSentAgain(t *testing.T) {
+	for name, option := range map[string]Option{"no wrapper": WithMaxRetries(0), "a wrapper": around(passesOn)} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &peer{}
+			p.handle = func(c net.Conn, _ *http.Request) {
+				if p.requests.Load() <= 3 {
+					io.WriteString(c, accepted)
+				}
+			}
+			c := p.client(t, WithMaxRetries(0), option)
+			submit(t, c, 3, 100*time.Millisecond)
+			if r := c.Do(t.Context(), write(), nil); r.Outcome != OutcomeUnknown || p.requests.Load() != 4 {
+				t.Errorf("%s: %v, arrived %d times", name, r.Outcome, p.requests.Load()-3)
+			}
+			time.Sleep(2 * time.Second)
+		})
+	}
+}
+
 // Data on an unused connection does not reach the log of the process. net/http would print it
 // there.
 func TestUnsolicitedResponsesAreNotPrinted(t *testing.T) {

@@ -214,3 +214,20 @@ func TestFramed(t *testing.T) {
 		}
 	}
 }
+
+// A call that resumes a stream begins with a wait, which grows with each resume.
+func TestResumeWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, serve(status(404)))
+		for n, bound := range map[int]time.Duration{0: 0, 1: 200 * time.Millisecond, 2: 400 * time.Millisecond, 20: 5 * time.Second} {
+			_, longest := spread(func() time.Duration {
+				began := time.Now()
+				c.Do(t.Context(), &Call{Method: http.MethodGet, Path: "/1", Stream: true, Resume: n}, nil)
+				return time.Since(began)
+			})
+			if longest > bound || longest < bound*8/10 {
+				t.Errorf("resume %d waits up to %v, want %v", n, longest, bound)
+			}
+		}
+	})
+}
