@@ -128,7 +128,7 @@ func TestWrapper(t *testing.T) {
 			}
 			read.Write = true
 			r := c.Do(t.Context(), read, nil)
-			if n := p.requests.Load() - p.own.Load() - test.reads; r.Outcome != test.outcome || n != test.arrived || !errors.Is(r.err(), test.is) {
+			if n := p.requests.Load() - p.own.Load() - test.reads; r.Outcome != test.outcome || n != test.arrived || !errors.Is(r.err(), test.is) || errors.Is(r.err(), errSentBefore) != (test.is == errSentBefore) {
 				t.Errorf("%s: a write is %v and arrived %d times: %v", name, r.Outcome, n, r.err())
 			}
 			time.Sleep(2 * time.Second)
