@@ -157,12 +157,17 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// A call with a short deadline makes all its retries.
+// A call with a short deadline has time for all its attempts.
 func TestShortDeadlineIsForSeveralAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 200 {
 			ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
-			if r := newClient(t, serve(status(503), gone, status(500), status(200))).get(ctx); r.Failure != nil {
+			network := serve(status(503), status(502), status(500), status(200))
+			slow := roundTripper(func(r *http.Request) (*http.Response, error) {
+				time.Sleep(5 * time.Millisecond)
+				return network.RoundTrip(r)
+			})
+			if r := newClient(t, slow).get(ctx); r.Failure != nil {
 				t.Error(r.err())
 			}
 			cancel()
