@@ -84,14 +84,14 @@
 //   - once after 401 with another token, 421, 425, a response that is not HTTP or not
 //     the documented JSON, and if a proxy could not connect
 //   - never after any other status, an unknown host name, a failed TLS handshake, a proxy
-//     that forbids the connection, an HTML page, or an error object with status 200
+//     that forbids the connection, or an HTML page
 //
 // If the service sends a Retry-After with 429, 502, 503 or 504, every call of the client waits
 // for it, up to 60 s. With another status, only a retry of the same call does. A call that would
 // have to wait longer, or beyond its deadline, fails and reports the wait.
 //
 // All calls of a client share one retry budget of 500 points, so that retries do not multiply
-// the load of an outage. A retry costs 5 points, or 10 after an attempt timeout, and nothing
-// if it succeeds. A call that gets an answer without a retry earns 1. Without points nothing is
-// retried, and the error says so.
+// the load of an outage. A retry costs 5 points, and nothing if it succeeds. A call that
+// gets an answer without a retry earns 1. Without points nothing is retried, and the error says
+// so.
 package bins

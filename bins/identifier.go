@@ -72,8 +72,8 @@ func (id *Identifier) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// mayBeCardNumber reports whether an identifier has as many digits as a card number, in any
-// notation and script.
+// mayBeCardNumber reports whether an identifier has as many digits as a card number, of any
+// script.
 func mayBeCardNumber(id string) bool { return mask.CountDigits(id) >= cardNumberDigits }
 
 // cardNumberDigits is the least that a card number has.

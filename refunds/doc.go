@@ -121,9 +121,9 @@
 // for it, up to 60 s. With another status, only a retry of the same call does. A call that would
 // have to wait longer, or beyond its deadline, fails and reports the wait.
 //
-// All calls of a client share one retry budget of 500 points. A retry costs 5 points, or 10
-// after an attempt timeout, and nothing if it succeeds. A call that gets an answer without a
-// retry earns 1. Without points nothing is retried, and the error says so.
+// All calls of a client share one retry budget of 500 points. A retry costs 5 points,
+// and nothing if it succeeds. A call that gets an answer without a retry earns 1. Without
+// points nothing is retried, and the error says so.
 //
 // # Overload and outages
 //

@@ -28,8 +28,9 @@ type Option = transport.Option
 //
 // Token is called before every attempt, one call at a time. After a 401 it is called once
 // more, and a different token is tried. A source that caches its token should have a method
-// Refused(token string), which is called before that. If Token hangs, later calls wait for it,
-// and each ends at its deadline with [ErrCredential].
+// Refused(token string), which is called before that: it drops this token, and keeps a newer
+// one. If Token hangs, later calls wait for it, and each ends at its deadline with
+// [ErrCredential].
 type TokenSource interface {
 	// Token returns the token without the word Bearer. An error, an empty or an
 	// unprintable token ends the call with ErrCredential.
@@ -138,9 +139,10 @@ func WithLogger(l *slog.Logger) Option { return transport.WithLogger(l) }
 func WithMaxRetries(n int) Option { return transport.WithMaxRetries(n) }
 
 // WithRetryWait sets the backoff: a random wait of up to base, which doubles with each retry,
-// but never more than limit. After a 429, base is at least one second. A Retry-After replaces
-// the backoff. If base is zero, a retry does not wait. A base above limit is refused. The
-// default is 200 milliseconds and 5 seconds.
+// but never more than limit, or than a quarter of the time before the deadline. After a 429,
+// base is at least one second, and the deadline does not shorten the wait. A Retry-After
+// replaces the backoff. If base is zero, a retry does not wait. A base above limit is refused.
+// The default is 200 milliseconds and 5 seconds.
 func WithRetryWait(base, limit time.Duration) Option { return transport.WithRetryWait(base, limit) }
 
 // WithAttemptTimeout bounds each attempt, from the end of the limiter's wait to the last byte

@@ -5,7 +5,6 @@ package drift
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -16,13 +15,12 @@ type Finding struct{ Kind, Place string }
 // A Report collects the findings of one response. Nil collects nothing.
 type Report struct {
 	Listening bool // the findings will be logged
-	found     []Finding
+	found     map[Finding]bool
 }
 
-// UnknownMember records a member outside the contract, in an object at place. For a known
-// finding it costs one map lookup.
+// UnknownMember records a member outside the contract, in an object at place.
 func (r *Report) UnknownMember(place string, name []byte) {
-	if r != nil && r.Listening && !isKnown(place, harmless(name)) {
+	if r != nil && r.Listening {
 		r.add("unknown member", strings.TrimPrefix(place+"."+string(harmless(name)), "."))
 	}
 }
@@ -35,13 +33,16 @@ func (r *Report) FellBack() {
 }
 
 func (r *Report) add(kind, place string) {
-	if f := (Finding{kind, place}); !slices.Contains(r.found, f) && len(r.found) < maxMet {
-		r.found = append(r.found, f)
+	if r.found == nil {
+		r.found = map[Finding]bool{}
+	}
+	if len(r.found) < maxMet {
+		r.found[Finding{kind, place}] = true
 	}
 }
 
-// News returns the findings that are new to this process, for responses to a route.
-func (r *Report) News(route string, h http.Header) (news []Finding) {
+// News returns the findings that are new to this process.
+func (r *Report) News(h http.Header) (news []Finding) {
 	for _, name := range [...]string{"Deprecation", "Sunset"} {
 		if len(h[name]) > 0 {
 			r.add(strings.ToLower(name), "response header")
@@ -49,10 +50,9 @@ func (r *Report) News(route string, h http.Header) (news []Finding) {
 	}
 	memory.Lock()
 	defer memory.Unlock()
-	for _, f := range r.found {
-		if met := (fact{route, f}); !memory.met[met] && len(memory.met) < maxMet {
-			memory.met[met] = true
-			memory.known[f.Place] = true
+	for f := range r.found {
+		if !memory.met[f] && len(memory.met) < maxMet {
+			memory.met[f] = true
 			news = append(news, f)
 		}
 	}
@@ -60,18 +60,12 @@ func (r *Report) News(route string, h http.Header) (news []Finding) {
 	return news
 }
 
-type fact struct {
-	route string
-	Finding
-}
-
 // memory holds the findings of this process. It is bounded, because the service chooses the
 // names.
 var memory = struct {
 	sync.Mutex
-	met   map[fact]bool
-	known map[string]bool // the places of unknown members
-}{met: map[fact]bool{}, known: map[string]bool{}}
+	met map[Finding]bool
+}{met: map[Finding]bool{}}
 
 const maxMet = 512
 
@@ -80,20 +74,6 @@ func Forget() {
 	memory.Lock()
 	defer memory.Unlock()
 	clear(memory.met)
-	clear(memory.known)
-}
-
-// isKnown does not allocate, because a decoder calls it for each member.
-func isKnown(place string, name []byte) bool {
-	var path [128]byte
-	text := append(path[:0], place...)
-	if place != "" {
-		text = append(text, '.')
-	}
-	text = append(text, name...)
-	memory.Lock()
-	defer memory.Unlock()
-	return memory.known[string(text)] || len(memory.met) >= maxMet
 }
 
 // harmless returns a name that cannot be a number of anybody, and otherwise "*". A name is

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -92,29 +91,5 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	if events < 100 || events > 512 {
 		t.Errorf("%d events", events)
-	}
-}
-
-// A client with a logger allocates no more than one without, if the response has no deviation
-// or only known ones.
-func TestKnownCostsNothing(t *testing.T) {
-	body := strings.Replace(plain(t), `"bank": {`, `"bank": {"swift_code": "CANARY", `, 1)
-	logged(t, body)
-	allocations := func(logger *slog.Logger) float64 {
-		client, err := bins.NewClient(testkit.Base, bins.StaticToken("key"), bins.WithLogger(logger),
-			bins.WithHTTPClient(&http.Client{Transport: testkit.NewMock("POST", testkit.Base+"/bins/multiple", testkit.Answer(200, body))}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		request := &bins.LookupRequest{Cards: bins.Cards("45717360")}
-		fewest := 1e9 // the collector and the race detector empty pools
-		for range 300 {
-			fewest = min(fewest, testing.AllocsPerRun(1, func() { client.Lookup(t.Context(), request) }))
-		}
-		return fewest
-	}
-	warn := slog.New(slog.NewTextHandler(new(bytes.Buffer), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if silent, logging := allocations(nil), allocations(warn); logging > silent {
-		t.Errorf("%v allocations with a logger, %v without", logging, silent)
 	}
 }

@@ -21,9 +21,9 @@ const (
 	// spareShare bounds the connections that are ready or being dialled, for each write in
 	// flight.
 	spareShare = 3
-	// After probeAfter, a new connection tests whether the other side still closes
-	// connections early.
-	probeAfter = 10 * time.Second
+	// quietTime is how long only the writes dial, after a dial failed or a connection was lost
+	// before its request.
+	quietTime = time.Minute
 )
 
 // ahead gives each write a connection of its own, which carries no other request before or
@@ -34,19 +34,17 @@ const (
 //	                 │              └─ none is: dials, raises the depth ─┘
 //	                 ▼
 //	           ready, at most longestWait ─┬─► taken by a write
-//	                                       └─► too old, or the other side closed it: lowers the depth
+//	                                       ├─► too old: lowers the depth
+//	                                       └─► the other side closed it: quiet
 //
 // The depth bounds how many connections are ready or being dialled. It grows until the dials
 // keep up with the writes. It is zero if the writes are further apart than longestWait, so a
-// client at rest holds no connection and no goroutine. If a dial ahead fails, dialling ahead
-// stops and the next write dials for itself.
+// client at rest holds no connection and no goroutine.
 //
 // http.Transport.NewClientConn makes the connections. They read while they wait, so they
 // notice when the other side closes them. One case goes unnoticed: the other side closes a
-// connection less than half a round trip before the request leaves. To avoid it, the pool
-// remembers the age at which the other side closed a connection, and uses only connections of
-// less than half that age. Older connections keep waiting unused. If one reaches longestWait,
-// the other side no longer closes early, and the limit is dropped.
+// connection less than half a round trip before the request leaves. So once the other side has
+// closed one early, or a dial has failed, each write dials for itself, for quietTime.
 type ahead struct {
 	transport *http.Transport
 	proxy     func(*http.Request) (*url.URL, error)
@@ -58,9 +56,7 @@ type ahead struct {
 	depth    int
 	last     time.Time     // start of the last write
 	dialTook time.Duration // duration of the last dial
-	failed   bool          // the last dial failed
-	limit    time.Duration // maximum age of a connection at use; 0: longestWait
-	learnt   time.Time     // when the limit was last set or tested
+	quiet    time.Time     // until then, each write dials for itself
 }
 
 // A spare is a connection for one request.
@@ -72,7 +68,7 @@ type spare struct {
 }
 
 // A destination identifies the connections that can carry a request.
-type destination struct{ scheme, address, proxy string }
+type destination struct{ scheme, address string }
 
 // dialling travels in the context of a dial. It tells the transport the proxy, and returns
 // the connection below TLS.
@@ -124,9 +120,6 @@ func (p *ahead) send(req *http.Request, body func() io.ReadCloser) (*http.Respon
 	if d.proxy, err = p.proxy(req); err != nil {
 		return refuse(req, err)
 	}
-	if d.proxy != nil {
-		d.to.proxy = d.proxy.String()
-	}
 	s := p.begin(d.to)
 	defer p.end()
 	for {
@@ -139,7 +132,7 @@ func (p *ahead) send(req *http.Request, body func() io.ReadCloser) (*http.Respon
 		resp, err := s.send(req)
 		closedEarly := err != nil && req.Context().Err() == nil || err == nil && resp.StatusCode == http.StatusRequestTimeout
 		if closedEarly && !fresh {
-			p.learn(s)
+			p.beQuiet()
 		}
 		if err == nil || fresh || body == nil || s.counted.BytesWritten() > before || req.Context().Err() != nil {
 			return resp, err
@@ -195,9 +188,9 @@ func (p *ahead) dial(ctx context.Context, s *spare) (_ *spare, err error) {
 	s.began = time.Now()
 	s.ClientConn, err = p.transport.NewClientConn(context.WithValue(ctx, dialKey{}, &s.dialling), s.to.scheme, s.to.address)
 	p.mu.Lock()
-	p.dialTook, p.failed = time.Since(s.began), err != nil
-	p.mu.Unlock()
-	if err != nil {
+	defer p.mu.Unlock()
+	if p.dialTook = time.Since(s.began); err != nil {
+		p.beQuietLocked()
 		return nil, err
 	}
 	s.counted.state.CompareAndSwap(unclaimed, waiting)
@@ -228,8 +221,8 @@ func (p *ahead) begin(to destination) *spare {
 	p.inFlight++
 	s := p.takeLocked(to)
 	switch {
-	case max(gap, p.dialTook) >= p.longest():
-		p.depth = 0 // a connection dialled now would be too old for the next write
+	case max(gap, p.dialTook) >= longestWait, p.isQuiet():
+		p.depth = 0 // a connection dialled now would be too old for the next write, or be lost
 	case s == nil:
 		p.depth = min(p.depth+1, spareShare*p.inFlight)
 	}
@@ -250,6 +243,9 @@ func (p *ahead) take(to destination) *spare {
 
 // takeLocked takes the youngest connection, so that surplus ones expire.
 func (p *ahead) takeLocked(to destination) *spare {
+	if p.isQuiet() {
+		return nil
+	}
 	for i, s := range slices.Backward(p.ready) {
 		if s.to == to && p.isUsable(s) {
 			p.ready = slices.Delete(p.ready, i, i+1)
@@ -261,30 +257,22 @@ func (p *ahead) takeLocked(to destination) *spare {
 }
 
 func (p *ahead) isUsable(s *spare) bool {
-	return s.counted.state.Load() == waiting && time.Since(s.began) < p.longest()
+	return s.counted.state.Load() == waiting && time.Since(s.began) < longestWait
 }
 
-func (p *ahead) longest() time.Duration { return cmp.Or(p.limit, longestWait) }
+func (p *ahead) isQuiet() bool { return time.Now().Before(p.quiet) }
 
-// fill dials one connection if fewer than depth are usable, or to test whether the other side
-// still closes early. It does nothing after a failed dial: then only the writes dial.
+// fill dials one connection if fewer than depth are usable.
 func (p *ahead) fill(d dialling) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.failed {
-		return
-	}
 	usable := p.dialling
 	for _, s := range p.ready {
 		if p.isUsable(s) {
 			usable++
 		}
 	}
-	probe := p.limit > 0 && time.Since(p.learnt) > probeAfter
-	if probe {
-		p.learnt = time.Now()
-	}
-	if probe || usable < p.depth {
+	if usable < p.depth {
 		p.dialling++
 		go p.dialAhead(d)
 	}
@@ -301,11 +289,10 @@ func (p *ahead) dialAhead(d dialling) {
 	defer p.mu.Unlock()
 	p.dialling--
 	if err != nil {
-		p.depth = 0
 		return
 	}
 	if s.counted.state.Load() != waiting {
-		p.learnLocked(s)
+		p.beQuietLocked()
 		return
 	}
 	p.ready = append(p.ready, s)
@@ -320,9 +307,7 @@ func (p *ahead) leave(s *spare, closed bool) {
 		p.ready = slices.Delete(p.ready, i, i+1)
 		p.depth = max(p.depth-1, 0)
 		if closed {
-			p.learnLocked(s)
-		} else {
-			p.limit = 0
+			p.beQuietLocked()
 		}
 	}
 	p.mu.Unlock()
@@ -335,15 +320,10 @@ func (p *ahead) leave(s *spare, closed bool) {
 	}
 }
 
-func (p *ahead) learn(s *spare) {
+func (p *ahead) beQuiet() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.learnLocked(s)
+	p.beQuietLocked()
 }
 
-// learnLocked sets the limit to half the age at which the other side closed s. The other half
-// covers the time of both ways and slow clocks.
-func (p *ahead) learnLocked(s *spare) {
-	p.limit = min(p.longest(), time.Since(s.began)/2)
-	p.depth, p.learnt = 0, time.Now()
-}
+func (p *ahead) beQuietLocked() { p.depth, p.quiet = 0, time.Now().Add(quietTime) }

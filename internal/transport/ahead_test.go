@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
-	"fmt"
 	"io"
 	"log"
 	"net"
@@ -27,10 +26,12 @@ import (
 type peer struct {
 	listener *memnet.Listener
 	dialTook time.Duration
+	onDial   func()                        // nil: none
 	limit    atomic.Int64                  // how long a connection may wait for its request, as a time.Duration; 0: without end
 	secure   bool                          // it speaks TLS
 	proxy    string                        // the scheme of the proxy before it; "": none
 	greets   atomic.Bool                   // it responds before there is a request
+	early    bool                          // it responds before the body of a request
 	refuses  atomic.Bool                   // it refuses connections
 	handle   func(net.Conn, *http.Request) // nil: it accepts
 
@@ -38,6 +39,7 @@ type peer struct {
 	open     atomic.Int64
 	connects atomic.Int64 // CONNECT requests
 	requests atomic.Int64
+	writes   atomic.Int64
 	own      atomic.Int64 // the requests that a wrapper added
 
 	mu      sync.Mutex
@@ -57,7 +59,7 @@ func (p *peer) client(t *testing.T, opts ...Option) *Client {
 	if p.secure || p.proxy == "https" {
 		a := newAuthority(t)
 		config = &tls.Config{Certificates: []tls.Certificate{a.issue(t)}}
-		opts = append(opts, WithTLSConfig(&tls.Config{RootCAs: a.pool}))
+		opts = append([]Option{WithTLSConfig(&tls.Config{RootCAs: a.pool})}, opts...)
 	}
 	go func() {
 		for {
@@ -71,6 +73,9 @@ func (p *peer) client(t *testing.T, opts ...Option) *Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		p.dials.Add(1)
 		time.Sleep(p.dialTook)
+		if p.onDial != nil {
+			p.onDial()
+		}
 		if p.refuses.Load() {
 			return nil, memnet.ErrRefused
 		}
@@ -113,10 +118,17 @@ func (p *peer) serve(c net.Conn, config *tls.Config) {
 	if err != nil {
 		return
 	}
+	if p.early {
+		io.WriteString(c, accepted)
+		time.Sleep(time.Second)
+		return
+	}
 	if _, err := io.Copy(io.Discard, request.Body); err != nil {
 		return
 	}
-	p.requests.Add(1)
+	if p.requests.Add(1); request.Method == http.MethodPost {
+		p.writes.Add(1)
+	}
 	if request.URL.Path == "/token" {
 		p.own.Add(1)
 		io.WriteString(c, accepted)
@@ -167,26 +179,35 @@ func submit(t *testing.T, c *Client, n int, gap time.Duration) time.Duration {
 	return took[n*3/4]
 }
 
-// Writes in a row do not wait for their connections. Few connections are made in vain, and a
-// client at rest holds none.
+// Writes in a row do not wait for their connections, and neither do concurrent ones. Few
+// connections are made in vain, and a client at rest holds none.
 func TestAheadTakesOneRoundTrip(t *testing.T) {
 	for _, test := range []struct {
-		gap          time.Duration
-		n            int
-		took         time.Duration
-		most         int64 // connections
-		afterTheRest time.Duration
+		callers int
+		gap     time.Duration
+		n       int
+		took    time.Duration
+		most    int64 // connections
 	}{
-		{0, 60, 30 * time.Millisecond, 66, 90 * time.Millisecond},
-		{50 * time.Millisecond, 40, 30 * time.Millisecond, 43, 90 * time.Millisecond},
-		{time.Second, 12, 30 * time.Millisecond, 14, 90 * time.Millisecond},
-		{3 * time.Second, 5, 90 * time.Millisecond, 5, 90 * time.Millisecond},
+		{1, 0, 60, 30 * time.Millisecond, 66},
+		{1, 50 * time.Millisecond, 40, 30 * time.Millisecond, 43},
+		{1, time.Second, 12, 30 * time.Millisecond, 14},
+		{1, 3 * time.Second, 5, 90 * time.Millisecond, 5},
+		{8, 0, 50, 30 * time.Millisecond, 450},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := &peer{dialTook: 60 * time.Millisecond}
 			c := p.client(t)
-			if took := submit(t, c, test.n, test.gap); took != test.took || p.dials.Load() > test.most {
-				t.Errorf("every %v: %v, %d connections for %d", test.gap, took, p.dials.Load(), test.n)
+			var all sync.WaitGroup
+			for range test.callers {
+				all.Go(func() {
+					if took := submit(t, c, test.n, test.gap); took != test.took {
+						t.Errorf("every %v: %v", test.gap, took)
+					}
+				})
+			}
+			if all.Wait(); p.dials.Load() > test.most {
+				t.Errorf("every %v: %d connections for %d", test.gap, p.dials.Load(), test.callers*test.n)
 			}
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
@@ -194,88 +215,50 @@ func TestAheadTakesOneRoundTrip(t *testing.T) {
 				t.Errorf("every %v: at rest %d connections", test.gap, p.open.Load())
 			}
 			before := p.dials.Load()
-			if took := submit(t, c, 1, 2*time.Second); took != test.afterTheRest || p.dials.Load() != before+1 {
+			if took := submit(t, c, 1, 2*time.Second); took != 90*time.Millisecond || p.dials.Load() != before+1 {
 				t.Errorf("every %v: after a rest %v, %d connections", test.gap, took, p.dials.Load()-before)
 			}
 		})
 	}
 }
 
-// Concurrent writes do not wait for their connections either.
-func TestAheadWithMany(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := &peer{dialTook: 60 * time.Millisecond}
-		c := p.client(t)
-		began := time.Now()
-		var all sync.WaitGroup
-		for range 8 {
-			all.Go(func() { submit(t, c, 50, 0) })
-		}
-		all.Wait()
-		if took := time.Since(began); took > 50*40*time.Millisecond || p.dials.Load() > 450 {
-			t.Errorf("%v, %d connections for 400", took, p.dials.Load())
-		}
-		// Afterwards, one write at a time makes no surplus connections.
-		before := p.dials.Load()
-		if submit(t, c, 100, 100*time.Millisecond); p.dials.Load() > before+105 {
-			t.Errorf("afterwards %d connections for 100", p.dials.Load()-before)
-		}
-		time.Sleep(2 * time.Second)
-	})
-}
-
-// If the service refuses connections or ends them at once, only writes dial.
-func TestAheadSparesAServiceThatIsDown(t *testing.T) {
-	for _, refuses := range []bool{true, false} {
+// If the service refuses connections, or ends them before their requests, only writes dial. So
+// at most one request goes into a connection that is about to end. A minute later, connections
+// are dialled ahead again.
+func TestAheadIsQuiet(t *testing.T) {
+	for name, test := range map[string]struct {
+		refuses bool
+		limit   time.Duration
+		fail    int
+	}{
+		"refuses": {true, 0, 100}, "ends them at once": {false, 1, 100}, "ends them soon": {false, 300 * time.Millisecond, 1},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := &peer{dialTook: time.Millisecond}
 			c := p.client(t, WithMaxRetries(0))
 			submit(t, c, 10, 0)
-			p.refuses.Store(refuses)
-			p.limit.Store(1)
-			before := p.dials.Load()
-			for range 20 {
-				c.Do(t.Context(), write(), nil)
-				time.Sleep(50 * time.Millisecond)
-			}
-			if got := p.dials.Load() - before; got > 24 {
-				t.Errorf("refuses %t: %d dials for 20 writes", refuses, got)
-			}
-			before = p.dials.Load()
-			time.Sleep(time.Minute)
-			if p.dials.Load() != before {
-				t.Error("the client dials without a write")
-			}
-		})
-	}
-}
-
-// After the other side has closed a connection early, writes avoid connections that it is
-// about to close. When it no longer closes them early, writes use all connections again.
-func TestAheadLearnsTheLimit(t *testing.T) {
-	for _, limit := range []time.Duration{80 * time.Millisecond, 300 * time.Millisecond, time.Second} {
-		synctest.Test(t, func(t *testing.T) {
-			p := &peer{dialTook: time.Millisecond}
-			p.limit.Store(int64(limit))
-			c := p.client(t, WithMaxRetries(0))
-			failed := 0
-			for i := range 1000 {
-				gap := limit - time.Duration(i%21-10)*200*time.Microsecond
+			p.refuses.Store(test.refuses)
+			p.limit.Store(int64(test.limit))
+			before, failed := p.dials.Load(), 0
+			for i := range 100 {
+				next := time.Now().Add(300*time.Millisecond - time.Duration(i%21-10)*200*time.Microsecond)
 				if r := c.Do(t.Context(), write(), nil); r.Failure != nil {
 					failed++
 				}
-				time.Sleep(gap - 30*time.Millisecond)
+				time.Sleep(time.Until(next))
 			}
-			if failed > 1 {
-				t.Errorf("%v: %d of 1000 failed", limit, failed)
+			if got := p.dials.Load() - before; got > 104 || failed > test.fail {
+				t.Errorf("%s: %d dials for 100 writes, %d failed", name, got, failed)
 			}
-			if dials := p.dials.Load(); dials > 1000+1000*int64(limit/time.Millisecond)/9000+10 {
-				t.Errorf("%v: %d connections for 1000", limit, dials)
-			}
+			p.refuses.Store(false)
 			p.limit.Store(0)
-			submit(t, c, 200, 100*time.Millisecond)
-			if took := submit(t, c, 2, 100*time.Millisecond); took != 30*time.Millisecond {
-				t.Errorf("%v: once it is gone, a write takes %v", limit, took)
+			before = p.dials.Load()
+			time.Sleep(quietTime)
+			if p.dials.Load() != before {
+				t.Errorf("%s: the client dials without a write", name)
+			}
+			if took := submit(t, c, 20, 100*time.Millisecond); took != 30*time.Millisecond {
+				t.Errorf("%s: once it is over, a write takes %v", name, took)
 			}
 			time.Sleep(2 * time.Second)
 		})
@@ -288,7 +271,7 @@ func TestAheadLearnsTheLimit(t *testing.T) {
 func TestSpoiltConnectionIsReplaced(t *testing.T) {
 	for _, says := range []string{"", "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"} {
 		for name, wrapper := range map[string]Option{
-			"passes on": around(wrappers["passes on"]), "makes another request": around(wrappers["makes another request"]), "": WithMaxRetries(0),
+			"passes on": around(passesOn), "makes another request": around(remade("new with its context")), "": WithMaxRetries(0),
 		} {
 			for _, secure := range []bool{false, true} {
 				synctest.Test(t, func(t *testing.T) {
@@ -328,7 +311,7 @@ func TestSpoiltConnectionIsReplaced(t *testing.T) {
 // A write is not sent again after a byte of it has left, even if its connection was dialled
 // ahead and may have ended before.
 func TestBegunWriteIsNotSentAgain(t *testing.T) {
-	for name, option := range map[string]Option{"no wrapper": WithMaxRetries(0), "a wrapper": around(wrappers["passes on"])} {
+	for name, option := range map[string]Option{"no wrapper": WithMaxRetries(0), "a wrapper": around(passesOn)} {
 		synctest.Test(t, func(t *testing.T) {
 			p := &peer{}
 			p.handle = func(c net.Conn, _ *http.Request) {
@@ -459,34 +442,4 @@ func TestAheadThroughAProxy(t *testing.T) {
 			})
 		}
 	}
-}
-
-// A connection that was dialled through one proxy carries no write for another proxy.
-func TestAheadThroughSeveralProxies(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var asked, wrong atomic.Int64
-		proxies := [2]peer{}
-		for i := range proxies {
-			proxies[i].handle = func(c net.Conn, _ *http.Request) {
-				if asked.Load()%2 != int64(i) {
-					wrong.Add(1)
-				}
-				time.Sleep(30 * time.Millisecond)
-				io.WriteString(c, accepted)
-			}
-			proxies[i].client(t)
-		}
-		dial := func(ctx context.Context, _, address string) (net.Conn, error) {
-			time.Sleep(60 * time.Millisecond)
-			return proxies[strings.Index("01", address[:1])].listener.Dial(ctx)
-		}
-		c := clientOf(t, "http://127.0.0.1", WithDial(dial), WithProxy(func(*http.Request) (*url.URL, error) {
-			return url.Parse(fmt.Sprintf("http://%d.test:3128", asked.Add(1)%2))
-		}))
-		submit(t, c, 10, 100*time.Millisecond)
-		if asked.Load() != 10 || wrong.Load() > 0 {
-			t.Errorf("%d of %d writes went through the wrong proxy", wrong.Load(), asked.Load())
-		}
-		time.Sleep(2 * time.Second)
-	})
 }

@@ -89,7 +89,7 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *verdict,
 	// together, above the rate or into a cooldown. A token that expires in the throttle is
 	// refused, and refreshed.
 	a.away = !sameOrigin(req.URL, inv.origin)
-	if inv.settings.credential != nil && !a.away {
+	if inv.settings.source != nil && !a.away {
 		if a.token = inv.freshToken; a.token == "" {
 			if a.token, stopped, err = inv.token(""); err != nil {
 				return stopped, err
@@ -136,7 +136,7 @@ func (inv *invocation) token(refused string) (string, *verdict, error) {
 		ctx, cancel = context.WithTimeout(ctx, maxPatience)
 		defer cancel()
 	}
-	return inv.settings.credential.token(ctx, refused)
+	return getToken(ctx, inv.settings.source, refused)
 }
 
 // send hands the request to the network and gives the attempt its verdict.
@@ -183,7 +183,7 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 	a.Evidence.Began, a.Evidence.Ended, a.Evidence.StatusCode = began, time.Now(), a.StatusCode
 	if err != nil {
 		resp = nil // net/http logs a complaint if a transport returns both
-		a.verdict, a.err = failureVerdict(ctx, err, &a.Evidence, a.out != nil, a.trace.asked.Load()), err
+		a.verdict, a.err = failureVerdict(ctx, err, &a.Evidence, a.out != nil), err
 	}
 	a.RequestID = inv.loggable(a, requestID(a.Header))
 	if a.write && err == nil {
@@ -254,8 +254,8 @@ func (inv *invocation) receive(ctx context.Context, cancel context.CancelCauseFu
 	}
 	resp.Body = http.NoBody
 	switch {
-	case a.StatusCode < 200 || a.StatusCode == http.StatusNotModified || a.Body != nil:
-		// There is no body, or it has been read. The body of a protocol switch never ends.
+	case a.StatusCode < 200 || a.Body != nil:
+		// The body of a protocol switch never ends. An error object has been read.
 	case a.verdict == success:
 		inv.accept(ctx, body, a)
 	default:

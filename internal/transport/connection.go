@@ -115,12 +115,10 @@ func (c *countedConnection) refuse() {
 
 func (c *countedConnection) BytesWritten() int64 { return c.written.Load() }
 
-// A byteCounter is a connection that counts what is written to it.
-type byteCounter interface{ BytesWritten() int64 }
-
-// counterOf finds the counter of a connection that carries one request at a time. It returns
-// nil for HTTP/2, because the requests share the connection and its count.
-func counterOf(c net.Conn) byteCounter {
+// counterOf finds the counted connection below a connection that carries one request at a time.
+// It returns nil for a connection of the caller, and for HTTP/2, because the requests share the
+// connection and its count.
+func counterOf(c net.Conn) *countedConnection {
 	// With an https proxy, two TLS layers lie above the connection.
 	for t, ok := c.(*tls.Conn); ok; t, ok = c.(*tls.Conn) {
 		if t.ConnectionState().NegotiatedProtocol == "h2" {
@@ -128,6 +126,6 @@ func counterOf(c net.Conn) byteCounter {
 		}
 		c = t.NetConn()
 	}
-	counter, _ := c.(byteCounter)
-	return counter
+	counted, _ := c.(*countedConnection)
+	return counted
 }

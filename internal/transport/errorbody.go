@@ -11,18 +11,6 @@ import (
 // some programs write first.
 const blank = "\ufeff\t\n\f\r "
 
-// The documented error object, {"error":{code,message,details}}, is an error under any
-// status. The checks are careful, because downloaded content may look similar.
-
-// isErrorObject reports whether a whole body is the documented error object and has no other
-// member. Content may have a member named error among others. Only a body that begins like
-// the object is decoded, because decoding each response twice would cost time.
-func isErrorObject(body []byte) bool {
-	first, isObject := bytes.CutPrefix(bytes.TrimLeft(body, blank), []byte("{"))
-	begins := isObject && bytes.HasPrefix(bytes.TrimLeft(first, blank), []byte(`"error"`))
-	return begins && len(body) <= maxErrorBody && len(errorAmong(body)) == 1
-}
-
 // speaksOfError reports whether a receipt has a member named error that says something, or may
 // have one because it is no whole JSON value.
 func speaksOfError(receipt []byte) bool {
@@ -35,15 +23,6 @@ func speaksOfError(receipt []byte) bool {
 		return false
 	}
 	return true
-}
-
-// errorAmong returns the members of an object that has the documented error, or nil.
-func errorAmong(body []byte) map[string]json.RawMessage {
-	members := object(body)
-	if inner := object(members["error"]); text(inner["code"])+text(inner["message"]) == "" {
-		return nil
-	}
-	return members
 }
 
 // object returns the members of a JSON object, and nil for anything else.
@@ -104,12 +83,13 @@ func (r *Response) decode() (code string) {
 	return text(said)
 }
 
-// ErrorInPlaceOf reports whether a body has the documented error and lacks the member that a
-// success has.
+// ErrorInPlaceOf reports whether a body has the documented error, {"error":{code,message,details}},
+// and lacks the member that a success has.
 func ErrorInPlaceOf(member string, body []byte) bool {
-	members := errorAmong(body)
+	members := object(body)
+	said := object(members["error"])
 	_, found := members[member]
-	return members != nil && !found
+	return !found && text(said["code"])+text(said["message"]) != ""
 }
 
 // Malformed says where a body stopped being the documented JSON. It drops the error of

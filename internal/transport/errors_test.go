@@ -2,15 +2,12 @@ package transport
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"syscall"
@@ -90,15 +87,31 @@ func TestErrorBodies(t *testing.T) {
 	}
 }
 
-// A failure keeps at most maxErrorBody bytes of a response.
-func TestErrorBodyIsBounded(t *testing.T) {
-	for _, code := range []int{200, 400} {
-		network := roundTripper(func(*http.Request) (*http.Response, error) {
-			return reply(code, strings.Repeat("x", 1<<20), "Content-Type", "text/html"), nil
-		})
-		if f := newClient(t, network).get(t.Context()).Failure; len(f.Response().Body) != maxErrorBody || cap(f.Response().Body) > 2*maxErrorBody || f.StatusCode != code {
-			t.Errorf("%d bytes in %d, status %d", len(f.Response().Body), cap(f.Response().Body), f.StatusCode)
+// The body of a response that could not be decoded stays as it was while other calls go on.
+func TestErrorKeepsItsBody(t *testing.T) {
+	const length = 3000
+	bad := true
+	c := newClient(t, serve(func(*http.Request) (*http.Response, error) {
+		return reply(200, strings.Repeat(map[bool]string{true: "A", false: "B"}[bad], length)), nil
+	}))
+	decode := func([]byte) error {
+		if bad {
+			return errors.New("not the documented body")
 		}
+		return nil
+	}
+	call := func() Result {
+		call := read()
+		call.Decode = decode
+		return c.Do(t.Context(), call, []Option{WithMaxRetries(0)})
+	}
+	failed := call()
+	bad = false
+	for range 100 { // a pool may forget what it was given
+		call()
+	}
+	if failed.Failure == nil || string(failed.Body) != strings.Repeat("A", length) {
+		t.Errorf("the body became %.20q…", failed.Body)
 	}
 }
 
@@ -145,18 +158,6 @@ func TestMalformed(t *testing.T) {
 	if text := Malformed(io.EOF).Error(); text != malformedResponse.msg {
 		t.Error(text)
 	}
-	network := serve(status(200))
-	call := read()
-	call.Decode = func([]byte) error { return Unusable("not an object") }
-	r := newClient(t, network, WithRetryWait(0, 0)).Do(t.Context(), call, nil)
-	check(t, r.err(), ErrBadResponse)
-	if text := Describe("", r.Failure); !strings.Contains(text, "not an object") || network.requests() != 2 {
-		t.Errorf("%s after %d requests", text, network.requests())
-	}
-	call.Decode = func([]byte) error { return nil }
-	if r := newClient(t, serve(func(*http.Request) (*http.Response, error) { return reply(200, "{}"), nil })).Do(t.Context(), call, nil); r.Failure != nil || r.Body != nil {
-		t.Errorf("%q stays of what was decoded, %v", r.Body, r.err())
-	}
 }
 
 func TestOutcomeNames(t *testing.T) {
@@ -166,92 +167,64 @@ func TestOutcomeNames(t *testing.T) {
 	}
 }
 
-// Only the error of a write mentions an earlier attempt that may have been processed.
-func TestReadsAreNeverAmbiguous(t *testing.T) {
-	network := serve(status(502), status(404))
-	r := newClient(t, network, WithRetryWait(0, 0)).get(t.Context())
-	if text := Describe("test", r.Failure); strings.Contains(text, "earlier attempt") {
-		t.Error(text)
-	}
-}
-
-// An isError names the calls that take a body for an error.
-type isError int
-
-const (
-	nowhere            isError = 0
-	inStreams          isError = 1 // the documented error object, with other members or of any size
-	inWrites           isError = 2 // any error that says something, among any members or in broken JSON
-	inStreamsAndWrites isError = inStreams | inWrites
-	everywhere         isError = 4 // the documented error object and nothing else
-)
-
-var errorObjects = map[string]isError{
-	`{"error":{"code":"job_not_ready","message":"m","details":{}}}`: everywhere,
-	" \n{ \"error\" :\t{\"code\":\"a\"}}\n":                         everywhere,
-	"\ufeff{\"error\":{\"code\":\"a\"}}":                            everywhere, // a byte order mark
-	"\ufeff\n{\"error\":{\"code\":\"a\"}}":                          everywhere,
-	"\ufeff{\"error\":{\"code\":\"a\"},\"records\":[]}":             inStreamsAndWrites,
-	`{"error":{"message":"m"}}`:                                     everywhere,
-	`{"error":{"code":17}}`:                                         everywhere,
-	`{"error":{"code":"a","trace_id":"x"}}`:                         everywhere,
-	`{"error":{"code":"a"},"records":[]}`:                           inStreamsAndWrites,
-	`{"records":[],"error":{"code":"a"}}`:                           inWrites,
-	`{"error":null}`:                                                nowhere,
-	`{"error":{}}`:                                                  nowhere,
-	`{"error":{"details":{}}}`:                                      inWrites,
-	`{"error":"text"}`:                                              inWrites,
-	`{"error":[{"code":"a"}]}`:                                      inWrites,
-	`{"errors":{"code":"a"}}`:                                       nowhere,
-	`{"ERROR":{"code":"a"}}`:                                        nowhere,
-	`[{"error":{"code":"a"}}]`:                                      nowhere,
-	`{"error":{"code":"a"}`:                                         inStreamsAndWrites,
-	`{"id":1,"error":"tex`:                                          inWrites,
-	`{"error":{"code":"a"}}{"ok":true}`:                             inWrites,
-	"{\"error\":{\"code\":\"a\"}}\n{\"error\":{\"code\":\"b\"}}":    inWrites,
-	`{"error":{"code":"a","message":"` + strings.Repeat("m", maxErrorBody-35) + `"}}`: everywhere,
-	`{"error":{"code":"a","message":"` + strings.Repeat("m", maxErrorBody-34) + `"}}`: inStreamsAndWrites,
-	`{"error"`: inWrites, `{`: nowhere, ` `: nowhere, "": nowhere, "error,code\n1,2": nowhere, "<?xml version='1.0'?><error/>": nowhere,
-	"\ufeff": nowhere, "\xef": nowhere, "\xef\xbb": nowhere, "\xef\xbb{\"error\":{\"code\":\"a\"}}": inWrites, "\ufefferror,code\n1,2": nowhere,
-}
-
-// The documented error object is an error, even with the status 200. Any other content reaches
-// the caller unchanged.
+// Of the calls with a 200, a stream takes the documented error object for an error, with other
+// members and of any size. A write takes any error that says something for one, among any
+// members or in broken JSON. Other content reaches the caller unchanged.
 func TestErrorObject(t *testing.T) {
-	for body, is := range errorObjects {
-		for name, announced := range map[string]bool{"announced": true, "chunked": false} {
-			network := func() *Client {
-				return newClient(t, serve(func(*http.Request) (*http.Response, error) {
-					resp, content := reply(200, ""), io.Reader(strings.NewReader(body))
-					if len(body) < 1000 {
-						content = iotest.OneByteReader(content)
-					}
-					resp.Body = io.NopCloser(content)
-					if announced {
-						resp.ContentLength = int64(len(body))
-					}
-					return resp, nil
-				}), WithMaxResponseBytes(1<<20))
+	const large = maxErrorBody - 34
+	for body, isError := range map[string]struct{ inStream, inWrite bool }{
+		`{"error":{"code":"job_not_ready","message":"m","details":{}}}`:         {true, true},
+		" \n{ \"error\" :\t{\"code\":\"a\"}}\n":                                 {true, true},
+		"\ufeff\n{\"error\":{\"code\":\"a\"}}":                                  {true, true}, // a byte order mark
+		`{"error":{"message":"m"}}`:                                             {true, true},
+		`{"error":{"code":17}}`:                                                 {true, true},
+		`{"id":1,"error":{"code":"a"},"records":[]}`:                            {true, true},
+		`{"error":{"code":"a","message":"` + strings.Repeat("m", large) + `"}}`: {true, true},
+		`{"error":{"code":"a"}`:                                                 {true, true},
+		`{"records":[],"error":{"code":"a"}}`:                                   {false, true},
+		`{"error":{"details":{}}}`:                                              {false, true},
+		`{"error":"text"}`:                                                      {false, true},
+		`{"error":[{"code":"a"}]}`:                                              {false, true},
+		`{"id":1,"error":"tex`:                                                  {false, true},
+		`{"error":{"code":"a"}}{"ok":true}`:                                     {false, true},
+		"{\"error\":{\"code\":\"a\"}}\n{\"error\":{}}":                          {false, true},
+		`{"error"`:                             {false, true},
+		"\xef\xbb{\"error\":{\"code\":\"a\"}}": {false, true},
+		`{"error":null}`:                       {},
+		`{"error":{}}`:                         {},
+		`{"errors":{"code":"a"}}`:              {},
+		`{"ERROR":{"code":"a"}}`:               {},
+		`[{"error":{"code":"a"}}]`:             {},
+		"error,code\n1,2":                      {},
+		`{`:                                    {},
+		"\ufeff":                               {},
+		"":                                     {},
+	} {
+		network := roundTripper(func(*http.Request) (*http.Response, error) {
+			resp := reply(200, "")
+			resp.Body = io.NopCloser(strings.NewReader(body))
+			if len(body) < 1000 {
+				resp.Body = io.NopCloser(iotest.OneByteReader(strings.NewReader(body)))
 			}
-			for kind, call := range map[string]*Call{"write": write(), "read": read(), "stream": streaming()} {
-				isError := is == everywhere || kind == "stream" && is&inStreams != 0 || kind == "write" && is&inWrites != 0
-				r := network().Do(t.Context(), call, nil)
-				if (r.Failure != nil) != isError {
-					t.Errorf("%.40q, %s %s: %v", body, name, kind, r.err())
-					continue
-				}
-				if isError {
-					check(t, r.err(), ErrBadResponse)
-					if f := r.Failure; f.StatusCode != 200 || is != inWrites && f.Code+f.Response().Message == "" || string(f.Response().Body) != body[:min(len(body), maxErrorBody)] || f.Attempts != 1 || r.Outcome != OutcomeUnknown {
-						t.Errorf("%.40q, %s %s: %v, %+v", body, name, kind, r.Outcome, f)
-					}
-				} else if kind == "stream" {
-					got, err := io.ReadAll(r.Stream)
-					if r.Stream.Close(); string(got) != body || err != nil {
-						t.Errorf("%.40q, %s: read %.40q, %v", body, name, got, err)
-					}
-				}
+			return resp, nil
+		})
+		c := newClient(t, network, WithMaxResponseBytes(1<<20))
+		w, s := c.Do(t.Context(), write(), nil), c.Do(t.Context(), streaming(), nil)
+		if (w.Failure != nil) != isError.inWrite || (s.Failure != nil) != isError.inStream {
+			t.Errorf("%.40q: %v of a write, %v of a stream", body, w.err(), s.err())
+		}
+		if f := w.Failure; f != nil && (!errors.Is(w.err(), ErrBadResponse) || w.Outcome != OutcomeUnknown || f.StatusCode != 200 || f.Attempts != 1) {
+			t.Errorf("%.40q: %v, %+v", body, w.Outcome, f)
+		}
+		if f := s.Failure; f != nil {
+			if held := f.Response(); string(held.Body) != body[:min(len(body), maxErrorBody)] || f.Code+held.Message == "" {
+				t.Errorf("%.40q: %+v, %.40q", body, f, held.Body)
 			}
+			continue
+		}
+		got, err := io.ReadAll(s.Stream)
+		if s.Stream.Close(); string(got) != body || err != nil {
+			t.Errorf("%.40q: read %.40q, %v", body, got, err)
 		}
 	}
 	// A part of a content is no error, even if it looks like one.
@@ -293,6 +266,8 @@ func TestCause(t *testing.T) {
 		"its own error is the Cause": {WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, cause })})},
 		"the token source failed":    {WithTokenSource(TokenFunc(func(context.Context) (string, error) { return "", cause }))},
 		"refused to send":            {WithLimiter(limiterFunc(func(context.Context) error { return cause }))},
+		"before sending failed":      {WithBeforeSend(func(context.Context) error { return cause })},
+		"no connection was made":     {around(func(http.RoundTripper, *http.Request) (*http.Response, error) { return nil, cause })},
 	} {
 		c, err := New(Service{Name: "test"}, "https://service.test", options)
 		if err != nil {
@@ -311,36 +286,8 @@ func TestCause(t *testing.T) {
 			t.Error(text.String())
 		}
 	}
-	// A wrapper that fails before it calls base fails for a reason of its own, even if that is a
-	// network error.
-	for _, cause := range []error{cause, &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}} {
-		wrap := func(http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(*http.Request) (*http.Response, error) { return nil, cause })
-		}
-		c, err := New(Service{Name: "test"}, "https://service.test", []Option{WithTransport(wrap)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := c.Do(t.Context(), write(), nil)
-		if text := Describe("test", r.Failure); !strings.Contains(text, transportFailed.msg) || r.Failure.Cause() != cause || r.Outcome != OutcomeNotSent {
-			t.Errorf("%s, caused by %v: %v", text, r.Failure.Cause(), r.Outcome)
-		}
-	}
-	// The same holds for a function of the tls.Config that is not a check.
-	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog, server.TLS = log.New(io.Discard, "", 0), &tls.Config{ClientAuth: tls.RequireAnyClientCert}
-	server.StartTLS()
-	defer server.Close()
-	c, err := New(Service{Name: "test"}, server.URL, []Option{WithTLSConfig(&tls.Config{InsecureSkipVerify: true,
-		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return nil, cause }})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f := c.Do(t.Context(), write(), nil).Failure; !strings.Contains(Describe("test", f), transportFailed.msg) || f.Cause() != cause || !f.Retryable() {
-		t.Errorf("%s, caused by %v", Describe("test", f), f.Cause())
-	}
 	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
-	c = newClient(t, roundTripper(func(*http.Request) (*http.Response, error) { return nil, refused }), WithMaxRetries(0))
+	c := newClient(t, roundTripper(func(*http.Request) (*http.Response, error) { return nil, refused }), WithMaxRetries(0))
 	if f := c.get(t.Context()).Failure; f.Cause() != refused || !strings.Contains(Describe("test", f), ": "+syscall.ECONNREFUSED.Error()) {
 		t.Error(Describe("test", f), f.Cause())
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http/httptrace"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -69,13 +68,12 @@ type connTrace struct {
 	deadline   time.Time     // no write begins to leave after it; zero: none
 	size       int64         // of a body that a wrapper may have changed
 	unasked    bool          // a response began before the request's first byte left
-	asked      atomic.Bool   // the HTTP transport was asked for a connection
 }
 
 // A carrier is a connection that the request was given to, and the bytes it wrote before: a
 // handshake, a proxy's protocol, or earlier requests.
 type carrier struct {
-	byteCounter
+	*countedConnection
 	before int64
 }
 
@@ -84,21 +82,21 @@ func (t *connTrace) withTrace(ctx context.Context) context.Context {
 	// Got1xxResponse stays unset: with that hook, net/http no longer bounds how many
 	// 1xx responses it reads.
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { t.record(func() { t.seen.Traced = true }); t.asked.Store(true) },
+		GetConn: func(string) { t.record(func() { t.seen.Traced = true }) },
 		GotConn: func(info httptrace.GotConnInfo) {
-			counter := counterOf(info.Conn)
-			if own, ok := counter.(*countedConnection); ok {
+			own := counterOf(info.Conn)
+			if own != nil {
 				own.user.Store(t)
 			}
 			t.record(func() {
 				t.seen.Traced, t.seen.Connected = true, true
-				switch own, _ := counter.(*countedConnection); {
-				case counter == nil:
+				switch {
+				case own == nil:
 					t.uncounted = true
-				case t.left && own != nil:
+				case t.left:
 					own.refuse()
 				default:
-					t.carriers = append(t.carriers, carrier{counter, counter.BytesWritten()})
+					t.carriers = append(t.carriers, carrier{own, own.BytesWritten()})
 				}
 			})
 			select {
@@ -116,7 +114,7 @@ func (t *connTrace) withTrace(ctx context.Context) context.Context {
 		},
 		GotFirstResponseByte: func() {
 			t.record(func() {
-				t.unasked = t.unasked || !t.seen.ResponseStarted && t.read().unsent() && t.countsBefore()
+				t.unasked = t.unasked || !t.seen.ResponseStarted && t.read().unsent()
 				t.seen.ResponseStarted = true
 			})
 		},
@@ -138,9 +136,7 @@ func (t *connTrace) evidence() (e Evidence) {
 // release marks the last connection as idle, unless another attempt has taken it.
 func (t *connTrace) release() {
 	if n := len(t.carriers); n > 0 {
-		if own, ok := t.carriers[n-1].byteCounter.(*countedConnection); ok {
-			own.user.CompareAndSwap(t, nobody)
-		}
+		t.carriers[n-1].user.CompareAndSwap(t, nobody)
 	}
 }
 
@@ -188,17 +184,6 @@ func (t *connTrace) enter(size int64) (refused error) {
 	return refused
 }
 
-// countsBefore is false if a connection is the caller's, because it may count its bytes only
-// after the response came.
-func (t *connTrace) countsBefore() bool {
-	for _, c := range t.carriers {
-		if _, own := c.byteCounter.(*countedConnection); !own {
-			return false
-		}
-	}
-	return true
-}
-
 // leave ends the attempt of a write: from now on no first byte leaves. So a wrapper cannot
 // send a request unseen after it has returned.
 func (t *connTrace) leave() {
@@ -212,9 +197,6 @@ func (t *connTrace) leave() {
 
 // hasBegunOrNeverWill is false only at the moment when the first byte leaves.
 func (c carrier) hasBegunOrNeverWill() bool {
-	own, ok := c.byteCounter.(*countedConnection)
-	if ok {
-		own.spoil()
-	}
-	return c.BytesWritten() > c.before || ok && own.state.Load() == spoilt
+	c.spoil()
+	return c.BytesWritten() > c.before || c.state.Load() == spoilt
 }

@@ -13,21 +13,15 @@ import (
 	"time"
 )
 
-type counter struct {
-	net.Conn
-	n int64
-}
-
-func (c *counter) BytesWritten() int64 { return c.n }
-
 // The evidence that follows from the events of an HTTP transport.
 func TestConnTrace(t *testing.T) {
-	counted, plain := &counter{n: 100}, struct{ net.Conn }{}
+	counted, plain := new(countedConnection), struct{ net.Conn }{}
+	counted.written.Add(100)
 	got := func(c net.Conn) func(*httptrace.ClientTrace) {
 		return func(tr *httptrace.ClientTrace) { tr.GotConn(httptrace.GotConnInfo{Conn: c}) }
 	}
 	asked := func(tr *httptrace.ClientTrace) { tr.GetConn("host:443") }
-	writes := func(tr *httptrace.ClientTrace) { counted.n += 7 }
+	writes := func(tr *httptrace.ClientTrace) { counted.written.Add(7) }
 	wrote := func(err error) func(*httptrace.ClientTrace) {
 		return func(tr *httptrace.ClientTrace) { tr.WroteRequest(httptrace.WroteRequestInfo{Err: err}) }
 	}
@@ -66,32 +60,8 @@ func TestConnTrace(t *testing.T) {
 	}
 }
 
-// An *http.Transport of the caller proves that a write without a connection was not sent. No
-// other transport proves this, because it may have sent the write by other means.
-func TestEvidenceOfACallersTransport(t *testing.T) {
-	unseen := &http.Transport{}
-	for name, test := range map[string]struct {
-		transport http.RoundTripper
-		outcome   Outcome
-		attempts  int
-	}{
-		"http.Transport": {unseen, OutcomeNotSent, 4},
-		"one around it":  {roundTripper(unseen.RoundTrip), OutcomeUnknown, 1},
-		"one that reports a connection without a byte": {roundTripper(func(r *http.Request) (*http.Response, error) {
-			httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{Conn: &counter{}})
-			return nil, io.EOF
-		}), OutcomeUnknown, 1},
-		"one that reports nothing": {roundTripper(func(*http.Request) (*http.Response, error) { return nil, io.EOF }), OutcomeUnknown, 1},
-	} {
-		r := clientOf(t, refusing, WithHTTPClient(&http.Client{Transport: test.transport})).Do(t.Context(), write(), nil)
-		if r.Outcome != test.outcome || r.Attempts != test.attempts {
-			t.Errorf("%s: %v after %d attempts, %+v", name, r.Outcome, r.Attempts, r.Evidence)
-		}
-	}
-}
-
-// The evidence of a response on a socket: with the library's transport over TCP, and with the
-// caller's over TLS and HTTP/2.
+// The evidence of a response on a socket: with the library's transport, and with the caller's
+// over HTTP/1.1 and HTTP/2, whose connections carry other requests as well.
 func TestEvidenceOfAResponse(t *testing.T) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
 	plain := httptest.NewServer(handler)
@@ -100,55 +70,38 @@ func TestEvidenceOfAResponse(t *testing.T) {
 	second.EnableHTTP2 = true
 	second.StartTLS()
 	defer second.Close()
-	secure := httptest.NewTLSServer(handler)
-	defer secure.Close()
-	counted := func(http2 bool) *http.Client {
-		transport := newTransport(&Settings{ConnectionReuse: time.Minute})
-		transport.TLSClientConfig.RootCAs = secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
-		transport.Protocols.SetHTTP2(http2)
-		return &http.Client{Transport: transport}
-	}
+	counting := newTransport(&Settings{ConnectionReuse: time.Minute})
+	counting.TLSClientConfig.RootCAs = second.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	counting.Protocols.SetHTTP2(true)
 	for name, test := range map[string]struct {
 		base    string
 		client  *http.Client
 		counted bool
 	}{
-		"library's": {plain.URL, nil, true}, "caller's": {plain.URL, plain.Client(), false},
-		"TLS": {secure.URL, counted(false), true}, "HTTP/2": {second.URL, second.Client(), false},
-		// The connections carry other requests as well.
-		"HTTP/2, counted": {second.URL, counted(true), false},
+		"library's": {plain.URL, nil, true}, "caller's": {plain.URL, plain.Client(), false}, "caller's that counts": {plain.URL, client(counting), true},
+		"HTTP/2": {second.URL, second.Client(), false}, "HTTP/2 that counts": {second.URL, client(counting), false},
 	} {
 		var opts []Option
 		if test.client != nil {
 			opts = append(opts, WithHTTPClient(test.client))
 			defer test.client.CloseIdleConnections()
 		}
-		c, err := New(testService(), test.base, opts)
-		if err != nil {
-			t.Fatal(err)
+		c := clientOf(t, test.base, opts...)
+		first := c.Do(t.Context(), write(), nil).Evidence.BytesWritten
+		before := time.Now()
+		r := c.Do(t.Context(), write(), nil)
+		e := r.Evidence
+		// With HTTP/2, the event that the request was written may come after the response.
+		written := e.RequestWritten || strings.HasPrefix(name, "HTTP/2")
+		if r.Outcome != OutcomeAccepted || !e.Traced || !e.Connected || !written || !e.ResponseStarted || e.StatusCode != 200 {
+			t.Errorf("%s: %+v, %v", name, e, r.err())
 		}
-		var first int64
-		for i := range 2 {
-			before := time.Now()
-			r := c.Do(t.Context(), write(), nil)
-			e := r.Evidence
-			// With HTTP/2, the event that the request was written may come after the response.
-			written := e.RequestWritten || strings.HasPrefix(name, "HTTP/2")
-			if r.Failure != nil || !e.Traced || !e.Connected || !written || !e.ResponseStarted || e.StatusCode != 200 || r.Outcome != OutcomeAccepted {
-				t.Errorf("%s: %+v, %v", name, e, r.err())
-			}
-			if e.Began.Before(before) || e.Ended.Before(e.Began) || e.Ended.After(time.Now()) {
-				t.Errorf("%s: %v to %v", name, e.Began, e.Ended)
-			}
-			if test.counted != (e.BytesWritten > 0) || !test.counted && e.BytesWritten != -1 {
-				t.Errorf("%s: %d bytes", name, e.BytesWritten)
-			}
-			// The count of the second request leaves out the bytes of the first.
-			if i == 0 {
-				first = e.BytesWritten
-			} else if e.BytesWritten != first {
-				t.Errorf("%s: %d bytes, then %d", name, first, e.BytesWritten)
-			}
+		if e.Began.Before(before) || e.Ended.Before(e.Began) || e.Ended.After(time.Now()) {
+			t.Errorf("%s: %v to %v", name, e.Began, e.Ended)
+		}
+		// The count of the second request leaves out the bytes of the first.
+		if test.counted != (e.BytesWritten > 0) || !test.counted && e.BytesWritten != -1 || e.BytesWritten != first {
+			t.Errorf("%s: %d bytes, then %d", name, first, e.BytesWritten)
 		}
 	}
 }

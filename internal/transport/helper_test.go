@@ -136,12 +136,11 @@ func client(network http.RoundTripper) *http.Client { return &http.Client{Transp
 // A body delivers a part and then blocks until the request's context ends.
 type body struct {
 	io.Reader
-	ctx          context.Context
-	closed, late bool // read after it was closed
+	ctx    context.Context
+	closed bool
 }
 
 func (b *body) Read(p []byte) (int, error) {
-	b.late = b.late || b.closed
 	if n, err := b.Reader.Read(p); err == nil {
 		return n, nil
 	}

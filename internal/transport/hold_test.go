@@ -4,22 +4,13 @@ import (
 	"context"
 	"crypto/tls"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/carddata/carddata-go/internal/sandbox/memnet"
 )
-
-type limited struct{ wait func() }
-
-func (l limited) Wait(context.Context) error { l.wait(); return nil }
 
 type slowBody struct {
 	io.Reader
@@ -37,13 +28,8 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 func TestCallersCodeHangs(t *testing.T) {
 	const hangs = time.Hour
 	wait := func() { time.Sleep(hangs) }
-	wrap := func(f func(base http.RoundTripper, r *http.Request) (*http.Response, error)) Option {
-		return WithTransport(func(base http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(r *http.Request) (*http.Response, error) { return f(base, r) })
-		})
-	}
 	body := func(read func(io.Reader) io.Reader, close func()) Option {
-		return wrap(func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+		return around(func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
 			resp, err := base.RoundTrip(r)
 			if err == nil {
 				resp.Body = slowBody{read(resp.Body), close}
@@ -51,25 +37,23 @@ func TestCallersCodeHangs(t *testing.T) {
 			return resp, err
 		})
 	}
-	secure := httptest.NewTLSServer(nil) // for its certificate
-	defer secure.Close()
 	same := func(r io.Reader) io.Reader { return r }
 	for name, test := range map[string]struct {
 		option  Option
 		outcome Outcome
 		arrived int64
 	}{
-		"limiter":                 {WithLimiter(limited{wait}), OutcomeNotSent, 0},
+		"limiter":                 {WithLimiter(limiterFunc(func(context.Context) error { wait(); return nil })), OutcomeNotSent, 0},
 		"function before sending": {WithBeforeSend(func(context.Context) error { wait(); return nil }), OutcomeNotSent, 0},
-		"wrapper before base": {wrap(func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+		"wrapper before base": {around(func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
 			wait()
 			return base.RoundTrip(r)
 		}), OutcomeNotSent, 0},
-		"wrapper before base, with a context of its own": {wrap(func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+		"wrapper before base, with a context of its own": {around(func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
 			wait()
 			return base.RoundTrip(r.Clone(context.Background()))
 		}), OutcomeNotSent, 0},
-		"wrapper after base": {wrap(func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+		"wrapper after base": {around(func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
 			resp, err := base.RoundTrip(r)
 			wait()
 			return resp, err
@@ -90,26 +74,8 @@ func TestCallersCodeHangs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var arrived atomic.Int64
-				listener := memnet.Listen()
-				server := &http.Server{ErrorLog: quiet, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if _, err := io.Copy(io.Discard, r.Body); err == nil && r.Method == http.MethodPost {
-						arrived.Add(1)
-					}
-					io.WriteString(w, "{}")
-				})}
-				scheme := "http"
-				if strings.Contains(name, "certificate") {
-					scheme, server.TLSConfig = "https", secure.TLS
-					go server.ServeTLS(listener, "", "")
-				} else {
-					go server.Serve(listener)
-				}
-				dial := WithDial(func(ctx context.Context, _, _ string) (net.Conn, error) { return listener.Dial(ctx) })
-				c, err := New(testService(), scheme+"://127.0.0.1", []Option{dial, WithMaxRetries(0), test.option})
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := &peer{secure: strings.Contains(name, "certificate")}
+				c := p.client(t, WithMaxRetries(0), test.option)
 				for _, call := range []*Call{write(), read()} {
 					ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 					began := time.Now()
@@ -123,11 +89,9 @@ func TestCallersCodeHangs(t *testing.T) {
 					}
 				}
 				time.Sleep(2 * hangs) // all code of the caller returns, and may send its request
-				if arrived.Load() != test.arrived {
-					t.Errorf("%d writes arrived, want %d", arrived.Load(), test.arrived)
+				if p.writes.Load() != test.arrived {
+					t.Errorf("%d writes arrived, want %d", p.writes.Load(), test.arrived)
 				}
-				server.Close()
-				time.Sleep(time.Minute)
 			})
 		})
 	}

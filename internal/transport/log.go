@@ -119,7 +119,7 @@ func (inv *invocation) logContent(bytes int64, took time.Duration, end error) {
 
 // reportDrift logs where a response differs from the contract, once per process.
 func (inv *invocation) reportDrift(a *attempt) {
-	for _, finding := range inv.call.Drift.News(inv.call.Route, a.Header) {
+	for _, finding := range inv.call.Drift.News(a.Header) {
 		if inv.isEcho(a, finding.Place) {
 			finding.Place = "*"
 		}

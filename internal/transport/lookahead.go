@@ -2,7 +2,6 @@ package transport
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,74 +59,55 @@ func holdsError(body io.Reader) bool {
 		}
 	}
 	trimmed.UnreadRune()
-	t := &tokens{from: json.NewDecoder(trimmed)}
-	t.from.UseNumber()
-	t.next()
-	for {
-		name, value := t.next(), t.next()
+	in := json.NewDecoder(trimmed)
+	in.UseNumber()
+	in.Token()
+	for in.More() {
+		name, _ := in.Token()
+		value, err := in.Token()
 		switch _, nested := value.(json.Delim); {
 		case name == "error" && value == json.Delim('{'):
-			return t.sayError() && t.areLast()
-		case nested || t.err != nil: // a nested value, or the end of the object
+			return saysError(in)
+		case nested || err != nil:
 			return false
 		}
 	}
+	return false
 }
 
-// tokens reads the tokens of a JSON text.
-type tokens struct {
-	from  *json.Decoder
-	depth int
-	err   error // the error that ended the tokens
-}
-
-// next returns nil for null, and after the last token.
-func (t *tokens) next() json.Token {
-	token, err := t.from.Token()
-	t.err = cmp.Or(t.err, err)
-	switch token {
-	case json.Delim('{'), json.Delim('['):
-		t.depth++
-	case json.Delim('}'), json.Delim(']'):
-		t.depth--
-	}
-	return token
-}
-
-// skip reads until depth objects and lists are open.
-func (t *tokens) skip(depth int) {
-	for t.depth > depth && t.err == nil {
-		t.next()
-	}
-}
-
-// sayError reads the open object and reports whether it is an error: it has a code or a
-// message, or the text is cut off within the code, the message or the details.
-func (t *tokens) sayError() bool {
-	for depth := t.depth; ; {
-		name := t.next()
-		if _, ok := name.(string); !ok { // the end of the object or of the text
+// saysError reads the object that is the value of the member error. It is an error if it has a
+// code or a message and no content follows, or if the text is cut off within it. A text that
+// stalled is not cut off: reading it says so.
+func saysError(in *json.Decoder) bool {
+	for in.More() {
+		name, _ := in.Token()
+		var value any
+		err := in.Decode(&value)
+		switch {
+		case errors.Is(err, ErrTimeout) || errors.Is(err, context.Canceled):
 			return false
-		}
-		value := t.next()
-		if (name == "code" || name == "message") && value != nil && value != "" {
+		case err != nil:
 			return true
-		}
-		if t.skip(depth); t.err != nil {
-			// Nothing is cut off that only stalled: reading it says so.
-			stalled := errors.Is(t.err, ErrTimeout) || errors.Is(t.err, context.Canceled)
-			return !stalled && (name == "code" || name == "message" || name == "details")
+		case (name == "code" || name == "message") && value != nil && value != "":
+			return areLast(in)
 		}
 	}
+	return false
 }
 
 // areLast reads to the end of the first object, and reports whether no content follows. A
 // cut-off object has no content after it.
-func (t *tokens) areLast() bool {
-	if t.skip(0); t.err != nil {
-		return true
+func areLast(in *json.Decoder) bool {
+	for depth := 2; depth > 0; {
+		switch token, err := in.Token(); {
+		case err != nil:
+			return true
+		case token == json.Delim('{') || token == json.Delim('['):
+			depth++
+		case token == json.Delim('}') || token == json.Delim(']'):
+			depth--
+		}
 	}
-	after := t.next()
-	_, isText := t.err.(*json.SyntaxError)
-	return after == nil && t.err != nil && !isText
+	_, err := in.Token()
+	return err != nil && !is[*json.SyntaxError](err)
 }

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -10,8 +9,8 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
+	"fmt"
 	"io"
-	"log"
 	"math/big"
 	"net"
 	"net/http"
@@ -80,12 +79,12 @@ func (a *authority) issue(t *testing.T) tls.Certificate {
 }
 
 // mutual starts a server that requires a client certificate of an authority.
-func mutual(t *testing.T, a *authority, change func(*tls.Config)) *httptest.Server {
+func mutual(t *testing.T, a *authority, change func(*httptest.Server)) *httptest.Server {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }))
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{a.issue(t)}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: a.pool}
 	server.Config.ErrorLog = quiet
 	if change != nil {
-		change(server.TLS)
+		change(server)
 	}
 	server.StartTLS()
 	t.Cleanup(server.Close)
@@ -98,7 +97,7 @@ func TestMutualTLS(t *testing.T) {
 	a := newAuthority(t)
 	server := mutual(t, a, nil)
 	config := &tls.Config{RootCAs: a.pool, Certificates: []tls.Certificate{a.issue(t)}, MinVersion: tls.VersionTLS10, NextProtos: []string{"h2"}}
-	opts := []Option{WithTLSConfig(config), around(wrappers["replaces the context"])}
+	opts := []Option{WithTLSConfig(config), around(remade("clone with another context"))}
 	config.RootCAs = nil // no effect on the option
 	for range 3 {
 		r := clientOf(t, server.URL, opts...).Do(t.Context(), write(), nil)
@@ -125,33 +124,63 @@ func TestMutualTLS(t *testing.T) {
 			t.Errorf("%s, TLS 1.2: %v", name, r.Outcome)
 		}
 	}
-	old := mutual(t, a, func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 })
+	old := mutual(t, a, func(s *httptest.Server) { s.TLS.MinVersion, s.TLS.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 })
 	config = &tls.Config{RootCAs: a.pool, Certificates: []tls.Certificate{a.issue(t)}, MinVersion: tls.VersionTLS10}
 	if r := clientOf(t, old.URL, WithTLSConfig(config)).Do(t.Context(), write(), nil); r.Failure == nil || r.Outcome != OutcomeNotSent {
 		t.Errorf("TLS 1.1: %v, %v", r.Outcome, r.err())
 	}
 }
 
-// A 2xx that comes before the whole request has left accepts nothing.
-func TestPrematureResponse(t *testing.T) {
+// If the caller's tls.Config has a certificate or a check of certificates, each connection makes
+// a full handshake: since the last one, a pin may have been revoked, or the client certificate
+// renewed. Otherwise a connection resumes the session of the one before.
+func TestSessionsAreResumed(t *testing.T) {
+	a := newAuthority(t)
+	server := mutual(t, a, func(s *httptest.Server) {
+		s.TLS.ClientAuth = tls.RequestClientCert
+		s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Connection", "close")
+			w.Header().Set("X-Request-Id", fmt.Sprint(r.TLS.DidResume))
+		})
+	})
+	own := a.issue(t)
+	check := func([][]byte, [][]*x509.Certificate) error { return nil }
 	for name, test := range map[string]struct {
-		size    int
-		outcome Outcome
-	}{"whole": {10, OutcomeAccepted}, "a part": {16 << 20, OutcomeUnknown}} {
-		hold := make(chan struct{})
-		base := wire(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}", hold)
-		call := write()
-		call.Body = bytes.Repeat([]byte(" "), test.size)
-		for _, opts := range [][]Option{nil, {around(wrappers["clones"])}} {
-			r := clientOf(t, base, opts...).Do(t.Context(), call, nil)
-			if r.Outcome != test.outcome || r.Attempts != 1 {
-				t.Errorf("%s: %v, %+v, %v", name, r.Outcome, r.Evidence, r.err())
-			}
-			if test.outcome == OutcomeUnknown {
-				check(t, r.err(), ErrBadResponse)
+		config  *tls.Config
+		resumes bool
+	}{
+		"no opinion":                           {&tls.Config{}, true},
+		"a check that also runs on resumption": {&tls.Config{VerifyConnection: func(tls.ConnectionState) error { return nil }}, true},
+		"a check":                              {&tls.Config{VerifyPeerCertificate: check}, false},
+		"a certificate":                        {&tls.Config{Certificates: []tls.Certificate{own}}, false},
+		"a renewed certificate":                {&tls.Config{GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &own, nil }}, false},
+		"a cache of the caller's":              {&tls.Config{VerifyPeerCertificate: check, ClientSessionCache: tls.NewLRUClientSessionCache(1)}, true},
+	} {
+		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+			test.config.RootCAs, test.config.MaxVersion = a.pool, version
+			c := clientOf(t, server.URL, WithTLSConfig(test.config), WithMaxRetries(0))
+			c.get(t.Context())
+			if r := c.get(t.Context()); r.Failure != nil || (r.RequestID == "true") != test.resumes {
+				t.Errorf("%s, version %x: resumed %s, %v", name, version, r.RequestID, r.err())
 			}
 		}
-		close(hold)
+	}
+}
+
+// A 2xx that comes before the whole request has left accepts nothing.
+func TestPrematureResponse(t *testing.T) {
+	for size, want := range map[int]Outcome{10: OutcomeAccepted, 16 << 20: OutcomeUnknown} {
+		for _, opts := range [][]Option{nil, {around(passesOn)}} {
+			synctest.Test(t, func(t *testing.T) {
+				call := write()
+				call.Body = bytes.Repeat([]byte(" "), size)
+				r := (&peer{early: true}).client(t, opts...).Do(t.Context(), call, nil)
+				if r.Outcome != want || r.Attempts != 1 || want == OutcomeUnknown && !errors.Is(r.err(), ErrBadResponse) {
+					t.Errorf("%d bytes: %v, %+v, %v", size, r.Outcome, r.Evidence, r.err())
+				}
+				time.Sleep(2 * time.Second)
+			})
+		}
 	}
 }
 
@@ -199,17 +228,9 @@ func TestUnaskedResponse(t *testing.T) {
 
 // The error of a failed handshake names the side that refused it, and the reason.
 func TestHandshakeSaysWhatWasRefused(t *testing.T) {
-	start := func(config *tls.Config) *httptest.Server {
-		server := httptest.NewUnstartedServer(http.NotFoundHandler())
-		server.Config.ErrorLog, server.TLS = log.New(io.Discard, "", 0), config
-		server.StartTLS()
-		t.Cleanup(server.Close)
-		return server
-	}
-	server := start(nil)
-	trusted := x509.NewCertPool()
-	trusted.AddCert(server.Certificate())
-	picky := start(&tls.Config{ClientAuth: tls.RequireAnyClientCert, MaxVersion: tls.VersionTLS12})
+	a := newAuthority(t)
+	server := mutual(t, a, func(s *httptest.Server) { s.TLS.ClientAuth = tls.NoClientCert })
+	picky := mutual(t, a, func(s *httptest.Server) { s.TLS.MaxVersion = tls.VersionTLS12 })
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
 	other, err := net.Listen("tcp", "127.0.0.1:0")
@@ -235,13 +256,13 @@ func TestHandshakeSaysWhatWasRefused(t *testing.T) {
 		config *tls.Config
 	}{
 		"the certificate is not from an authority that this side trusts":            {server.URL, &tls.Config{RootCAs: x509.NewCertPool()}},
-		"the certificate is for another host name":                                  {"https://localhost" + port(server.URL), &tls.Config{RootCAs: trusted}},
-		"the certificate has expired, or is not valid yet by this machine's clock":  {server.URL, &tls.Config{RootCAs: trusted, Time: later}},
+		"the certificate is for another host name":                                  {"https://localhost" + port(server.URL), &tls.Config{RootCAs: a.pool}},
+		"the certificate has expired, or is not valid yet by this machine's clock":  {server.URL, &tls.Config{RootCAs: a.pool, Time: later}},
 		"the port speaks http and not https":                                        {"https://127.0.0.1" + port(plain.URL), nil},
 		"the port does not speak TLS":                                               {"https://127.0.0.1" + port(other.Addr().String()), nil},
-		"the other side refused the TLS handshake: ":                                {picky.URL, &tls.Config{RootCAs: trusted}},
-		"the tls.Config's own check refused the connection, its error is the Cause": {server.URL, &tls.Config{RootCAs: trusted, VerifyConnection: func(tls.ConnectionState) error { return pinned }}},
-		"the tls.Config's own check refused": {server.URL, &tls.Config{RootCAs: trusted, VerifyPeerCertificate: func([][]byte, [][]*x509.Certificate) error {
+		"the other side refused the TLS handshake: ":                                {picky.URL, &tls.Config{RootCAs: a.pool}},
+		"the tls.Config's own check refused the connection, its error is the Cause": {server.URL, &tls.Config{RootCAs: a.pool, VerifyConnection: func(tls.ConnectionState) error { return pinned }}},
+		"the tls.Config's own check refused": {server.URL, &tls.Config{RootCAs: a.pool, VerifyPeerCertificate: func([][]byte, [][]*x509.Certificate) error {
 			return &net.DNSError{Name: "ocsp.canary.test", IsTemporary: true} // the check looked up this host
 		}}},
 	} {
@@ -262,32 +283,4 @@ func TestHandshakeSaysWhatWasRefused(t *testing.T) {
 			t.Errorf("%s: caused by %v, retryable %v", want, cause, r.Failure.Retryable())
 		}
 	}
-}
-
-// wire starts a server that reads one request from each connection and responds with these
-// bytes. It keeps the connection open until hold is closed.
-func wire(t *testing.T, response string, hold <-chan struct{}) (base string) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
-					return
-				}
-				io.WriteString(c, response)
-				<-hold
-			}()
-		}
-	}()
-	return "http://" + l.Addr().String()
 }

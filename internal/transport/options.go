@@ -24,7 +24,7 @@ import (
 // unexported ones, but calls no function.
 type Settings struct {
 	HTTPClient       *http.Client
-	credential       *credential
+	source           TokenSource // of newSource
 	Limiter          Limiter
 	Logger           *slog.Logger
 	UserAgent        string
@@ -128,7 +128,7 @@ func (s *Settings) with(opts []Option, perCall bool) (*Settings, error) {
 		o.apply(&changed)
 	}
 	_, authorized := changed.headers["Authorization"]
-	changed.refuse(require(!authorized || changed.credential == nil, "both a token source and an Authorization header are given"))
+	changed.refuse(require(!authorized || changed.source == nil, "both a token source and an Authorization header are given"))
 	// An unused option would mislead: the client certificate would not be sent, or the proxy
 	// not used.
 	changed.refuse(require(changed.HTTPClient == nil || changed.ownTransport == "", "%s and WithHTTPClient are both given", changed.ownTransport))
@@ -157,11 +157,10 @@ func WithProxy(proxy func(*http.Request) (*url.URL, error)) Option {
 	return ofTransport("WithProxy", option(func(s *Settings) { s.proxy = &proxy }))
 }
 
-// WithTokenSource makes the credential here, so that all users of the option share it, and
-// the source gets one call at a time.
+// WithTokenSource makes the source serial here, so that all users of the option share its turn.
 func WithTokenSource(source TokenSource) Option {
-	credential, err := newCredential(source)
-	return checked(err, func(s *Settings) { s.credential = credential })
+	own, err := newSource(source)
+	return checked(err, func(s *Settings) { s.source = own })
 }
 
 func WithHeader(name, value string) Option {
@@ -285,5 +284,5 @@ func HasLimiter(opts []Option) bool {
 // a credential.
 func HasCredential(opts []Option) bool {
 	s, _ := new(Settings).with(opts, true)
-	return s != nil && (s.credential != nil || len(s.headers) > 0)
+	return s != nil && (s.source != nil || len(s.headers) > 0)
 }

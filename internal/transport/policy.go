@@ -95,7 +95,7 @@ var (
 	// Unknown here, and NotSent by its evidence.
 	hostNotFound     = &verdict{0, OutcomeUnknown, ErrNoResponse, OfSetup, "no response: the host name does not exist"}
 	hostLookupFailed = &verdict{unlimited, OutcomeUnknown, ErrNoResponse, OfOutage, "no response: the host name could not be looked up"}
-	connectFailed    = &verdict{unlimited, OutcomeUnknown, ErrNoResponse, OfOutage, "no response: no connection could be made"}
+	connectFailed    = &verdict{unlimited, OutcomeUnknown, ErrNoResponse, OfOutage, "no response: no connection was made"}
 	handshakeFailed  = &verdict{0, OutcomeUnknown, ErrNoResponse, OfSetup, "no response: the TLS handshake failed"}
 	// A proxy may refuse for the moment, or by a rule that does not change.
 	proxyRefused     = &verdict{1, OutcomeUnknown, ErrNoResponse, OfOutage, "no response: the proxy could not connect"}
@@ -209,8 +209,6 @@ func bodyVerdict(ctx context.Context, call *Call, h http.Header, body []byte, er
 		return errorObject
 	case err == nil && isEncoded(h):
 		return encodedResponse
-	case err == nil && isErrorObject(body):
-		return errorObject
 	case err == nil:
 		return success
 	case err == ErrResponseTooLarge:
@@ -237,7 +235,7 @@ func endedVerdict(ctx context.Context) *verdict {
 // failureVerdict judges an attempt without a response, for the number of retries of a read
 // and for the error's text. It must never decide whether a write is safe to retry: errors do
 // not say what reached the wire. Only the evidence does.
-func failureVerdict(ctx context.Context, err error, e *Evidence, wrapped, asked bool) *verdict {
+func failureVerdict(ctx context.Context, err error, e *Evidence, wrapped bool) *verdict {
 	proxy, refusedByProxy := errors.AsType[*proxyRefusal](err)
 	dns, unresolved := errors.AsType[*net.DNSError](err)
 	switch {
@@ -254,10 +252,8 @@ func failureVerdict(ctx context.Context, err error, e *Evidence, wrapped, asked 
 		return hostNotFound
 	case unresolved:
 		return hostLookupFailed
-	// Only the error itself explains a wrapper that fails before it asked for a connection or
-	// after a response began. The same holds for a function in the caller's tls.Config: its
-	// error is no network error.
-	case !e.Traced, wrapped && !asked, !isBroken(err) && (wrapped && e.ResponseStarted || !e.Connected && !is[net.Error](err)):
+	// Only the error itself explains a wrapper that fails after a response began.
+	case !e.Traced, wrapped && e.ResponseStarted && !isBroken(err):
 		return transportFailed
 	case !e.Connected:
 		return connectFailed

@@ -62,9 +62,6 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= inv.wait {
 		return false, nil
 	}
-	if a.verdict == attemptTimedOut {
-		cost = costTimeout
-	}
 	// Report the refusal in the error and the log; otherwise a call that ends after one
 	// attempt looks misconfigured.
 	if !inv.client.budget.take(cost) {
@@ -151,6 +148,10 @@ func (a *attempt) retryAfter() time.Duration {
 // retries before. It starts at zero on purpose: jitter around a fixed wait would send the
 // retries of an outage in waves.
 //
+// The bound is at most a quarter of the time that the call has left: a short deadline is for
+// several attempts, and not for one wait. After a 429 it is not: an early retry is refused
+// again.
+//
 // A wait that the service asked for is a lower limit, with some jitter above it, so that
 // calls that were refused together do not return together.
 func (s *Settings) backoff(ctx context.Context, n int, limited bool, retryAfter time.Duration) time.Duration {
@@ -161,6 +162,9 @@ func (s *Settings) backoff(ctx context.Context, n int, limited bool, retryAfter 
 	bound := limit
 	if grown := math.Ldexp(float64(base), n); grown < float64(limit) { // a shift would overflow
 		bound = time.Duration(grown)
+	}
+	if deadline, ok := ctx.Deadline(); ok && !limited {
+		bound = min(bound, time.Until(deadline)/4)
 	}
 	wait := s.jitter(ctx, max(bound, 1)) // nothing for a bound of 0
 	if retryAfter > 0 {
@@ -196,7 +200,6 @@ type budget struct {
 const (
 	budgetFull    = 500
 	costRetry     = 5
-	costTimeout   = 10 // a timeout costs the service more than a quick refusal
 	earnedByCall  = 1
 	costFreshAuth = 0 // a fresh token adds no load, and with an old one every call fails
 )

@@ -23,19 +23,17 @@ type staticToken func() string
 
 func (f staticToken) Token(context.Context) (string, error) { return f(), nil }
 
-// TokenFunc makes a TokenSource from a function. All options that get this source share its
-// lock, so f gets one call at a time. The lock is in a struct because functions are not
-// comparable.
+// TokenFunc makes a TokenSource from a function, which gets one call at a time.
 func TokenFunc(f func(context.Context) (string, error)) TokenSource {
-	return &tokenFunc{f, make(chan struct{}, 1)}
+	if f == nil {
+		return nil
+	}
+	return oneAtATime(tokenFunc(f))
 }
 
-type tokenFunc struct {
-	f      func(context.Context) (string, error)
-	asking chan struct{} // shared by all credentials with this source
-}
+type tokenFunc func(context.Context) (string, error)
 
-func (t *tokenFunc) Token(ctx context.Context) (string, error) { return t.f(ctx) }
+func (f tokenFunc) Token(ctx context.Context) (string, error) { return f(ctx) }
 
 // checkToken names the usual mistakes in a copied token: a "Bearer " prefix, and the line
 // break of a file. Without this check, the first gives a 401, and the second an error of
@@ -54,35 +52,27 @@ func checkToken(token string) error {
 	return nil
 }
 
-// A credential is a TokenSource and its state. The option makes it, so all clients and calls
-// with this option share it. Different options with the same source share at most the lock of
-// the source.
-type credential struct {
-	source TokenSource
-
-	asking               chan struct{} // full while a source of the caller is being called
-	refused, replacement string        // the last refused token and its replacement; guarded by asking
-}
-
-// newCredential refuses a source that can never work.
-func newCredential(source TokenSource) (*credential, error) {
-	c, missing := &credential{source: source, asking: make(chan struct{}, 1)}, source == nil
+// newSource returns a source that returns by the end of its context, which the sources of this
+// package do. It refuses a source that can never work.
+func newSource(source TokenSource) (TokenSource, error) {
 	switch s := source.(type) {
+	case nil:
+		return nil, Invalid("the token source is nil")
 	case staticToken:
-		return c, checkToken(s())
+		return s, checkToken(s())
 	case *cachedToken:
-		missing = s.fetch == nil
-	case *tokenFunc:
-		c.asking, missing = s.asking, s.f == nil
+		return s, require(s.fetch != nil, "the token source is nil")
+	case *serial:
+		return s, nil
 	}
-	return c, require(!missing, "the token source is nil")
+	return oneAtATime(source), nil
 }
 
-// token asks the source and checks the token. With a refused token it asks for a replacement,
+// getToken asks a source and checks the token. With a refused token it asks for a replacement,
 // which may be the same token if the source has nothing newer. The source's own error stays
 // reachable, but its text is not repeated, because it may quote a credential.
-func (c *credential) token(ctx context.Context, refused string) (token string, failed *verdict, err error) {
-	token, err = c.ask(ctx, refused)
+func getToken(ctx context.Context, source TokenSource, refused string) (token string, failed *verdict, err error) {
+	token, err = question(ctx, source, refused)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return "", credentialFailed, NewError("the token source did not return in time", ErrCredential, err)
@@ -95,51 +85,46 @@ func (c *credential) token(ctx context.Context, refused string) (token string, f
 	return token, nil, nil
 }
 
-// ask returns by the end of ctx even if the source does not. Many sources ignore their
-// context: the sources of x/oauth2 have none, and wait as long as their http.Client does.
-//
-// So the source runs on a goroutine, one call at a time. A source that hangs holds one
-// goroutine, and later calls wait for it. This costs nothing with a source that keeps its
-// token. A source that fetches a token for each call gets slower, which spares its token
-// endpoint. Calls do not share a result, because the source may use the context of each.
-func (c *credential) ask(ctx context.Context, refused string) (string, error) {
-	switch c.source.(type) {
-	case staticToken, *cachedToken: // of this package; they return by the end of ctx
-		return c.question(ctx, refused)
+// question tells the source about the refused token, if it has a method for that, and asks
+// for a token.
+func question(ctx context.Context, source TokenSource, refused string) (string, error) {
+	if s, ok := source.(*serial); ok {
+		return s.question(ctx, refused)
 	}
+	if told, ok := source.(interface{ Refused(token string) }); ok && refused != "" {
+		told.Refused(refused)
+	}
+	return source.Token(ctx)
+}
+
+// A serial source is a source of the caller that gets one call at a time. Its calls return by
+// the end of their context even if the source does not. Many sources ignore their context: the
+// sources of x/oauth2 have none, and wait as long as their http.Client does.
+//
+// So the source runs on a goroutine. A source that hangs holds one goroutine, and later calls
+// wait for it. This costs nothing with a source that keeps its token. A source that fetches a
+// token for each call gets slower, which spares its token endpoint. Calls do not share a
+// result, because the source may use the context of each.
+type serial struct {
+	source TokenSource
+	asking chan struct{} // full while the source is being called
+}
+
+func oneAtATime(source TokenSource) *serial {
+	return &serial{source: source, asking: make(chan struct{}, 1)}
+}
+
+func (s *serial) Token(ctx context.Context) (string, error) { return s.question(ctx, "") }
+
+func (s *serial) question(ctx context.Context, refused string) (string, error) {
 	select {
-	case c.asking <- struct{}{}:
+	case s.asking <- struct{}{}:
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
-	// When a token expires, the service refuses it for every call in flight. The first call
-	// gets a replacement, and later calls with the old token get the same one. Otherwise a
-	// source that drops its token after every Refused would drop the new one each time.
-	if refused != "" && refused == c.refused {
-		defer func() { <-c.asking }()
-		return c.replacement, nil
-	}
 	// If the caller gives up, the place stays taken until the source returns, so that the
 	// next call waits instead of calling in parallel.
-	return NewFuture(func() (string, error) { return c.question(ctx, refused) }, func(token string, err error) {
-		switch {
-		case err != nil || checkToken(token) != nil:
-		case refused != "" && token != refused:
-			c.refused, c.replacement = refused, token
-		case token == c.refused: // the old token is back, and may be refused again
-			c.refused = ""
-		}
-		<-c.asking
-	}).Wait(ctx)
-}
-
-// question tells the source about the refused token, if it has a method for that, and asks
-// for a token.
-func (c *credential) question(ctx context.Context, refused string) (string, error) {
-	if told, ok := c.source.(interface{ Refused(token string) }); ok && refused != "" {
-		told.Refused(refused)
-	}
-	return c.source.Token(ctx)
+	return NewFuture(func() (string, error) { return question(ctx, s.source, refused) }, func(string, error) { <-s.asking }).Wait(ctx)
 }
 
 // A Future is the result of a function of the caller that runs on its own goroutine. A caller

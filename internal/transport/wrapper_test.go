@@ -5,14 +5,11 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"maps"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,222 +22,117 @@ func around(f func(base http.RoundTripper, r *http.Request) (*http.Response, err
 	})
 }
 
-// wrappers are what instrumentation and middleware do to a request.
-var wrappers = map[string]func(base http.RoundTripper, r *http.Request) (*http.Response, error){
-	"passes on": func(base http.RoundTripper, r *http.Request) (*http.Response, error) { return base.RoundTrip(r) },
-	"clones": func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
-		r = r.Clone(r.Context())
-		r.Header.Set("Traceparent", "00-1")
-		return base.RoundTrip(r)
-	},
-	"replaces the context": func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
-		return base.RoundTrip(r.WithContext(context.Background()))
-	},
-	"clones without context": func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
-		return base.RoundTrip(r.Clone(context.WithoutCancel(r.Context())))
-	},
-	"makes another request": func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
-		body, _ := io.ReadAll(r.Body)
-		made, err := http.NewRequestWithContext(r.Context(), r.Method, r.URL.String(), bytes.NewReader(body))
+func passesOn(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+	return base.RoundTrip(r)
+}
+
+// remade returns a wrapper that builds each request again.
+func remade(how string) func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+	return func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return nil, err
 		}
-		made.Header = r.Header
-		return base.RoundTrip(made)
-	},
+		return base.RoundTrip(remakes[how](r, r.URL.String(), bytes.NewReader(body)))
+	}
 }
 
 // The evidence does not depend on the changes that a wrapper makes to a request.
 func TestWrappedEvidence(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }))
-	defer server.Close()
-	for name, wrapper := range wrappers {
-		r := clientOf(t, server.URL, around(wrapper)).Do(t.Context(), write(), nil)
-		if e := r.Evidence; r.Failure != nil || !e.Traced || !e.Connected || e.BytesWritten < 50 || !e.RequestWritten || !e.ResponseStarted {
-			t.Errorf("%s: %+v, %v", name, e, r.err())
-		}
-		r = clientOf(t, refusing, around(wrapper)).Do(t.Context(), write(), nil)
-		if e := r.Evidence; r.Outcome != OutcomeNotSent || !e.Traced || e.Connected || e.BytesWritten != 0 || r.Attempts != 4 {
-			t.Errorf("%s, connection refused: %v after %d attempts, %+v", name, r.Outcome, r.Attempts, e)
-		}
-	}
-}
-
-// A call ends with its context even if a wrapper replaces the context of the request.
-func TestWrappedCall(t *testing.T) {
-	arrived, hang := make(chan bool, 1), make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		arrived <- true
-		<-hang
-	}))
-	defer server.Close()
-	defer close(hang)
-	for name, wrapper := range wrappers {
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() {
-			<-arrived
-			cancel()
-		}()
-		r := clientOf(t, server.URL, around(wrapper)).Do(ctx, write(), nil)
-		check(t, r.err(), context.Canceled)
-		if r.Outcome != OutcomeUnknown || r.Evidence.BytesWritten < 50 {
-			t.Errorf("%s: %v, %+v", name, r.Outcome, r.Evidence)
-		}
-	}
-}
-
-// A wrapper may retry a write until a byte of it was written, and not after that. It may
-// always retry a read.
-func TestWrapperThatRetries(t *testing.T) {
-	var served atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		served.Add(1)
-		w.WriteHeader(503)
-	}))
-	defer server.Close()
-	for name, wrapper := range wrappers {
-		served.Store(0)
-		twice := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
-			body, _ := io.ReadAll(r.Body)
-			r.Body = io.NopCloser(bytes.NewReader(body))
-			closeBody(wrapper(base, r))
-			again := r.Clone(r.Context())
-			again.Body = io.NopCloser(bytes.NewReader(body))
-			return wrapper(base, again)
-		}
-		r := clientOf(t, server.URL, around(twice)).Do(t.Context(), write(), nil)
-		check(t, r.err(), errSentBefore, ErrNoResponse)
-		if served.Load() != 1 || r.Outcome != OutcomeUnknown {
-			t.Errorf("%s: sent %d times, %v", name, served.Load(), r.Outcome)
-		}
-		served.Store(0)
-		call := write()
-		call.Write = false
-		clientOf(t, server.URL, around(twice), WithMaxRetries(0)).Do(t.Context(), call, nil)
-		if served.Load() != 2 {
-			t.Errorf("%s: a read was sent %d times, want 2", name, served.Load())
-		}
-		r = clientOf(t, refusing, around(twice), WithMaxRetries(0)).Do(t.Context(), write(), nil)
-		if r.Outcome != OutcomeNotSent || errors.Is(r.err(), errSentBefore) {
-			t.Errorf("%s, connection refused: %v, %v", name, r.Outcome, r.err())
-		}
-	}
-}
-
-// The log of an attempt is written after the wrapper has returned. A logger that sends the
-// request then, or later, does not reach the service.
-func TestWrapperThatLeaves(t *testing.T) {
-	var served atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served.Add(1) }))
-	defer server.Close()
-	for name, rebuild := range wrappers {
-		var late func() error
-		say := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
-			late = func() error { _, err := rebuild(base, r); return err }
-			return reply(501, "made up"), nil
-		}
-		var during error
-		log := slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) {
-			if during == nil {
-				during = late()
+	for _, name := range []string{"clone", "clone with another context", "copy without Cancel", "new with its context", "new with a later context"} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &peer{}
+			c := p.client(t, around(remade(name)))
+			submit(t, c, 3, 0)
+			p.refuses.Store(true)
+			time.Sleep(2 * time.Second)
+			r := c.Do(t.Context(), write(), nil)
+			if e := r.Evidence; r.Outcome != OutcomeNotSent || !e.Traced || e.Connected || e.BytesWritten != 0 || r.Attempts != 4 {
+				t.Errorf("%s, connection refused: %v after %d attempts, %+v", name, r.Outcome, r.Attempts, e)
 			}
-			return len(p), nil
-		}), &slog.HandlerOptions{Level: slog.LevelDebug}))
-		clientOf(t, server.URL, around(say), WithLogger(log)).Do(t.Context(), write(), nil)
-		if after := late(); served.Load() > 0 || during == nil || after == nil {
-			t.Errorf("%s: sent %d times, %v, %v", name, served.Load(), during, after)
-		}
+		})
 	}
 }
 
-// A request that belongs to no attempt is not sent if it may be a write. A signature in the
-// query and a compressed body do no harm.
-func TestWrapperThatRebuilds(t *testing.T) {
-	var served atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served.Add(1) }))
-	defer server.Close()
-	for _, query := range []string{"", "?signature=1"} {
-		rebuild := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
-			again, err := http.NewRequest(r.Method, r.URL.String()+query, r.Body)
-			if err != nil {
-				return nil, err
-			}
-			return base.RoundTrip(again)
-		}
-		r := clientOf(t, server.URL, around(rebuild), WithMaxRetries(0)).Do(t.Context(), write(), nil)
-		if check(t, r.err(), errNoAttempt); r.Outcome != OutcomeNotSent || served.Load() > 0 {
-			t.Errorf("%v, sent %d times", r.Outcome, served.Load())
-		}
-		call := write()
-		call.Write = false
-		if r := clientOf(t, server.URL, around(rebuild)).Do(t.Context(), call, nil); r.Failure != nil {
-			t.Error(r.err())
-		}
-		served.Store(0)
+// askToken sends a request for a token and nothing else.
+func askToken(ctx context.Context, base http.RoundTripper) {
+	token, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1/token", strings.NewReader("grant_type=client_credentials"))
+	if err != nil {
+		panic(err)
 	}
-	sign := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
-		r = r.Clone(r.Context())
-		r.URL.RawQuery = "signature=1"
-		return base.RoundTrip(r)
-	}
-	if r := clientOf(t, server.URL, around(sign)).Do(t.Context(), write(), nil); r.Failure != nil || r.Evidence.BytesWritten < 50 {
-		t.Errorf("signed: %v, %+v", r.err(), r.Evidence)
-	}
-	compress := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
-		r = r.Clone(r.Context())
-		r.Body, r.ContentLength = io.NopCloser(strings.NewReader("x")), 1
-		return base.RoundTrip(r)
-	}
-	call := write()
-	call.Body = bytes.Repeat([]byte("{}"), 1000)
-	if r := clientOf(t, server.URL, around(compress)).Do(t.Context(), call, nil); r.Failure != nil {
-		t.Errorf("compressed: %v", r.err())
-	}
+	token.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
+	closeBody(base.RoundTrip(token))
 }
 
-// A wrapper that does not call base has sent nothing. The same holds for a wrapper that sends
-// only a request for a token.
-func TestWrapperThatSendsNothing(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
-	defer server.Close()
+// What a wrapper may do with a request, and what it may not. It may retry a write until a byte of
+// it was written. A request that belongs to no attempt is not sent if it may be a write.
+func TestWrapper(t *testing.T) {
+	type handler = func(base http.RoundTripper, r *http.Request) (*http.Response, error)
 	open := errors.New("the breaker is open")
-	r := clientOf(t, server.URL, around(func(http.RoundTripper, *http.Request) (*http.Response, error) { return nil, open })).Do(t.Context(), write(), nil)
-	check(t, r.err(), open)
-	if r.Outcome != OutcomeNotSent || r.Evidence.BytesWritten != 0 {
-		t.Errorf("%v, %+v", r.Outcome, r.Evidence)
+	twice := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		closeBody(base.RoundTrip(r))
+		again := r.Clone(r.Context())
+		again.Body = io.NopCloser(bytes.NewReader(body))
+		return base.RoundTrip(again)
 	}
-	for name, ctx := range map[string]func(*http.Request) context.Context{
-		"its context": (*http.Request).Context, "no context": func(*http.Request) context.Context { return context.Background() },
-	} {
-		stranger := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
-			token, err := http.NewRequestWithContext(ctx(r), http.MethodPost, server.URL+"/token", strings.NewReader("grant_type=client_credentials"))
-			if err != nil {
-				return nil, err
-			}
-			token.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
-			closeBody(base.RoundTrip(token))
-			return nil, open
-		}
-		r := clientOf(t, server.URL, around(stranger)).Do(t.Context(), write(), nil)
-		if r.Outcome != OutcomeNotSent || r.Attempts != 4 {
-			t.Errorf("with %s: %v after %d attempts", name, r.Outcome, r.Attempts)
-		}
-		// The write may follow the request for a token.
-		both := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
-			if _, err := stranger(base, r); err != open {
-				return nil, err
-			}
+	changed := func(change func(*http.Request)) handler {
+		return func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+			r = r.Clone(r.Context())
+			change(r)
 			return base.RoundTrip(r)
 		}
-		if r := clientOf(t, server.URL, around(both)).Do(t.Context(), write(), nil); r.Failure != nil {
-			t.Errorf("with %s: %v", name, r.err())
+	}
+	fails := func(http.RoundTripper, *http.Request) (*http.Response, error) { return nil, open }
+	afterToken := func(ctx func(*http.Request) context.Context, then handler) handler {
+		return func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+			askToken(ctx(r), base)
+			return then(base, r)
 		}
 	}
-	made := func(http.RoundTripper, *http.Request) (*http.Response, error) { return reply(201, "made up"), nil }
-	if r := clientOf(t, server.URL, around(made)).Do(t.Context(), write(), nil); r.Failure != nil || r.Outcome != OutcomeAccepted || string(r.Body) != "made up" {
-		t.Errorf("a made-up response: %v, %v", r.Outcome, r.err())
+	own, none := (*http.Request).Context, func(*http.Request) context.Context { return context.Background() }
+	for name, test := range map[string]struct {
+		wrapper handler
+		refuses bool // the service refuses connections
+		outcome Outcome
+		arrived int64
+		reads   int64 // of a read through the same wrapper
+		is      error // of a write
+	}{
+		"sends it twice":                     {twice, false, OutcomeUnknown, 1, 2, errSentBefore},
+		"sends it twice, without connection": {twice, true, OutcomeNotSent, 0, 0, ErrNoResponse},
+		"signs the query":                    {changed(func(r *http.Request) { r.URL.RawQuery = "signature=1" }), false, OutcomeAccepted, 1, 1, nil},
+		"compresses the body": {changed(func(r *http.Request) { r.Body, r.ContentLength = io.NopCloser(strings.NewReader("x")), 1 }),
+			false, OutcomeAccepted, 1, 1, nil},
+		"sends a request of its own":              {remade("new"), false, OutcomeNotSent, 0, 1, errNoAttempt},
+		"sends nothing":                           {fails, false, OutcomeNotSent, 0, 0, open},
+		"asks for a token":                        {afterToken(own, fails), false, OutcomeNotSent, 0, 0, open},
+		"asks for a token without the context":    {afterToken(none, fails), false, OutcomeNotSent, 0, 0, open},
+		"sends after a token":                     {afterToken(own, passesOn), false, OutcomeAccepted, 1, 1, nil},
+		"sends after a token without the context": {afterToken(none, passesOn), false, OutcomeAccepted, 1, 1, nil},
+		"responds itself": {func(http.RoundTripper, *http.Request) (*http.Response, error) { return reply(201, "made up"), nil },
+			false, OutcomeAccepted, 0, 0, nil},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &peer{handle: func(c net.Conn, _ *http.Request) {
+				io.WriteString(c, "HTTP/1.1 201 Created\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}")
+			}}
+			c := p.client(t, WithMaxRetries(0), around(test.wrapper))
+			p.refuses.Store(test.refuses)
+			read := write()
+			read.Write, read.Body = false, bytes.Repeat([]byte("{}"), 1000)
+			c.Do(t.Context(), read, nil)
+			if n := p.requests.Load() - p.own.Load(); n != test.reads {
+				t.Errorf("%s: a read arrived %d times", name, n)
+			}
+			read.Write = true
+			r := c.Do(t.Context(), read, nil)
+			if n := p.requests.Load() - p.own.Load() - test.reads; r.Outcome != test.outcome || n != test.arrived || !errors.Is(r.err(), test.is) || errors.Is(r.err(), errSentBefore) != (test.is == errSentBefore) {
+				t.Errorf("%s: a write is %v and arrived %d times: %v", name, r.Outcome, n, r.err())
+			}
+			time.Sleep(2 * time.Second)
+		})
 	}
 }
 
@@ -322,7 +214,7 @@ func TestOneAttemptOneSending(t *testing.T) {
 		"redirects with a body": func(c net.Conn, _ *http.Request) {
 			io.WriteString(c, "HTTP/1.1 307 There\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n")
 		},
-		"responds after a while": func(c net.Conn, _ *http.Request) { time.Sleep(2 * time.Second); io.WriteString(c, accepted) },
+		"hangs": func(c net.Conn, _ *http.Request) { io.Copy(io.Discard, c) },
 	}
 	addresses, n := slices.Sorted(maps.Keys(readdressed)), 0
 	for _, served := range slices.Sorted(maps.Keys(services)) {
@@ -352,6 +244,9 @@ func TestOneAttemptOneSending(t *testing.T) {
 						r := c.Do(t.Context(), write(), nil)
 						time.Sleep(2 * time.Minute)
 						arrived := p.requests.Load() - p.own.Load()
+						if p.open.Load() > 0 {
+							t.Errorf("%s, %s, %s, chunked %t, %s: %d connections stay open", served, made, address, chunked, sent, p.open.Load())
+						}
 						if arrived > 1 || r.Outcome == OutcomeNotSent && arrived > 0 || r.Outcome == OutcomeAccepted && arrived == 0 {
 							t.Errorf("%s, %s, %s, chunked %t, %s: arrived %d times and is %v: %v", served, made, address, chunked, sent, arrived, r.Outcome, r.err())
 						}
@@ -424,12 +319,7 @@ var sendings = map[string]func(base http.RoundTripper, r *http.Request, remake f
 		}
 	},
 	"after a request for a token": func(base http.RoundTripper, r *http.Request, remake func() *http.Request) (*http.Response, error) {
-		token, err := http.NewRequestWithContext(r.Context(), http.MethodPost, "http://127.0.0.1/token", strings.NewReader("grant_type=client_credentials"))
-		if err != nil {
-			return nil, err
-		}
-		token.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		closeBody(base.RoundTrip(token))
+		askToken(r.Context(), base)
 		return base.RoundTrip(remake())
 	},
 }
