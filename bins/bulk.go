@@ -114,9 +114,10 @@ func (r BulkResult) LogValue() slog.Value {
 // number yourself.
 var ErrMissing = transport.NewCondition("missing", "the response holds no item for this card", true)
 
-// ErrSuspended: the lookup ended before this card had a result, or because the service was
-// down for [BulkOptions.GiveUpAfter]. The error also matches the reason, such as [ErrServer] or
-// [context.Canceled]. Look the card up again later.
+// ErrSuspended: LookupAll ended before this card had a result, or because the service was down
+// for [BulkOptions.GiveUpAfter]. [Loader.Load] returns it while the service is down. The error
+// also matches the reason, such as [ErrServer] or [context.Canceled]. Look the card up again
+// later, after RetryAfter if it is set.
 var ErrSuspended = transport.NewCondition("suspended", "lookup suspended", true)
 
 const (
