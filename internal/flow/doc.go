@@ -16,8 +16,9 @@
 // A level holds when it had enough successes. One request tries the next one while the
 // others wait for its result, so growing in vain costs one failure, and then a level needs
 // twice as long to hold. A failure at a level that had held goes to what the service accepted
-// between the last two failures, but at most to half. The level that failed is the ceiling:
-// below it, a step goes half of the way there; beyond it, steps are 5, 10, 20 % and more.
+// between the last two failures, but at most to half. The level that failed is the ceiling,
+// or what was accepted if few successes tell: below it, a step goes half of the way there, and
+// beyond it, steps are 5, 10, 20 % and more.
 //
 // No level lowers a share of requests that fails at random. A trial tells that from load:
 // below its capacity a service fails nothing. A share that was found is borne, up to one and

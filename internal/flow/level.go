@@ -17,6 +17,7 @@ const (
 	beyond    = 1.4               // times the ceiling, which says little from there on
 	mostHold  = 20 * time.Second  // after growing in vain
 	margin    = 0.95              // of what the service accepted
+	many      = 200               // successes between failures
 	memory    = 150 * time.Second // without a request, after which a level says little
 )
 
@@ -24,10 +25,11 @@ const (
 type level struct {
 	now, held  float64       // and the last that had as many successes as it needed
 	known      float64       // up to here it doubles; 0: no failure yet
-	ceiling    float64       // the last level that failed; 0: that was not for its height
+	ceiling    float64       // below it, steps become smaller, and beyond larger; 0: there is none
 	have, need int           // successes at this level
 	hold       time.Duration // how long a level has to succeed, after growing in vain
 	changedAt  int           // the last request before this level
+	inVain     float64       // the last level that was grown to in vain
 	wanted     bool          // somebody was refused a place: the level is in use
 }
 
@@ -35,7 +37,7 @@ func (l *level) starting() bool { return l.known == 0 }
 
 // grow raises a level that has held.
 func (w *Window) grow() {
-	if w.now >= w.known && w.now >= w.ceiling {
+	if w.now >= w.known && w.now >= w.inVain {
 		w.hold = 0
 	}
 	if w.now >= w.known && w.now >= beyond*w.ceiling {
@@ -77,6 +79,7 @@ func (l *level) step() float64 {
 func (w *Window) shrink() {
 	if w.now > w.held {
 		took := time.Duration(float64(w.need) / w.now * float64(w.rtt))
+		w.inVain = w.now
 		w.hold = min(2*max(w.hold, took), mostHold)
 		w.goTo(w.held, w.now)
 		w.recent.restart()
@@ -84,15 +87,19 @@ func (w *Window) shrink() {
 	}
 	accepted, count := w.recent.perSecond()*w.rtt.Seconds(), w.accepted+w.before
 	lower := min(w.now, max(w.now/2, margin*accepted))
+	ceiling := lower // after few successes, what failed may have been chance
+	if count > many {
+		ceiling = w.now
+	}
 	switch {
 	case w.share > 0 && w.credit < 1: // more failures than the last trial explains
 		w.share, w.untested = 0, 0
-		w.goTo(lower, w.now)
-	case w.untested <= 0:
+		w.goTo(lower, ceiling)
+	case w.untested <= 0 || w.now <= w.safe || time.Since(w.judged) > certain:
 		w.tryBelow(min(w.now, max(accepted, lower/4)), count)
 		w.back = lower
 	default:
-		w.goTo(lower, w.now)
+		w.goTo(lower, ceiling)
 	}
 	w.recent.restart()
 }

@@ -10,9 +10,10 @@ const (
 	failedTrial           = 5       // failures that end a trial
 	mostBorne             = 0.2     // a larger share of failures is not borne
 	longestTrial          = 30 * time.Second
-	deepest               = 16  // times below the level that failed
-	patience              = 16  // times the results of a trial until the next
-	nearBy                = 1.2 // times the level to which a trial returns
+	deepest               = 16          // times below the level that failed
+	patience              = 8           // times the results of a trial until the next
+	nearBy                = 1.2         // times the level to which a trial returns
+	certain               = time.Minute // for so long, a finding is not tested again at a low level
 	maxCredit             = 8
 )
 
@@ -29,15 +30,17 @@ type trial struct {
 	// What trials have found:
 	share    float64 // of failures that are not the load's
 	credit   float64 // failures of that share that are due: these are borne
-	untested int     // results until the next trial may begin
+	safe     float64 // a level that passed the last one
+	judged   time.Time
+	untested int // results until the next trial may begin
 }
 
 // tryBelow begins a trial.
 func (w *Window) tryBelow(accepted float64, count int) {
-	if w.deeper == 0 {
+	if w.deeper == 0 && w.now > w.safe {
 		w.top = min(w.now, 1.25*accepted+1)
 	}
-	w.testing, w.passed, w.failed = true, 0, 0
+	w.testing, w.passed, w.failed, w.safe = true, 0, 0, 0
 	w.goTo(accepted*2/3, accepted*2/3)
 	w.enough = min(max(leastTrial, count*3/2), mostTrial, max(firstNeed, w.within(longestTrial)))
 }
@@ -50,7 +53,7 @@ func (w *Window) judge() (down bool) {
 	case w.failed < failedTrial && n < w.enough*(w.failed+1):
 		return false // not clear yet
 	case w.failed < failedTrial: // it was the load
-		w.share, w.credit = 0, 0
+		w.share, w.credit, w.safe = 0, 0, w.now
 		w.goTo(w.back, min(w.top, nearBy*w.back))
 	case tooMany && w.now*deepest > w.top && w.now > w.floor(): // it may still be the load: the next failure goes deeper
 		w.deeper++
@@ -67,7 +70,7 @@ func (w *Window) judge() (down bool) {
 		w.goTo(w.top, 0)
 		w.row = 0
 	}
-	w.testing, w.deeper, w.untested = false, 0, min(patience*n, max(n, w.within(time.Minute)))
+	w.testing, w.deeper, w.judged, w.untested = false, 0, time.Now(), patience*n
 	w.recent.forget()
 	return down
 }
