@@ -8,15 +8,17 @@
 //
 //	state      may leave in a round trip         ends with
 //	starting   1, 4, 16, …                       a failure: steady at what was accepted
-//	steady     the level, later 5, 10, 20 % more a failure: a lower level, or a trial; many: paused
+//	steady     the level, later a step more      a failure: a lower level, or a trial; many: paused
 //	trial      two thirds of what was accepted   five failures: chance; many successes: load
 //	paused     nothing but a probe               a probe that succeeds: returning
 //	returning  1, 2, 4, … to a level             that level holds: steady
 //
 // A level holds when it had enough successes. One request tries the next one while the
-// others wait for its result, so growing in vain costs one failure. The next attempt then
-// goes half as far and needs twice as many successes. A failure at a level that had held
-// goes to what the service accepted between the last two failures, but at most to half.
+// others wait for its result, so growing in vain costs one failure, and then a level needs
+// twice as long to hold. A failure at a level that had held goes to what the service accepted
+// between the last two failures, but at most to half. The level that failed is the ceiling,
+// or what was accepted if few successes tell: below it, a step goes half of the way there, and
+// beyond it, steps are 5, 10, 20 % and more.
 //
 // No level lowers a share of requests that fails at random. A trial tells that from load:
 // below its capacity a service fails nothing. A share that was found is borne, up to one and
@@ -27,20 +29,18 @@
 // patient, or six of others are an outage. One probe at a time is sent then: after a second,
 // and after delays that double up to two minutes, each shortened by up to half at random. The
 // delays of the next outage begin where those of the last one ended, and halve with each level
-// that has held meanwhile.
+// that holds far beyond the ceiling.
 //
 // The window returns to the level at which the outage began. If outages repeat, it goes lower,
 // towards what the service accepted from one to the next. So it finds a limit by the minute,
-// and the rate that a service allows before it bans the client for a while. If growing led to
-// an outage, its probes begin with the delay that ended the one before. From the second such
-// outage in a row to the eighth, steps get smaller, and levels have to hold for longer, up to
-// six minutes. Once the service has worked for longer than it was down before, the window goes
-// back to a little less than the last level that held.
+// and the rate that a service allows before it bans the client for a while. After an outage,
+// levels are on probation: near the ceiling each has to hold for as long as the service worked
+// before that outage, up to two minutes. An outage at a far lower level than the one before
+// shortens that, because it was not for the level.
 //
-// If the service hardly worked between two outages, levels double again. So the window is back
-// at full speed some minutes after its service, or after half an hour where a share of requests
-// goes on failing at random, or where the outages were bans. After a few minutes without a
-// request the window forgets what it has learned.
+// So the window is back at full speed some minutes after its service, or after half an hour
+// where a share of requests goes on failing at random, or where the outages were bans. After a
+// few minutes without a request the window forgets what it has learned.
 //
 // # Use
 //

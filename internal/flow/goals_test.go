@@ -47,66 +47,57 @@ func TestGoals(t *testing.T) {
 	}
 }
 
-// TestFullSpeedAgain lets a service work only now and then for ten minutes. Minutes after it
-// works again, the window is at full speed, and in half an hour if a share still fails.
+// TestFullSpeedAgain lets a service work only now and then for ten minutes, or ban the window
+// again and again for longer. Minutes after it works again, the window is at full speed, and
+// in half an hour if a share still fails, or if there were bans.
 func TestFullSpeedAgain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds: run without -short")
 	}
-	const bad = 10 * time.Minute
-	for _, patient := range []bool{false, true} {
-		for _, s := range []struct {
-			up, down time.Duration
-			failed   float64 // share, while it is up
-			after    float64 // share, once it works for good
-		}{
-			{up: 10 * time.Second, down: 30 * time.Second},
-			{up: 2 * time.Second, down: 20 * time.Second},
-			{up: time.Minute, down: time.Minute},
-			{up: 5 * time.Second, down: 5 * time.Second, failed: 0.3},
-			{up: 20 * time.Second, down: 5 * time.Second, failed: 0.5},
-			{up: time.Hour, failed: 0.9},
-			{up: time.Hour, failed: 0.6},
-			{up: 10 * time.Second, down: 30 * time.Second, failed: 0.1, after: 0.1},
-			{up: time.Minute, down: time.Minute, failed: 0.1, after: 0.1},
-			{up: 20 * time.Second, down: 5 * time.Second, failed: 0.02, after: 0.02},
-		} {
-			worst, recovered := time.Duration(0), 5*time.Minute
-			if s.after > 0 {
-				recovered = 30 * time.Minute
-			}
-			name := fmt.Sprintf("patient %v, up %v, down %v, %v fail, then %v", patient, s.up, s.down, s.failed, s.after)
-			for seed := range uint64(*seeds) {
-				l := load{requests: 150_000, jitter: 0.4, concurrency: 8, again: true, patient: patient, giveUp: -1}
-				r := run(t, seed+1, l, nowAndThen(seed+1, bad, s.up, s.down, s.failed, s.after))
-				worst = max(worst, fullSpeed(r, bad))
-			}
-			if t.Logf("%s: %v", name, worst); worst > recovered {
-				t.Errorf("%s: at full speed after %v", name, worst)
-			}
+	check := func(name string, l load, bad, within time.Duration, s func(seed uint64) service) {
+		l.requests, l.jitter, l.concurrency, l.giveUp = l.requests+150_000, 0.4, 8, -1
+		worst := time.Duration(0)
+		for i := range *seeds {
+			seed := uint64(i + 1)
+			worst = max(worst, fullSpeed(run(t, seed, l, s(seed)), bad))
+		}
+		if t.Logf("%s: %v", name, worst); worst > within {
+			t.Errorf("%s: at full speed after %v", name, worst)
 		}
 	}
-}
-
-// TestFullSpeedAfterBans lifts the limit of a service that has banned the window again and
-// again.
-func TestFullSpeedAfterBans(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds: run without -short")
+	for _, s := range []struct {
+		up, down time.Duration
+		failed   float64 // share, while it is up
+		after    float64 // share, once it works for good
+	}{
+		{up: 10 * time.Second, down: 30 * time.Second},
+		{up: 2 * time.Second, down: 20 * time.Second},
+		{up: time.Minute, down: time.Minute},
+		{up: 5 * time.Second, down: 5 * time.Second, failed: 0.3},
+		{up: 20 * time.Second, down: 5 * time.Second, failed: 0.5},
+		{up: time.Hour, failed: 0.9},
+		{up: time.Hour, failed: 0.6},
+		{up: 10 * time.Second, down: 30 * time.Second, failed: 0.1, after: 0.1},
+		{up: time.Minute, down: time.Minute, failed: 0.1, after: 0.1},
+		{up: 20 * time.Second, down: 5 * time.Second, failed: 0.02, after: 0.02},
+	} {
+		const bad = 10 * time.Minute
+		within := 5 * time.Minute
+		if s.after > 0 {
+			within = 30 * time.Minute
+		}
+		for _, patient := range []bool{false, true} {
+			name := fmt.Sprintf("patient %v, up %v, down %v, %v fail, then %v", patient, s.up, s.down, s.failed, s.after)
+			check(name, load{again: true, patient: patient}, bad, within,
+				func(seed uint64) service { return nowAndThen(seed, bad, s.up, s.down, s.failed, s.after) })
+		}
 	}
 	for _, length := range []time.Duration{10 * time.Second, time.Minute} {
 		for _, lifted := range []time.Duration{30 * time.Minute, 2 * time.Hour} {
-			worst := time.Duration(0)
-			for seed := range uint64(*seeds) {
+			check(fmt.Sprintf("bans of %v for %v", length, lifted), load{requests: 20 * int(lifted.Seconds())}, lifted, 30*time.Minute, func(uint64) service {
 				banned := ban(bucket(20, 20), length)
-				r := run(t, seed+1, load{requests: 20*int(lifted.Seconds()) + 150_000, jitter: 0.4, concurrency: 8},
-					func(now time.Duration, n int) bool { return now < lifted && banned(now, n) })
-				worst = max(worst, fullSpeed(r, lifted))
-			}
-			name := fmt.Sprintf("bans of %v for %v", length, lifted)
-			if t.Logf("%s: %v", name, worst); worst > 30*time.Minute {
-				t.Errorf("%s: at full speed after %v", name, worst)
-			}
+				return func(now time.Duration, n int) bool { return now < lifted && banned(now, n) }
+			})
 		}
 	}
 }

@@ -6,66 +6,71 @@ import (
 )
 
 const (
-	minRTT     = time.Millisecond
-	maxLate    = 2 * time.Millisecond
-	slowest    = 5 * time.Second  // between two requests, without a pause
-	firstNeed  = 10               // successes
-	slowStart  = 4                // times the level
-	leastStep  = 0.05             // share of the level
-	maxNeed    = 20 * time.Second // of successes
-	needLost   = 4                // times the length of an outage, if growing led to several
-	mostLost   = 90 * time.Second
-	stepLost   = 0.25              // the largest step then
-	mostVain   = 8                 // of these outages count
-	memory     = 150 * time.Second // without a request or a failure, after which a level says little
-	maxCaution = 1 << 20
-	margin     = 0.95 // of what the service accepted
-	few        = 10   // successes between failures
+	minRTT    = time.Millisecond
+	maxLate   = 2 * time.Millisecond
+	slowest   = 5 * time.Second   // between two requests, without a pause
+	firstNeed = 10                // successes
+	backNeed  = 4                 // successes on the way back from an outage
+	slowStart = 4                 // times the level
+	leastStep = 1.05              // times the level
+	mostStep  = 2                 // times the level
+	beyond    = 1.4               // times the ceiling, which says little from there on
+	mostHold  = 20 * time.Second  // after growing in vain
+	margin    = 0.95              // of what the service accepted
+	many      = 200               // successes between failures
+	memory    = 150 * time.Second // without a request, after which a level says little
 )
 
 // A level is how many requests leave in each round trip.
 type level struct {
-	now, held  float64 // and the last that had as many successes as it needed
-	known      float64 // up to here it doubles; 0: no failure yet
-	failedAt   float64 // the last level that was grown to in vain
-	step       float64 // of the next growth
-	have, need int     // successes at this level
-	caution    int     // factor of need: growing in vain costs requests
-	changedAt  int     // the last request before this level
-	wanted     bool    // somebody was refused a place: the level is in use
+	now, held  float64       // and the last that had as many successes as it needed
+	known      float64       // up to here it doubles; 0: no failure yet
+	ceiling    float64       // below it, steps become smaller, and beyond larger; 0: there is none
+	have, need int           // successes at this level
+	hold       time.Duration // how long a level has to succeed, after growing in vain
+	changedAt  int           // the last request before this level
+	inVain     float64       // the last level that was grown to in vain
+	wanted     bool          // somebody was refused a place: the level is in use
 }
 
 func (l *level) starting() bool { return l.known == 0 }
 
 // grow raises a level that has held.
 func (w *Window) grow() {
-	if w.now >= w.known {
-		w.delay /= 2 // a next outage may be like the last one
+	if w.now >= w.known && w.now >= w.inVain {
+		w.hold = 0
+	}
+	if w.now >= w.known && w.now >= beyond*w.ceiling {
+		w.delay, w.probation = w.delay/2, w.probation/2
 	}
 	if w.held, w.have = w.now, 0; !w.wanted {
 		return
 	}
 	w.wanted = false
 	switch {
-	case w.starting(), w.caution <= 4 && time.Since(w.since) > memory:
+	case w.starting():
 		w.now *= slowStart
 		w.need = places(w.now)
 	case w.now < w.known:
 		w.now = min(2*w.now, w.known)
-		if w.need = max(places(w.now), w.trusted()); w.now == w.known {
+		if w.need = max(places(w.now), backNeed); w.now == w.known {
 			w.need = w.needed()
 		}
 	default:
-		if w.held >= w.failedAt {
-			w.caution = 1
-		}
 		w.known, w.changedAt = w.held, w.last
-		w.now *= 1 + w.step
-		if w.step = min(2*w.step, 1); w.vain > 1 {
-			w.step = min(w.step, stepLost/w.care())
-		}
+		w.now *= w.step()
 		w.need, w.scout = w.needed(), -1
 	}
+}
+
+// step is the factor of the next level. Below the ceiling it goes half of the way there, in
+// logarithms. Beyond, steps grow with the distance.
+func (l *level) step() float64 {
+	step := l.now / l.ceiling
+	if step < 1 {
+		step = math.Sqrt(1 / step)
+	}
+	return max(leastStep, min(step, mostStep))
 }
 
 // shrink goes below a level that failed: back, if that level was being tried, and
@@ -73,37 +78,37 @@ func (w *Window) grow() {
 // then, to learn whether the level was the reason.
 func (w *Window) shrink() {
 	if w.now > w.held {
-		w.failedAt = w.now
-		w.caution = min(2*w.caution, maxCaution)
-		w.goTo(w.held, max(leastStep, w.step/4))
+		took := time.Duration(float64(w.need) / w.now * float64(w.rtt))
+		w.inVain = w.now
+		w.hold = min(2*max(w.hold, took), mostHold)
+		w.goTo(w.held, w.now)
 		w.recent.restart()
 		return
 	}
 	accepted, count := w.recent.perSecond()*w.rtt.Seconds(), w.accepted+w.before
-	least := w.now / 2
-	if count < few {
-		least = w.now / 4
+	lower := min(w.now, max(w.now/2, margin*accepted))
+	ceiling := lower // after few successes, what failed may have been chance
+	if count > many {
+		ceiling = w.now
 	}
-	lower := min(w.now, max(least, margin*accepted))
-	step := max(leastStep, min(few/2/float64(max(1, count)), 1)) // the fewer, the further off lower may be
 	switch {
 	case w.share > 0 && w.credit < 1: // more failures than the last trial explains
 		w.share, w.untested = 0, 0
-		w.goTo(lower, step)
+		w.goTo(lower, ceiling)
 	case w.untested <= 0 || w.now <= w.safe || time.Since(w.judged) > certain:
 		w.tryBelow(min(w.now, max(accepted, lower/4)), count)
-		w.back, w.backStep = lower, step
+		w.back = lower
 	default:
-		w.goTo(lower, step)
+		w.goTo(lower, ceiling)
 	}
 	w.recent.restart()
 }
 
-// goTo begins a level, and step is that of its next growth.
-func (w *Window) goTo(level, step float64) {
+// goTo begins a level.
+func (w *Window) goTo(level, ceiling float64) {
 	level = max(level, w.floor())
 	w.now, w.known, w.held, w.have, w.changedAt, w.scout = level, level, level, 0, w.last, 0
-	w.step, w.need, w.wanted = step, w.needed(), false
+	w.ceiling, w.need, w.wanted = ceiling, w.needed(), false
 	if next := time.Now().Add(w.gap()); next.After(w.next) {
 		w.next = next
 	}
@@ -112,18 +117,14 @@ func (w *Window) goTo(level, step float64) {
 // floor is the lowest level: one at a time, or a pace.
 func (w *Window) floor() float64 { return min(1, w.rtt.Seconds()/w.slowest.Seconds()) }
 
-// needed is how many successes show that a level holds.
+// needed is how many successes show that a level holds. On probation, low levels need fewer.
 func (w *Window) needed() int {
-	hold := maxNeed
-	if w.vain > 1 {
-		hold = max(hold, time.Duration(w.care()*float64(min(needLost*w.down, mostLost))))
+	probation := w.within(w.probation)
+	if w.now < w.ceiling {
+		probation = int(w.now / w.ceiling * float64(probation))
 	}
-	return max(min(firstNeed*w.caution, w.within(hold)), firstNeed, places(w.now))
+	return max(firstNeed, places(w.now), w.within(w.hold), probation)
 }
-
-// care grows with the outages in a row that growing led to. By that factor steps are smaller,
-// and levels have to hold for longer.
-func (w *Window) care() float64 { return float64(min(max(w.vain, 2), mostVain)) / 2 }
 
 // within is how many requests fit into a time.
 func (w *Window) within(d time.Duration) int {

@@ -8,9 +8,7 @@ import (
 const (
 	inARow               = 5 // failures that are borne in a row
 	firstDelay, maxDelay = time.Second, 2 * time.Minute
-	leastTrust, maxTrust = 4, 64
-	mostProof            = 10
-	belowLimit           = 0.85 // of a level that growing from led to an outage
+	leastProbation       = 16 // the part of the delay that ended the outage
 )
 
 // An outage holds all requests back but for one probe at a time.
@@ -22,17 +20,12 @@ type outage struct {
 
 	row, rowFirst int     // failures in a row, and the first request of these
 	sound         float64 // the level after the first of them
-	grown         bool    // the level before had not held yet
 	cut           int     // the last request that was sent when a failure became known
 
-	trust int // successes that a level needs after an outage
-	proof int // successes since the outage
-
-	began time.Time     // begin of the last outage; zero: there was none
-	down  time.Duration // its length
-	ended time.Duration // the delay before the probe that ended it
-	works int           // what the service accepted since
-	vain  int           // outages in a row that growing led to
+	began, resumed time.Time     // the last outage; zero: there was none
+	works          int           // what the service accepted since it began
+	fell           float64       // the sound level then
+	probation      time.Duration // how long levels have to succeed after it
 }
 
 // isDown reports whether the failure that came last is an outage.
@@ -54,14 +47,17 @@ func (w *Window) isDown() bool {
 
 // begin begins an outage, or prolongs it.
 func (w *Window) begin() {
-	if w.testing = false; !w.paused && !w.starting() {
+	w.testing = false
+	switch {
+	case w.paused:
+		w.delay *= 2
+	case !w.starting():
 		w.fallBack()
 	}
 	if !w.patient {
 		w.credit = 0
 	}
-	w.trust, w.proof = min(2*w.trust, maxTrust), 0
-	w.delay = min(max(firstDelay, 2*w.delay), w.maxDelay)
+	w.delay = min(max(firstDelay, w.delay), w.maxDelay)
 	w.pause(w.delay)
 }
 
@@ -69,33 +65,27 @@ func (w *Window) begin() {
 // follows, what the service accepted since the first one began, its pause included, is what
 // it allows in the long run: all of its limit if that counts by the minute, and less if it
 // bans who exceeds it. So the new level is between that and the level before.
+//
+// A level that works for as long as the service did before this outage is not the reason for
+// the next. If this outage began far lower than the one before, no level was the reason.
 func (w *Window) fallBack() {
 	now := time.Now()
-	w.known = w.sound
+	w.known, w.ceiling = w.sound, w.sound
 	if !w.began.IsZero() {
 		cycle := margin * float64(w.works) / now.Sub(w.began).Seconds() * w.rtt.Seconds()
-		if 1.5*cycle < w.known {
-			lower := math.Sqrt(cycle * w.known)
-			if w.works < firstNeed && !w.patient { // a few successes may have been all by chance
-				lower = max(lower, w.known/2)
-			}
-			w.known = max(lower, w.floor())
+		lower := math.Sqrt(min(cycle, w.sound) * w.sound)
+		if w.works < firstNeed { // a few successes may have been all by chance
+			lower = max(lower, w.sound/2)
 		}
+		w.known = max(lower, w.floor())
 	}
-	if w.vain++; !w.grown {
-		w.vain = 0
+	if w.works < firstNeed { // it hardly worked at all: no level was the reason
+		w.ceiling = 0
 	}
-	switch {
-	case w.works < firstNeed: // it hardly worked at all: no level was the reason
-		w.vain, w.step, w.caution = 0, 1, 1
-	case w.vain > 0 && !w.began.IsZero() && now.Sub(w.began) > 2*w.down: // it worked for longer than it was down
-		w.known, w.step = max(w.known, belowLimit*w.sound), leastStep
-		w.caution = min(2*w.caution, maxCaution)
+	if w.probation = 0; w.fell > 0 && w.sound > w.fell/beyond {
+		w.probation = now.Sub(w.resumed)
 	}
-	if w.vain > 0 { // earlier probes would only prolong a ban
-		w.delay = max(w.delay, w.ended/2)
-	}
-	w.began, w.works = now, 0
+	w.began, w.works, w.fell = now, 0, w.sound
 }
 
 func (w *Window) pause(delay time.Duration) {
@@ -108,9 +98,13 @@ func (w *Window) pause(delay time.Duration) {
 
 // resume goes on after a probe that succeeded, one request at a time at first.
 func (w *Window) resume() {
-	w.paused, w.next, w.ended, w.down = false, time.Time{}, w.delay, time.Since(w.failing)
+	w.paused, w.next, w.resumed = false, time.Time{}, time.Now()
+	w.hold, w.untested = 0, 0
+	if w.ceiling > 0 {
+		w.probation = min(max(w.probation, w.delay/leastProbation), w.delay)
+	}
 	w.recent.forget() // a pause says nothing of what is accepted
-	w.now, w.have, w.need = 1, 0, w.trusted()
+	w.now, w.have, w.need = 1, 0, backNeed
 	if w.patient {
 		w.failing, w.need = time.Time{}, 1
 	}
@@ -121,19 +115,6 @@ func (w *Window) resume() {
 		w.next = time.Now().Add(w.gap())
 	}
 	w.held = w.now
-}
-
-// checkRecovery ends the outage for good after enough successes without another one.
-func (w *Window) checkRecovery() {
-	if w.proof++; w.now >= w.known && w.proof >= min(w.trust, mostProof) {
-		w.trust, w.failing = 1, time.Time{}
-	}
-}
-
-// trusted is how many successes a level needs after an outage. A slow one cannot wait for
-// many.
-func (w *Window) trusted() int {
-	return min(w.trust, max(leastTrust, w.within(30*time.Second)))
 }
 
 // Resume ends an outage that was none: what failed was no service, but one account.

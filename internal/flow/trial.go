@@ -11,7 +11,8 @@ const (
 	mostBorne             = 0.2     // a larger share of failures is not borne
 	longestTrial          = 30 * time.Second
 	deepest               = 16          // times below the level that failed
-	firstWait, maxWait    = 8, 64       // times the results of a trial until the next
+	patience              = 8           // times the results of a trial until the next
+	nearBy                = 1.2         // times the level to which a trial returns
 	certain               = time.Minute // for so long, a finding is not tested again at a low level
 	maxCredit             = 8
 )
@@ -22,18 +23,16 @@ const (
 type trial struct {
 	testing        bool
 	top, back      float64 // the level if it was not the load, and if it was
-	backStep       float64
-	deeper         int // trials in a row that failed too much
-	passed, failed int // results
-	enough         int // of them without a failure
+	deeper         int     // trials in a row that failed too much
+	passed, failed int     // results
+	enough         int     // of them without a failure
 
 	// What trials have found:
-	safe     float64 // a level that passed the last one
 	share    float64 // of failures that are not the load's
 	credit   float64 // failures of that share that are due: these are borne
+	safe     float64 // a level that passed the last one
 	judged   time.Time
-	untested int // results until the next trial
-	wait     int // times the results of a trial
+	untested int // results until the next trial may begin
 }
 
 // tryBelow begins a trial.
@@ -42,7 +41,7 @@ func (w *Window) tryBelow(accepted float64, count int) {
 		w.top = min(w.now, 1.25*accepted+1)
 	}
 	w.testing, w.passed, w.failed, w.safe = true, 0, 0, 0
-	w.goTo(accepted*2/3, leastStep)
+	w.goTo(accepted*2/3, accepted*2/3)
 	w.enough = min(max(leastTrial, count*3/2), mostTrial, max(firstNeed, w.within(longestTrial)))
 }
 
@@ -54,35 +53,26 @@ func (w *Window) judge() (down bool) {
 	case w.failed < failedTrial && n < w.enough*(w.failed+1):
 		return false // not clear yet
 	case w.failed < failedTrial: // it was the load
-		w.waitLonger(w.share == 0)
 		w.share, w.credit, w.safe = 0, 0, w.now
-		w.goTo(w.back, w.backStep)
+		w.goTo(w.back, min(w.top, nearBy*w.back))
 	case tooMany && w.now*deepest > w.top && w.now > w.floor(): // it may still be the load: the next failure goes deeper
 		w.deeper++
 		w.testing, w.untested = false, 0
-		w.goTo(w.now, leastStep)
+		w.goTo(w.now, w.now)
 		return false
 	case tooMany && (!w.patient || w.passed == 0):
 		down = true
 	default: // it was not the load
-		w.waitLonger(w.share > 0)
 		if w.share > 0 {
 			share = (share + w.share) / 2
 		}
-		w.share, w.credit, w.caution, w.safe = share, maxCredit, 1, 0
-		w.goTo(w.top, 1)
+		w.share, w.credit, w.hold, w.probation = share, maxCredit, 0, 0
+		w.goTo(w.top, 0)
 		w.row = 0
 	}
-	w.testing, w.deeper, w.judged, w.untested = false, 0, time.Now(), w.wait*n
+	w.testing, w.deeper, w.judged, w.untested = false, 0, time.Now(), patience*n
 	w.recent.forget()
 	return down
-}
-
-// waitLonger lets a finding that repeats stand for longer.
-func (w *Window) waitLonger(repeats bool) {
-	if w.wait = min(2*w.wait, maxWait); !repeats {
-		w.wait = firstWait
-	}
 }
 
 // isLikely reports whether the share explains so many failures in a row.

@@ -44,7 +44,6 @@ func New(patient bool, jitter func(below time.Duration) time.Duration) *Window {
 		jitter = rand.N[time.Duration]
 	}
 	w := &Window{patient: patient, slowest: slowest, maxDelay: maxDelay, jitter: jitter, line: make(chan struct{}, 1)}
-	w.outage.trust = 1
 	w.forget()
 	return w
 }
@@ -60,11 +59,11 @@ func NewPrompt(jitter func(below time.Duration) time.Duration) *Window {
 // forget starts anew, but for an outage: that ends with a success.
 func (w *Window) forget() {
 	w.scout = 0
-	w.level = level{now: 1, held: 1, need: 1, caution: 1, step: slowStart, changedAt: w.last}
+	w.level = level{now: 1, held: 1, need: 1, changedAt: w.last}
 	if !w.paused {
-		w.outage = outage{trust: 1, cut: w.cut, why: w.why}
+		w.outage = outage{cut: w.cut, why: w.why}
 	}
-	w.trial = trial{wait: firstWait / 2}
+	w.trial = trial{}
 	w.recent.forget()
 }
 
@@ -142,7 +141,7 @@ func (w *Window) Take() (request int, ok bool) {
 	}
 	if !w.starting() {
 		// A timer that fires late is no reason to fall behind the pace.
-		if late := now.Add(-maxLate); w.next.Before(late) {
+		if now.Sub(w.next) > maxLate {
 			w.next = now
 		}
 		w.next = w.next.Add(w.gap())
@@ -284,14 +283,16 @@ func (w *Window) Succeeded(request int, took time.Duration) {
 	if w.paused {
 		w.resume()
 	}
-	w.checkRecovery()
 	switch {
 	case request <= w.changedAt || w.scout > 0: // sent at another level
 	case w.testing:
 		w.passed++
 		w.judge()
 	default:
-		if w.have++; w.have >= w.need {
+		if w.have++; w.now >= w.known && w.have >= firstNeed {
+			w.failing = time.Time{} // the service has recovered
+		}
+		if w.have >= w.need {
 			w.grow()
 		}
 	}
@@ -310,9 +311,6 @@ func (w *Window) Failed(request int, why string) {
 	untried := w.rtt == 0 && !w.paused
 	if known && !untried && !(w.testing && request > w.changedAt) {
 		return
-	}
-	if w.row == 1 {
-		w.grown = w.now > w.known
 	}
 	down := w.isDown()
 	switch {

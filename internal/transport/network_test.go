@@ -31,9 +31,6 @@ func clientOf(t *testing.T, base string, opts ...Option) *Client {
 	return c
 }
 
-// refusing is the address of a port that nobody uses. A free one may be taken meanwhile.
-const refusing = "http://127.0.0.1:1"
-
 // authority issues certificates for 127.0.0.1.
 type authority struct {
 	certificate *x509.Certificate
