@@ -16,6 +16,7 @@ const (
 	mostStep  = 2                 // times the level
 	beyond    = 1.4               // times the ceiling, which says little from there on
 	mostHold  = 20 * time.Second  // after growing in vain
+	restHold  = 8                 // times the rest that the service has asked for
 	margin    = 0.95              // of what the service accepted
 	many      = 200               // successes between failures
 	memory    = 150 * time.Second // without a request, after which a level says little
@@ -150,6 +151,8 @@ func (w *Window) Rests(request int, d time.Duration) {
 	defer w.mu.Unlock()
 	if request > w.rested {
 		w.rested = w.last
+		w.hold = min(max(w.hold, restHold*d), mostHold) // growing in vain would cost as much again
+		w.need = w.needed()
 		d = d * 3 / 4
 		w.since, w.sinceBefore = w.since.Add(d), w.sinceBefore.Add(d)
 	}
