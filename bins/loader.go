@@ -123,8 +123,8 @@ func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
 // An error is the failure of the request, [ErrInvalidArgument] for an empty card, [ErrMissing],
 // [ErrBadResponse] for an item that cannot be read, [ErrSuspended] while the service is down,
 // the end of ctx, or [ErrRateLimited] as soon as the service asks for a pause beyond the
-// deadline. The last three also match what a request last failed with. If the service refuses a request, all its cards fail. So trim and
-// check what a customer typed before you look it up.
+// deadline. The last three also match what a request last failed with. If the service refuses
+// a request, all its cards fail. So trim and check what a customer typed before you look it up.
 //
 // The call ends at the deadline of ctx, or after 30 seconds if ctx has none. Other callers of
 // the same request go on. If none is left, up to 16 such requests still go on without retries,

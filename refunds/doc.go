@@ -133,12 +133,12 @@
 //
 //	limit of the service                        unknown        of the limit used
 //	1 to 30 requests in flight                  0.4 % or less  90 % or more
-//	5 to 50 requests a second                   1 % or less    85 % or more
-//	10 a second, counted by up to a minute      0.9 % or less  79 % or more
-//	12 to 60 a minute                           2 to 12 %      81 % or more
-//	20 a second, and beyond it a ban for 10 s   0.5 %          77 %
-//	20 a second, and beyond it a ban for 60 s   0.5 %          48 %
-//	the same, for an hour                       0.2 %          66 %
+//	5 to 50 requests a second                   1.1 % or less  85 % or more
+//	10 a second, counted by up to a minute      1.4 % or less  74 % or more
+//	12 to 60 a minute                           3 to 13 %      78 % or more
+//	20 a second, and beyond it a ban for 10 s   0.7 %          71 %
+//	20 a second, and beyond it a ban for 60 s   0.5 %          55 %
+//	the same, for an hour                       0.2 %          68 %
 //
 // If you know of a limit, set [WithRateLimit]. Use one client for a service, because clients
 // and processes do not know of each other. If the service is merely busy, Submit waits for a
@@ -156,7 +156,7 @@
 //
 // If a service fails a share of requests at random, slowing down does not help. Up to about a
 // tenth, that share is unknown. From about three tenths on, it counts as an outage: SubmitAll
-// gives up, and 30 to 150 outcomes are unknown, in rare cases 450. In between either may
+// gives up, and 30 to 150 outcomes are unknown, in rare cases 800. In between either may
 // happen.
 //
 // # Deadlines and your own code
@@ -173,8 +173,8 @@
 // another request. While refunds follow each other, the next connection is dialled during a
 // refund, so that a refund takes one round trip. At most three connections wait for each
 // refund in flight, up to 1.5 seconds. Then the client holds none, and there is nothing to
-// close. A service that closes unused connections within that time leaves a few outcomes
-// unknown, until the client has learned to use younger ones.
+// close. If the service closes an unused connection within that time, a refund may end as
+// unknown. Each refund of the next minute then waits for a new connection.
 //
 // # Proxies that repeat a request
 //
