@@ -16,7 +16,7 @@ const (
 	mostStep  = 2                 // times the level
 	beyond    = 1.4               // times the ceiling, which says little from there on
 	mostHold  = 20 * time.Second  // after growing in vain
-	restHold  = 8                 // times the rest that the service has asked for
+	restHold  = 4                 // times the rest that the service has asked for
 	margin    = 0.95              // of what the service accepted
 	many      = 200               // successes between failures
 	memory    = 150 * time.Second // without a request, after which a level says little
