@@ -3,6 +3,7 @@ package bins
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -55,6 +56,7 @@ type Loader struct {
 	opts   []Option
 	store  *store
 	flow   *flow.Window
+	pauses transport.PauseLog
 
 	loads, hits, stale, coalesced, requests atomic.Int64
 
@@ -64,7 +66,6 @@ type Loader struct {
 	detached int              // requests without waiting callers
 	works    bool             // the service has sent a result
 	failure  error            // the last failure that other requests may meet, too
-	paused   bool             // the pause was logged
 }
 
 // LoaderStats count what a loader has done so far, and say how it sees the service.
@@ -112,6 +113,7 @@ func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
 		store:    newStore("load", o.Memory, defaultEntries, o.Cache, o.Enhanced),
 		inFlight: map[string]*load{},
 		flow:     flow.NewPrompt(func(below time.Duration) time.Duration { return c.core.Jitter(context.Background(), below) }),
+		pauses:   transport.PauseLog{Client: c.core, Call: transport.Call{Operation: "load", Method: http.MethodPost, Route: lookupRoute}},
 	}
 	l.store.staleFirst = true
 	return l, nil

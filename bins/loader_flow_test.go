@@ -3,8 +3,10 @@ package bins_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -88,7 +90,11 @@ func TestLoaderInAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		status := 0
 		s := &service{latency: func() time.Duration { return 40 * time.Millisecond }, fail: func(int64) int { return status }}
-		l := loader(t, s, bins.LoaderOptions{})
+		var log strings.Builder
+		l, err := bins.NewLoader(s.client(t, bins.WithLogger(slog.New(slog.NewTextHandler(&log, nil)))), bins.LoaderOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
 		if n := checkouts(t, l, 1000); n != 1000 {
 			t.Errorf("%d of 1000 loads succeeded", n)
 		}
@@ -101,7 +107,7 @@ func TestLoaderInAnOutage(t *testing.T) {
 			t.Errorf("%d requests in an outage of a minute", n)
 		}
 		began := time.Now()
-		_, err := l.Load(t.Context(), "411111")
+		_, err = l.Load(t.Context(), "411111")
 		e, _ := errors.AsType[*bins.Error](err)
 		if !errors.Is(err, bins.ErrSuspended) || !errors.Is(err, bins.ErrServer) || !e.Retryable() || e.RetryAfter <= 0 || e.RetryAfter > 5*time.Second || time.Since(began) > time.Second {
 			t.Errorf("%v after %v: %+v", err, time.Since(began), e)
@@ -116,6 +122,9 @@ func TestLoaderInAnOutage(t *testing.T) {
 		}
 		if n := checkouts(t, l, 1000); n != 1000 {
 			t.Errorf("%d of 1000 loads succeeded after the outage", n)
+		}
+		if pauses, resumes := strings.Count(log.String(), "msg=pause"), strings.Count(log.String(), "msg=resume"); pauses != 1 || resumes != 1 {
+			t.Errorf("%d pauses and %d ends logged", pauses, resumes)
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"time"
 
@@ -151,6 +150,7 @@ func (l *Loader) request(b *load, lookups []*lookup) *response {
 	for _, lookup := range lookups {
 		lookup.err = cmp.Or(r.err, lookup.err)
 	}
+	defer l.log()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.err == nil {
@@ -206,6 +206,7 @@ func (l *Loader) suspended(b *load, err error) error {
 
 // observe records each attempt of a request.
 func (l *Loader) observe(b *load, attempts int, failed *transport.Failure) {
+	defer l.log()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b.attempts = attempts
@@ -229,7 +230,7 @@ func (l *Loader) settle(b *load, failed *Error) {
 		err = failed
 	}
 	m := meaningOf(b.ctx, err, l.works)
-	if errors.Is(b.ctx.Err(), context.DeadlineExceeded) {
+	if failed != nil && errors.Is(b.ctx.Err(), context.DeadlineExceeded) {
 		m = ofOutage // no response in loadTimeout
 	}
 	switch m {
@@ -246,20 +247,11 @@ func (l *Loader) settle(b *load, failed *Error) {
 		l.flow.Ignored(b.place)
 	}
 	b.place = 0
-	l.log()
 }
 
-// log logs the begin and the end of a pause.
 func (l *Loader) log() {
 	state := l.flow.State()
-	if state.Paused == l.paused {
-		return
-	}
-	if l.paused = state.Paused; !state.Paused {
-		state.Next = time.Time{}
-	}
-	call := &transport.Call{Operation: "load", Method: http.MethodPost, Route: lookupRoute}
-	l.client.core.LogPause(context.Background(), call, state.Why, state.Next)
+	l.pauses.Log(state.Paused, state.Next, state.Why)
 }
 
 // giveBack gives back a place without a result.

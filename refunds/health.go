@@ -18,15 +18,14 @@ import (
 // service's: for example, a firewall may block this address. Without any other failure, it is
 // the set-up's.
 type health struct {
-	core   *transport.Client
 	window *flow.Window
+	pauses transport.PauseLog
 
 	mu      sync.Mutex
 	hopeful bool            // a request succeeded, or failed in a way that may pass
 	working map[string]bool // some of the accounts that were not refused last
 	refused map[string]bool // accounts refused since a record succeeded
 	outage  bool            // a failure since then was not about an account
-	paused  bool            // the pause was logged
 }
 
 const (
@@ -37,7 +36,11 @@ const (
 
 func newHealth(core *transport.Client) *health {
 	jitter := func(below time.Duration) time.Duration { return core.Jitter(context.Background(), below) }
-	return &health{core: core, window: flow.New(false, jitter), working: map[string]bool{}, refused: map[string]bool{}}
+	call := transport.Call{Operation: operation, Method: http.MethodPost, Route: route}
+	return &health{
+		window: flow.New(false, jitter), pauses: transport.PauseLog{Client: core, Call: call},
+		working: map[string]bool{}, refused: map[string]bool{},
+	}
 }
 
 // A meaning is what a result shows about the service.
@@ -79,6 +82,7 @@ func meaningOf(err error, own []Option) meaning {
 
 // settle reports a request and its time on the wire to the window.
 func (h *health) settle(request int, account string, m meaning, took time.Duration, err error) {
+	defer h.log()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.hopeful = h.hopeful || m != ofNothing && !isOfSetup(err)
@@ -109,19 +113,11 @@ func (h *health) settle(request int, account string, m meaning, took time.Durati
 			h.window.Rests(request, min(failed.RetryAfter, maxRetryAfter))
 		}
 	}
-	h.log()
 }
 
 func (h *health) log() {
 	state := h.window.State()
-	if state.Paused == h.paused {
-		return
-	}
-	if h.paused = state.Paused; !state.Paused {
-		state.Next = time.Time{}
-	}
-	call := &transport.Call{Operation: operation, Method: http.MethodPost, Route: route}
-	h.core.LogPause(context.Background(), call, state.Why, state.Next)
+	h.pauses.Log(state.Paused, state.Next, state.Why)
 }
 
 func conditionOf(err error) string {
@@ -158,8 +154,9 @@ func (h *health) meet(account string) bool {
 		return false
 	}
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.refused[account] {
+	refused := h.refused[account]
+	h.mu.Unlock()
+	if refused {
 		return false
 	}
 	h.window.Resume()

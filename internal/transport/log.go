@@ -9,21 +9,38 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/mask"
 )
 
-// LogPause logs that calls are held back until a time, because the service keeps failing with
-// a condition. A zero time logs that they continue.
-func (c *Client) LogPause(ctx context.Context, call *Call, condition string, until time.Time) {
-	inv := &invocation{client: c, call: call, ctx: ctx, log: cmp.Or(c.settings.Logger, silent)}
-	attrs := []slog.Attr{slog.String("condition", condition)}
-	if until.IsZero() {
-		inv.event(slog.LevelInfo, "resume", attrs...)
+// A PauseLog logs that calls are held back, because the service keeps failing, and that they
+// go on.
+type PauseLog struct {
+	Client *Client
+	Call   Call
+
+	mu     sync.Mutex
+	paused bool
+}
+
+// Log logs if the state differs from the one before: until a time, and with what condition the
+// service fails. It holds no lock while the caller's logger runs.
+func (p *PauseLog) Log(paused bool, until time.Time, condition string) {
+	p.mu.Lock()
+	same := paused == p.paused
+	p.paused = paused
+	p.mu.Unlock()
+	if same {
 		return
 	}
-	inv.event(slog.LevelInfo, "pause", append(attrs, slog.Time("until", until))...)
+	inv := &invocation{client: p.Client, call: &p.Call, ctx: context.Background(), log: cmp.Or(p.Client.settings.Logger, silent)}
+	if paused {
+		inv.event(slog.LevelInfo, "pause", slog.String("condition", condition), slog.Time("until", until))
+	} else {
+		inv.event(slog.LevelInfo, "resume", slog.String("condition", condition))
+	}
 }
 
 // silent is the logger of a call that has none.
