@@ -197,8 +197,13 @@ func (l *Loader) find(ctx context.Context, id string) (known *entry, shared *loa
 		shared = l.add(ctx, id)
 	}
 	shared.waiters++
-	if deadline, ok := ctx.Deadline(); ok && deadline.Before(shared.deadline) {
-		shared.deadline = deadline
+	if deadline, ok := ctx.Deadline(); ok {
+		if deadline.Before(shared.earliest) {
+			shared.earliest = deadline
+		}
+		if deadline.After(shared.latest) {
+			shared.latest = deadline
+		}
 	}
 	return nil, shared
 }
@@ -229,6 +234,7 @@ func (l *Loader) wait(ctx context.Context, b *load) error {
 // failure of the request. Requests without waiters are neither started nor retried; one
 // already on the wire continues.
 func (l *Loader) leave(b *load, end *transport.Failure) *Error {
+	defer l.log()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b.waiters--; b.waiters == 0 {
@@ -240,7 +246,7 @@ func (l *Loader) leave(b *load, end *transport.Failure) *Error {
 		if !b.detached {
 			b.cancelWire()
 		}
-		l.giveBack(b) // to those who still wait
+		l.abandon(b)
 	}
 	e := Error(*end)
 	if b.failed != nil {

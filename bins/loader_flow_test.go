@@ -18,15 +18,15 @@ import (
 
 var lastCard atomic.Int64
 
-// checkouts makes a load of a new card on average every 10 ms, each with a deadline of half a
-// second, and returns how many succeeded.
-func checkouts(t *testing.T, l *bins.Loader, n int) (succeeded int) {
+// checkouts makes a load of a new card on average every 10 ms, each with a deadline, and returns
+// how many succeeded.
+func checkouts(t *testing.T, l *bins.Loader, n int, deadline time.Duration) (succeeded int) {
 	var mu sync.Mutex
 	var callers sync.WaitGroup
 	for range n {
 		time.Sleep(rand.N(20 * time.Millisecond))
 		callers.Go(func() {
-			_, err := loadWithin(t, l, 500*time.Millisecond, fmt.Sprintf("4%07d", lastCard.Add(1)))
+			_, err := loadWithin(t, l, deadline, fmt.Sprintf("4%07d", lastCard.Add(1)))
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
@@ -58,14 +58,16 @@ func TestLoaderBetweenWorksAndDown(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		accepts func(*service) bool
+		within  time.Duration
 		want    float64 // share of the loads that succeed
 	}{
-		{"one in flight", atMost(1), 0.99},
-		{"three in flight", atMost(3), 0.99},
-		{"20 a second", perSecond(20), 0.98},
-		{"50 a second", perSecond(50), 0.98},
-		{"a tenth fails at random", func(*service) bool { return rand.IntN(10) > 0 }, 0.97},
-		{"a third fails at random", func(*service) bool { return rand.IntN(3) > 0 }, 0.85},
+		{"one in flight", atMost(1), 500 * time.Millisecond, 0.99},
+		{"three in flight", atMost(3), 500 * time.Millisecond, 0.99},
+		{"20 a second", perSecond(20), 500 * time.Millisecond, 0.98},
+		{"50 a second", perSecond(50), 500 * time.Millisecond, 0.98},
+		{"a tenth fails at random", func(*service) bool { return rand.IntN(10) > 0 }, 500 * time.Millisecond, 0.97},
+		{"a tenth fails at random, in a hurry", func(*service) bool { return rand.IntN(10) > 0 }, 150 * time.Millisecond, 0.95},
+		{"a third fails at random", func(*service) bool { return rand.IntN(3) > 0 }, 500 * time.Millisecond, 0.85},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &service{latency: func() time.Duration { return 20*time.Millisecond + rand.N(40*time.Millisecond) }}
@@ -75,8 +77,11 @@ func TestLoaderBetweenWorksAndDown(t *testing.T) {
 				}
 				return 0
 			}
-			l := loader(t, s, bins.LoaderOptions{})
-			if share := float64(checkouts(t, l, 3000)) / 3000; share < test.want {
+			l, err := bins.NewLoader(s.client(t, bins.WithRetryWait(200*time.Millisecond, 5*time.Second)), bins.LoaderOptions{}) // the defaults
+			if err != nil {
+				t.Fatal(err)
+			}
+			share := float64(checkouts(t, l, 3000, test.within)) / 3000; t.Log(test.name, share); if share < test.want {
 				t.Errorf("%s: %.1f %% of the loads succeeded, want %.1f", test.name, 100*share, 100*test.want)
 			}
 			time.Sleep(time.Minute) // until requests without callers have ended
@@ -84,49 +89,64 @@ func TestLoaderBetweenWorksAndDown(t *testing.T) {
 	}
 }
 
-// While the service is down, loads fail at once and few requests are sent. The first
+// While the service fails or hangs, loads fail at once and few requests are sent. The first
 // probe after the outage ends it.
 func TestLoaderInAnOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		status := 0
-		s := &service{latency: func() time.Duration { return 40 * time.Millisecond }, fail: func(int64) int { return status }}
-		var log strings.Builder
-		l, err := bins.NewLoader(s.client(t, bins.WithLogger(slog.New(slog.NewTextHandler(&log, nil)))), bins.LoaderOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := checkouts(t, l, 1000); n != 1000 {
-			t.Errorf("%d of 1000 loads succeeded", n)
-		}
-		status = http.StatusServiceUnavailable
-		before := s.requests.Load()
-		if checkouts(t, l, 6000) != 0 {
-			t.Error("a load succeeded in the outage")
-		}
-		if n := s.requests.Load() - before; n > 60 {
-			t.Errorf("%d requests in an outage of a minute", n)
-		}
-		began := time.Now()
-		_, err = l.Load(t.Context(), "411111")
-		e, _ := errors.AsType[*bins.Error](err)
-		if !errors.Is(err, bins.ErrSuspended) || !errors.Is(err, bins.ErrServer) || !e.Retryable() || e.RetryAfter <= 0 || e.RetryAfter > 5*time.Second || time.Since(began) > time.Second {
-			t.Errorf("%v after %v: %+v", err, time.Since(began), e)
-		}
-		if stats := l.Stats(); !stats.Paused || stats.Reason != "server_error" || stats.PausedUntil.IsZero() {
-			t.Errorf("stats %+v", stats)
-		}
-		status = 0
-		time.Sleep(5 * time.Second)
-		if _, err := l.Load(t.Context(), "422222"); err != nil { // the probe
-			t.Error(err)
-		}
-		if n := checkouts(t, l, 1000); n != 1000 {
-			t.Errorf("%d of 1000 loads succeeded after the outage", n)
-		}
-		if pauses, resumes := strings.Count(log.String(), "msg=pause"), strings.Count(log.String(), "msg=resume"); pauses != 1 || resumes != 1 {
-			t.Errorf("%d pauses and %d ends logged", pauses, resumes)
-		}
-	})
+	const within = 150 * time.Millisecond
+	for name, outage := range map[string]struct {
+		status  int
+		latency time.Duration
+		is      error
+	}{
+		"server_error": {http.StatusServiceUnavailable, 40 * time.Millisecond, bins.ErrServer},
+		"timeout":      {0, time.Hour, bins.ErrTimeout},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			status, latency := 0, 40*time.Millisecond
+			s := &service{latency: func() time.Duration { return latency }, fail: func(int64) int { return status }}
+			var log strings.Builder
+			l, err := bins.NewLoader(s.client(t, bins.WithLogger(slog.New(slog.NewTextHandler(&log, nil)))), bins.LoaderOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := checkouts(t, l, 1000, within); n != 1000 {
+				t.Errorf("%s: %d of 1000 loads succeeded", name, n)
+			}
+			status, latency = outage.status, outage.latency
+			before := s.requests.Load()
+			if checkouts(t, l, 6000, within) != 0 {
+				t.Errorf("%s: a load succeeded in the outage", name)
+			}
+			if n := s.requests.Load() - before; n > 80 {
+				t.Errorf("%s: %d requests in an outage of a minute", name, n)
+			}
+			for !l.Stats().Paused || time.Until(l.Stats().PausedUntil) <= 0 {
+				time.Sleep(10 * time.Millisecond)
+				_, _ = loadWithin(t, l, within, "411111") // a probe
+			}
+			began := time.Now()
+			_, err = l.Load(t.Context(), "422222")
+			e, _ := errors.AsType[*bins.Error](err)
+			if !errors.Is(err, bins.ErrSuspended) || !errors.Is(err, outage.is) || !e.Retryable() || e.RetryAfter <= 0 || e.RetryAfter > 5*time.Second || time.Since(began) > 10*time.Millisecond {
+				t.Errorf("%s: %v after %v: %+v", name, err, time.Since(began), e)
+			}
+			if stats := l.Stats(); stats.Reason != name {
+				t.Errorf("%s: stats %+v", name, stats)
+			}
+			status, latency = 0, 40*time.Millisecond
+			time.Sleep(5 * time.Second)
+			if _, err := l.Load(t.Context(), "433333"); err != nil { // the probe
+				t.Errorf("%s: %v", name, err)
+			}
+			if n := checkouts(t, l, 1000, within); n != 1000 {
+				t.Errorf("%s: %d of 1000 loads succeeded after the outage", name, n)
+			}
+			if pauses, resumes := strings.Count(log.String(), "msg=pause"), strings.Count(log.String(), "msg=resume"); pauses != 1 || resumes != 1 {
+				t.Errorf("%s: %d pauses and %d ends logged", name, pauses, resumes)
+			}
+			time.Sleep(time.Minute) // until requests without callers have ended
+		})
+	}
 }
 
 // Requests that hang, and that their callers have left, do not hold up others.
@@ -139,7 +159,7 @@ func TestLoaderPassesRequestsThatHang(t *testing.T) {
 			return 40 * time.Millisecond
 		}}
 		l := loader(t, s, bins.LoaderOptions{})
-		if n := checkouts(t, l, 3000); n < 1500 {
+		if n := checkouts(t, l, 3000, 500*time.Millisecond); n < 1500 {
 			t.Errorf("%d of 3000 loads succeeded, beside a third that hangs", n)
 		}
 		time.Sleep(time.Minute)

@@ -20,14 +20,15 @@ type load struct {
 	panicked any
 
 	// When window ends, the request asks for a place. ctx is canceled when the last waiter
-	// leaves; it covers waits and retries. wireCtx bounds the request on the wire, which may
-	// continue.
+	// leaves, and has the last waiter's deadline; it covers waits and retries. wireCtx bounds
+	// the request on the wire, which may continue.
 	window, ctx, wireCtx            context.Context
 	closeWindow, cancel, cancelWire context.CancelFunc
 
 	// The loader's lock guards the fields below.
 	waiters   int
-	deadline  time.Time     // the earliest deadline of the waiters
+	earliest  time.Time     // deadline of a waiter
+	latest    time.Time     // deadline of a waiter; zero: nobody has waited
 	checked   int           // lookups that were looked up in the caller's cache
 	place     int           // number of the request in the flow; 0: it has no place
 	left      time.Time     // when its last attempt was sent
@@ -45,8 +46,9 @@ const (
 	loadTimeout = 30 * time.Second
 	// maxDetached bounds the requests without waiters.
 	maxDetached = 16
-	// renewalPlace is how long a request that nobody waits for keeps its place.
-	renewalPlace = time.Second
+	// slow is how long a request that nobody waits for keeps its place. Before the service has
+	// sent a result, a request on the wire for so long is one that the service failed.
+	slow = time.Second
 )
 
 // add puts id into a request that is still collecting cards.
@@ -54,10 +56,11 @@ func (l *Loader) add(ctx context.Context, id string) *load {
 	i := slices.IndexFunc(l.pending, func(b *load) bool { return len(b.lookups) < MaxCards && canJoin(id, b.lookups) })
 	if i < 0 {
 		i = len(l.pending)
-		b := &load{done: make(chan struct{}), retrying: make(chan struct{}), deadline: time.Now().Add(l.o.Window + loadTimeout)}
-		b.wireCtx, b.cancelWire = context.WithDeadline(context.WithoutCancel(ctx), b.deadline)
+		b := &load{done: make(chan struct{}), retrying: make(chan struct{}), earliest: time.Now().Add(l.o.Window + loadTimeout)}
+		b.wireCtx, b.cancelWire = context.WithDeadline(context.WithoutCancel(ctx), b.earliest)
 		b.ctx, b.cancel = context.WithCancel(b.wireCtx)
 		b.window, b.closeWindow = context.WithTimeout(b.ctx, l.o.Window)
+		b.ctx = waitersContext{b.ctx, l, b}
 		l.pending = append(l.pending, b)
 		go l.send(b)
 	}
@@ -80,6 +83,23 @@ func (l *Loader) renew(ctx context.Context, id string) {
 			l.detach(b)
 		}
 	}
+}
+
+// A waitersContext has the deadline of the last waiter, so that a retry begins in time for it.
+type waitersContext struct {
+	context.Context
+	loader *Loader
+	load   *load
+}
+
+func (c waitersContext) Deadline() (time.Time, bool) {
+	c.loader.mu.Lock()
+	defer c.loader.mu.Unlock()
+	deadline, _ := c.Context.Deadline()
+	if latest := c.load.latest; !latest.IsZero() && latest.Before(deadline) {
+		deadline = latest
+	}
+	return deadline, true
 }
 
 // detach lets a request continue without waiters, up to a limit of such requests.
@@ -121,7 +141,7 @@ func (l *Loader) fetch(b *load) (missed []*lookup) {
 	l.mu.Lock()
 	added := b.lookups[b.checked:]
 	b.checked = len(b.lookups)
-	ctx, cancel := context.WithDeadline(b.wireCtx, b.deadline)
+	ctx, cancel := context.WithDeadline(b.wireCtx, b.earliest)
 	l.mu.Unlock()
 	defer cancel()
 	return l.store.fetch(ctx, added)
@@ -185,11 +205,11 @@ func (l *Loader) start(b *load) error {
 	}
 	b.left = time.Now()
 	if place := b.place; b.waiters == 0 {
-		time.AfterFunc(renewalPlace, func() {
+		time.AfterFunc(slow, func() {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			if b.place == place {
-				l.giveBack(b)
+				l.abandon(b)
 			}
 		})
 	}
@@ -252,6 +272,20 @@ func (l *Loader) settle(b *load, failed *Error) {
 func (l *Loader) log() {
 	state := l.flow.State()
 	l.pauses.Log(state.Paused, state.Next, state.Why)
+}
+
+// abandon gives the place of a request that nobody waits for to the others. A service that
+// hangs lets all requests end like this, so one that took twice as long as usual counts as a
+// failure.
+func (l *Loader) abandon(b *load) {
+	limit := cmp.Or(2*l.flow.State().RoundTrip, slow)
+	if b.place == 0 || b.left.IsZero() || time.Since(b.left) < limit {
+		l.giveBack(b)
+		return
+	}
+	l.failure = &Error{Operation: "load", Err: transport.NewError("the response took too long", ErrTimeout)}
+	l.flow.Failed(b.place, "timeout")
+	b.place = 0
 }
 
 // giveBack gives back a place without a result.

@@ -74,13 +74,15 @@ type State struct {
 	Next   time.Time // when the next probe is due
 	Since  time.Time // begin of the outage, until a level has held again; zero: none
 	Why    string    // the last failure that lowered the level or began the pause
+
+	RoundTrip time.Duration // of requests that succeeded; 0: none did
 }
 
 // State returns the current state.
 func (w *Window) State() State {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return State{Level: w.now, Paused: w.paused, Next: w.next, Since: w.failing, Why: w.why}
+	return State{Level: w.now, Paused: w.paused, Next: w.next, Since: w.failing, Why: w.why, RoundTrip: w.rtt}
 }
 
 // Changed returns a channel that is closed when the window has changed: with the next result,
