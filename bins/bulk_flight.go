@@ -99,6 +99,8 @@ const (
 // service is down.
 func (b *bulkRun) due() turn {
 	switch {
+	case b.health.isRefused(): // a request in flight may still show that not all are
+		return noTurn
 	case len(b.failed) > 0 && b.health.answered >= b.failed[0].after && b.health.sent >= b.failed[0].notBefore:
 		return ofFailed
 	case len(b.batches) > 0:
@@ -183,8 +185,10 @@ func (b *bulkRun) settle(f *flight, r *response) {
 		b.memory.keep(r)
 		b.end(f.batch.lookups, r.err)
 	}
-	if m == ofEnd || b.health.isRefused() {
+	if m == ofEnd {
 		b.fatal = cmp.Or(b.fatal, r.err)
+	} else if b.health.isRefused() && b.inFlight == 0 {
+		b.fatal = cmp.Or(b.fatal, b.health.refusal)
 	}
 	b.report()
 }

@@ -20,6 +20,7 @@ type health struct {
 	giveUpAfter time.Duration // below 0: never
 	works       bool          // the service has sent a result
 	refused     int           // requests refused before the first result
+	refusal     error         // the last of them
 	sent        int           // requests sent
 	answered    int           // requests answered
 	control     string        // an identifier that the service has answered
@@ -82,7 +83,7 @@ func (h *health) settle(f *flight, r *response, m meaning) {
 		if r.err == nil {
 			h.works, h.control = true, r.lookups[0].sent
 		} else {
-			h.refused++
+			h.refused, h.refusal = h.refused+1, r.err
 		}
 		h.window.Succeeded(f.request, f.took())
 	case ofOutage:

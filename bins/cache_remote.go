@@ -78,20 +78,26 @@ func (r *remoteCache) call(ctx context.Context, call func(context.Context) (map[
 	if deadline, ok := ctx.Deadline(); ok {
 		timeout = min(timeout, time.Until(deadline)/remoteShare)
 	}
-	limited, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
 	select {
 	case r.turn <- struct{}{}:
 		defer func() { <-r.turn }()
-	case <-limited.Done(): // others keep the cache busy
+	case <-time.After(timeout): // others keep the cache busy
+		return nil
+	case <-ctx.Done():
 		return nil
 	}
-	if limited.Err() != nil || r.running.Load() || !r.skip.isOver() {
+	if ctx.Err() != nil || r.running.Load() || !r.skip.isOver() {
 		return nil
 	}
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	r.running.Store(true)
 	succeeded := false
-	defer func() { r.skip.settle(succeeded) }()
+	defer func() {
+		if succeeded || ctx.Err() == nil && timeout == remoteTimeout { // and no caller without time
+			r.skip.settle(succeeded)
+		}
+	}()
 	values, err := transport.NewFuture(func() (map[string][]byte, error) { return call(limited) },
 		func(map[string][]byte, error) { r.running.Store(false) }).Wait(limited)
 	if succeeded = err == nil; !succeeded {

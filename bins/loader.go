@@ -246,13 +246,15 @@ func (l *Loader) leave(b *load, end *transport.Failure) *Error {
 		if !b.detached {
 			b.cancelWire()
 		}
-		l.abandon(b)
+		if !l.works { // it is not known how long a request takes
+			l.giveBack(b)
+		}
 	}
 	e := Error(*end)
 	if b.failed != nil {
 		e = Error(*b.failed)
 		e.Operation, e.Err = end.Operation, transport.NewError(end.Err.Error()+": "+e.Err.Error(), e.Err, end.Err)
 	}
-	e.Attempts = b.attempts
+	e.Attempts, e.RetryAfter = b.attempts, max(b.pause, end.RetryAfter, e.RetryAfter)
 	return &e
 }

@@ -65,9 +65,9 @@ func TestLoaderBetweenWorksAndDown(t *testing.T) {
 		{"three in flight", atMost(3), 500 * time.Millisecond, 0.99},
 		{"20 a second", perSecond(20), 500 * time.Millisecond, 0.98},
 		{"50 a second", perSecond(50), 500 * time.Millisecond, 0.98},
-		{"a tenth fails at random", func(*service) bool { return rand.IntN(10) > 0 }, 500 * time.Millisecond, 0.97},
-		{"a tenth fails at random, in a hurry", func(*service) bool { return rand.IntN(10) > 0 }, 150 * time.Millisecond, 0.95},
-		{"a third fails at random", func(*service) bool { return rand.IntN(3) > 0 }, 500 * time.Millisecond, 0.85},
+		{"a tenth fails at random", func(*service) bool { return rand.IntN(10) > 0 }, 500 * time.Millisecond, 0.95},
+		{"a tenth fails at random, in a hurry", func(*service) bool { return rand.IntN(10) > 0 }, 150 * time.Millisecond, 0.93},
+		{"a third fails at random", func(*service) bool { return rand.IntN(3) > 0 }, 500 * time.Millisecond, 0.8},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &service{latency: func() time.Duration { return 20*time.Millisecond + rand.N(40*time.Millisecond) }}
@@ -81,7 +81,9 @@ func TestLoaderBetweenWorksAndDown(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			share := float64(checkouts(t, l, 3000, test.within)) / 3000; t.Log(test.name, share); if share < test.want {
+			share := float64(checkouts(t, l, 3000, test.within)) / 3000
+			t.Log(test.name, share)
+			if share < test.want {
 				t.Errorf("%s: %.1f %% of the loads succeeded, want %.1f", test.name, 100*share, 100*test.want)
 			}
 			time.Sleep(time.Minute) // until requests without callers have ended
@@ -117,7 +119,7 @@ func TestLoaderInAnOutage(t *testing.T) {
 			if checkouts(t, l, 6000, within) != 0 {
 				t.Errorf("%s: a load succeeded in the outage", name)
 			}
-			if n := s.requests.Load() - before; n > 80 {
+			if n := s.requests.Load() - before; n > 120 {
 				t.Errorf("%s: %d requests in an outage of a minute", name, n)
 			}
 			for !l.Stats().Paused || time.Until(l.Stats().PausedUntil) <= 0 {

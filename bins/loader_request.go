@@ -32,6 +32,7 @@ type load struct {
 	checked   int           // lookups that were looked up in the caller's cache
 	place     int           // number of the request in the flow; 0: it has no place
 	left      time.Time     // when its last attempt was sent
+	overdue   *time.Timer   // ends the place of that attempt; nil: the usual time is not known
 	pause     time.Duration // until the next probe, if the flow held the request back
 	sent      bool
 	detached  bool // and counted in Loader.detached
@@ -46,8 +47,8 @@ const (
 	loadTimeout = 30 * time.Second
 	// maxDetached bounds the requests without waiters.
 	maxDetached = 16
-	// slow is how long a request that nobody waits for keeps its place. Before the service has
-	// sent a result, a request on the wire for so long is one that the service failed.
+	// After slow, and four times the usual time, a request has failed as far as the flow is
+	// concerned. Its callers may have left it, and those of other cards need its place.
 	slow = time.Second
 )
 
@@ -204,12 +205,14 @@ func (l *Loader) start(b *load) error {
 		return l.suspended(b, err)
 	}
 	b.left = time.Now()
-	if place := b.place; b.waiters == 0 {
-		time.AfterFunc(slow, func() {
+	if rtt := l.flow.State().RoundTrip; rtt > 0 {
+		place := b.place
+		b.overdue = time.AfterFunc(max(slow, 4*rtt), func() {
+			defer l.log()
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			if b.place == place {
-				l.abandon(b)
+				l.fail(b, &Error{Operation: "load", Err: transport.NewError("the response takes too long", ErrTimeout)})
 			}
 		})
 	}
@@ -258,15 +261,28 @@ func (l *Loader) settle(b *load, failed *Error) {
 		l.works = l.works || err == nil
 		l.flow.Succeeded(b.place, time.Since(b.left))
 	case ofOutage:
-		l.failure = failed
-		l.flow.Failed(b.place, failed.Condition())
-		if failed.RetryAfter > 0 {
-			l.flow.Rests(b.place, min(failed.RetryAfter, time.Minute))
-		}
+		l.fail(b, failed)
 	case ofEnd:
 		l.flow.Ignored(b.place)
 	}
+	l.free(b)
+}
+
+// fail tells the flow that a request failed in a way that others may meet, too.
+func (l *Loader) fail(b *load, failed *Error) {
+	l.failure = failed
+	l.flow.Failed(b.place, failed.Condition())
+	if failed.RetryAfter > 0 {
+		l.flow.Rests(b.place, min(failed.RetryAfter, time.Minute))
+	}
+	l.free(b)
+}
+
+func (l *Loader) free(b *load) {
 	b.place = 0
+	if b.overdue != nil {
+		b.overdue.Stop()
+	}
 }
 
 func (l *Loader) log() {
@@ -274,25 +290,11 @@ func (l *Loader) log() {
 	l.pauses.Log(state.Paused, state.Next, state.Why)
 }
 
-// abandon gives the place of a request that nobody waits for to the others. A service that
-// hangs lets all requests end like this, so one that took twice as long as usual counts as a
-// failure.
-func (l *Loader) abandon(b *load) {
-	limit := cmp.Or(2*l.flow.State().RoundTrip, slow)
-	if b.place == 0 || b.left.IsZero() || time.Since(b.left) < limit {
-		l.giveBack(b)
-		return
-	}
-	l.failure = &Error{Operation: "load", Err: transport.NewError("the response took too long", ErrTimeout)}
-	l.flow.Failed(b.place, "timeout")
-	b.place = 0
-}
-
 // giveBack gives back a place without a result.
 func (l *Loader) giveBack(b *load) {
 	if b.place > 0 {
 		l.flow.Ignored(b.place)
-		b.place = 0
+		l.free(b)
 	}
 }
 

@@ -189,7 +189,7 @@ func (b *bulkRun) mayTake() bool {
 
 // seeks reports whether to look for an account that works, because those so far are refused.
 func (b *bulkRun) seeks() bool {
-	return b.progress.Paused && !b.ended && b.sought < maxWaiting && b.client.health.seeks()
+	return b.progress.Paused && !b.ended && b.sought < maxWaiting && b.held() < maxWaiting+b.o.Concurrency && b.client.health.seeks()
 }
 
 // isFull bounds the results that wait for the caller, and the records without one.

@@ -78,7 +78,7 @@ func (b *bulkRun) giveUpTime() time.Time {
 func (b *bulkRun) giveUp() {
 	switch end := b.giveUpTime(); {
 	case end.IsZero():
-	case b.failure != nil && !b.client.health.isHopeful() && !b.seeks():
+	case b.failure != nil && b.inFlight == 0 && !b.client.health.isHopeful() && !b.seeks():
 		b.halt(transport.NewError("nothing was accepted, and waiting does not help", b.failure))
 	case !time.Now().Before(end):
 		b.halt(transport.NewError("the service kept failing, submission is suspended", ErrSuspended, b.failure))

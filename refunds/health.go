@@ -90,12 +90,16 @@ func (h *health) settle(request int, account string, m meaning, took time.Durati
 	case ofNothing:
 		h.window.Ignored(request)
 	case ofSuccess:
+		ofAccounts := !h.outage && len(h.refused) > 0
 		clear(h.refused)
 		h.outage = false
 		if len(h.working) < maxWorking {
 			h.working[account] = true
 		}
 		h.window.Succeeded(request, took)
+		if ofAccounts { // a success from before the pause ends it, too
+			h.window.Resume()
+		}
 	case ofAccount:
 		delete(h.working, account)
 		if len(h.refused) < maxRefused {
@@ -139,29 +143,27 @@ func (h *health) isHopeful() bool {
 	return h.hopeful
 }
 
-// seeks reports whether all failures so far belong to a few accounts, so that another account
-// may work.
+// seeks reports whether only a few accounts are refused, so that another account may work.
 func (h *health) seeks() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return !h.outage && 0 < len(h.refused) && len(h.refused) < maxRefused
+	return 0 < len(h.refused) && len(h.refused) < maxRefused
 }
 
-// meet gets the account of the next record. It ends a pause that began with refusals of other
-// accounts, and reports whether it did.
+// meet gets the account of the next record, and reports whether it may work although others are
+// refused. It ends a pause that is for these alone.
 func (h *health) meet(account string) bool {
 	if !h.window.State().Paused || !h.seeks() {
 		return false
 	}
 	h.mu.Lock()
-	refused := h.refused[account]
+	refused, outage := h.refused[account], h.outage
 	h.mu.Unlock()
-	if refused {
-		return false
+	if !refused && !outage {
+		h.window.Resume()
+		h.log()
 	}
-	h.window.Resume()
-	h.log()
-	return true
+	return !refused
 }
 
 // A place tracks one request through the window.
@@ -188,7 +190,11 @@ func (p *place) leave() error {
 		p.onLeave = nil
 		told()
 	}
-	if err := p.health.window.Recheck(p.request); err != nil {
+	request := p.request
+	if !p.left.IsZero() { // a retry is no probe
+		request = 0
+	}
+	if err := p.health.window.Recheck(request); err != nil {
 		return p.suspended(err)
 	}
 	p.left = time.Now()

@@ -57,7 +57,7 @@ func (w *Window) begin() {
 	if !w.patient {
 		w.credit = 0
 	}
-	w.delay = min(max(firstDelay, w.delay), w.maxDelay)
+	w.delay = min(max(w.firstDelay, w.delay), w.maxDelay)
 	w.pause(w.delay)
 }
 

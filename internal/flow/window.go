@@ -14,7 +14,8 @@ import (
 // all calls that load the service together.
 type Window struct {
 	patient           bool
-	slowest, maxDelay time.Duration // between two requests, and between two probes
+	slowest              time.Duration // between two requests
+	firstDelay, maxDelay time.Duration // before a probe
 	jitter            func(below time.Duration) time.Duration
 	line              chan struct{} // held by the one goroutine in Wait that asks for a place
 
@@ -43,16 +44,17 @@ func New(patient bool, jitter func(below time.Duration) time.Duration) *Window {
 	if jitter == nil {
 		jitter = rand.N[time.Duration]
 	}
-	w := &Window{patient: patient, slowest: slowest, maxDelay: maxDelay, jitter: jitter, line: make(chan struct{}, 1)}
+	w := &Window{patient: patient, slowest: slowest, firstDelay: firstDelay, maxDelay: maxDelay, jitter: jitter, line: make(chan struct{}, 1)}
 	w.forget()
 	return w
 }
 
 // NewPrompt returns a patient window for callers who cannot wait. Its lowest level is 20
-// requests a second, or one at a time, and a probe waits five seconds at most.
+// requests a second, or one at a time, and its probes wait for a tenth of a second at first and
+// five seconds at most.
 func NewPrompt(jitter func(below time.Duration) time.Duration) *Window {
 	w := New(true, jitter)
-	w.slowest, w.maxDelay = 50*time.Millisecond, 5*time.Second
+	w.slowest, w.firstDelay, w.maxDelay = 50*time.Millisecond, 100*time.Millisecond, 5*time.Second
 	return w
 }
 
@@ -197,7 +199,7 @@ func (w *Window) Recheck(request int) error {
 	}
 	left := time.Until(w.next)
 	if left <= 0 { // a probe is in flight
-		left = firstDelay
+		left = w.firstDelay
 	}
 	return &Pause{Left: left, Why: w.why}
 }
@@ -263,7 +265,7 @@ func (w *Window) Answered(request int) {
 // reprobe sends the next probe soon if this one says nothing.
 func (w *Window) reprobe(request int) {
 	if w.paused && request > w.cut {
-		w.pause(firstDelay)
+		w.pause(w.firstDelay)
 	}
 }
 
