@@ -101,6 +101,7 @@ func TestCorrelate(t *testing.T) {
 		{"in the upper half of its range", []string{"4225095"}, []Result{ranged("", "4225090000000000000", "4225099999999999999")}, []int{0}},
 		{"of a range that is none", []string{"422509"}, []Result{ranged("", "4111119", "4111110")}, []int{0}},
 		{"of a range that is no number", []string{"422509"}, []Result{ranged("", "41111o", "411111")}, []int{0}},
+		{"longer than the last number of its range", []string{"4111111111111111"}, []Result{ranged("", "41111110", "41111111")}, []int{0}},
 		{"out of its range", []string{"4111111111111111"}, []Result{ranged("", "555555", "555555")}, []int{-1}},
 	}
 	for _, tt := range tests {
