@@ -47,6 +47,30 @@ func TestLoaderBatchesConcurrentLoads(t *testing.T) {
 	})
 }
 
+// Callers that wait for the same card each get a result of their own.
+func TestLoadedResultsAreTheCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := loader(t, &service{answer: func(card string) (map[string]any, bool) {
+			return map[string]any{"bin": card, "data": map[string]any{"card": map[string]any{"networkfees": map[string]any{"fee": 1}}}}, true
+		}}, bins.LoaderOptions{})
+		results := make([]bins.Result, 2)
+		var callers sync.WaitGroup
+		for i := range results {
+			callers.Go(func() {
+				var err error
+				if results[i], err = l.Load(t.Context(), "411111"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		callers.Wait()
+		results[0].Data.Card.NetworkFees[0] = 'x'
+		if fees := results[1].Data.Card.NetworkFees; string(fees) != `{"fee":1}` {
+			t.Errorf("the other caller has %s", fees)
+		}
+	})
+}
+
 // A request that is full does not wait for its window to pass.
 func TestLoaderSendsAFullRequestAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
