@@ -87,31 +87,30 @@ func TestErrorBodies(t *testing.T) {
 	}
 }
 
-// The body of a response that could not be decoded stays as it was while other calls go on.
+// The body of a response that was not accepted stays as it was while other calls go on.
 func TestErrorKeepsItsBody(t *testing.T) {
 	const length = 3000
-	bad := true
-	c := newClient(t, serve(func(*http.Request) (*http.Response, error) {
-		return reply(200, strings.Repeat(map[bool]string{true: "A", false: "B"}[bad], length)), nil
-	}))
-	decode := func([]byte) error {
-		if bad {
-			return errors.New("not the documented body")
+	for name, bad := range map[string]string{"not decoded": strings.Repeat("A", length), "a page": "<html>" + strings.Repeat("A", length)} {
+		body := bad
+		c := newClient(t, serve(func(*http.Request) (*http.Response, error) { return reply(200, body), nil }))
+		call := func() Result {
+			call := read()
+			call.Decode = func([]byte) error {
+				if body == bad {
+					return errors.New("not the documented body")
+				}
+				return nil
+			}
+			return c.Do(t.Context(), call, []Option{WithMaxRetries(0)})
 		}
-		return nil
-	}
-	call := func() Result {
-		call := read()
-		call.Decode = decode
-		return c.Do(t.Context(), call, []Option{WithMaxRetries(0)})
-	}
-	failed := call()
-	bad = false
-	for range 100 { // a pool may forget what it was given
-		call()
-	}
-	if failed.Failure == nil || string(failed.Body) != strings.Repeat("A", length) {
-		t.Errorf("the body became %.20q…", failed.Body)
+		failed := call()
+		body = strings.Repeat("B", length)
+		for range 100 { // a pool may forget what it was given
+			call()
+		}
+		if failed.Failure == nil || string(failed.Body) != bad {
+			t.Errorf("%s: the body became %.20q…", name, failed.Body)
+		}
 	}
 }
 
