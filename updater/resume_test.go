@@ -222,6 +222,7 @@ func TestResumeTimeout(t *testing.T) {
 			return fault{}
 		}, []updater.Option{updater.WithRetryWait(0, 0)}, nil, 0, 0},
 		{"64 KiB each time", always(fault{Truncate: 64 << 10}), nil, nil, 0, minutes(1)},
+		{"64 KiB in 2 minutes each time", always(fault{Truncate: 64 << 10, HeaderDelay: 2 * time.Minute}), []updater.Option{updater.WithAttemptTimeout(minutes(10))}, nil, minutes(10), minutes(10.5)},
 		{"a token source that fails for 4 minutes", outage(time.Second, fault{Status: 503}), []updater.Option{updater.WithTokenSource(failing)}, nil, minutes(4), minutes(4.5)},
 		{"a limiter that refuses", always(fault{Truncate: 100_000}), []updater.Option{updater.WithLimiter(limiterFunc(refuses))}, updater.ErrLocalLimit, 0, minutes(0.1)},
 		{"an attempt that takes longer than the timeout", func(_ time.Duration, n int) fault {
