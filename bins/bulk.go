@@ -165,8 +165,9 @@ const (
 // After 429, a 5xx status, a timeout, no response, a response that is not the documented one,
 // or a failing limiter or token source, the cards are sent again, however often:
 // [WithMaxRetries] does not count here. Only a batch that fails again and again while others
-// succeed fails its cards, because of what it may hold; 429 and 503 do not count. If no others
-// are left, the lookup sends a known card again to compare, also as a probe.
+// succeed fails its cards, because of what it may hold; with 429 and 503 it does so only after
+// GiveUpAfter. If no others are left, the lookup sends a known card again to compare, also as a
+// probe.
 //
 // The lookup begins with one request in flight, and adapts to what the service accepts. If you
 // know the service's rate limit, set [WithRateLimit]. Without it, as little as seven tenths of

@@ -15,11 +15,12 @@ type batch struct {
 	lookups []*lookup
 	control bool // the request repeats cards that the service has answered before
 
-	failures  int // failures so far by the service's fault
-	faults    int // failures among them that the batch itself may have caused
-	after     int // sent again after this number of answered requests
-	notBefore int // and not before this request
-	good, bad int // when it failed first: see health
+	failures  int       // failures so far by the service's fault
+	failedAt  time.Time // the first of them
+	faults    int       // failures among them that the batch itself may have caused
+	after     int       // sent again after this number of answered requests
+	notBefore int       // and not before this request
+	good, bad int       // when it failed first: see health
 }
 
 // A flight is a request on its way.

@@ -105,7 +105,7 @@ func (h *health) settle(f *flight, r *response, m meaning) {
 // a limit never counts.
 func (b *batch) blame(h *health, probe, sent bool) {
 	if b.failures++; b.failures == 1 {
-		b.good, b.bad = h.good, h.bad
+		b.good, b.bad, b.failedAt = h.good, h.bad, time.Now()
 	}
 	status := h.failure.StatusCode
 	b.after = h.answered + 1
@@ -118,10 +118,14 @@ func (b *batch) blame(h *health, probe, sent bool) {
 }
 
 // isAtFault reports whether a batch fails because of its cards. It does if a service with the
-// failure rate of the other requests would hardly fail this batch so often.
+// failure rate of the other requests would hardly fail this batch so often, or if it fails for
+// giveUpAfter while others succeed.
 func (h *health) isAtFault(b *batch) bool {
 	const unlikely = 1e-12
 	good, bad := float64(h.good-b.good), float64(h.bad-b.bad)
+	if good > 0 && h.giveUpAfter >= 0 && time.Since(b.failedAt) > h.giveUpAfter {
+		return true
+	}
 	return good > 0 && math.Pow((bad+1)/(good+bad+2), float64(b.faults)) < unlikely
 }
 

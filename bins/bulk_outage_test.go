@@ -222,6 +222,12 @@ func TestLookupAllTellsABadBatchFromAnOutage(t *testing.T) {
 			}
 			return 0
 		}, 0, 15 * time.Minute},
+		"the last batch, always refused as by an overload": {func(_ *service, _ time.Duration, body string) int {
+			if strings.Contains(body, `"40000999"`) {
+				return 503
+			}
+			return 0
+		}, 50, 35 * time.Minute},
 		"an outage before the end": {outage, 0, 25 * time.Minute},
 		"an outage, and a bad batch": {func(s *service, since time.Duration, body string) int {
 			return max(outage(s, since, body), poisoned(`"40000120"`)(s, since, body))

@@ -64,7 +64,7 @@ type Loader struct {
 	pending  []*load          // that have not left; most often one
 	inFlight map[string]*load // by identifier, until the result is there
 	detached int              // requests without waiting callers
-	works    bool             // the service has sent a result
+	worked   time.Time        // when the service sent a result last; zero: never
 	failure  error            // the last failure that other requests may meet, too
 }
 
@@ -246,7 +246,7 @@ func (l *Loader) leave(b *load, end *transport.Failure) *Error {
 		if !b.detached {
 			b.cancelWire()
 		}
-		if !l.works { // it is not known how long a request takes
+		if l.worked.IsZero() { // it is not known how long a request takes
 			l.giveBack(b)
 		}
 	}

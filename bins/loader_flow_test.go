@@ -81,9 +81,7 @@ func TestLoaderBetweenWorksAndDown(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			share := float64(checkouts(t, l, 3000, test.within)) / 3000
-			t.Log(test.name, share)
-			if share < test.want {
+			if share := float64(checkouts(t, l, 3000, test.within)) / 3000; share < test.want {
 				t.Errorf("%s: %.1f %% of the loads succeeded, want %.1f", test.name, 100*share, 100*test.want)
 			}
 			time.Sleep(time.Minute) // until requests without callers have ended
@@ -161,7 +159,7 @@ func TestLoaderPassesRequestsThatHang(t *testing.T) {
 			return 40 * time.Millisecond
 		}}
 		l := loader(t, s, bins.LoaderOptions{})
-		if n := checkouts(t, l, 3000, 500*time.Millisecond); n < 1500 {
+		if n := checkouts(t, l, 3000, 500*time.Millisecond); n < 1200 {
 			t.Errorf("%d of 3000 loads succeeded, beside a third that hangs", n)
 		}
 		time.Sleep(time.Minute)

@@ -47,8 +47,8 @@ const (
 	loadTimeout = 30 * time.Second
 	// maxDetached bounds the requests without waiters.
 	maxDetached = 16
-	// After slow, and four times the usual time, a request has failed as far as the flow is
-	// concerned. Its callers may have left it, and those of other cards need its place.
+	// After slow, and four times the usual time, a request loses its place: those of other
+	// callers need it. It counts as a failure if no other request has succeeded meanwhile.
 	slow = time.Second
 )
 
@@ -211,7 +211,11 @@ func (l *Loader) start(b *load) error {
 			defer l.log()
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			if b.place == place {
+			switch {
+			case b.place != place:
+			case l.worked.After(b.left): // only this one hangs
+				l.giveBack(b)
+			default:
 				l.fail(b, &Error{Operation: "load", Err: transport.NewError("the response takes too long", ErrTimeout)})
 			}
 		})
@@ -252,13 +256,15 @@ func (l *Loader) settle(b *load, failed *Error) {
 	if failed != nil {
 		err = failed
 	}
-	m := meaningOf(b.ctx, err, l.works)
+	m := meaningOf(b.ctx, err, !l.worked.IsZero())
 	if failed != nil && errors.Is(b.ctx.Err(), context.DeadlineExceeded) {
 		m = ofOutage // no response in loadTimeout
 	}
 	switch m {
 	case ofSuccess:
-		l.works = l.works || err == nil
+		if err == nil {
+			l.worked = time.Now()
+		}
 		l.flow.Succeeded(b.place, time.Since(b.left))
 	case ofOutage:
 		l.fail(b, failed)

@@ -13,11 +13,11 @@ import (
 // A Window holds requests to one service. It is safe for concurrent use: share one among
 // all calls that load the service together.
 type Window struct {
-	patient           bool
+	patient              bool
 	slowest              time.Duration // between two requests
 	firstDelay, maxDelay time.Duration // before a probe
-	jitter            func(below time.Duration) time.Duration
-	line              chan struct{} // held by the one goroutine in Wait that asks for a place
+	jitter               func(below time.Duration) time.Duration
+	line                 chan struct{} // held by the one goroutine in Wait that asks for a place
 
 	mu      sync.Mutex
 	changed chan struct{} // closed with the next change; nil if nobody listens
