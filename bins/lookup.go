@@ -65,8 +65,9 @@ type LookupResponse struct {
 	// [Result.BIN], or use [Client.LookupAll] or [Loader.Load]. These match items by their
 	// names. Items that fit several cards of the request, such as one "bin" of six digits for
 	// two BINs of eight, or that name none, such as a token's with its BIN alone, are matched
-	// by position, if all other items are in order. If your service changes the order, look
-	// up such cards one by one.
+	// by position, if all other items are in order. A nameless item without a card may stand
+	// anywhere, so beside one all nameless items are [ErrMissing]. If your service changes the
+	// order, look up such cards one by one.
 	Cards []Result `json:"cards"`
 
 	// RequestID is for the service's support: the header X-Request-Id, X-Correlation-Id or

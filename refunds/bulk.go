@@ -43,7 +43,7 @@ type BulkOptions struct {
 	//
 	// The input must end when ctx does; SubmitAll waits for it up to Grace. Cancel ctx before
 	// you leave the loop. If the input's yield returns false, its record was neither taken
-	// nor sent.
+	// nor sent: give it back to the queue. Without ReadAhead it has a result.
 	ReadAhead bool
 
 	// Progress is called before each result is yielded, and when submission pauses and goes
@@ -162,7 +162,7 @@ const (
 //
 // If you break out of the loop, SubmitAll stops in the same way, and [BulkOptions.Abandoned]
 // gets the remaining results. If the input's yield then returns false, its record has a result
-// like any other: do not give it back to a queue.
+// like any other, unless ReadAhead is set.
 //
 // Input, loop and the functions of BulkOptions run on one goroutine; only ReadAhead moves the
 // input to another. A panic of your code reaches the loop. Range over the results once.

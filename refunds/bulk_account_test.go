@@ -58,6 +58,7 @@ func TestSubmitAllTellsAnAccountFromAnOutage(t *testing.T) {
 		"a hundred after one":          {append([]string{"a"}, many(100, 1000)...), 403, false, pauses},
 		"one":                          {repeat(1000, "bad"), 404, false, ends},
 		"one, and many records":        {append(repeat(1100, "bad"), "a"), 404, false, ends},
+		"two, and many records":        {slices.Concat(repeat(600, "bad0"), repeat(600, "bad1"), repeat(10, "a")), 403, false, ends},
 		"seven with their own token":   {many(7, 1000), 401, true, ends},
 		"seven":                        {many(7, 1000), 403, false, ends},
 		"a hundred":                    {many(100, 1000), 403, false, ends},
@@ -200,4 +201,23 @@ func TestSubmitToAnotherAccount(t *testing.T) {
 	if _, good := client.Submit(t.Context(), "good", record()); good != nil || !errors.Is(err, refunds.ErrSuspended) {
 		t.Errorf("the refused account: %v; another one: %v", err, good)
 	}
+}
+
+// Refusals that are faster than the first success do not end the submission before it.
+func TestSubmitAllWaitsForWhatIsInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := refundstest.NewServer(t)
+		fake.ScriptFunc(func(r refundstest.Request) refundstest.Fault {
+			if strings.HasPrefix(r.Path, "/v1/bad") {
+				return refundstest.Fault{Status: http.StatusForbidden}
+			}
+			return refundstest.Fault{HeaderDelay: 2500 * time.Millisecond}
+		})
+		items := table(slices.Concat(repeat(1, "a"), many(10, 300), repeat(20, "a"))...)
+		began := time.Now()
+		counts, end := count(t, fake.Client(refunds.WithMaxRetries(0)), items, refunds.BulkOptions{})
+		if took := time.Since(began); end != nil || counts[accepted] != 21 || counts[rejected] != 300 || took > 2*time.Minute {
+			t.Errorf("%v after %v: %v", counts, took, end)
+		}
+	})
 }

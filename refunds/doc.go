@@ -148,7 +148,8 @@
 // delays that double up to two minutes, each shortened by up to half at random. The probes of
 // an outage soon after another one begin with longer delays. So an outage leaves unknown what
 // was in flight when it began, and one refund for each probe, about 25 in half an hour. A
-// process that starts in an outage adds two. Meanwhile SubmitAll waits, and Submit fails at
+// process that starts in an outage adds two at once, and begins the probes anew: seven in half a
+// minute. Meanwhile SubmitAll waits, and Submit fails at
 // once with [ErrSuspended] and the time to the next probe as RetryAfter. After repeated
 // outages, it can take five minutes until the client is at full speed again. It can take half
 // an hour if the service goes on failing a share of requests at random, or if the outages were

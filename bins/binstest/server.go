@@ -38,8 +38,9 @@ func (s *Server) Client(opts ...bins.Option) *bins.Client {
 }
 
 // SetResult sets the item for card and for every identifier that begins with it; the
-// longest match wins. An empty card sets the item of all unknown identifiers. If
-// result.Raw is set, it is sent instead of the other fields.
+// longest match wins. An empty card sets the item of all unknown identifiers. The BIN of
+// result is sent as it is: LookupAll and Loader find no item for a card that does not begin
+// with it. If result.Raw is set, it is sent instead of the other fields.
 func (s *Server) SetResult(card string, result bins.Result) {
 	item := result.Raw
 	if item == nil {
