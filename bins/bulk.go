@@ -174,7 +174,7 @@ const (
 // a limit may be used, and less if the service bans clients that exceed it. While the service
 // is down, one request at a time is sent as a probe: after a second, then after delays that
 // double up to two minutes, each shortened by up to half at random. After repeated outages, it
-// can take five minutes until the lookup is at full speed again. It can take half an hour if
+// can take five minutes until the lookup is at full speed again. It can take 35 minutes if
 // the service goes on failing a share of requests at random, or if the outages were bans.
 //
 // # Stopping

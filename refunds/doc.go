@@ -151,8 +151,8 @@
 // process that starts in an outage adds two at once, and begins the probes anew: seven in half a
 // minute. Meanwhile SubmitAll waits, and Submit fails at
 // once with [ErrSuspended] and the time to the next probe as RetryAfter. After repeated
-// outages, it can take five minutes until the client is at full speed again. It can take half
-// an hour if the service goes on failing a share of requests at random, or if the outages were
+// outages, it can take five minutes until the client is at full speed again. It can take 35
+// minutes if the service goes on failing a share of requests at random, or if the outages were
 // bans.
 //
 // If a service fails a share of requests at random, slowing down does not help. Up to about a

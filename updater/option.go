@@ -195,8 +195,8 @@ func WithNotReady(notReady func(*Error) bool) Option {
 }
 
 // WithWait waits for a job that is not ready ([ErrNotReady]): the call asks again after interval
-// plus up to a fifth at random, or after a longer Retry-After, and waits out an outage in
-// between. It fails with the last error when limit, counted from its beginning, or the deadline
+// plus up to a fifth at random, or after a longer Retry-After, and waits out an outage that
+// begins meanwhile. It fails with the last error when limit, counted from its beginning, or the deadline
 // of ctx leaves no time to ask again. A broken download does not wait: call DownloadFile again.
 // An interval of zero is 30 seconds. A limit of zero, the default, does not wait.
 func WithWait(interval, limit time.Duration) Option {

@@ -38,7 +38,7 @@
 // before that outage, up to two minutes. An outage at a far lower level than the one before
 // shortens that, because it was not for the level.
 //
-// So the window is back at full speed some minutes after its service, or after half an hour
+// So the window is back at full speed some minutes after its service, or after 35 minutes
 // where a share of requests goes on failing at random, or where the outages were bans. After a
 // few minutes without a request the window forgets what it has learned.
 //

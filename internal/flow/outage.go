@@ -51,7 +51,7 @@ func (w *Window) begin() {
 	switch {
 	case w.paused:
 		w.delay *= 2
-	case !w.starting():
+	case !w.starting(), w.rtt > 0 && w.now <= 1: // even one at a time may be too many, beside another process
 		w.fallBack()
 	}
 	if !w.patient {
