@@ -205,8 +205,7 @@ func (l *Loader) start(b *load) error {
 		return l.suspended(b, err)
 	}
 	b.left = time.Now()
-	if rtt := l.flow.State().RoundTrip; rtt > 0 {
-		place := b.place
+	if place, rtt := b.place, l.flow.State().RoundTrip; place > 0 && rtt > 0 {
 		b.overdue = time.AfterFunc(max(slow, 4*rtt), func() {
 			defer l.log()
 			l.mu.Lock()
