@@ -49,7 +49,7 @@ const (
 	maxDetached = 16
 	// After slow, and four times the usual time, a request loses its place: those of other
 	// callers need it. It counts as a failure if no other request has succeeded meanwhile.
-	slow = time.Second
+	slow = 250 * time.Millisecond
 )
 
 // add puts id into a request that is still collecting cards.
