@@ -355,10 +355,7 @@ func (b *bulkRun) yieldResult(w waitingInput) bool {
 func (b *bulkRun) report() {
 	state := b.health.window.State()
 	p := &b.progress
-	p.Level, p.Reason, p.Paused, p.PausedUntil = min(state.Level, float64(b.o.Concurrency)), state.Why, state.Paused, time.Time{}
-	if state.Paused {
-		p.PausedUntil = state.Next
-	}
+	p.Level, p.Reason, p.Paused, p.PausedUntil = min(state.Level, float64(b.o.Concurrency)), state.Why, state.Paused, state.Next
 	if b.o.Progress != nil {
 		b.o.Progress(*p)
 	}

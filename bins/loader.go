@@ -86,14 +86,10 @@ type LoaderStats struct {
 // Stats returns what the loader has done so far.
 func (l *Loader) Stats() LoaderStats {
 	state := l.flow.State()
-	stats := LoaderStats{
+	return LoaderStats{
 		Loads: l.loads.Load(), Hits: l.hits.Load(), Stale: l.stale.Load(), Coalesced: l.coalesced.Load(), Requests: l.requests.Load(),
-		Level: state.Level, Reason: state.Why, Paused: state.Paused,
+		Level: state.Level, Reason: state.Why, Paused: state.Paused, PausedUntil: state.Next,
 	}
-	if state.Paused {
-		stats.PausedUntil = state.Next
-	}
-	return stats
 }
 
 // NewLoader returns a loader that sends its requests with c. opts are the options of each
@@ -234,7 +230,6 @@ func (l *Loader) wait(ctx context.Context, b *load) error {
 // failure of the request. Requests without waiters are neither started nor retried; one
 // already on the wire continues.
 func (l *Loader) leave(b *load, end *transport.Failure) *Error {
-	defer l.log()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b.waiters--; b.waiters == 0 {

@@ -265,12 +265,12 @@ func (l *Loader) settle(b *load, failed *Error) {
 			l.worked = time.Now()
 		}
 		l.flow.Succeeded(b.place, time.Since(b.left))
+		l.free(b)
 	case ofOutage:
 		l.fail(b, failed)
 	case ofEnd:
-		l.flow.Ignored(b.place)
+		l.giveBack(b)
 	}
-	l.free(b)
 }
 
 // fail tells the flow that a request failed in a way that others may meet, too.

@@ -162,10 +162,7 @@ func (b *bulkRun) report(p BulkProgress) {
 // reportPause tells the caller that submission pauses or continues.
 func (b *bulkRun) reportPause() {
 	state := b.client.health.window.State()
-	b.progress.Level, b.progress.Reason, b.progress.PausedUntil = state.Level, state.Why, time.Time{}
-	if state.Paused {
-		b.progress.PausedUntil = state.Next
-	}
+	b.progress.Level, b.progress.Reason, b.progress.PausedUntil = state.Level, state.Why, state.Next
 	if state.Paused != b.progress.Paused {
 		b.progress.Paused, b.sought = state.Paused, 0
 		b.report(b.progress)

@@ -73,7 +73,7 @@ func (w *Window) forget() {
 type State struct {
 	Level  float64   // requests per round trip
 	Paused bool      // the service is down, and the next probe is awaited
-	Next   time.Time // when the next probe is due
+	Next   time.Time // when the next probe is due; zero without a pause
 	Since  time.Time // begin of the outage, until a level has held again; zero: none
 	Why    string    // the last failure that lowered the level or began the pause
 
@@ -84,7 +84,11 @@ type State struct {
 func (w *Window) State() State {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return State{Level: w.now, Paused: w.paused, Next: w.next, Since: w.failing, Why: w.why, RoundTrip: w.rtt}
+	s := State{Level: w.now, Paused: w.paused, Since: w.failing, Why: w.why, RoundTrip: w.rtt}
+	if w.paused {
+		s.Next = w.next
+	}
+	return s
 }
 
 // Changed returns a channel that is closed when the window has changed: with the next result,
