@@ -26,6 +26,7 @@ type load struct {
 	closeWindow, cancel, cancelWire context.CancelFunc
 
 	// The loader's lock guards the fields below.
+	began     time.Time
 	waiters   int
 	earliest  time.Time     // deadline of a waiter
 	latest    time.Time     // deadline of a waiter; zero: nobody has waited
@@ -47,9 +48,6 @@ const (
 	loadTimeout = 30 * time.Second
 	// maxDetached bounds the requests without waiters.
 	maxDetached = 16
-	// After slow, and four times the usual time, a request loses its place: those of other
-	// callers need it. It counts as a failure if no other request has succeeded meanwhile.
-	slow = 250 * time.Millisecond
 )
 
 // add puts id into a request that is still collecting cards.
@@ -57,7 +55,7 @@ func (l *Loader) add(ctx context.Context, id string) *load {
 	i := slices.IndexFunc(l.pending, func(b *load) bool { return len(b.lookups) < MaxCards && canJoin(id, b.lookups) })
 	if i < 0 {
 		i = len(l.pending)
-		b := &load{done: make(chan struct{}), retrying: make(chan struct{}), earliest: time.Now().Add(l.o.Window + loadTimeout)}
+		b := &load{began: time.Now(), done: make(chan struct{}), retrying: make(chan struct{}), earliest: time.Now().Add(l.o.Window + loadTimeout)}
 		b.wireCtx, b.cancelWire = context.WithDeadline(context.WithoutCancel(ctx), b.earliest)
 		b.ctx, b.cancel = context.WithCancel(b.wireCtx)
 		b.window, b.closeWindow = context.WithTimeout(b.ctx, l.o.Window)
@@ -96,11 +94,16 @@ type waitersContext struct {
 func (c waitersContext) Deadline() (time.Time, bool) {
 	c.loader.mu.Lock()
 	defer c.loader.mu.Unlock()
-	deadline, _ := c.Context.Deadline()
-	if latest := c.load.latest; !latest.IsZero() && latest.Before(deadline) {
-		deadline = latest
+	return c.load.deadline(), true
+}
+
+// deadline is that of the last waiter. It is called under the lock.
+func (b *load) deadline() time.Time {
+	deadline, _ := b.wireCtx.Deadline()
+	if !b.latest.IsZero() && b.latest.Before(deadline) {
+		return b.latest
 	}
-	return deadline, true
+	return deadline
 }
 
 // detach lets a request continue without waiters, up to a limit of such requests.
@@ -162,6 +165,7 @@ func (l *Loader) request(b *load, lookups []*lookup) *response {
 		RequestContext: b.wireCtx,
 		Enter:          func(ctx context.Context) error { return l.enter(ctx, b) },
 		Leave:          func() error { return l.start(b) },
+		Usual:          l.flow.Usual,
 		Observe:        func(attempts int, failed *transport.Failure) { l.observe(b, attempts, failed) },
 	}, l.opts)
 	if failed, ok := errors.AsType[*Error](r.err); ok {
@@ -204,9 +208,15 @@ func (l *Loader) start(b *load) error {
 		l.giveBack(b)
 		return l.suspended(b, err)
 	}
+	if l.flow.TooLate(b.deadline(), time.Since(b.began)) {
+		l.giveBack(b)
+		return transport.TooLate(nil)
+	}
 	b.left = time.Now()
-	if place, rtt := b.place, l.flow.State().RoundTrip; place > 0 && rtt > 0 {
-		b.overdue = time.AfterFunc(max(slow, 4*rtt), func() {
+	// A request that takes much longer than usual loses its place: those of other callers need
+	// it. It counts as a failure if no other request has succeeded meanwhile.
+	if place, overdue := b.place, l.flow.Overdue(); place > 0 && overdue > 0 {
+		b.overdue = time.AfterFunc(overdue, func() {
 			defer l.log()
 			l.mu.Lock()
 			defer l.mu.Unlock()
@@ -226,6 +236,9 @@ func (l *Loader) suspended(b *load, err error) error {
 	if pause, ok := errors.AsType[*flow.Pause](err); ok {
 		b.pause = pause.Left
 		return transport.NewError("the service kept failing, the next probe is awaited", ErrSuspended, l.failure)
+	}
+	if errors.Is(err, flow.ErrTooLate) {
+		return transport.TooLate(nil)
 	}
 	return err
 }

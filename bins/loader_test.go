@@ -234,7 +234,7 @@ func TestLoaderLearnsFromWhatNobodyWaitsFor(t *testing.T) {
 		if failed != 1 || s.requests.Load() != 1 {
 			t.Errorf("%d of 20 loads failed, with %d requests", failed, s.requests.Load())
 		}
-		if got, want := l.Stats(), (bins.LoaderStats{Loads: 20, Hits: 19, Requests: 1, Level: 1}); got != want {
+		if got, want := l.Stats(), (bins.LoaderStats{Loads: 20, Hits: 19, Requests: 1, Level: 10}); got != want {
 			t.Errorf("stats %+v, want %+v", got, want)
 		}
 	})

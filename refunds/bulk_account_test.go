@@ -147,7 +147,7 @@ func TestSubmitAllFindsAnotherAccountAfterAnOutage(t *testing.T) {
 			}
 			return refundstest.Fault{}
 		})
-		counts, _ := count(t, fake.Client(), table(slices.Concat(repeat(20, "old"), repeat(20, "new"))...), refunds.BulkOptions{})
+		counts, _ := count(t, fake.Client(), table(slices.Concat(repeat(20, "old"), repeat(20, "new"))...), refunds.BulkOptions{Concurrency: 1})
 		if took := time.Since(refused); counts[accepted] != 21 || took > 400*time.Millisecond { // less than until a probe
 			t.Errorf("%v, %v after the first refusal of the account", counts, took)
 		}

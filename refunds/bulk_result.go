@@ -22,7 +22,9 @@ func (b *bulkRun) receive(r *record) {
 	}
 	m := ofNothing
 	if r.panicked == nil {
-		m = meaningOf(r.err, r.own)
+		if m = meaningOf(r.err, r.own); m == ofDeadline {
+			m = ofNothing // it is the deadline of all records
+		}
 	}
 	switch m {
 	case ofSuccess:

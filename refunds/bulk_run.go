@@ -26,6 +26,7 @@ type bulkRun struct {
 	limited        bool // each record may wait for a limiter
 	yield          func(Submission, error) bool
 	began          time.Time
+	deadline       time.Time // of all responses; zero: none
 
 	records  chan *record            // from the input, with ReadAhead
 	inputEnd chan any                // the value of the input's panic, or nil, when it has returned
@@ -65,6 +66,9 @@ func newBulk(ctx context.Context, c *Client, o BulkOptions, opts []Option, yield
 		blocked:  map[refundKey][]*record{},
 		left:     make(chan *record, o.Concurrency),
 		finished: make(chan *record, o.Concurrency),
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		b.deadline = deadline.Add(max(0, o.Grace))
 	}
 	b.ctx, b.cancel = context.WithCancel(ctx)
 	b.requestCtx, b.cancelRequests = context.WithCancel(context.WithoutCancel(ctx))
@@ -214,7 +218,7 @@ func (b *bulkRun) send(i int) bool {
 	r := b.ready[i]
 	b.ready = slices.Delete(b.ready, i, i+1)
 	b.inFlight++
-	r.place = place{health: b.client.health, request: request}
+	r.place = place{health: b.client.health, waits: r.taken, deadline: b.deadline, request: request}
 	if r.queued = r.limited; r.queued {
 		b.queued++
 		r.place.onLeave = func() { b.left <- r }

@@ -47,10 +47,11 @@ func newHealth(core *transport.Client) *health {
 type meaning int
 
 const (
-	ofNothing meaning = iota // it was not sent, or its caller ended it
-	ofSuccess                // the service works: it accepted the record, or refused it for its content
-	ofAccount                // its account is refused, and perhaps all are
-	ofOutage                 // the next record would fail, too
+	ofNothing  meaning = iota // it was not sent, or its caller ended it
+	ofDeadline                // its caller's deadline passed before a response
+	ofSuccess                 // the service works: it accepted the record, or refused it for its content
+	ofAccount                 // its account is refused, and perhaps all are
+	ofOutage                  // the next record would fail, too
 )
 
 // meaningOf returns the meaning of a record's error. own are the options of its account.
@@ -76,6 +77,8 @@ func meaningOf(err error, own []Option) meaning {
 		return ofOutage
 	case failed.Outcome == OutcomeRejected:
 		return ofSuccess
+	case failed.Outcome == OutcomeUnknown && errors.Is(err, context.DeadlineExceeded):
+		return ofDeadline
 	}
 	return ofNothing
 }
@@ -89,6 +92,8 @@ func (h *health) settle(request int, account string, m meaning, took time.Durati
 	switch m {
 	case ofNothing:
 		h.window.Ignored(request)
+	case ofDeadline:
+		h.outage = h.window.Late(request, took, conditionOf(err)) || h.outage
 	case ofSuccess:
 		ofAccounts := !h.outage && len(h.refused) > 0
 		clear(h.refused)
@@ -168,11 +173,13 @@ func (h *health) meet(account string) bool {
 
 // A place tracks one request through the window.
 type place struct {
-	health  *health
-	request int       // 0: it has no place
-	left    time.Time // when its last attempt was handed to the network
-	pause   *flow.Pause
-	onLeave func() // called once, when it waits for nothing more
+	health   *health
+	waits    time.Time // since when it waits
+	deadline time.Time // of its response; zero: none
+	request  int       // 0: it has no place
+	left     time.Time // when its last attempt was handed to the network
+	pause    *flow.Pause
+	onLeave  func() // called once, when it waits for nothing more
 }
 
 // enter waits for a place, unless the refund has one from its last attempt.
@@ -197,11 +204,17 @@ func (p *place) leave() error {
 	if err := p.health.window.Recheck(request); err != nil {
 		return p.suspended(err)
 	}
+	if !p.deadline.IsZero() && p.health.window.TooLate(p.deadline, time.Since(p.waits)) {
+		return p.suspended(flow.ErrTooLate)
+	}
 	p.left = time.Now()
 	return nil
 }
 
 func (p *place) suspended(err error) error {
+	if errors.Is(err, flow.ErrTooLate) {
+		return transport.TooLate(nil)
+	}
 	if pause, ok := errors.AsType[*flow.Pause](err); ok {
 		p.pause = pause
 		return transport.NewError("requests keep failing, submission pauses", ErrSuspended)

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -71,7 +70,10 @@ func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts .
 	if err != nil {
 		return nil, e.failure(err)
 	}
-	p := &place{health: c.health}
+	p := &place{health: c.health, waits: time.Now()}
+	if ctx != nil {
+		p.deadline, _ = ctx.Deadline()
+	}
 	m := ofNothing // if the caller's own code panics
 	defer func() {
 		if p.request > 0 {
@@ -81,17 +83,8 @@ func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts .
 	c.health.meet(accountID)
 	receipt, err := c.send(ctx, nil, &e, p, opts)
 	m = meaningOf(err, opts)
-	// A request that is on the wire at its caller's deadline counts as a failure of the
-	// service, unless the deadline was very short.
-	if errors.Is(err, context.DeadlineExceeded) && errors.Is(err, ErrOutcomeUnknown) && p.took() >= slowSubmit {
-		m = ofOutage
-	}
 	return receipt, err
 }
-
-// slowSubmit is how long a request must be on the wire before its caller's deadline counts as
-// a failure of the service.
-const slowSubmit = time.Second
 
 const (
 	operation = "submit"
@@ -164,7 +157,7 @@ func (c *Client) send(ctx, requestCtx context.Context, e *encodedRefund, p *plac
 	if requestCtx != nil {
 		call.Observe = func(attempts int, _ *transport.Failure) { e.attempts = attempts }
 	} else {
-		call.Enter = p.enter
+		call.Enter, call.Usual = p.enter, c.health.window.Usual
 	}
 	result := c.core.Do(ctx, call, opts)
 	result.Attempts += e.before

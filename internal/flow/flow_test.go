@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"testing"
@@ -87,33 +88,40 @@ func TestChanceBesideALimit(t *testing.T) {
 	}
 }
 
-// A service that answers is not paused for a request that hangs, nor for its own first
-// failure, and a process that starts in an outage finds that out with two requests.
+// A process that starts has ten requests in flight, and more only if these hang. It finds an
+// outage with those.
 func TestTheFirstRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := New(false, nil)
-		w.Take() // and never comes back
-		for i := range 3 {
-			if _, ok := w.Take(); ok {
-				t.Errorf("a request after %d seconds", i)
+		take := func() (taken []int) {
+			for {
+				request, ok := w.Take()
+				if !ok {
+					return taken
+				}
+				taken = append(taken, request)
 			}
-			time.Sleep(time.Until(w.Due(time.Time{})))
-			request, ok := w.Take()
-			if !ok {
-				t.Fatalf("no request after %d seconds", i+1)
-			}
-			defer w.Ignored(request)
 		}
-		w = New(false, nil)
-		for i := range 2 {
-			request, ok := w.Take()
-			if !ok {
-				t.Fatalf("no request %d", i)
+		all := take()
+		for _, more := range []int{0, 10, 20, 0} {
+			if n := len(all); more > 0 {
+				time.Sleep(time.Until(w.Due(time.Time{})))
+				if all = append(all, take()...); len(all) != n+more {
+					t.Errorf("%d more after %d", len(all)-n, n)
+				}
 			}
+		}
+		if time.Sleep(time.Hour); len(all) != 40 || len(take()) > 0 {
+			t.Errorf("%d in flight while all hang", len(all))
+		}
+
+		w = New(false, nil)
+		all = take()
+		for _, request := range all {
 			w.Failed(request, "server_error")
 		}
-		if _, ok := w.Take(); ok || !w.State().Paused || w.State().Why != "server_error" {
-			t.Errorf("%+v", w.State())
+		if _, ok := w.Take(); ok || len(all) != 10 || !w.State().Paused || w.State().Why != "server_error" {
+			t.Errorf("after %d requests: %+v", len(all), w.State())
 		}
 	})
 }
@@ -150,7 +158,7 @@ func TestDueAfterItsTime(t *testing.T) {
 	})
 }
 
-// A process that starts while the service hangs finds that out with seven requests.
+// A process that starts while the service hangs finds that out with forty requests.
 func TestTheFirstRequestsHang(t *testing.T) {
 	for _, timeout := range []time.Duration{3 * time.Second, 35 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -163,7 +171,7 @@ func TestTheFirstRequestsHang(t *testing.T) {
 				}
 				time.Sleep(100 * time.Millisecond)
 			}
-			if time.Sleep(timeout); sent > 7 {
+			if time.Sleep(timeout); sent > 40 {
 				t.Errorf("a timeout of %v: %d requests before the pause", timeout, sent)
 			}
 		})
@@ -235,7 +243,7 @@ func TestForgetAndResume(t *testing.T) {
 		low := w.State().Level
 		time.Sleep(2 * memory)
 		request, ok := w.Take()
-		if now := w.State().Level; !ok || now != 1 || now < low {
+		if now := w.State().Level; !ok || now != 10 || now < low {
 			t.Errorf("level %v after %v", now, low)
 		}
 		w.Ignored(request)
@@ -246,9 +254,12 @@ func TestForgetAndResume(t *testing.T) {
 func TestWaitEndsWithAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := New(false, nil)
-		first, err := w.Wait(t.Context())
-		if err != nil {
-			t.Fatal(err)
+		var first int
+		for range 10 {
+			var err error
+			if first, err = w.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 		}
 		ended := make(chan error)
 		for range 3 {
@@ -258,13 +269,9 @@ func TestWaitEndsWithAPause(t *testing.T) {
 			}()
 		}
 		synctest.Wait() // they wait for the first result
+		w.Failed(first-1, "server")
 		w.Failed(first, "server")
-		synctest.Wait() // one of them has a place
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
-		w.Failed(first+1, "server")
-		for range 2 {
+		for range 3 {
 			var pause *Pause
 			if err := <-ended; !errors.As(err, &pause) || pause.Left <= 0 || pause.Left > time.Second || pause.Why != "server" {
 				t.Errorf("%v", err)
@@ -273,6 +280,11 @@ func TestWaitEndsWithAPause(t *testing.T) {
 		state := w.State()
 		if !state.Paused || state.Since != time.Now() {
 			t.Errorf("%+v", state)
+		}
+		for request := range first - 1 {
+			if request > 0 {
+				w.Ignored(request)
+			}
 		}
 		time.Sleep(time.Until(state.Next))
 		probe, err := w.Wait(t.Context())
@@ -285,6 +297,38 @@ func TestWaitEndsWithAPause(t *testing.T) {
 		w.Succeeded(probe, time.Millisecond)
 		if w.State().Paused {
 			t.Error("still paused")
+		}
+	})
+}
+
+// A request that has waited is not sent too late. One that finds a place at once is, whatever
+// its deadline is.
+func TestTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := New(false, nil)
+		for range 9 {
+			request, _ := w.Take()
+			time.AfterFunc(time.Second, func() { w.Succeeded(request, time.Second) })
+		}
+		if time.Sleep(2 * time.Second); w.Usual() != time.Second {
+			t.Fatalf("usual %v", w.Usual())
+		}
+		soon, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		for range 10 {
+			if _, err := w.Wait(soon); err != nil {
+				t.Fatal(err)
+			}
+		}
+		began := time.Now()
+		later, cancel := context.WithTimeout(t.Context(), 3*time.Second/2)
+		defer cancel()
+		if _, err := w.Wait(later); !errors.Is(err, ErrTooLate) || time.Since(began) != time.Second/2 {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		deadline := time.Now().Add(time.Second / 2)
+		if !w.TooLate(deadline, time.Second) || w.TooLate(deadline, 0) || w.TooLate(deadline.Add(time.Second), time.Second) {
+			t.Error("what waited, or what did not")
 		}
 	})
 }

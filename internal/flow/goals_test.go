@@ -161,7 +161,7 @@ func goals() (all []goal) {
 				limited, limitedBatches := refunds, batches
 				limited.requests, limitedBatches.requests = w.requests, w.requests
 				name, perSecond := fmt.Sprintf("%d in %v%s", w.most, w.span, name), float64(w.most)/w.span.Seconds()
-				add(name, limited, perSecond, 0.15, 1/0.6, same(s))
+				add(name, limited, perSecond, 0.18, 1/0.6, same(s))
 				add(name, limitedBatches, perSecond, 0.25, 1/0.6, same(s))
 			}
 		}

@@ -11,7 +11,11 @@ const (
 	slowest   = 5 * time.Second   // between two requests, without a pause
 	firstNeed = 10                // successes
 	backNeed  = 4                 // successes on the way back from an outage
+	first     = 10                // requests, before one has succeeded
+	few       = 3                 // successes
+	opening   = 50                // times the level
 	slowStart = 4                 // times the level
+	anyLevel  = 1e4               // no limit is known
 	leastStep = 1.05              // times the level
 	mostStep  = 2                 // times the level
 	beyond    = 1.4               // times the ceiling, which says little from there on
@@ -50,8 +54,13 @@ func (w *Window) grow() {
 	w.wanted = false
 	switch {
 	case w.starting():
-		w.now *= slowStart
-		w.need = places(w.now)
+		// A loop without deadlines has time to find a limit.
+		if w.need = few; w.waiting > 0 {
+			w.now = min(w.now*opening, anyLevel)
+		} else {
+			w.now = min(w.now*slowStart, anyLevel)
+			w.need = places(w.now)
+		}
 	case w.now < w.known:
 		w.now = min(2*w.now, w.known)
 		if w.need = max(places(w.now), backNeed); w.now == w.known {

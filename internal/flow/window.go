@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/bits"
 	"math/rand/v2"
@@ -15,6 +16,7 @@ import (
 type Window struct {
 	patient              bool
 	slowest              time.Duration // between two requests
+	patience             time.Duration // a request that takes less is not overdue
 	firstDelay, maxDelay time.Duration // before a probe
 	jitter               func(below time.Duration) time.Duration
 	line                 chan struct{} // held by the one goroutine in Wait that asks for a place
@@ -25,6 +27,7 @@ type Window struct {
 	last     int       // number of the last request
 	rested   int       // the last request before the service asked for a pause
 	inFlight int       // requests
+	waiting  int       // calls in Wait
 	heard    time.Time // the last result, or the first request of some
 	next     time.Time // no request leaves before
 	rtt      time.Duration
@@ -34,6 +37,7 @@ type Window struct {
 	outage
 	trial
 	recent
+	latency latency
 }
 
 // New returns a window. Patient is for requests whose failure costs little, such as
@@ -44,7 +48,7 @@ func New(patient bool, jitter func(below time.Duration) time.Duration) *Window {
 	if jitter == nil {
 		jitter = rand.N[time.Duration]
 	}
-	w := &Window{patient: patient, slowest: slowest, firstDelay: firstDelay, maxDelay: maxDelay, jitter: jitter, line: make(chan struct{}, 1)}
+	w := &Window{patient: patient, slowest: slowest, patience: time.Second, firstDelay: firstDelay, maxDelay: maxDelay, jitter: jitter, line: make(chan struct{}, 1)}
 	w.forget()
 	return w
 }
@@ -54,19 +58,20 @@ func New(patient bool, jitter func(below time.Duration) time.Duration) *Window {
 // five seconds at most.
 func NewPrompt(jitter func(below time.Duration) time.Duration) *Window {
 	w := New(true, jitter)
-	w.slowest, w.firstDelay, w.maxDelay = 50*time.Millisecond, 100*time.Millisecond, 5*time.Second
+	w.slowest, w.patience, w.firstDelay, w.maxDelay = 50*time.Millisecond, 250*time.Millisecond, 100*time.Millisecond, 5*time.Second
 	return w
 }
 
 // forget starts anew, but for an outage: that ends with a success.
 func (w *Window) forget() {
 	w.scout = 0
-	w.level = level{now: 1, held: 1, need: 1, changedAt: w.last}
+	w.level = level{now: first, held: first, need: few, changedAt: w.last}
 	if !w.paused {
 		w.outage = outage{cut: w.cut, why: w.why}
 	}
 	w.trial = trial{}
 	w.recent.forget()
+	w.latency.forget()
 }
 
 // A State says how a window sees its service.
@@ -76,17 +81,18 @@ type State struct {
 	Next   time.Time // when the next probe is due; zero without a pause
 	Since  time.Time // begin of the outage, until a level has held again; zero: none
 	Why    string    // the last failure that lowered the level or began the pause
-
-	RoundTrip time.Duration // of requests that succeeded; 0: none did
 }
 
 // State returns the current state.
 func (w *Window) State() State {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := State{Level: w.now, Paused: w.paused, Since: w.failing, Why: w.why, RoundTrip: w.rtt}
+	s := State{Level: w.now, Paused: w.paused, Since: w.failing, Why: w.why}
 	if w.paused {
 		s.Next = w.next
+	}
+	if places := w.latency.places; places > 0 {
+		s.Level = min(s.Level, places)
 	}
 	return s
 }
@@ -111,7 +117,7 @@ func (w *Window) Due(earliest time.Time) time.Time {
 	due := time.Now()
 	switch {
 	case w.inFlight < w.limit():
-	case w.starting() && !w.paused:
+	case w.starting() && !w.paused && w.extra() < 2:
 		due = w.heard.Add(time.Second << w.extra())
 	default:
 		return time.Time{}
@@ -158,20 +164,34 @@ func (w *Window) Take() (request int, ok bool) {
 	if w.inFlight++; w.scout < 0 && w.inFlight > places(w.held) {
 		w.scout = w.last
 	}
+	w.latency.leaves(w.last, w.inFlight)
 	return w.last, true
 }
 
 // Wait waits for a place, in the order of the calls. It fails with a *Pause at once, and
-// as soon as the window pauses, because a probe can be minutes away; and with the
-// context's error.
+// as soon as the window pauses, because a probe can be minutes away; with ErrTooLate, as soon as
+// the deadline of the context leaves too little time for a response; and with the context's
+// error. A request that finds a place at once has it, whatever its deadline is.
 func (w *Window) Wait(ctx context.Context) (request int, err error) {
+	waited, isNext := false, false
+	w.waits(1)
+	defer w.waits(-1)
 	select {
 	case w.line <- struct{}{}:
-		defer func() { <-w.line }()
-	case <-ctx.Done():
-		return 0, ctx.Err()
+		isNext = true
+	default:
 	}
-	for {
+	for !isNext {
+		if isNext, err = w.await(ctx, w.line, nil, time.Time{}); err != nil {
+			return 0, err
+		}
+		waited = true
+	}
+	defer func() { <-w.line }()
+	for ; ; waited = true {
+		if left, ok := w.timeLeft(ctx); waited && ok && left <= 0 {
+			return 0, ErrTooLate
+		}
 		changed := w.Changed()
 		if request, ok := w.Take(); ok {
 			return request, nil
@@ -179,17 +199,64 @@ func (w *Window) Wait(ctx context.Context) (request int, err error) {
 		if err := w.Recheck(0); err != nil {
 			return 0, err
 		}
-		var due <-chan time.Time
-		if at := w.Due(time.Time{}); !at.IsZero() {
-			due = time.After(time.Until(at))
-		}
-		select {
-		case <-changed:
-		case <-due:
-		case <-ctx.Done():
-			return 0, ctx.Err()
+		if _, err := w.await(ctx, nil, changed, w.Due(time.Time{})); err != nil {
+			return 0, err
 		}
 	}
+}
+
+func (w *Window) waits(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waiting += n
+}
+
+// await waits for a place in the line, for a change, or for a time.
+func (w *Window) await(ctx context.Context, line chan<- struct{}, changed <-chan struct{}, due time.Time) (isNext bool, err error) {
+	var late, free <-chan time.Time
+	if left, ok := w.timeLeft(ctx); ok {
+		if left <= 0 {
+			return false, ErrTooLate
+		}
+		late = time.After(left)
+	}
+	if !due.IsZero() {
+		free = time.After(time.Until(due))
+	}
+	select {
+	case line <- struct{}{}:
+		return true, nil
+	case <-changed:
+	case <-free:
+	case <-late:
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	return false, nil
+}
+
+// ErrTooLate is the error of a request that would hardly have a response by its deadline.
+var ErrTooLate = errors.New("no time is left for a response")
+
+// timeLeft is how long a request may still wait for its place.
+func (w *Window) timeLeft(ctx context.Context) (left time.Duration, limited bool) {
+	deadline, ok := ctx.Deadline()
+	usual := w.Usual()
+	return time.Until(deadline) - usual, ok && usual > 0
+}
+
+// TooLate reports whether a request that has waited for so long, be it for its place or for
+// something else, would hardly have a response by its deadline.
+func (w *Window) TooLate(deadline time.Time, waited time.Duration) bool {
+	usual := w.Usual()
+	return waited > usual/instantly && time.Until(deadline) < usual
+}
+
+// Usual is the time within which most responses come; 0: it is not known.
+func (w *Window) Usual() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.usual()
 }
 
 // Recheck returns a *Pause if an outage has begun since the request took its place. A
@@ -225,21 +292,24 @@ func (w *Window) gap() time.Duration {
 func (w *Window) limit() int {
 	limit := places(w.now)
 	switch {
-	case w.paused:
+	case w.paused, w.latency.count > 0 && w.inFlight > 0 && w.isSilent():
 		return 1
 	case w.scout > 0:
 		limit = places(w.held)
 	}
+	if w.latency.places > 0 {
+		limit = min(limit, places(w.latency.places))
+	}
 	limit = max(1, limit>>w.row)
-	if w.starting() { // a first request that hangs must not hold up all others
-		limit += w.extra()
+	if w.starting() && w.latency.places == 0 { // a first request that hangs must not hold up all others
+		limit <<= w.extra()
 	}
 	return limit
 }
 
 // extra is how many requests may leave beside the first ones, while none has a result: one
 // more after a second, after two, after four, and so on.
-func (w *Window) extra() int { return bits.Len64(uint64(time.Since(w.heard) / time.Second)) }
+func (w *Window) extra() int { return min(bits.Len64(uint64(time.Since(w.heard)/time.Second)), 2) }
 
 func places(level float64) int { return int(math.Ceil(max(level, 1) - 1e-9)) }
 
@@ -247,7 +317,7 @@ func places(level float64) int { return int(math.Ceil(max(level, 1) - 1e-9)) }
 func (w *Window) Ignored(request int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.settled(request)
+	w.settled(request, 0, untimed)
 	w.reprobe(request)
 }
 
@@ -256,7 +326,7 @@ func (w *Window) Ignored(request int) {
 func (w *Window) Answered(request int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.settled(request)
+	w.settled(request, 0, untimed)
 	w.accepted++
 	w.works++
 	if w.reprobe(request); !w.paused && !w.testing && request > w.changedAt && w.scout <= 0 {
@@ -277,11 +347,12 @@ func (w *Window) reprobe(request int) {
 func (w *Window) Succeeded(request int, took time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.settled(request)
+	w.settled(request, took, timed)
 	if took = max(took, minRTT); w.rtt == 0 {
 		w.rtt = took
 	}
 	w.rtt += (min(took, 2*w.rtt) - w.rtt) / 32 // a single one that hung tells little
+	w.latency.late, w.latency.worked = 0, time.Now()
 	w.accepted++
 	w.works++
 	if w.row > 0 && request < w.rowFirst || w.paused && request <= w.cut {
@@ -306,11 +377,73 @@ func (w *Window) Succeeded(request int, took time.Duration) {
 	}
 }
 
+// Late records a request that had no response by its caller's deadline. That says something of
+// the service if the request took much longer than usual, or if there was no response to any
+// other for as long. Then it is a failure, and Late reports that.
+func (w *Window) Late(request int, took time.Duration, why string) (failed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.latency.late++
+	switch {
+	case w.rtt == 0: // nothing has ever worked
+		failed = took >= w.patience
+	default:
+		failed = w.latency.count > 0 && took >= w.overdue() || w.latency.late >= mostLate && w.isSilent()
+	}
+	if failed {
+		w.settled(request, 0, untimed)
+		w.fails(request, why)
+	} else {
+		w.settled(request, took, atLeast)
+		w.reprobe(request)
+	}
+	return failed
+}
+
+// Overdue is a time after which no response comes from a service that works; 0: it is not known.
+func (w *Window) Overdue() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.latency.count == 0 {
+		return 0
+	}
+	return w.overdue()
+}
+
+func (w *Window) overdue() time.Duration { return max(w.patience, w.latency.overdue()) }
+
+// isSilent reports whether nothing has succeeded for so long that no response is to be expected.
+func (w *Window) isSilent() bool {
+	quiet := w.latency.worked
+	if w.latency.flying.After(quiet) {
+		quiet = w.latency.flying
+	}
+	return time.Since(quiet) >= w.overdue()
+}
+
+// usual is longer if requests wait for their places: those that leave are then the last ones that
+// have time for a response.
+func (w *Window) usual() time.Duration {
+	switch l := &w.latency; {
+	case l.count == 0:
+		return 0
+	case w.starting() && l.places == 0:
+		return since(l.usual + l.spread)
+	default:
+		return time.Duration(safely * float64(since(l.limit())))
+	}
+}
+
 // Failed records a request that failed in a way that the next one may meet, too.
 func (w *Window) Failed(request int, why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.settled(request)
+	w.settled(request, 0, untimed)
+	w.fails(request, why)
+}
+
+// fails draws the conclusions of a failure.
+func (w *Window) fails(request int, why string) {
 	if w.row == 0 || request < w.rowFirst {
 		w.rowFirst = request
 	}
@@ -332,6 +465,9 @@ func (w *Window) Failed(request int, why string) {
 		w.row--
 		return
 	default:
+		if w.starting() {
+			w.now = min(w.now, float64(w.inFlight+1))
+		}
 		w.shrink()
 	}
 	if w.row == 1 { // the next failures in this row tell nothing of the level
@@ -346,11 +482,14 @@ func (w *Window) Failed(request int, why string) {
 }
 
 // settled is what all results have in common.
-func (w *Window) settled(request int) {
+func (w *Window) settled(request int, took time.Duration, t timing) {
 	w.inFlight--
 	w.heard = time.Now()
 	w.untested--
 	w.bear()
+	if s, complete := w.latency.ended(request, took, t); complete {
+		w.latency.measure(s, w.paused)
+	}
 	if request == w.scout {
 		w.scout, w.have, w.changedAt = 0, 0, w.last
 	}

@@ -85,18 +85,25 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *verdict,
 			return heldBack, err
 		}
 	}
+	waits, cancel := inv.waits()
+	defer cancel()
+	defer func() {
+		if err != nil && waits.Err() != nil && inv.ctx.Err() == nil {
+			stopped, err = heldBack, TooLate(err)
+		}
+	}()
 	// Get the token before the throttle: behind it, a slow source would let attempts out
 	// together, above the rate or into a cooldown. A token that expires in the throttle is
 	// refused, and refreshed.
 	a.away = !sameOrigin(req.URL, inv.origin)
 	if inv.settings.source != nil && !a.away {
 		if a.token = inv.freshToken; a.token == "" {
-			if a.token, stopped, err = inv.token(""); err != nil {
+			if a.token, stopped, err = inv.token(waits, ""); err != nil {
 				return stopped, err
 			}
 		}
 	}
-	if stopped, err = inv.client.throttle.wait(inv.ctx, inv.settings, inv.patience()); err != nil {
+	if stopped, err = inv.client.throttle.wait(waits, inv.settings, inv.patience()); err != nil {
 		return stopped, err
 	}
 	a.request = inv.header(a)
@@ -117,6 +124,31 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *verdict,
 	return nil, nil
 }
 
+// waits returns the context of what an attempt waits for. It ends when the time that is left is
+// needed for the response. An attempt that need not wait leaves however little time it has.
+func (inv *invocation) waits() (context.Context, context.CancelFunc) {
+	deadline, bounded := inv.ctx.Deadline()
+	if inv.call.Usual == nil || !bounded || inv.settings.source == nil && inv.settings.Limiter == nil && inv.client.throttle.remaining() == 0 {
+		return inv.ctx, func() {}
+	}
+	usual := inv.call.Usual()
+	end := deadline.Add(-usual)
+	if soonest := time.Now().Add(usual / 20); end.Before(soonest) {
+		end = soonest
+	}
+	return context.WithDeadline(inv.ctx, end)
+}
+
+// TooLate is the error of a call that has waited until no time was left for a response. The
+// reason is what it waited for; nil: it had no place.
+func TooLate(reason error) error {
+	msg := "no time is left for a response before the deadline"
+	if known, ok := errors.AsType[*safeError](reason); ok {
+		msg += ": " + known.msg
+	}
+	return NewError(msg, context.DeadlineExceeded, reason)
+}
+
 // maxPatience bounds how long a bulk call waits for the caller's code. A source or limiter
 // that hangs is then a failure like others, and the loop pauses.
 const maxPatience = time.Minute
@@ -129,8 +161,7 @@ func (inv *invocation) patience() time.Duration {
 }
 
 // token gets a token. If refused is not empty, it asks for a replacement of that token.
-func (inv *invocation) token(refused string) (string, *verdict, error) {
-	ctx := inv.ctx
+func (inv *invocation) token(ctx context.Context, refused string) (string, *verdict, error) {
 	if inv.call.Bulk {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, maxPatience)

@@ -43,6 +43,10 @@ type Call struct {
 	// such check.
 	Enter func(context.Context) error
 	Leave func() error
+	// Usual is how long a response usually takes; 0: it is not known. A call that has to wait
+	// before an attempt ends as soon as less time than that is left. Nil: it waits until its
+	// deadline.
+	Usual func() time.Duration
 	// RequestContext ends the request on the wire. The call's own context then ends only
 	// waits and further attempts, and must not outlive it. Nil: the call's context ends both.
 	RequestContext context.Context

@@ -105,7 +105,7 @@ func (inv *invocation) refreshToken(a *attempt) bool {
 	if a.token == "" {
 		return false // to another host, or without a credential
 	}
-	token, failed, err := inv.token(a.token)
+	token, failed, err := inv.token(inv.ctx, a.token)
 	if err != nil {
 		// Later calls only see the source's failure; this call also saw the 401, so report
 		// both.

@@ -1,0 +1,202 @@
+package flow
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+const (
+	leastSample  = 9            // requests
+	mostSamples  = 64           // that have not ended
+	inSamples    = 8            // one request in so many in flight is in a sample
+	perBest      = 4            // samples in the time that a response takes at best
+	usualWeight  = 1.0 / 4      // of a sample in what is usual
+	bestWeight   = 1.0 / 64     // of a sample in what is best, at least
+	lowWeight    = 1.0 / 32     // of one below the best
+	queued       = math.Ln2     // times the best, as a logarithm: responses that take longer wait for each other
+	doubtful     = math.Ln2 / 2 // more than that after one sample
+	drained      = 0.9          // of what the service works on at once
+	placesGrowth = 1.0 / 48     // of the places with each sample
+	unneeded     = 10           // times what is in flight
+	instantly    = 20           // a wait of this part of the usual time is none
+	safely       = 1.5          // times the time of responses that wait for each other
+	mostLate     = 8            // requests in a row without a response
+)
+
+// A latency says how long responses take, and for how many requests in flight they begin to
+// wait for each other at the service. It looks at the medians of samples: requests that left
+// one after the other. So neither a response that was lucky or hangs, nor a burst that ends with
+// its slowest responses, says anything. Times are logarithms of seconds.
+type latency struct {
+	samples []sample // that have not ended
+	count   int      // samples that have ended
+	usual   float64  // median
+	spread  float64  // mean distance from it
+	best    float64  // median of requests that did not wait for each other
+
+	late   int       // requests in a row that ended at their callers' deadlines
+	worked time.Time // when a request succeeded last
+	flying time.Time // since when requests are in flight
+
+	places   float64   // requests in flight that do not wait for each other; 0: no limit is known
+	tooMany  float64   // requests in flight that did, last
+	slow     int       // samples in a row that did
+	measured time.Time // samples from before say nothing of these places
+	base     int       // samples that measure the best time now
+	first    struct {  // sample that was slow, until one is not
+		inFlight int
+		median   float64
+		drained  time.Time // when its queue is gone
+	}
+}
+
+// A sample is requests that left one after the other.
+type sample struct {
+	first, size int // requests
+	left        time.Time
+	inFlight    int
+	times       []float64 // of responses
+	slow        int       // of them
+	ended       int       // requests
+}
+
+func since(log float64) time.Duration { return time.Duration(math.Exp(log) * float64(time.Second)) }
+
+// limit is how long a response may take before it has waited for others, as a logarithm.
+func (l *latency) limit() float64 {
+	return l.best + max(queued, 2*l.spread) + doubtful/float64(max(1, l.count))
+}
+
+// overdue is a time after which no response comes from a service that works.
+func (l *latency) overdue() time.Duration {
+	if l.count == 0 {
+		return 0
+	}
+	return 4 * since(l.usual+3*l.spread)
+}
+
+// forget forgets the limit, but not how long responses take.
+func (l *latency) forget() { l.places, l.slow, l.samples = 0, 0, nil }
+
+// leaves notes that a request leaves.
+func (l *latency) leaves(request, inFlight int) {
+	now := time.Now()
+	if inFlight == 1 {
+		l.flying = now
+	}
+	size := leastSample
+	if l.count > 0 {
+		size = max(size, inFlight/inSamples)
+	}
+	if n := len(l.samples); n > 0 {
+		last := &l.samples[n-1]
+		if l.count == 0 || request < last.first+last.size || now.Sub(last.left) < since(l.best)/perBest {
+			return
+		}
+		if n == mostSamples {
+			l.samples = slices.Delete(l.samples, 0, 1)
+		}
+	}
+	l.samples = append(l.samples, sample{first: request, size: size, left: now, inFlight: inFlight})
+}
+
+// A timing says what the end of a request tells of the time that responses take.
+type timing int
+
+const (
+	untimed timing = iota
+	timed
+	atLeast // there was no response until then
+)
+
+// ended notes the end of a request.
+func (l *latency) ended(request int, took time.Duration, t timing) (s sample, complete bool) {
+	i := slices.IndexFunc(l.samples, func(s sample) bool { return s.first <= request && request < s.first+s.size })
+	if i < 0 {
+		return s, false
+	}
+	open := &l.samples[i]
+	open.ended++
+	log := math.Log(max(took, time.Microsecond).Seconds())
+	if t == atLeast {
+		log += math.Ln2
+	}
+	if t == timed || t == atLeast && log > l.best {
+		open.times = append(open.times, log)
+		if l.count > 0 && log > l.limit() {
+			open.slow++
+		}
+	}
+	if len(open.times) < open.size*8/9 && open.ended < open.size && open.slow <= open.size/2 {
+		return s, false
+	}
+	s = *open
+	l.samples = slices.Delete(l.samples, i, i+1)
+	return s, len(s.times) > s.size/2
+}
+
+// measure draws the conclusions of a sample.
+func (l *latency) measure(s sample, paused bool) {
+	slices.Sort(s.times)
+	median, spread := s.times[min(s.size/2, len(s.times)-1)], 0.0
+	for _, t := range s.times {
+		spread += math.Abs(t-median) / float64(len(s.times))
+	}
+	if l.count++; l.count == 1 {
+		l.usual, l.best, l.spread = median, s.times[1], spread // the median of requests that wait for each other would be no best time
+		return
+	}
+	l.usual += (median - l.usual) * usualWeight
+	switch {
+	case s.left.Before(l.measured): // of another number in flight
+	case median > l.limit():
+		l.slow++
+		if median-l.best > 1.4*(l.limit()-l.best) {
+			l.slow++
+		}
+		if l.slow > 1 && !paused {
+			l.queues(s, median)
+		}
+	default:
+		l.flows(median, spread)
+	}
+}
+
+// queues is called when responses have waited for each other: too many requests are in flight.
+// The new limit is a little less than the service works on at once, so that the next samples
+// measure the best time. If these take as long although far fewer are in flight, the service
+// itself has become slower.
+func (l *latency) queues(s sample, median float64) {
+	now, took := time.Now(), since(median)
+	l.slow = 0
+	if l.first.inFlight == 0 {
+		l.first.inFlight, l.first.median, l.first.drained = s.inFlight, median, now.Add(2*took)
+	}
+	if s.inFlight <= l.first.inFlight*2/3 && median > l.first.median-0.2 && s.left.After(l.first.drained) {
+		l.best, l.usual, l.places, l.first.inFlight = median, median, 0, 0
+		return
+	}
+	l.measured, l.base = now.Add(took), 2
+	l.tooMany = float64(s.inFlight)
+	l.places = max(1, drained*l.tooMany*math.Exp(l.best-median))
+}
+
+// flows is called when responses have not waited for each other: more requests may be in flight.
+func (l *latency) flows(median, spread float64) {
+	l.slow, l.first.inFlight = 0, 0
+	weight := max(bestWeight, 1/float64(l.count))
+	switch {
+	case l.base > 0:
+		l.base--
+		l.best += (median - l.best) / 4
+	case median < l.best:
+		l.best += (median - l.best) * lowWeight
+	case l.places == 0:
+		l.best += (median - l.best) * weight
+	}
+	l.spread += (spread - l.spread) * weight
+	if l.places += l.places * placesGrowth; l.places > unneeded*l.tooMany {
+		l.places = 0
+	}
+}
