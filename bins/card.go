@@ -1,11 +1,13 @@
 package bins
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/carddata/carddata-go/internal/mask"
 )
@@ -232,24 +234,55 @@ func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(o.value)
 }
 
-// UnmarshalJSON reads a value or null. It also reads an integer from a string such as "16",
-// and takes "" for null.
+// UnmarshalJSON reads a value or null. It also reads what loses nothing: true from "true", and
+// 16 from "16", 16.0 and 1.6e1. It takes "" for null, and refuses anything else.
 func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	*o = Optional[T]{}
-	if string(data) == "null" || string(data) == `""` {
-		return nil
-	}
-	if _, integer := any(o.value).(int64); integer {
-		digits, _ := strconv.Unquote(string(data)) // "" if it is no string
-		// Anything but digits stays a string, and is refused as one.
-		if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
-			data = strconv.AppendInt(nil, n, 10)
+	text := string(data)
+	if strings.HasPrefix(text, `"`) {
+		text = ""
+		if err := json.Unmarshal(data, &text); err != nil {
+			return err
 		}
 	}
-	if json.Unmarshal(data, &o.value) != nil {
+	if text == "" || string(data) == "null" {
+		return nil
+	}
+	var ok bool
+	switch v := any(&o.value).(type) {
+	case *bool:
+		*v, ok = text == "true", text == "true" || text == "false"
+	case *int64:
+		*v, ok = integerOf(text)
+	}
+	if !ok {
 		// The error of encoding/json quotes a number that does not fit, which may be a card's.
 		return &json.UnmarshalTypeError{Value: "another value", Type: reflect.TypeFor[T]()}
 	}
 	o.stated = true
 	return nil
+}
+
+// integerOf reads digits, or a JSON number such as 8.0 or 8e0, if it is an integer.
+func integerOf(text string) (n int64, ok bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err == nil {
+		return n, true
+	}
+	if !json.Valid([]byte(text)) {
+		return 0, false
+	}
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := strings.TrimRight(whole+fraction, "0")
+	power, err := strconv.Atoi(cmp.Or(exponent, "0"))
+	const most = 18 // 10 to the 19th is no int64
+	if power += len(whole) - len(digits); err != nil || power < 0 || power > most {
+		return 0, false
+	}
+	n, err = strconv.ParseInt(digits+strings.Repeat("0", power), 10, 64)
+	if err != nil {
+		return 0, false
+	}
+	return n, true
 }

@@ -113,9 +113,12 @@ type Result struct {
 	// documented. Printing the Result does not show it.
 	Error string `json:"error"`
 
-	// Err says which field of the item has an undocumented JSON type, and matches
-	// [ErrBadResponse]. BIN is still set if it could be read. If no item of a response can be
-	// read, the whole call fails with [ErrBadResponse].
+	// Unread has the paths of the members that the service sent in a form that cannot be read,
+	// such as "data.card.bank" for a string in place of an object. They read as not stated. A
+	// path in an array has no index. It is nil in the usual case.
+	Unread []string `json:"-"`
+
+	// Err is set if the item is no JSON object, and matches [ErrBadResponse].
 	Err error `json:"-"`
 
 	// Stale is true if the result is from a cache and has expired: see
