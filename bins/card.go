@@ -26,6 +26,10 @@ type Data struct {
 //
 // A field that the service sent as null, or left out, is "", an empty object, or an
 // [Optional] without a value. Nested objects are values, so reading through them never panics.
+//
+// A field of another JSON type is read if that loses nothing: a number or a boolean in place
+// of a string is the text that the service wrote, and an Optional reads "8", 8.0 and "true".
+// Otherwise the field is not stated, and [Result.Unread] names it.
 type Card struct {
 	// Length of the card number. It never holds the number itself.
 	Number Number `json:"number"`
@@ -58,7 +62,7 @@ type Card struct {
 	IssuerCurrency string `json:"issuer_currency"`
 	// Whether money can be loaded onto the card again.
 	Reloadable Optional[bool] `json:"reloadable"`
-	// Other brands that the card can be processed as.
+	// Other brands that the card can be processed as. An element that is no object is empty.
 	AdditionalCardBrands []AdditionalCardBrand `json:"additional_card_brands"`
 	// Brand, such as "VISA".
 	CardBrand string `json:"card_brand"`
@@ -83,7 +87,7 @@ type Card struct {
 	Authentication Authentication `json:"authentication"`
 	// Caps on the interchange fee.
 	Cost Cost `json:"cost"`
-	// A JSON object as the service sent it; nil if it sent none.
+	// The JSON as the service sent it, documented as an object; nil if it sent none.
 	NetworkFees json.RawMessage `json:"networkfees"`
 	// The service's correlation id. It is masked when printed, and empty in a result from a
 	// cache.
@@ -194,8 +198,8 @@ type InterchangeCap struct {
 }
 
 // An Optional is a boolean or an integer that the service may send as null, or leave out. It
-// is then "not stated", which is neither false nor 0. So is the zero value. Optionals compare
-// with ==.
+// is then "not stated", which is neither false nor 0. So is a value that cannot be read, such
+// as 8.5 for an integer or "maybe" for a boolean, and the zero value. Optionals compare with ==.
 //
 //	if prepaid, stated := card.Prepaid.Get(); stated && prepaid { … }
 //	length := card.Number.Length.Or(16)

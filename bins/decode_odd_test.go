@@ -97,24 +97,7 @@ func TestUnreadMemberIsAsAbsent(t *testing.T) {
 				}
 				members++
 				check(path, member)
-				for _, odd := range []any{map[string]any{"a": []any{}}, []any{"a"}, "maybe", 8.5, true} {
-					_, isObject := member.(map[string]any)
-					_, isArray := member.([]any)
-					_, isText := member.(string)
-					switch odd.(type) {
-					case map[string]any:
-						if isObject {
-							continue
-						}
-					case []any:
-						if isArray {
-							continue
-						}
-					default: // some scalars are as good
-						if !isObject && !isArray && (isText || odd == true) {
-							continue
-						}
-					}
+				for _, odd := range oddFor(member) {
 					v[name] = odd
 					bad := decoded(t, string(testkit.Encoded(t, root)))
 					delete(v, name)
@@ -135,6 +118,22 @@ func TestUnreadMemberIsAsAbsent(t *testing.T) {
 	if check("", root.(map[string]any)["cards"].([]any)[0]); members < 75 {
 		t.Errorf("the full response has %d members", members)
 	}
+}
+
+// oddFor returns values that cannot be read in place of a member's.
+func oddFor(member any) []any {
+	object, array := map[string]any{"a": []any{}}, []any{"a"}
+	switch member.(type) {
+	case map[string]any:
+		return []any{array, "maybe", 8.5, true}
+	case []any:
+		return []any{object, "maybe", 8.5, true}
+	case string:
+		return []any{object, array}
+	case bool:
+		return []any{object, array, "maybe", 8.5}
+	}
+	return []any{object, array, "maybe", 8.5, true}
 }
 
 // An item's own members are read in the same way, and a member named error speaks of none as it
@@ -180,5 +179,28 @@ func TestItemThatIsNoObject(t *testing.T) {
 		if _, err := r.Card(); err == nil || errors.Is(err, bins.ErrBadResponse) != fails {
 			t.Errorf("%s: %v", item, err)
 		}
+	}
+}
+
+// A card from a cache still says what could not be read.
+func TestUnreadIsKeptInCaches(t *testing.T) {
+	s := &service{answer: func(card string) (map[string]any, bool) {
+		return map[string]any{"bin": card, "data": map[string]any{"card": map[string]any{"type": "Debit", "bank": "B", "country": map[string]any{"name": []any{}}}}}, true
+	}}
+	shared, memory := newSharedCache(), bins.NewMemoryCache(bins.CacheOptions{})
+	for i, o := range []bins.BulkOptions{{Memory: memory, Cache: shared}, {Memory: memory}, {Cache: shared}} {
+		for r, err := range s.client(t).LookupAll(t.Context(), slices.Values([]string{"411111"}), o) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := slices.Sorted(slices.Values(r.Result.Unread))
+			if !slices.Equal(got, []string{"data.card.bank", "data.card.country.name"}) || r.Reused != (i > 0) {
+				t.Errorf("lookup %d: unread %q, reused %v", i, got, r.Reused)
+			}
+			clear(r.Result.Unread) // the caller's own
+		}
+	}
+	if n := s.requests.Load(); n != 1 {
+		t.Errorf("%d requests", n)
 	}
 }
