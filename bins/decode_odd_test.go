@@ -62,7 +62,6 @@ func TestMemberOfAnotherType(t *testing.T) {
 		{`"additional_card_brands":[{"ecom_enabled":1,"bin_min":"1"},5,{"ecom_enabled":2}]`, `"additional_card_brands":[{"bin_min":"1"},{},{}]`,
 			"additional_card_brands.ecom_enabled additional_card_brands"},
 		{`"bank":[],"Bank":{"Name":"B"}`, `"bank":{"name":"B"}`, "bank"},
-		{`"product":{"product_name":"P","product_id":"1"},"product":{"product_id":2}`, `"product":{"product_id":"2"}`, ""},
 	} {
 		const item = `{"bin":"457173","data":{"card":{%s"type":"Debit"}}}`
 		written := func(member string) string { return fmt.Sprintf(item, strings.TrimPrefix(member+",", ",")) }
@@ -182,6 +181,22 @@ func TestItemThatIsNoObject(t *testing.T) {
 	}
 }
 
+// Members that occur twice are not merged: they may be of two cards.
+func TestLastOfRepeatedMembersCounts(t *testing.T) {
+	for body, reads := range map[string]string{
+		`[{"bin":"1","bin":2}]`:                                                                          `[{"bin":"2"}]`,
+		`[{"error":"x","Error":false}]`:                                                                  `[{}]`,
+		`[{"data":{"card":{"type":"A"}},"data":{}}]`:                                                     `[{"data":{}}]`,
+		`[{"data":{"card":{"type":"A"}},"data":"x"}]`:                                                    `[{}]`,
+		`[{"data":{"card":{"type":"A","prepaid":true},"card":{"type":null}}}]`:                           `[{"data":{"card":{}}}]`,
+		`[{"data":{"card":{"product":{"product_name":"A"},"product":{"product_id":"1"}}}}]`:              `[{"data":{"card":{"product":{"product_id":"1"}}}}]`,
+		`[{"data":{"card":{"additional_card_brands":[{"bin_min":"1"}],"additional_card_brands":[{}]}}}]`: `[{"data":{"card":{"additional_card_brands":[{}]}}}]`,
+		`[{"bin":"1"},{"bin":"2"}],"cards":[{"data":{}}]`:                                                `[{"data":{}}]`,
+	} {
+		testkit.SameJSON(t, body, testkit.Encoded(t, decoded(t, `{"cards":`+body+`}`)), testkit.Encoded(t, decoded(t, `{"cards":`+reads+`}`)))
+	}
+}
+
 // A card from a cache still says what could not be read.
 func TestUnreadIsKeptInCaches(t *testing.T) {
 	s := &service{answer: func(card string) (map[string]any, bool) {
@@ -189,12 +204,12 @@ func TestUnreadIsKeptInCaches(t *testing.T) {
 	}}
 	shared, memory := newSharedCache(), bins.NewMemoryCache(bins.CacheOptions{})
 	for i, o := range []bins.BulkOptions{{Memory: memory, Cache: shared}, {Memory: memory}, {Cache: shared}} {
-		for r, err := range s.client(t).LookupAll(t.Context(), slices.Values([]string{"411111"}), o) {
+		for r, err := range s.client(t).LookupAll(t.Context(), slices.Values([]string{"411111", "411111"}), o) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			got := slices.Sorted(slices.Values(r.Result.Unread))
-			if !slices.Equal(got, []string{"data.card.bank", "data.card.country.name"}) || r.Reused != (i > 0) {
+			if !slices.Equal(got, []string{"data.card.bank", "data.card.country.name"}) || r.Reused != (i+r.Index > 0) {
 				t.Errorf("lookup %d: unread %q, reused %v", i, got, r.Reused)
 			}
 			clear(r.Result.Unread) // the caller's own
