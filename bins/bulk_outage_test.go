@@ -276,24 +276,24 @@ func TestLookupAllProbesWithMoreThanABadBatch(t *testing.T) {
 // each time.
 func TestLookupAllGivesUpABadBatchSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bad, refuse := 0, false
+		var bad atomic.Int64
+		var refuse atomic.Bool
 		s := &service{refuse: func(body string) int {
 			if !strings.Contains(body, `"40000120"`) {
 				return 0
 			}
-			bad++
-			refuse = true
+			bad.Add(1)
+			refuse.Store(true)
 			return 500
 		}}
 		client := clientOver(t, s, bins.WithLimiter(limiterFunc(func(context.Context) error {
-			if !refuse {
-				return nil
+			if refuse.CompareAndSwap(true, false) {
+				return errDown
 			}
-			refuse = false
-			return errDown
+			return nil
 		})))
-		if r := runBulk(t, client, s, 20_000, bins.BulkOptions{Concurrency: 1}); r.end != nil || r.failed != bins.MaxCards || bad < 4 || bad > 12 {
-			t.Errorf("sent %d times: %+v", bad, r)
+		if r := runBulk(t, client, s, 20_000, bins.BulkOptions{Concurrency: 1}); r.end != nil || r.failed != bins.MaxCards || bad.Load() < 4 || bad.Load() > 12 {
+			t.Errorf("sent %d times: %+v", bad.Load(), r)
 		}
 	})
 }

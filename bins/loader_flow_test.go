@@ -112,7 +112,7 @@ func TestLoaderInAnOutage(t *testing.T) {
 			if n := checkouts(t, l, 1000, within); n != 1000 {
 				t.Errorf("%s: %d of 1000 loads succeeded", name, n)
 			}
-			status, latency = outage.status, outage.latency
+			s.change(func() { status, latency = outage.status, outage.latency })
 			before := s.requests.Load()
 			if checkouts(t, l, 6000, within) != 0 {
 				t.Errorf("%s: a load succeeded in the outage", name)
@@ -133,7 +133,7 @@ func TestLoaderInAnOutage(t *testing.T) {
 			if stats := l.Stats(); stats.Reason != name {
 				t.Errorf("%s: stats %+v", name, stats)
 			}
-			status, latency = 0, 40*time.Millisecond
+			s.change(func() { status, latency = 0, 40*time.Millisecond })
 			time.Sleep(5 * time.Second)
 			if _, err := l.Load(t.Context(), "433333"); err != nil { // the probe
 				t.Errorf("%s: %v", name, err)
