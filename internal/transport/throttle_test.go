@@ -47,13 +47,9 @@ func TestCooldown(t *testing.T) {
 // keep to the rate and to the pause.
 func TestEveryWaitKeepsTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fetched := false
-		slow := TokenFunc(func(context.Context) (string, error) {
-			if !fetched {
-				time.Sleep(10 * time.Second)
-			}
-			fetched = true
-			return "token", nil
+		slow := CachedToken(func(context.Context) (string, time.Time, error) {
+			time.Sleep(10 * time.Second)
+			return "token", time.Time{}, nil
 		})
 		refuse := func(*http.Request) (*http.Response, error) {
 			time.Sleep(time.Millisecond) // so that all others queue
