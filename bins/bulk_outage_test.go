@@ -56,13 +56,12 @@ func (r run) isWhole(cards int) bool { return r.end == nil && r.failed == 0 && r
 // internal/flow tests more such services.
 func TestLookupAllAdapts(t *testing.T) {
 	const batches = 200
-	random := rand.New(rand.NewPCG(1, 2))
 	for name, test := range map[string]struct {
 		refuse      func(s *service) int
 		retryAfter  string
 		concurrency int
-		requests    float64       // for each batch, at most
-		within      time.Duration // for all batches
+		requests    float64       // for each batch, at most; where chance decides, 400 runs had 1.46 and 2.25
+		within      time.Duration // for all batches; these had 3.9 s and 29.6 s
 	}{
 		"works": {func(*service) int { return 0 }, "", 8, 1, time.Second},
 		"more than 3 in flight": {func(s *service) int {
@@ -73,12 +72,12 @@ func TestLookupAllAdapts(t *testing.T) {
 		}, "", 64, 1.2, 10 * time.Second},
 		"20 a second, with Retry-After": {perSecond(20), "1", 8, 1.2, 30 * time.Second},
 		"three tenths fail": {func(*service) int {
-			if random.Float64() < .3 {
+			if rand.Float64() < .3 {
 				return 500
 			}
 			return 0
 		}, "", 8, 1.8, 30 * time.Second},
-		"one server of two is broken": {func(s *service) int { return []int{200, 500}[s.requests.Load()%2] }, "", 8, 2.5, 30 * time.Second},
+		"one server of two is broken": {func(s *service) int { return []int{200, 500}[s.requests.Load()%2] }, "", 8, 2.5, 40 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &service{latency: func() time.Duration { return 30 * time.Millisecond }, header: http.Header{"Retry-After": {test.retryAfter}}}

