@@ -59,7 +59,7 @@ func TestLoaderBetweenWorksAndDown(t *testing.T) {
 		name    string
 		accepts func(*service) bool
 		within  time.Duration
-		want    float64 // share of the loads that succeed; the lowest of 190 runs: 1, 0.996, 0.933 and 0.868
+		want    float64 // share of the loads that succeed; the lowest of 73 runs: 1, 0.996, 0.933 and 0.927; of 276 for the last one: 0.868
 	}{
 		{"one in flight", atMost(1), 500 * time.Millisecond, 0.97},
 		{"20 a second", perSecond(20), 500 * time.Millisecond, 0.95},
