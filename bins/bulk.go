@@ -86,8 +86,8 @@ type BulkResult struct {
 	// and CorrelationID are then "", and so is its BIN if the input does not begin with it.
 	Reused bool
 	// Err says why there is no result, an [*Error]; nil if there is one. It matches
-	// [ErrInvalidArgument] for an empty or unusable card, [ErrBadResponse] if the item cannot
-	// be read, [ErrMissing], [ErrSuspended], or what the request failed with.
+	// [ErrInvalidArgument] for an empty or unusable card, [ErrBadResponse] if the item is no
+	// object, [ErrMissing], [ErrSuspended], or what the request failed with.
 	Err error
 }
 

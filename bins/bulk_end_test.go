@@ -241,7 +241,7 @@ func TestLookupAllStopsWithTheLoop(t *testing.T) {
 			if s.inFlight.Load() != 0 {
 				t.Errorf("%s: requests are left", name)
 			}
-			s.latency = nil
+			s.change(func() { s.latency = nil })
 			for range s.client(t).LookupAll(t.Context(), numbered(1000), bins.BulkOptions{}) {
 				break
 			}
@@ -253,19 +253,14 @@ func TestLookupAllStopsWithTheLoop(t *testing.T) {
 // and the rest of the input is not taken.
 func TestLookupAllGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		down := atomic.Bool{}
-		s := &service{fail: func(int64) int {
-			if down.Load() {
-				return http.StatusServiceUnavailable
-			}
-			return 0
-		}}
+		status := 0
+		s := &service{fail: func(int64) int { return status }}
 		memory := bins.NewMemoryCache(bins.CacheOptions{TTL: time.Hour, StaleFor: 24 * time.Hour})
 		o := bins.BulkOptions{GiveUpAfter: 10 * time.Minute, Memory: memory}
 		for range s.client(t).LookupAll(t.Context(), numbered(100), o) {
 		}
 		time.Sleep(2 * time.Hour)
-		down.Store(true)
+		s.change(func() { status = http.StatusServiceUnavailable })
 		began, taken, suspended, stale := time.Now(), 0, 0, 0
 		var end error
 		for r, err := range s.client(t).LookupAll(t.Context(), func(yield func(string) bool) {

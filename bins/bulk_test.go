@@ -80,7 +80,7 @@ func TestLookupAllUnorderedMixesKnownCards(t *testing.T) {
 		client := s.client(t)
 		for range client.LookupAll(t.Context(), slices.Values([]string{known}), bins.BulkOptions{Memory: memory}) {
 		}
-		s.latency = func() time.Duration { return 9 * time.Second }
+		s.change(func() { s.latency = func() time.Duration { return 9 * time.Second } })
 		began, early := time.Now(), 0
 		inputs := slices.Concat(slices.Collect(numbered(bins.MaxCards)), slices.Repeat([]string{known}, 100))
 		for r, err := range client.LookupAll(t.Context(), slices.Values(inputs), bins.BulkOptions{Memory: memory, Unordered: true}) {

@@ -41,6 +41,7 @@ type entry struct {
 	binMin, binMax string
 	brands         []AdditionalCardBrand
 	card           unique.Handle[cardFacts] // zero: no card
+	unread         unique.Handle[string]    // Result.Unread, joined; zero: none
 	expires        int64                    // in nanoseconds since 1970; a time.Time takes three times the memory
 	recency        *list.Element
 	asked          atomic.Int64 // renewing failed: no further try before this time
@@ -53,11 +54,13 @@ const maxEntrySize = 8 << 10
 // pack makes an entry from a result with the time when the service sent it. It returns nil if
 // the result must not be kept.
 func (m *MemoryCache) pack(key cacheKey, r *Result, sent time.Time) *entry {
-	if mayBeCardNumber(key.id) || r.size() > maxEntrySize {
+	known := r.isKnown()
+	isUnclear := !known && r.Error == "" && r.Unread != nil
+	if mayBeCardNumber(key.id) || r.size() > maxEntrySize || isUnclear {
 		return nil
 	}
 	o := m.options()
-	ttl, known := max(0, o.NegativeTTL), r.isKnown()
+	ttl := max(0, o.NegativeTTL)
 	if known {
 		ttl = o.TTL
 	}
@@ -78,6 +81,9 @@ func (m *MemoryCache) pack(key cacheKey, r *Result, sent time.Time) *entry {
 			}
 		}
 		e.card = unique.Make(factsOf(card))
+	}
+	if r.Unread != nil {
+		e.unread = unique.Make(strings.Join(r.Unread, " "))
 	}
 	return e
 }
@@ -127,6 +133,9 @@ func (e *entry) isUsable(expired time.Duration) bool {
 // only if the identifier begins with it.
 func (e *entry) result(id string) Result {
 	r := Result{Error: e.message}
+	if e.unread != (unique.Handle[string]{}) {
+		r.Unread = strings.Fields(e.unread.Value())
+	}
 	if strings.HasPrefix(id, e.bin) {
 		r.BIN = e.bin
 	}

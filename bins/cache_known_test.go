@@ -3,7 +3,6 @@ package bins_test
 import (
 	"context"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,9 +79,9 @@ func TestKnownCardIsNotTakenAway(t *testing.T) {
 // A card that the service no longer knows is served until StaleFor has passed, with few requests.
 func TestWithdrawnCardEndsWithItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var withdrawn atomic.Bool // renewals run in the background
+		withdrawn := false
 		s := &service{answer: func(card string) (map[string]any, bool) {
-			if withdrawn.Load() {
+			if withdrawn {
 				return map[string]any{"bin": card, "error": "unknown"}, true
 			}
 			return map[string]any{"bin": card, "data": map[string]any{"card": map[string]any{"card_brand": "B"}}}, true
@@ -93,7 +92,7 @@ func TestWithdrawnCardEndsWithItsTime(t *testing.T) {
 			if known := minute < 10*60; err != nil || known && brand(r) != "B" || minute > 11*60 && brand(r) != "" {
 				t.Fatalf("after %d minutes: %v, %v", minute, r, err)
 			}
-			withdrawn.Store(true)
+			s.change(func() { withdrawn = true }) // renewals run in the background
 			time.Sleep(time.Minute)
 		}
 		if n := s.requests.Load(); n > 17 { // one for each hour

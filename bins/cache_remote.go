@@ -118,7 +118,7 @@ func newValue(key string, r *Result, sent time.Time) []byte {
 	if mayBeCardNumber(kept.BIN) {
 		kept.BIN = ""
 	}
-	value, err := json.Marshal(kept)
+	value, err := json.Marshal(remoteResult{kept, kept.Unread})
 	// Bounds of ranges and a phone number look like card numbers, so leave them out of the
 	// check.
 	card := kept.Data.Card
@@ -146,7 +146,19 @@ func readValue(key string, value []byte) (r Result, sent time.Time, ok bool) {
 	if sent = time.Unix(unix, 0); sent.After(time.Now()) { // another machine's clock is ahead
 		sent = time.Now()
 	}
-	return r, sent, err == nil && json.Unmarshal([]byte(item), &r) == nil && r.isKnown()
+	var kept remoteResult
+	if err != nil || json.Unmarshal([]byte(item), &kept) != nil {
+		return r, sent, false
+	}
+	r = kept.Result
+	r.Unread = kept.Unread
+	return r, sent, r.isKnown()
+}
+
+// A remoteResult is the JSON in a value.
+type remoteResult struct {
+	Result
+	Unread []string `json:"unread,omitempty"`
 }
 
 // checksum uses letters only, because sixteen digits would look like a card number.

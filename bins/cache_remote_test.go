@@ -18,16 +18,36 @@ import (
 )
 
 // A sharedCache is a cache outside the process. Its functions, if they are set, fail or delay a
-// call, and change what Get has found.
+// call, and spoil what Get has found. Once it is in use, they change only in change.
 type sharedCache struct {
 	get, set func(ctx context.Context) error
-	change   func(found map[string][]byte)
+	spoil    func(found map[string][]byte)
 	mu       sync.Mutex
 	values   map[string][]byte
 	gets     []time.Time
 }
 
 func newSharedCache() *sharedCache { return &sharedCache{values: map[string][]byte{}} }
+
+func (c *sharedCache) change(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f()
+}
+
+// asked returns the times of the calls of Get.
+func (c *sharedCache) asked() []time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.gets)
+}
+
+// stored returns what Set was given.
+func (c *sharedCache) stored() map[string][]byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.values)
+}
 
 func (c *sharedCache) Get(ctx context.Context, keys []string) (map[string][]byte, error) {
 	c.mu.Lock()
@@ -38,19 +58,23 @@ func (c *sharedCache) Get(ctx context.Context, keys []string) (map[string][]byte
 			found[key] = slices.Clone(value)
 		}
 	}
-	c.mu.Unlock()
-	if c.change != nil {
-		c.change(found)
+	if c.spoil != nil {
+		c.spoil(found)
 	}
-	if c.get != nil {
-		return found, c.get(ctx)
+	get := c.get
+	c.mu.Unlock()
+	if get != nil {
+		return found, get(ctx)
 	}
 	return found, nil
 }
 
 func (c *sharedCache) Set(ctx context.Context, values map[string][]byte, ttl time.Duration) error {
-	if c.set != nil {
-		if err := c.set(ctx); err != nil {
+	c.mu.Lock()
+	set := c.set
+	c.mu.Unlock()
+	if set != nil {
+		if err := set(ctx); err != nil {
 			return err
 		}
 	}
@@ -87,8 +111,8 @@ func TestSharedCache(t *testing.T) {
 				}
 			}
 		}
-		if s.requests.Load() != 3 || len(cache.values) != 120 {
-			t.Errorf("%d requests, %d values", s.requests.Load(), len(cache.values))
+		if s.requests.Load() != 3 || len(cache.stored()) != 120 {
+			t.Errorf("%d requests, %d values", s.requests.Load(), len(cache.stored()))
 		}
 	})
 }
@@ -116,8 +140,8 @@ func TestHungCacheIsNoOutage(t *testing.T) {
 		}
 		time.Sleep(time.Hour) // longer than the cache is skipped
 		began = time.Now()
-		if _, err := l.Load(t.Context(), "422222"); err != nil || time.Since(began) != 0 || len(cache.gets) != 1 {
-			t.Errorf("%v after %v and %d calls", err, time.Since(began), len(cache.gets))
+		if _, err := l.Load(t.Context(), "422222"); err != nil || time.Since(began) != 0 || len(cache.asked()) != 1 {
+			t.Errorf("%v after %v and %d calls", err, time.Since(began), len(cache.asked()))
 		}
 		close(release)
 	})
@@ -126,13 +150,8 @@ func TestHungCacheIsNoOutage(t *testing.T) {
 // A cache that failed is skipped for a second, then two, and so on to 30.
 func TestFailedCacheIsSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cache, broken := newSharedCache(), true
-		cache.get = func(context.Context) error {
-			if broken {
-				return errDown
-			}
-			return nil
-		}
+		cache := newSharedCache()
+		cache.get = func(context.Context) error { return errDown }
 		l := loader(t, &service{}, bins.LoaderOptions{Cache: cache, Window: -1})
 		for i := range 600 {
 			if _, err := l.Load(t.Context(), fmt.Sprint(411111+i)); err != nil {
@@ -141,23 +160,24 @@ func TestFailedCacheIsSkipped(t *testing.T) {
 			time.Sleep(500 * time.Millisecond)
 		}
 		var waits []time.Duration
-		for i := 1; i < len(cache.gets); i++ {
-			waits = append(waits, cache.gets[i].Sub(cache.gets[i-1]).Round(time.Second))
+		gets := cache.asked()
+		for i := 1; i < len(gets); i++ {
+			waits = append(waits, gets[i].Sub(gets[i-1]).Round(time.Second))
 		}
 		want := "[1s 2s 4s 8s 16s 30s 30s 30s 30s 30s 30s 30s 30s]"
 		if got := fmt.Sprint(waits); got != want {
 			t.Errorf("skipped for %v, want %v", got, want)
 		}
-		broken = false
+		cache.change(func() { cache.get = nil })
 		time.Sleep(30 * time.Second)
-		gets := len(cache.gets)
+		gets = cache.asked()
 		for i := range 10 {
 			if _, err := l.Load(t.Context(), fmt.Sprint(511111+i)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if len(cache.gets) != gets+10 {
-			t.Errorf("%d calls of a cache that works", len(cache.gets)-gets)
+		if n := len(cache.asked()) - len(gets); n != 10 {
+			t.Errorf("%d calls of a cache that works", n)
 		}
 	})
 }
@@ -200,7 +220,7 @@ func TestSpoiledValueIsNoResult(t *testing.T) {
 					t.Errorf("%s: %d requests, want %d", name, n, want)
 				}
 				if i == 1 {
-					cache.change = change
+					cache.change(func() { cache.spoil = change })
 				}
 			}
 		})
@@ -211,18 +231,12 @@ func TestSpoiledValueIsNoResult(t *testing.T) {
 // Within StaleFor it serves a process that starts during an outage.
 func TestSharedValueKnowsItsAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		down := false
-		version := "old"
+		status, version := 0, "old"
 		s := &service{
 			answer: func(card string) (map[string]any, bool) {
 				return map[string]any{"bin": card, "data": map[string]any{"card": map[string]any{"card_brand": version}}}, true
 			},
-			fail: func(int64) int {
-				if down {
-					return http.StatusServiceUnavailable
-				}
-				return 0
-			},
+			fail: func(int64) int { return status },
 		}
 		cache := newSharedCache()
 		start := func(staleFor time.Duration) *bins.Loader { // another process
@@ -238,14 +252,14 @@ func TestSharedValueKnowsItsAge(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		check(start(0), "old false")
-		version = "new"
+		s.change(func() { version = "new" })
 		check(start(0), "old false")
 		time.Sleep(50 * time.Minute)
 		l := start(0)
 		check(l, "old false")
 		time.Sleep(15 * time.Minute) // now older than the TTL
 		check(l, "new false")
-		down = true
+		s.change(func() { status = http.StatusServiceUnavailable })
 		time.Sleep(2 * time.Hour)
 		check(start(time.Hour), "") // too old by now
 		for range 3 {
@@ -258,12 +272,12 @@ func TestSharedValueKnowsItsAge(t *testing.T) {
 				t.Error(r)
 			}
 		}
-		down, version = false, "newer"
+		s.change(func() { status, version = 0, "newer" })
 		l = start(10 * time.Hour)
 		check(l, "new true")
 		check(l, "newer false")
 		time.Sleep(365 * 24 * time.Hour)
-		version = "newest"
+		s.change(func() { version = "newest" })
 		check(start(10*time.Hour), "newest false")
 	})
 }

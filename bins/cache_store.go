@@ -134,6 +134,6 @@ func (r Result) clone() Result {
 		card.NetworkFees = slices.Clone(card.NetworkFees)
 		r.Data.Card = &card
 	}
-	r.Raw = slices.Clone(r.Raw)
+	r.Raw, r.Unread = slices.Clone(r.Raw), slices.Clone(r.Unread)
 	return r
 }

@@ -1,11 +1,13 @@
 package bins
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/carddata/carddata-go/internal/mask"
 )
@@ -24,6 +26,10 @@ type Data struct {
 //
 // A field that the service sent as null, or left out, is "", an empty object, or an
 // [Optional] without a value. Nested objects are values, so reading through them never panics.
+//
+// A field of another JSON type is read if that loses nothing: a number or a boolean in place
+// of a string is the text that the service wrote, and an Optional reads "8", 8.0 and "true".
+// Otherwise the field is not stated, and [Result.Unread] names it.
 type Card struct {
 	// Length of the card number. It never holds the number itself.
 	Number Number `json:"number"`
@@ -56,7 +62,7 @@ type Card struct {
 	IssuerCurrency string `json:"issuer_currency"`
 	// Whether money can be loaded onto the card again.
 	Reloadable Optional[bool] `json:"reloadable"`
-	// Other brands that the card can be processed as.
+	// Other brands that the card can be processed as. An element that is no object is empty.
 	AdditionalCardBrands []AdditionalCardBrand `json:"additional_card_brands"`
 	// Brand, such as "VISA".
 	CardBrand string `json:"card_brand"`
@@ -81,7 +87,7 @@ type Card struct {
 	Authentication Authentication `json:"authentication"`
 	// Caps on the interchange fee.
 	Cost Cost `json:"cost"`
-	// A JSON object as the service sent it; nil if it sent none.
+	// The JSON as the service sent it, documented as an object; nil if it sent none.
 	NetworkFees json.RawMessage `json:"networkfees"`
 	// The service's correlation id. It is masked when printed, and empty in a result from a
 	// cache.
@@ -192,8 +198,8 @@ type InterchangeCap struct {
 }
 
 // An Optional is a boolean or an integer that the service may send as null, or leave out. It
-// is then "not stated", which is neither false nor 0. So is the zero value. Optionals compare
-// with ==.
+// is then "not stated", which is neither false nor 0. So is a value that cannot be read, such
+// as 8.5 for an integer or "maybe" for a boolean, and the zero value. Optionals compare with ==.
 //
 //	if prepaid, stated := card.Prepaid.Get(); stated && prepaid { … }
 //	length := card.Number.Length.Or(16)
@@ -232,24 +238,55 @@ func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(o.value)
 }
 
-// UnmarshalJSON reads a value or null. It also reads an integer from a string such as "16",
-// and takes "" for null.
+// UnmarshalJSON reads a value or null. It also reads what loses nothing: true from "true", and
+// 16 from "16", 16.0 and 1.6e1. It takes "" for null, and refuses anything else.
 func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	*o = Optional[T]{}
-	if string(data) == "null" || string(data) == `""` {
-		return nil
-	}
-	if _, integer := any(o.value).(int64); integer {
-		digits, _ := strconv.Unquote(string(data)) // "" if it is no string
-		// Anything but digits stays a string, and is refused as one.
-		if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
-			data = strconv.AppendInt(nil, n, 10)
+	text := string(data)
+	if strings.HasPrefix(text, `"`) {
+		text = ""
+		if err := json.Unmarshal(data, &text); err != nil {
+			return err
 		}
 	}
-	if json.Unmarshal(data, &o.value) != nil {
+	if text == "" || string(data) == "null" {
+		return nil
+	}
+	var ok bool
+	switch v := any(&o.value).(type) {
+	case *bool:
+		*v, ok = text == "true", text == "true" || text == "false"
+	case *int64:
+		*v, ok = integerOf(text)
+	}
+	if !ok {
 		// The error of encoding/json quotes a number that does not fit, which may be a card's.
 		return &json.UnmarshalTypeError{Value: "another value", Type: reflect.TypeFor[T]()}
 	}
 	o.stated = true
 	return nil
+}
+
+// integerOf reads digits, or a JSON number such as 8.0 or 8e0, if it is an integer.
+func integerOf(text string) (n int64, ok bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err == nil {
+		return n, true
+	}
+	if !json.Valid([]byte(text)) {
+		return 0, false
+	}
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := strings.TrimRight(whole+fraction, "0")
+	power, err := strconv.Atoi(cmp.Or(exponent, "0"))
+	const most = 18 // 10 to the 19th is no int64
+	if power += len(whole) - len(digits); err != nil || power < 0 || power > most {
+		return 0, false
+	}
+	n, err = strconv.ParseInt(digits+strings.Repeat("0", power), 10, 64)
+	if err != nil {
+		return 0, false
+	}
+	return n, true
 }

@@ -67,8 +67,8 @@ func TestCardNumbersAreNoKeys(t *testing.T) {
 		if _, err := loader(t, s, bins.LoaderOptions{Memory: memory, Cache: shared, Window: -1}).Load(t.Context(), card); err != nil {
 			t.Fatal(err)
 		}
-		if memory.Stats().Entries != 0 || len(shared.values) != 0 || len(shared.gets) != 0 {
-			t.Errorf("%d entries, values %v, %d gets", memory.Stats().Entries, shared.values, len(shared.gets))
+		if memory.Stats().Entries != 0 || len(shared.stored()) != 0 || len(shared.asked()) != 0 {
+			t.Errorf("%d entries, values %v, %d gets", memory.Stats().Entries, shared.stored(), len(shared.asked()))
 		}
 	}
 }
@@ -148,10 +148,10 @@ func TestCacheIsGivenNoCardNumber(t *testing.T) {
 				t.Errorf("%s: the caller gets %v, %v", name, r, err)
 			}
 			synctest.Wait()
-			if given := len(cache.values) == 1; given != test.given {
+			if given := len(cache.stored()) == 1; given != test.given {
 				t.Errorf("%s: given to the cache: %v", name, given)
 			}
-			for key, value := range cache.values {
+			for key, value := range cache.stored() {
 				for _, aside := range []string{`"bin_min":"` + number, `"bin_max":"` + number, `"phone":"` + number} {
 					value = []byte(strings.ReplaceAll(string(value), aside, ""))
 				}

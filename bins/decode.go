@@ -11,38 +11,36 @@ import (
 )
 
 // These limits bound the memory that a small text can expand to. A documented response of 50
-// cards has some 3,000 members in 800 objects.
+// cards has some 800 objects.
 const (
-	maxMembers = 100_000
-	maxObjects = 10_000
+	maxElements = 100_000
+	maxObjects  = 10_000
 )
 
-// decode reads the response to a number of cards. It gives the same result as encoding/json,
-// faster in most cases, and reports deviations from the documented form.
+// decode reads the response to a number of cards. It gives the same result as encoding/json
+// for all that encoding/json can read, but for a name that occurs twice: the last one counts. It
+// reports deviations from the documented form.
 func decode(body []byte, keepRaw bool, cards int, report *drift.Report) (*LookupResponse, error) {
 	s := scanner{body: body, keepRaw: keepRaw, expected: min(cards, MaxCards), order: documented, report: report}
 	resp, ok := s.response()
-	if !ok && (bytes.Count(body, []byte(",")) > maxMembers || bytes.Count(body, []byte("{")) > maxObjects) {
-		return nil, transport.Unusable("too many members")
-	}
 	switch {
 	case ok:
 		return resp, nil
+	case s.refusal != "":
+		return nil, transport.Unusable(s.refusal)
 	case !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")):
 		return nil, transport.Unusable("not an object")
 	}
-	resp, err := decodeSlowly(body, keepRaw)
-	if err == nil {
-		report.FellBack()
-	}
-	return resp, err
+	var whole json.RawMessage
+	return nil, transport.Malformed(json.Unmarshal(body, &whole))
 }
 
 // A schema lists the fields of an object, in the order of the struct.
 type schema struct {
-	id    int
-	place string   // the path to it
-	names []string // with quotes and colon: "bin":
+	id     int
+	place  string   // the path to it
+	names  []string // with quotes and colon: "bin":
+	places []string // the paths to the fields
 }
 
 var (
@@ -76,6 +74,7 @@ func schemaOf[T any](id int, place string) *schema {
 		if name := field.Tag.Get("json"); name != "-" && field.IsExported() {
 			documented[id][len(s.names)] = uint8(len(s.names))
 			s.names = append(s.names, `"`+name+`":`)
+			s.places = append(s.places, strings.TrimPrefix(place+"."+name, "."))
 		}
 	}
 	return s
@@ -84,7 +83,9 @@ func schemaOf[T any](id int, place string) *schema {
 // response reads a whole response, or returns false.
 func (s *scanner) response() (*LookupResponse, bool) {
 	resp := new(LookupResponse)
-	s.object(responseSchema, &resp.Cards)
+	if !s.object(responseSchema, &resp.Cards) {
+		return nil, false
+	}
 	s.next()
 	return resp, !s.gaveUp && s.at == len(s.body)
 }
@@ -96,69 +97,78 @@ type item struct {
 	echo string // what PANOrToken points to
 }
 
-// value reads the next value into a zero target. Null leaves it zero.
-func (s *scanner) value(target any) {
+// An errorText is Result.Error: a string, by the documentation.
+type errorText string
+
+// value reads the next value into a zero target, and reports whether it has the documented
+// type. It does not step over a value of another type. Null leaves the target zero.
+func (s *scanner) value(target any) (ok bool) {
 	first := s.next()
 	if first == 'n' {
 		s.word("null")
-		return
+		return true
 	}
 	switch v := target.(type) {
 	case *string:
-		*v = s.text()
+		*v, ok = s.text()
+	case *errorText:
+		*(*string)(v), ok = s.text()
 	case *Optional[bool]:
 		switch first {
 		case 't':
 			s.word("true")
-			*v = Stated(true)
+			*v, ok = Stated(true), true
 		case 'f':
 			s.word("false")
-			*v = Stated(false)
-		default:
-			s.unusual(v)
+			*v, ok = Stated(false), true
 		}
 	case *Optional[int64]:
-		if n, ok := s.integer(); ok {
+		var n int64
+		if n, ok = s.integer(); ok {
 			*v = Stated(n)
-		} else {
-			s.unusual(v)
 		}
 	case *Identifier:
-		if s.item.echo = s.text(); s.item.echo != "" {
+		if s.item.echo, ok = s.text(); s.item.echo != "" {
 			*v = Identifier{value: &s.item.echo}
 		}
 	case *json.RawMessage:
-		*v = bytes.Clone(s.skip())
+		if ok = first == '{'; ok {
+			*v = bytes.Clone(s.skip())
+		}
 	case *[]Result:
-		*v = elements(s, make([]Result, 0, s.expected), s.result)
+		*v, ok = elements(s, make([]Result, 0, s.expected), s.result)
 	case *Result:
-		s.object(resultSchema, &v.BIN, &v.Data, &v.Error)
+		ok = s.object(resultSchema, &v.BIN, &v.Data, (*errorText)(&v.Error))
 	case **Data:
-		s.item = new(item)
-		*v = &s.item.data
-		s.object(dataSchema, &(*v).Card)
+		if first == '{' {
+			s.item = new(item)
+			*v = &s.item.data
+			ok = s.object(dataSchema, &(*v).Card)
+		}
 	case **Card:
-		*v = &s.item.card
-		s.card(*v)
+		if first == '{' {
+			*v = &s.item.card
+			ok = s.card(*v)
+		}
 	case *Number:
-		s.object(numberSchema, &v.Length)
+		ok = s.object(numberSchema, &v.Length)
 	case *[]AdditionalCardBrand:
-		*v = elements(s, []AdditionalCardBrand{}, func(b *AdditionalCardBrand) { s.value(b) })
+		*v, ok = elements(s, []AdditionalCardBrand{}, s.brand)
 	case *AdditionalCardBrand:
-		s.object(brandSchema, &v.CardBrand, &v.BINMax, &v.BINMin, &v.CardBrandProduct, &v.CardBrandBankName,
+		ok = s.object(brandSchema, &v.CardBrand, &v.BINMax, &v.BINMin, &v.CardBrandProduct, &v.CardBrandBankName,
 			&v.EcomEnabled, &v.BillpayEnabled)
 	case *Product:
-		s.object(productSchema, &v.ProductID, &v.ProductName)
+		ok = s.object(productSchema, &v.ProductID, &v.ProductName)
 	case *Bank:
-		s.object(bankSchema, &v.Name, &v.Phone, &v.URL, &v.CleanName)
+		ok = s.object(bankSchema, &v.Name, &v.Phone, &v.URL, &v.CleanName)
 	case *Country:
-		s.object(countrySchema, &v.Alpha2, &v.Numeric, &v.Name)
+		ok = s.object(countrySchema, &v.Alpha2, &v.Numeric, &v.Name)
 	case *Authentication:
-		s.object(authenticationSchema, &v.AuthenticationRequired, &v.AuthenticationName)
+		ok = s.object(authenticationSchema, &v.AuthenticationRequired, &v.AuthenticationName)
 	case *Cost:
-		s.object(costSchema, &v.Interchange)
+		ok = s.object(costSchema, &v.Interchange)
 	case *Interchange:
-		s.object(interchangeSchema, &v.Regulated, &v.RegulatedName, &v.Notes, &v.Domestic, &v.Inter, &v.Intra)
+		ok = s.object(interchangeSchema, &v.Regulated, &v.RegulatedName, &v.Notes, &v.Domestic, &v.Inter, &v.Intra)
 	case *InterchangeCap:
 		schema := intraSchema
 		if caps := &s.item.card.Cost.Interchange; v == &caps.Domestic {
@@ -166,13 +176,14 @@ func (s *scanner) value(target any) {
 		} else if v == &caps.Inter {
 			schema = interSchema
 		}
-		s.object(schema, &v.CapRegionShortname, &v.CapAdvaloremAmount, &v.CapTypeName, &v.CapFixedAmount,
+		ok = s.object(schema, &v.CapRegionShortname, &v.CapAdvaloremAmount, &v.CapTypeName, &v.CapFixedAmount,
 			&v.CapTypeQualifierCurrency, &v.CapTypeQualifierText, &v.CapTypeQualifierLower, &v.CapTypeQualifierUpper)
 	}
+	return ok
 }
 
-func (s *scanner) card(c *Card) {
-	s.object(cardSchema, &c.Number, &c.BINLength, &c.SVCBINLength, &c.BINMin, &c.BINMax, &c.PANOrToken, &c.VirtualCard,
+func (s *scanner) card(c *Card) bool {
+	return s.object(cardSchema, &c.Number, &c.BINLength, &c.SVCBINLength, &c.BINMin, &c.BINMax, &c.PANOrToken, &c.VirtualCard,
 		&c.Level2, &c.Level3, &c.ALM, &c.AccountUpdater, &c.DomesticOnly, &c.GamblingBlocked, &c.IssuerCurrency,
 		&c.Reloadable, &c.AdditionalCardBrands, &c.CardBrand, &c.CardSegmentType, &c.ComboCard, &c.Type,
 		&c.FundingSource, &c.Prepaid, &c.Product, &c.Bank, &c.Country, &c.Authentication, &c.Cost, &c.NetworkFees,
@@ -180,37 +191,51 @@ func (s *scanner) card(c *Card) {
 		&c.FlaggedForDeleteRemainingWks)
 }
 
-func elements[T any](s *scanner, list []T, read func(*T)) []T {
+func elements[T any](s *scanner, list []T, read func(*T)) (_ []T, ok bool) {
+	if s.next() != '[' {
+		return nil, false
+	}
 	for ok := s.enter('[', ']'); ok; ok = s.more(']') {
-		s.count()
+		if s.elements++; s.elements > maxElements {
+			s.refuse(tooMany)
+		}
 		list = append(list, *new(T))
 		read(&list[len(list)-1])
 	}
-	return list
+	return list, true
 }
 
 func (s *scanner) result(r *Result) {
 	s.texts.Reset()
 	s.room, s.kept = min(max(s.kept, s.room), maxRoom), 0
+	s.unread = nil
 	s.next()
 	start := s.at
-	s.value(r)
+	if s.value(r) {
+		r.Unread = s.unread
+	} else {
+		s.oddValue(r, resultSchema.place)
+	}
 	if s.keepRaw {
 		r.Raw = bytes.Clone(s.body[start:s.at])
 	}
 }
 
-// unusual reads a value of a type with special rules.
-func (s *scanner) unusual(v json.Unmarshaler) {
-	if text := s.skip(); s.gaveUp || v.UnmarshalJSON(text) != nil {
-		s.giveUp()
+func (s *scanner) brand(b *AdditionalCardBrand) {
+	if !s.value(b) {
+		s.oddValue(b, brandSchema.place)
 	}
 }
 
 // object reads an object's fields into targets, in the order of its schema. The fields
-// are expected in the order of the object before.
-func (s *scanner) object(o *schema, targets ...any) {
-	s.count()
+// are expected in the order of the object before. It reports whether there is an object.
+func (s *scanner) object(o *schema, targets ...any) bool {
+	if s.next() != '{' {
+		return false
+	}
+	if s.objects++; s.objects > maxObjects {
+		s.refuse(tooMany)
+	}
 	var read uint64
 	expected := &s.order[o.id][0]
 	for ok := s.enter('{', '}'); ok; ok = s.more('}') {
@@ -220,41 +245,48 @@ func (s *scanner) object(o *schema, targets ...any) {
 			continue
 		}
 		if read&(1<<field) != 0 {
-			s.giveUp() // encoding/json merges the two
-			return
+			s.report.Add("repeated member", o.places[field])
+			forget(targets[field])
 		}
 		read |= 1 << field
 		*expected = uint8(field)
 		expected = &s.order[o.id][field+1]
-		s.value(targets[field])
+		if !s.value(targets[field]) {
+			s.oddValue(targets[field], o.places[field])
+		}
 	}
+	return true
 }
 
-// count bounds the memory that a small text can expand to.
-func (s *scanner) count() {
-	if s.objects++; s.objects > maxObjects {
-		s.giveUp()
+// forget empties the target of a member that occurs again.
+func forget(target any) {
+	if card, ok := target.(**Card); ok && *card != nil {
+		**card = Card{}
 	}
+	reflect.ValueOf(target).Elem().SetZero()
 }
 
 // field reads a field's name and returns its index, or -1 if the field is unknown. It tries
-// the expected field first.
+// the expected field first. As with encoding/json, the case of a name does not matter.
 func (s *scanner) field(o *schema, expected int) int {
 	s.next()
 	if name := o.names[expected]; s.hasNext(name) {
 		s.at += len(name)
 		return expected
 	}
+	start := s.at
 	name, plain := s.quoted()
-	s.next()
-	if s.word(":"); !plain {
-		s.giveUp()
+	if !plain {
+		name = []byte(s.unescaped(start))
 	}
+	s.next()
+	s.word(":")
 	for i, known := range o.names {
 		if known = known[1 : len(known)-2]; string(name) == known {
 			return i
 		} else if strings.EqualFold(string(name), known) {
-			s.giveUp() // encoding/json ignores the case of names
+			s.report.Add("name in another case", o.places[i])
+			return i
 		}
 	}
 	s.report.UnknownMember(o.place, name)

@@ -12,25 +12,37 @@ import (
 	"github.com/carddata/carddata-go/internal/drift"
 )
 
-// A scanner reads a response as encoding/json would. If it is not certain of the same result,
-// it gives up, and encoding/json reads the response.
+// A scanner reads a response. It gives up at a syntax error.
 type scanner struct {
 	body     []byte
 	at       int
 	gaveUp   bool
+	refusal  string // why it gave up, if not at a syntax error
 	keepRaw  bool
 	expected int             // expected number of items
-	objects  int             // objects and elements so far
+	objects  int             // objects so far
+	elements int             // elements of arrays so far
 	order    order           // the last order of fields
 	item     *item           // the item being read
 	texts    strings.Builder // the strings of one item, in one piece
 	room     int             // guess of the bytes for them, the maximum so far
 	kept     int             // bytes used
+	unread   []string        // members of the item that could not be read
 	report   *drift.Report
 }
 
+const tooMany = "too many members"
+
 func (s *scanner) giveUp() {
 	s.gaveUp, s.at = true, len(s.body)
+}
+
+// refuse gives up for another reason than a syntax error.
+func (s *scanner) refuse(why string) {
+	if !s.gaveUp {
+		s.refusal = why
+	}
+	s.giveUp()
 }
 
 // next returns the byte that begins the next token; 0 at the end.
@@ -143,14 +155,21 @@ func indexSpecial(b []byte) int {
 	return i
 }
 
-// text reads the value of a string.
-func (s *scanner) text() string {
+// text reads a string, if one comes next.
+func (s *scanner) text() (_ string, ok bool) {
+	if s.next() != '"' {
+		return "", false
+	}
 	start := s.at
 	inside, plain := s.quoted()
 	if plain {
-		return s.keep(inside)
+		return s.keep(inside), true
 	}
-	var text string
+	return s.unescaped(start), true
+}
+
+// unescaped returns the value of the string that begins at start and was just read.
+func (s *scanner) unescaped(start int) (text string) {
 	if json.Unmarshal(s.body[start:s.at], &text) != nil {
 		s.giveUp()
 	}
@@ -173,15 +192,19 @@ func (s *scanner) keep(text []byte) string {
 	return s.texts.String()[start:]
 }
 
-// integer reads an unsigned integer, if one comes next.
+// integer reads an integer, if one comes next.
 func (s *scanner) integer() (n int64, ok bool) {
 	text := s.body[s.at : s.at+max(0, bytes.IndexAny(s.body[s.at:], ",}] \t\r\n"))]
-	u, err := strconv.ParseUint(string(text), 10, 63)
-	if err != nil || len(text) > 1 && text[0] == '0' {
+	digits := bytes.TrimPrefix(text, []byte("-"))
+	if len(digits) == 0 || digits[0] == '+' || len(digits) > 1 && digits[0] == '0' {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil {
 		return 0, false
 	}
 	s.at += len(text)
-	return int64(u), true
+	return n, true
 }
 
 // skip reads any value, and returns its text.

@@ -130,7 +130,7 @@ func (e *ItemError) result() Result {
 	return e.item()
 }
 
-// Unwrap returns [Result.Err]; nil if the item could be read.
+// Unwrap returns [Result.Err]; nil if the item is a JSON object.
 func (e *ItemError) Unwrap() error { return e.result().Err }
 
 // BIN returns [Result.BIN], unmasked.

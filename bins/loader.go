@@ -119,7 +119,7 @@ func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
 // [Result.Card].
 //
 // An error is the failure of the request, [ErrInvalidArgument] for an empty card, [ErrMissing],
-// [ErrBadResponse] for an item that cannot be read, [ErrSuspended] while the service is down,
+// [ErrBadResponse] for an item that is no object, [ErrSuspended] while the service is down,
 // the end of ctx, or [ErrRateLimited] as soon as the service asks for a pause beyond the
 // deadline. The last three also match what a request last failed with. If the service refuses
 // a request, all its cards fail. So trim and check what a customer typed before you look it up.

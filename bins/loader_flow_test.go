@@ -59,13 +59,10 @@ func TestLoaderBetweenWorksAndDown(t *testing.T) {
 		name    string
 		accepts func(*service) bool
 		within  time.Duration
-		want    float64 // share of the loads that succeed
+		want    float64 // share of the loads that succeed; the lowest of 73 runs: 1, 0.996, 0.933 and 0.927; of 276 for the last one: 0.868
 	}{
 		{"one in flight", atMost(1), 500 * time.Millisecond, 0.97},
-		{"three in flight", atMost(3), 500 * time.Millisecond, 0.97},
 		{"20 a second", perSecond(20), 500 * time.Millisecond, 0.95},
-		{"50 a second", perSecond(50), 500 * time.Millisecond, 0.95},
-		{"a tenth fails at random", func(*service) bool { return rand.IntN(10) > 0 }, 500 * time.Millisecond, 0.9},
 		{"a tenth fails at random, in a hurry", func(*service) bool { return rand.IntN(10) > 0 }, 150 * time.Millisecond, 0.85},
 		{"a third fails at random", func(*service) bool { return rand.IntN(3) > 0 }, 500 * time.Millisecond, 0.7},
 	} {
@@ -112,12 +109,12 @@ func TestLoaderInAnOutage(t *testing.T) {
 			if n := checkouts(t, l, 1000, within); n != 1000 {
 				t.Errorf("%s: %d of 1000 loads succeeded", name, n)
 			}
-			status, latency = outage.status, outage.latency
+			s.change(func() { status, latency = outage.status, outage.latency })
 			before := s.requests.Load()
 			if checkouts(t, l, 6000, within) != 0 {
 				t.Errorf("%s: a load succeeded in the outage", name)
 			}
-			if n := s.requests.Load() - before; n > 120 {
+			if n := s.requests.Load() - before; n > 120 { // 28 and 101 in 46 runs
 				t.Errorf("%s: %d requests in an outage of a minute", name, n)
 			}
 			for !l.Stats().Paused || time.Until(l.Stats().PausedUntil) <= 0 {
@@ -133,7 +130,7 @@ func TestLoaderInAnOutage(t *testing.T) {
 			if stats := l.Stats(); stats.Reason != name {
 				t.Errorf("%s: stats %+v", name, stats)
 			}
-			status, latency = 0, 40*time.Millisecond
+			s.change(func() { status, latency = 0, 40*time.Millisecond })
 			time.Sleep(5 * time.Second)
 			if _, err := l.Load(t.Context(), "433333"); err != nil { // the probe
 				t.Errorf("%s: %v", name, err)
@@ -159,7 +156,7 @@ func TestLoaderPassesRequestsThatHang(t *testing.T) {
 			return 40 * time.Millisecond
 		}}
 		l := loader(t, s, bins.LoaderOptions{})
-		if n := checkouts(t, l, 3000, 500*time.Millisecond); n < 1200 {
+		if n := checkouts(t, l, 3000, 500*time.Millisecond); n < 1200 { // 1950 in 46 runs
 			t.Errorf("%d of 3000 loads succeeded, beside a third that hangs", n)
 		}
 		time.Sleep(time.Minute)

@@ -2,7 +2,6 @@ package bins_test
 
 import (
 	"net/http"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,13 +13,8 @@ import (
 // renewed in the background.
 func TestLoaderServesStaleResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var down atomic.Bool
-		s := &service{fail: func(int64) int {
-			if down.Load() {
-				return http.StatusServiceUnavailable
-			}
-			return 0
-		}}
+		status := 0
+		s := &service{fail: func(int64) int { return status }}
 		load := func(l *bins.Loader) bins.Result {
 			began := time.Now()
 			r, err := loadWithin(t, l, 150*time.Millisecond, "411111")
@@ -34,7 +28,7 @@ func TestLoaderServesStaleResults(t *testing.T) {
 			t.Error("a new result is stale")
 		}
 		time.Sleep(time.Minute)
-		down.Store(true)
+		s.change(func() { status = http.StatusServiceUnavailable })
 		for range 30 {
 			if !load(l).Stale {
 				t.Error("an old result is not marked")
@@ -44,7 +38,7 @@ func TestLoaderServesStaleResults(t *testing.T) {
 		if n := s.requests.Load(); n < 10 || n > 130 {
 			t.Errorf("%d requests in the outage", n)
 		}
-		down.Store(false)
+		s.change(func() { status = 0 })
 		time.Sleep(time.Minute)
 		load(l)
 		time.Sleep(time.Second)
@@ -86,7 +80,7 @@ func TestLoaderRenewsLessWhileTheServiceFails(t *testing.T) {
 			}
 			return s.requests.Load() - before
 		}
-		status = http.StatusServiceUnavailable
+		s.change(func() { status = http.StatusServiceUnavailable })
 		if n := renewals(); n < 4 || n > 12 {
 			t.Errorf("%d renewals in 10 seconds", n)
 		}

@@ -182,7 +182,7 @@ func TestLoaderPassesFailuresOn(t *testing.T) {
 	if _, err := l.Load(t.Context(), "411111"); err != nil {
 		t.Errorf("a failure was kept: %v", err)
 	}
-	s.answer = func(string) (map[string]any, bool) { return nil, false }
+	s.change(func() { s.answer = func(string) (map[string]any, bool) { return nil, false } })
 	if _, err := l.Load(t.Context(), "422222"); !errors.Is(err, bins.ErrMissing) {
 		t.Errorf("error = %v, want missing", err)
 	}

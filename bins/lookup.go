@@ -109,13 +109,17 @@ type Result struct {
 	BIN string `json:"bin"`
 	// Data holds the card; nil if the service sent none.
 	Data *Data `json:"data"`
-	// Error is the service's error text; "" if the service sent none. Its values are not
-	// documented. Printing the Result does not show it.
+	// Error is the service's error text; "" if the service sent none, or an empty value, 0 or
+	// false. An object, or another value that is no string, is given as its JSON. The values
+	// are not documented. Printing the Result does not show it.
 	Error string `json:"error"`
 
-	// Err says which field of the item has an undocumented JSON type, and matches
-	// [ErrBadResponse]. BIN is still set if it could be read. If no item of a response can be
-	// read, the whole call fails with [ErrBadResponse].
+	// Unread has the paths of the members that the service sent in a form that cannot be read,
+	// such as "data.card.bank" for a string in place of an object. They read as not stated. A
+	// path in an array has no index. It is nil in the usual case.
+	Unread []string `json:"-"`
+
+	// Err is set if the item is no JSON object, and matches [ErrBadResponse].
 	Err error `json:"-"`
 
 	// Stale is true if the result is from a cache and has expired: see
@@ -128,8 +132,9 @@ type Result struct {
 
 // Card returns the item's card, or an [*ItemError] if the item has an error or no card, or both
 // if it has both: whether that card counts is not documented. An error that matches
-// [ErrBadResponse] says that the item could not be read. Any other usually means that the card
-// is unknown; [ItemError.Message] has the service's words.
+// [ErrBadResponse] says that the item is no JSON object. Any other usually means that the card
+// is unknown, unless [Result.Unread] has "data" or "data.card"; [ItemError.Message] has the
+// service's words.
 func (r *Result) Card() (*Card, error) {
 	var card *Card
 	if r.hasCard() {

@@ -122,7 +122,8 @@ func WithUserAgent(product string) Option { return transport.WithUserAgent(produ
 //     keeps failing; "resume" after a pause; "reconnect" of a broken download; "content" that
 //     broke
 //   - warn: "retry budget spent"; "drift", once per process for each kind and place: an
-//     "unknown member", the slower "fallback decoder", a "deprecation" or "sunset" header
+//     "unknown member" or a "repeated member", a "name in another case", types such as
+//     "number for string" or "object for string, not read", a "deprecation" or "sunset" header
 //
 // Each request of a bulk call, each resume of a download and each request for a job that is
 // not ready is a "call". To count failures, count the errors that are returned.

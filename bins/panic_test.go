@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -25,9 +26,10 @@ func TestPanicsReachTheCaller(t *testing.T) {
 	for name, fail := range map[string]func(){"a panic": func() { panic("on purpose") }, "the end of a goroutine": runtime.Goexit} {
 		for _, of := range []string{"token source", "Get", "Set", "input"} {
 			synctest.Test(t, func(t *testing.T) {
-				broken := true
+				var broken atomic.Bool
+				broken.Store(true)
 				call := func(is string) error {
-					if broken && is == of {
+					if broken.Load() && is == of {
 						fail()
 					}
 					return nil
@@ -62,7 +64,7 @@ func TestPanicsReachTheCaller(t *testing.T) {
 				}
 				callers.Wait()
 				synctest.Wait() // for Set
-				broken = false
+				broken.Store(false)
 				if _, err := l.Load(t.Context(), "411111"); err != nil {
 					t.Errorf("%s of the %s: the loader does not go on: %v", name, of, err)
 				}

@@ -17,14 +17,16 @@ import (
 )
 
 // A service answers lookups without a network. The zero value gives every card a brand that
-// names the card.
+// names the card. It calls its functions under a lock. Once it has a client, they and what they
+// read change only in change.
 type service struct {
-	latency  func() time.Duration
-	fail     func(n int64) int                        // the status of the nth request; 0: it works
-	refuse   func(body string) int                    // the same, by what it asks for; never called twice at once
-	header   http.Header                              // of a failure
-	answer   func(card string) (map[string]any, bool) // false: no item for this card
-	reorder  bool
+	latency func() time.Duration
+	fail    func(n int64) int                        // the status of the nth request; 0: it works
+	refuse  func(body string) int                    // the same, by what it asks for
+	header  http.Header                              // of a failure
+	answer  func(card string) (map[string]any, bool) // false: no item for this card
+	reorder bool
+
 	mu       sync.Mutex
 	requests atomic.Int64
 	cards    atomic.Int64
@@ -38,15 +40,17 @@ func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	status := s.status(string(body))
+	status, latency := s.receive(string(body))
 	defer s.inFlight.Add(-1)
-	if s.latency != nil {
+	if latency > 0 {
 		select {
-		case <-time.After(s.latency()):
+		case <-time.After(latency):
 		case <-r.Context().Done():
 			return nil, r.Context().Err()
 		}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if status != http.StatusOK {
 		return &http.Response{StatusCode: status, Header: s.header.Clone(), Body: http.NoBody}, nil
 	}
@@ -68,20 +72,30 @@ func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text)), ContentLength: int64(len(text))}, nil
 }
 
-// status counts a request, and decides what becomes of it.
-func (s *service) status(body string) int {
+// change changes what the service does, for what arrives from now on.
+func (s *service) change(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+// receive counts a request, and decides what becomes of it.
+func (s *service) receive(body string) (status int, latency time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.requests.Add(1)
 	s.most.Store(max(s.most.Load(), s.inFlight.Add(1)))
-	status := http.StatusOK
+	status = http.StatusOK
 	if s.fail != nil {
 		status = max(status, s.fail(n))
 	}
 	if s.refuse != nil {
 		status = max(status, s.refuse(body))
 	}
-	return status
+	if s.latency != nil {
+		latency = s.latency()
+	}
+	return status, latency
 }
 
 func (s *service) item(card string) string {

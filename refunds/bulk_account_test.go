@@ -112,15 +112,15 @@ func TestSubmitAllEndsWithAWrongSetUp(t *testing.T) {
 			}
 		}
 		failed, _ := errors.AsType[*refunds.Error](end)
-		if actions[fixSetup] != 100 || len(s.arrived) != 2 || !errors.Is(end, refunds.ErrForbidden) || errors.Is(end, refunds.ErrSuspended) || failed.Retryable() {
-			t.Errorf("%v, %d sent: %v", actions, len(s.arrived), end)
+		if actions[fixSetup] != 100 || len(s.sent()) != 2 || !errors.Is(end, refunds.ErrForbidden) || errors.Is(end, refunds.ErrSuspended) || failed.Retryable() {
+			t.Errorf("%v, %d sent: %v", actions, len(s.sent()), end)
 		}
 		began := time.Now()
 		counts, end := count(t, client, numbered(100), refunds.BulkOptions{HoldFor: time.Hour, GiveUpAfter: -1, ReadAhead: true})
 		if took := time.Since(began); took < time.Hour || end != nil || counts[notSent] == 0 {
 			t.Errorf("it is not to give up, and ended after %v with %v: %v", took, counts, end)
 		}
-		status = http.StatusOK
+		s.change(func() { status = http.StatusOK })
 		if counts, end = count(t, client, numbered(100), refunds.BulkOptions{}); counts[accepted] != 100 {
 			t.Errorf("after the correction: %v, %v", counts, end)
 		}

@@ -28,7 +28,7 @@ func TestSubmitAllGivesUp(t *testing.T) {
 		client := s.client(t)
 		for range 2 {
 			began, results, last := time.Now(), 0, error(nil)
-			s.arrived = nil
+			s.change(func() { s.arrived = nil })
 			for s, err := range client.SubmitAll(t.Context(), numbered(1000), refunds.BulkOptions{GiveUpAfter: 10 * time.Minute}) {
 				if last = err; err != nil {
 					continue
@@ -40,8 +40,8 @@ func TestSubmitAllGivesUp(t *testing.T) {
 			if !errors.Is(last, refunds.ErrSuspended) || !errors.Is(last, refunds.ErrServer) || last.Error() != "refunds: submit all: the service kept failing, submission is suspended" {
 				t.Errorf("it ended with %v", last)
 			}
-			if took := time.Since(began); len(s.arrived) != results || results > 20 || took != 10*time.Minute {
-				t.Errorf("%d sent, %d results in %v", len(s.arrived), results, took)
+			if took := time.Since(began); len(s.sent()) != results || results > 20 || took != 10*time.Minute {
+				t.Errorf("%d sent, %d results in %v", len(s.sent()), results, took)
 			}
 		}
 	})
@@ -79,8 +79,8 @@ func TestSubmitAllOutlastsAnOutage(t *testing.T) {
 			t.Errorf("paused: %q", changes)
 		}
 		// What waited for the limiter when the outage began does not leave.
-		s.arrived = slices.DeleteFunc(s.arrived, func(a arrival) bool { return a.at < time.Minute || a.at > time.Minute+5*time.Second })
-		if n := len(s.arrived); n == 0 || n > 12 {
+		early := slices.DeleteFunc(s.sent(), func(a arrival) bool { return a.at < time.Minute || a.at > time.Minute+5*time.Second })
+		if n := len(early); n == 0 || n > 12 {
 			t.Errorf("%d requests in the first seconds of the outage", n)
 		}
 	})
@@ -178,7 +178,7 @@ func TestSubmitAllHoldsNoRecordForLonger(t *testing.T) {
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				for _, a := range s.arrived {
+				for _, a := range s.sent() {
 					if waited := a.at - began[a.id]; waited > test.longest {
 						t.Errorf("%s was sent after %v", a.id, waited)
 					}

@@ -61,13 +61,13 @@ func TestReadAheadSendsAtOnce(t *testing.T) {
 			}
 			time.Sleep(2 * time.Hour)
 		}
-		for s := range s.warmClient(t, refunds.WithAttemptTimeout(0)).SubmitAll(t.Context(), input, refunds.BulkOptions{ReadAhead: true, Concurrency: 2}) {
-			if s.Index == 0 {
+		for one := range s.warmClient(t, refunds.WithAttemptTimeout(0)).SubmitAll(t.Context(), input, refunds.BulkOptions{ReadAhead: true, Concurrency: 2}) {
+			if one.Index == 0 {
 				time.Sleep(time.Minute)
 			}
 		}
-		if s.arrived[1].at != 0 || s.arrived[2].at != time.Second {
-			t.Errorf("%v", s.arrived)
+		if sent := s.sent(); sent[1].at != 0 || sent[2].at != time.Second {
+			t.Errorf("%v", sent)
 		}
 	})
 }

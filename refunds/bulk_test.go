@@ -66,7 +66,7 @@ func TestSubmitAllHoldsUpTheRecordsOfARefundAlone(t *testing.T) {
 			last[one.AccountID] = one.Index
 		}
 		var got []string
-		for _, a := range s.arrived {
+		for _, a := range s.sent() {
 			got = append(got, a.at.String()+strings.TrimSuffix(a.path, "/refunds"))
 		}
 		slices.Sort(got)

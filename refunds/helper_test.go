@@ -88,10 +88,11 @@ func outcomesOf(err error) (n int) {
 }
 
 // A service answers refunds without a network, and keeps what arrived. Without functions it
-// accepts at once.
+// accepts at once. It calls its functions under a lock. Once it has a client, they and what they
+// read change only in change.
 type service struct {
 	latency func(id string) time.Duration
-	status  func(id string) int
+	status  func(id string) int // once the latency is over
 
 	mu      sync.Mutex
 	began   time.Time
@@ -109,28 +110,46 @@ func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasPrefix(id, "warm_") {
 		return testkit.Answer(http.StatusOK, "{}")(r)
 	}
-	s.mu.Lock()
-	s.arrived = append(s.arrived, arrival{r.URL.Path, id, time.Since(s.began)})
-	s.mu.Unlock()
-	if s.latency != nil {
+	var latency time.Duration
+	s.change(func() {
+		s.arrived = append(s.arrived, arrival{r.URL.Path, id, time.Since(s.began)})
+		if s.latency != nil {
+			latency = s.latency(id)
+		}
+	})
+	if latency > 0 {
 		select {
-		case <-time.After(s.latency(id)):
+		case <-time.After(latency):
 		case <-r.Context().Done():
 			return nil, context.Cause(r.Context())
 		}
 	}
 	status := http.StatusOK
-	if s.status != nil {
-		status = s.status(id)
-	}
+	s.change(func() {
+		if s.status != nil {
+			status = s.status(id)
+		}
+	})
 	return testkit.Answer(status, "{}")(r)
 }
 
-func (s *service) ids() []string {
+// change changes what the service does or keeps.
+func (s *service) change(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	f()
+}
+
+// sent returns what arrived.
+func (s *service) sent() []arrival {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.arrived)
+}
+
+func (s *service) ids() []string {
 	var ids []string
-	for _, a := range s.arrived {
+	for _, a := range s.sent() {
 		ids = append(ids, a.id)
 	}
 	return ids
@@ -153,7 +172,7 @@ func (s *service) warmClient(t testing.TB, opts ...refunds.Option) *refunds.Clie
 	if counts, end := count(t, client, named(ids...), refunds.BulkOptions{Concurrency: 64}); counts[accepted] != len(ids) {
 		t.Fatal(counts, end)
 	}
-	s.began = time.Now()
+	s.change(func() { s.began = time.Now() })
 	return client
 }
 

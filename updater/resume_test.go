@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -188,9 +189,9 @@ func TestResumeTimeout(t *testing.T) {
 		})
 	}
 	minutes := func(n float64) time.Duration { return time.Duration(n * float64(time.Minute)) }
-	calls := 0
+	var calls, requests atomic.Int64
 	refuses := func(context.Context) error { // from the second time on
-		if calls++; calls > 1 {
+		if calls.Add(1) > 1 {
 			return errors.New("no place")
 		}
 		return nil
@@ -236,11 +237,10 @@ func TestResumeTimeout(t *testing.T) {
 		bubble(t, test.name, func(t *testing.T) {
 			fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(size)})
 			began = time.Now()
-			requests := 0
-			calls = 0
+			requests.Store(0)
+			calls.Store(0)
 			fake.ScriptFunc(func(updatertest.Request) fault {
-				requests++
-				return test.fault(time.Since(began), requests-1)
+				return test.fault(time.Since(began), int(requests.Add(1))-1)
 			})
 			path := target(t)
 			file, err := fake.Client(test.opts...).DownloadFile(t.Context(), "7", path, updater.FileOptions{})
@@ -253,8 +253,8 @@ func TestResumeTimeout(t *testing.T) {
 			if failed, ok := err.(*updater.Error); ok && failed.StatusCode == 206 && !strings.Contains(err.Error(), "no progress for") {
 				t.Errorf("no reason: %v", err)
 			}
-			if limit := 5 + int(time.Since(began)/time.Second)*4; requests > max(limit, 30) {
-				t.Errorf("%d requests in %v", requests, time.Since(began))
+			if n, limit := requests.Load(), 5+int64(time.Since(began)/time.Second)*4; n > max(limit, 30) {
+				t.Errorf("%d requests in %v", n, time.Since(began))
 			}
 		})
 	}

@@ -1,6 +1,6 @@
 // Package drift finds where a service differs from its contract, so that the client can log
-// it once: new members, responses that need the slow decoder, and Deprecation and Sunset
-// headers. It keeps names, and no values.
+// it once: new members, members of another type, and Deprecation and Sunset headers. It keeps
+// names and types, and no values.
 package drift
 
 import (
@@ -25,10 +25,10 @@ func (r *Report) UnknownMember(place string, name []byte) {
 	}
 }
 
-// FellBack records a response that needed the slow decoder.
-func (r *Report) FellBack() {
+// Add records a deviation. Both texts must be the caller's own words, and none of the service.
+func (r *Report) Add(kind, place string) {
 	if r != nil && r.Listening {
-		r.add("fallback decoder", "response body")
+		r.add(kind, place)
 	}
 }
 

@@ -63,9 +63,18 @@ func TestDeviations(t *testing.T) {
 		{`"intra": {`, `"intra": {"cap_limit": 1, `, `"unknown member" place=cards.data.card.cost.interchange.intra.cap_limit`},
 		{`"cards": [`, `"page": {"CANARY": 1}, "cards": [`, `"unknown member" place=page`},
 		{`"bin": `, `"4111111111111111": "CANARY", "bin": `, `"unknown member" place=cards.*`},
-		{`"product_name":`, `"Product_Name":`, `"fallback decoder" place="response body" "unknown member" place=cards.data.card.product.Product_Name`},
+		{`"product_name":`, `"Product_Name":`, `"name in another case" place=cards.data.card.product.product_name`},
 		{`"cards": [`, `"key-of-the-test": 1, "cards": [`, `"unknown member" place=*`},
-		{`"bin_length": 8`, `"bin_length": "8"`, ""}, // as other services send it
+		{`"bin_length": 8`, `"bin_length": "8"`, `"string for integer" place=cards.data.card.bin_length`},
+		{`"bin_length": 8`, `"bin_length": 8.0`, `"number for integer" place=cards.data.card.bin_length`},
+		{`"bin_length": 8`, `"bin_length": 4111111111111111.5`, `"number for integer, not read" place=cards.data.card.bin_length`},
+		{`"bin_length": 8`, `"bin_length": null`, ""},
+		{`"virtual_card": false`, `"virtual_card": "CANARY"`, `"string for boolean, not read" place=cards.data.card.virtual_card`},
+		{`"bin_length": 8`, `"bank": {"name": ["CANARY"]}, "bin_length": 8`, `"array for string, not read" place=cards.data.card.bank.name "repeated member" place=cards.data.card.bank`},
+		{`"card": {`, `"card": {"networkfees": "CANARY", `, `"repeated member" place=cards.data.card.networkfees "string for object" place=cards.data.card.networkfees`},
+		{`"cards": [`, `"cards": ["CANARY", `, `"string for object, not read" place=cards`},
+		{`"cards": [`, `"cards": [{"bin": 4111111111111111, "error": {"CANARY": 1}, "data": []}, `,
+			`"array for object, not read" place=cards.data "number for string" place=cards.bin "object for string" place=cards.error`},
 	} {
 		changed := strings.Replace(body, test.old, test.new, 1)
 		if events := strings.Join(logged(t, changed), " "); changed == body || events != test.event {

@@ -18,11 +18,16 @@ func speaksOfError(receipt []byte) bool {
 	if members == nil && !json.Valid(bytes.TrimLeft(receipt, blank)) {
 		return bytes.Contains(receipt, []byte(`"error"`))
 	}
-	switch value := members["error"]; string(bytes.Join(bytes.Fields(value), nil)) {
+	return !SaysNothing(members["error"])
+}
+
+// SaysNothing reports whether the value of a member named error speaks of no error.
+func SaysNothing(value []byte) bool {
+	switch string(bytes.Join(bytes.Fields(value), nil)) {
 	case "", "null", "false", "0", `""`, "{}", "[]":
-		return false
+		return true
 	}
-	return true
+	return false
 }
 
 // object returns the members of a JSON object, and nil for anything else.
@@ -98,8 +103,6 @@ func Malformed(err error) error {
 	msg := malformedResponse.msg
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		msg += fmt.Sprintf(": a syntax error at byte %d", syntax.Offset)
-	} else if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && mismatch.Field != "" {
-		msg += fmt.Sprintf(": %s has another type", mismatch.Field)
 	}
 	return NewError(msg)
 }

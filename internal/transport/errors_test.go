@@ -146,7 +146,7 @@ func TestCodesAreNotEchoes(t *testing.T) {
 func TestMalformed(t *testing.T) {
 	var into struct{ Number uint8 }
 	for body, want := range map[string]string{
-		`{"Number":4111111111111111}`: "Number has another type", `{"Number":"secret"}`: "Number has another type",
+		`{"Number":4111111111111111}`: "not the documented JSON", `{"Number":"secret"}`: "not the documented JSON",
 		`{"Number":secret}`: "a syntax error at byte ", `{"Number":1`: "a syntax error at byte ",
 	} {
 		err := Malformed(json.Unmarshal([]byte(body), &into))

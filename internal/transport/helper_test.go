@@ -33,9 +33,10 @@ type writerFunc func([]byte) (int, error)
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // A service sends its responses in turn, and then repeats the last one. It records the arrival
-// and the header of each request.
+// and the header of each request. A test whose service changes gives it other responses.
 type service struct {
 	mu        sync.Mutex
+	next      int
 	responses []func(*http.Request) (*http.Response, error)
 	began     time.Time
 	arrived   []time.Duration
@@ -46,15 +47,22 @@ func serve(responses ...func(*http.Request) (*http.Response, error)) *service {
 	return &service{responses: responses, began: time.Now()}
 }
 
+// respond changes the responses to what arrives from now on.
+func (s *service) respond(responses ...func(*http.Request) (*http.Response, error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.responses, s.next = responses, 0
+}
+
 func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		r.Body.Close()
 	}
 	s.mu.Lock()
-	n := len(s.arrived)
 	s.arrived = append(s.arrived, time.Since(s.began))
 	s.headers = append(s.headers, r.Header.Clone())
-	response := s.responses[min(n, len(s.responses)-1)]
+	response := s.responses[min(s.next, len(s.responses)-1)]
+	s.next++
 	s.mu.Unlock()
 	return response(r)
 }

@@ -3,7 +3,6 @@ package transport
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -193,14 +192,7 @@ func spend(t *testing.T, c *Client) (retries int) {
 // The retries of a client in an outage are limited. Successes earn further retries, and so do
 // a 202 and a 4xx, because the service answered.
 func TestBudget(t *testing.T) {
-	fails, first, response := true, true, 200
-	network := roundTripper(func(*http.Request) (*http.Response, error) {
-		if fails || !first {
-			first = true
-			return reply(503, ""), nil
-		}
-		return reply(response, ""), nil
-	})
+	network := serve(status(503))
 	var log bytes.Buffer
 	c := newClient(t, network, WithRetryWait(0, 0), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 	if n := spend(t, c); n != 100 {
@@ -220,35 +212,33 @@ func TestBudget(t *testing.T) {
 	if text := Describe("test", r.Failure); strings.Contains(text, spent) || r.Attempts != 4 {
 		t.Error(text)
 	}
-	answer := func(times int) {
-		fails = false
+	answer := func(code, times int) {
+		network.respond(status(code))
 		for range times {
 			call := read()
-			call.Stream = response == 202
-			if r := c.Do(t.Context(), call, nil); r.StatusCode != response {
+			call.Stream = code == 202
+			if r := c.Do(t.Context(), call, nil); r.StatusCode != code {
 				t.Fatal(r.err())
 			}
 		}
-		fails = true
+		network.respond(status(503))
 	}
-	for _, response = range []int{200, 202, 404} {
-		if answer(4); spend(t, c) != 0 {
-			t.Errorf("4 times %d earned a retry", response)
+	for _, code := range []int{200, 202, 404} {
+		if answer(code, 4); spend(t, c) != 0 {
+			t.Errorf("4 times %d earned a retry", code)
 		}
-		if answer(6); spend(t, c) != 2 {
-			t.Errorf("10 times %d did not earn 2 retries", response)
+		if answer(code, 6); spend(t, c) != 2 {
+			t.Errorf("10 times %d did not earn 2 retries", code)
 		}
 	}
-	response = 200
-	answer(5)
-	fails = false
+	answer(200, 5)
 	for range 200 { // a retry that succeeds costs nothing
-		first = false
+		network.respond(status(503), status(200))
 		if r := c.get(t.Context()); r.Failure != nil || r.Attempts != 2 {
 			t.Fatalf("%d attempts, %v", r.Attempts, r.err())
 		}
 	}
-	answer(budgetFull + 100)
+	answer(200, budgetFull+100)
 	if n := spend(t, c); n != 100 {
 		t.Errorf("%d retries from a full budget", n)
 	}
@@ -256,14 +246,14 @@ func TestBudget(t *testing.T) {
 
 // A call without time for a retry does not spend the budget.
 func TestRetryThatIsNotMadeCostsNothing(t *testing.T) {
-	code := 429
-	c := newClient(t, roundTripper(func(*http.Request) (*http.Response, error) { return reply(code, ""), nil }), WithRetryWait(0, 0))
+	network := serve(status(429))
+	c := newClient(t, network, WithRetryWait(0, 0))
 	for range budgetFull / costRetry {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		attempts(t, c.get(ctx, WithRetryWait(1e6*time.Hour, 1e6*time.Hour)), 1) // no jitter makes that a second
 		cancel()
 	}
-	code = 503
+	network.respond(status(503))
 	if n := spend(t, c); n != budgetFull/costRetry {
 		t.Errorf("%d retries are left of %d", n, budgetFull/costRetry)
 	}
@@ -289,26 +279,12 @@ func TestBudgetIsShared(t *testing.T) {
 
 // A call with an expired token gets a new one even if the budget is spent.
 func TestBudgetSparesRenewals(t *testing.T) {
-	asked, old := 0, false
-	network := roundTripper(func(r *http.Request) (*http.Response, error) {
-		switch {
-		case !old:
-			return reply(503, ""), nil
-		case r.Header.Get("Authorization") == "Bearer 1":
-			return reply(401, ""), nil
-		}
-		return reply(200, ""), nil
-	})
-	renewing := TokenFunc(func(context.Context) (string, error) {
-		if !old {
-			return "1", nil
-		}
-		asked++
-		return fmt.Sprint(asked), nil
-	})
+	network := serve(status(503))
+	renewing := &refusable{func() (string, error) { return "1", nil }, nil}
+	renewing.refused = func(string) { renewing.token = func() (string, error) { return "2", nil } } // one at a time
 	c := newClient(t, network, WithRetryWait(0, 0), WithTokenSource(renewing))
 	spend(t, c)
-	old = true
+	network.respond(status(401), status(200))
 	if r := c.get(t.Context()); r.Failure != nil || r.Attempts != 2 {
 		t.Errorf("%d attempts, %v", r.Attempts, r.err())
 	}

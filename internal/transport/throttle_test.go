@@ -43,17 +43,36 @@ func TestCooldown(t *testing.T) {
 	}
 }
 
+// Of two responses with Retry-After, the one that asks for more counts, whichever comes last.
+func TestLongerCooldownCounts(t *testing.T) {
+	for _, seconds := range [][]string{{"30", "1"}, {"1", "30"}} {
+		synctest.Test(t, func(t *testing.T) {
+			after := func(wait time.Duration, seconds string) func(*http.Request) (*http.Response, error) {
+				return func(*http.Request) (*http.Response, error) {
+					time.Sleep(wait)
+					return reply(429, "", "Retry-After", seconds), nil
+				}
+			}
+			network := serve(after(100*time.Millisecond, seconds[0]), after(200*time.Millisecond, seconds[1]), status(200))
+			c := newClient(t, network, WithMaxRetries(0))
+			var calls sync.WaitGroup
+			for range 2 {
+				calls.Go(func() { c.get(t.Context()) })
+			}
+			if calls.Wait(); c.get(t.Context()).Failure != nil || time.Since(network.began) < 30*time.Second {
+				t.Errorf("Retry-After %q: the next call was answered after %v", seconds, time.Since(network.began))
+			}
+		})
+	}
+}
+
 // Attempts that wait for a token together, or in the queue of the limiter when a pause begins,
 // keep to the rate and to the pause.
 func TestEveryWaitKeepsTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fetched := false
-		slow := TokenFunc(func(context.Context) (string, error) {
-			if !fetched {
-				time.Sleep(10 * time.Second)
-			}
-			fetched = true
-			return "token", nil
+		slow := CachedToken(func(context.Context) (string, time.Time, error) {
+			time.Sleep(10 * time.Second)
+			return "token", time.Time{}, nil
 		})
 		refuse := func(*http.Request) (*http.Response, error) {
 			time.Sleep(time.Millisecond) // so that all others queue

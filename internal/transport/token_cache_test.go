@@ -17,7 +17,7 @@ import (
 type issuer struct {
 	lifetime, latency time.Duration
 	hangs             bool // it ignores its context
-	fails             error
+	fails             atomic.Pointer[error]
 	asked, busy, most atomic.Int64
 	revoked           atomic.Int64 // the last token that is no longer valid
 }
@@ -34,8 +34,8 @@ func (i *issuer) fetch(ctx context.Context) (string, time.Time, error) {
 	case <-ctx.Done():
 		return "", time.Time{}, ctx.Err()
 	}
-	if i.fails != nil {
-		return "", time.Time{}, i.fails
+	if err := i.fails.Load(); err != nil {
+		return "", time.Time{}, *err
 	}
 	if i.lifetime == 0 {
 		return fmt.Sprint("t", n), time.Time{}, nil
@@ -98,7 +98,8 @@ func TestCachedTokenIsRenewedEarly(t *testing.T) {
 		i := &issuer{lifetime: time.Hour}
 		source := CachedToken(i.fetch)
 		source.Token(t.Context())
-		i.fails = errors.New("the endpoint is down")
+		down := errors.New("the endpoint is down")
+		i.fails.Store(&down)
 		for range 59 * 60 {
 			time.Sleep(time.Second)
 			if _, err := source.Token(t.Context()); err != nil {
@@ -110,10 +111,10 @@ func TestCachedTokenIsRenewedEarly(t *testing.T) {
 			t.Errorf("asked %d times in the last minutes", n)
 		}
 		time.Sleep(time.Minute)
-		if _, err := source.Token(t.Context()); !errors.Is(err, i.fails) {
+		if _, err := source.Token(t.Context()); !errors.Is(err, down) {
 			t.Errorf("after the end: %v", err)
 		}
-		i.fails = nil
+		i.fails.Store(nil)
 		if _, err := source.Token(t.Context()); err != nil {
 			t.Errorf("the failure stayed: %v", err)
 		}
@@ -185,6 +186,32 @@ func TestCachedTokenIsShared(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Of calls that were sent with one token and are refused one after the other, only the first
+// makes the source fetch another.
+func TestCachedTokenIsDroppedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, arrived := &issuer{latency: 10 * time.Millisecond}, atomic.Int64{}
+		c := newClient(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Header.Get("Authorization") == "Bearer t1" {
+				time.Sleep(time.Duration(arrived.Add(1)) * 50 * time.Millisecond)
+			}
+			return i.guard(r)
+		}), WithTokenSource(CachedToken(i.fetch)))
+		i.revoked.Store(1)
+		var calls sync.WaitGroup
+		for range 20 {
+			calls.Go(func() {
+				if r := c.get(t.Context()); r.Failure != nil || r.Attempts != 2 {
+					t.Errorf("%d attempts, %v", r.Attempts, r.err())
+				}
+			})
+		}
+		if calls.Wait(); i.asked.Load() != 2 {
+			t.Errorf("fetched %d times", i.asked.Load())
+		}
+	})
 }
 
 // Printing a source shows no token.

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-var every = flag.Int("every", 2, "try every sequence with up to this many faults in one call; 0: with any number")
+var every = flag.Int("every", 1, "try every sequence with up to this many faults in one call; 0: with any number")
 
 // A sequence decides a schedule without chance: what befalls a dial or a request is its
 // choice of that name. Without a choice nothing befalls it.

@@ -1,0 +1,74 @@
+package bins
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/carddata/carddata-go/internal/transport"
+)
+
+var errNoObject = transport.NewError("the item is not a JSON object", ErrBadResponse)
+
+// oddValue reads a value of another type than the documented one into its zero target, if
+// that loses nothing. Otherwise the target stays zero, and the place is named in the result.
+func (s *scanner) oddValue(target any, place string) {
+	text := s.skip()
+	if s.gaveUp {
+		return
+	}
+	documented, read := "object", false
+	isScalar := text[0] != '{' && text[0] != '['
+	switch v := target.(type) {
+	case *[]Result:
+		s.refuse("cards has another type")
+		return
+	case *Result:
+		v.Err = errNoObject
+	case *string:
+		if documented, read = "string", isScalar; read {
+			*v = s.keep(text)
+		}
+	case *errorText:
+		if documented, read = "string", true; !transport.SaysNothing(text) {
+			*v = errorText(s.keep(text))
+		}
+	case *Identifier:
+		if documented, read = "string", isScalar; read {
+			s.item.echo = s.keep(text)
+			*v = Identifier{value: &s.item.echo}
+		}
+	case *Optional[bool]:
+		documented, read = "boolean", v.UnmarshalJSON(text) == nil
+	case *Optional[int64]:
+		documented, read = "integer", v.UnmarshalJSON(text) == nil
+	case *json.RawMessage:
+		*v, read = bytes.Clone(text), true
+	case *[]AdditionalCardBrand:
+		documented = "array"
+	}
+	kind := typeOf(text) + " for " + documented
+	if !read {
+		kind += ", not read"
+		if path := strings.TrimPrefix(place, resultSchema.place+"."); !slices.Contains(s.unread, path) {
+			s.unread = append(s.unread, path)
+		}
+	}
+	s.report.Add(kind, place)
+}
+
+// typeOf returns the JSON type of a value that is not null.
+func typeOf(text []byte) string {
+	switch text[0] {
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case '"':
+		return "string"
+	case 't', 'f':
+		return "boolean"
+	}
+	return "number"
+}

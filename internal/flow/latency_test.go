@@ -1,0 +1,119 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// Calls with deadlines at a healthy service, however slow it is, end as they would by hand, and
+// do not wait. All draws have a fixed seed.
+func TestSlowServices(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds: run without -short")
+	}
+	for _, latency := range []time.Duration{20 * time.Millisecond, 700 * time.Millisecond, 2 * time.Second, 8 * time.Second} {
+		for _, spread := range []float64{0, 0.3, 0.5, -0.5} {
+			for _, rate := range []float64{1, 20, 200} {
+				for _, times := range []float64{2.5, 10} {
+					s := submits{perSecond: rate, during: max(20*time.Second, 8*latency), deadline: time.Duration(times * float64(latency))}
+					asByHand(t, fmt.Sprintf("%v a second, deadline %v", rate, s.deadline), healthy{latency: latency, spread: spread}, s)
+				}
+			}
+			for _, n := range []int{1, 10, 200, 500} {
+				again := 20 * latency
+				s := submits{bursts: []burst{{0, n}, {again, n}, {again + 2*memory, n}}, deadline: 3 * latency}
+				asByHand(t, fmt.Sprintf("%d at once, again, and after a rest, deadline %v", n, s.deadline), healthy{latency: latency, spread: spread}, s)
+			}
+		}
+	}
+	for _, rate := range []float64{0.5, 1, 20} {
+		s := submits{perSecond: rate, during: time.Minute, deadline: 15 * time.Second}
+		asByHand(t, fmt.Sprintf("a cold start, %v a second", rate), healthy{latency: 300 * time.Millisecond, first: 10 * time.Second}, s)
+	}
+}
+
+func asByHand(t *testing.T, name string, h healthy, s submits) {
+	hand := byHand(1, h, s)
+	e, waits := throughWindow(t, 1, h, s)
+	slices.Sort(waits)
+	if len(waits) == 0 {
+		waits = []time.Duration{0}
+	}
+	line := fmt.Sprintf("%v, spread %v, %s: %+v, by hand %+v, waits %v at the median, %v at p99", h.latency, h.spread, name, e, hand, waits[len(waits)/2], waits[len(waits)*99/100])
+	// A burst waits for the first responses, which costs a few of those with a long tail.
+	few := 0.01
+	if len(s.bursts) > 0 && h.spread < 0 {
+		few = 0.03
+	}
+	all := float64(e.all())
+	waited := s.bursts == nil && h.first == 0 && waits[len(waits)*99/100] > h.latency/20
+	if float64(hand.accepted-e.accepted) > few*all+3 || float64(e.unknown-hand.unknown) > few*all+3 || waited {
+		t.Error("missed: " + line)
+	} else {
+		t.Log(line)
+	}
+}
+
+// A service that becomes slower for good, or has requests of another size, is not throttled for
+// that after the first minute.
+func TestSlowerService(t *testing.T) {
+	for _, times := range []float64{1.5, 3, 6} {
+		h := healthy{latency: 500 * time.Millisecond, spread: 0.3, becomes: func(now time.Duration) float64 {
+			if now < time.Minute {
+				return 1
+			}
+			return times
+		}}
+		s := submits{perSecond: 20, during: 4 * time.Minute, deadline: 8 * time.Second}
+		if e, _ := throughWindow(t, 1, h, s); e.unknown > 48 || e.notSent > 20*30 {
+			t.Errorf("%v times as slow after a minute: %+v", times, e)
+		} else {
+			t.Logf("%v times as slow after a minute: %+v", times, e)
+		}
+	}
+}
+
+// Latency is a signal: a service that queues what is too much gets less. Up to its capacity calls
+// end as by hand, and beyond, most of what is possible is accepted.
+func TestQueueingServices(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds: run without -short")
+	}
+	for _, places := range []int{1, 3, 10, 100} {
+		for _, spread := range []float64{0, 0.3, -0.5} {
+			for _, load := range []float64{0.8, 1, 1.2, 2, 3} {
+				for _, times := range []int{4, 20} {
+					for _, forEver := range []bool{false, true} {
+						if forEver && (places != 10 || load > 2) { // such a service recovers late from the first seconds
+							continue
+						}
+						h := healthy{latency: time.Second, spread: spread, places: places, forEver: forEver}
+						s := submits{perSecond: load * float64(places), during: 2 * time.Minute, deadline: time.Duration(times) * h.latency}
+						name := fmt.Sprintf("%d places, spread %v, %v of capacity, deadline of %d times, works for ever %v", places, spread, load, times, forEver)
+						hand := byHand(1, h, s)
+						e, _ := throughWindow(t, 1, h, s)
+						all := float64(e.all())
+						accepted, unknown := 0.75*all/max(1, load), 0.06*all
+						if load <= 1 {
+							accepted, unknown = 0.97*float64(hand.accepted), float64(hand.unknown)+0.01*all
+						}
+						if places < 10 && load > 1 {
+							accepted = 0.65 * all / load
+						}
+						if places == 1 { // the first ten wait for each other, before anything can be known of the service
+							unknown += 0.12 * all
+						}
+						line := fmt.Sprintf("%s: %+v, by hand %+v", name, e, hand)
+						if float64(e.accepted) < accepted || float64(e.unknown) > unknown {
+							t.Error("missed: " + line)
+						} else {
+							t.Log(line)
+						}
+					}
+				}
+			}
+		}
+	}
+}
