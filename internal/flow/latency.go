@@ -82,9 +82,6 @@ func (l *latency) forget() { l.places, l.slow, l.samples = 0, 0, nil }
 // leaves notes that a request leaves.
 func (l *latency) leaves(request, inFlight int) {
 	now := time.Now()
-	if inFlight == 1 {
-		l.flying = now
-	}
 	size := leastSample
 	if l.count > 0 {
 		size = max(size, inFlight/inSamples)

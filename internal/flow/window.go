@@ -151,6 +151,9 @@ func (w *Window) Take() (request int, ok bool) {
 		if w.last > 0 && now.Sub(w.heard) > memory {
 			w.forget()
 		}
+		if w.latency.late == 0 || now.Sub(w.heard) > w.overdue() {
+			w.latency.flying = now
+		}
 		w.heard = now
 	}
 	if !w.starting() {

@@ -1,0 +1,212 @@
+package refunds_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/carddata/carddata-go/refunds"
+)
+
+// A slowService takes some time for each request. With places, it works on so many at once, and
+// the others queue there until their callers leave.
+type slowService struct {
+	latency time.Duration
+	spread  float64
+	status  int // 0: 200
+	places  chan struct{}
+
+	mu     sync.Mutex
+	random *rand.Rand
+}
+
+func (s *slowService) RoundTrip(r *http.Request) (*http.Response, error) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	r.Body.Close()
+	if s.places != nil {
+		select {
+		case s.places <- struct{}{}:
+			defer func() { <-s.places }()
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
+	s.mu.Lock()
+	if s.random == nil {
+		s.random = rand.New(rand.NewPCG(1, 1))
+	}
+	took := time.Duration(float64(s.latency) * (1 - s.spread + 2*s.spread*s.random.Float64()))
+	s.mu.Unlock()
+	select {
+	case <-time.After(took):
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+	status := 200
+	if s.status > 0 {
+		status = s.status
+	}
+	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}")), ContentLength: 2, Request: r}, nil
+}
+
+// submits makes so many calls, one after each interval, and counts the outcomes.
+func submits(client *refunds.Client, n int, interval, deadline time.Duration) map[refunds.Outcome]int {
+	var mu sync.Mutex
+	var calls sync.WaitGroup
+	counts := map[refunds.Outcome]int{}
+	for i := range n {
+		calls.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), deadline)
+			defer cancel()
+			_, err := client.Submit(ctx, "acct-1", &refunds.Refund{RefundID: fmt.Sprint(i)})
+			outcome := accepted
+			if failed, ok := errors.AsType[*refunds.OutcomeError](err); ok {
+				outcome = failed.Outcome
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			counts[outcome]++
+		})
+		time.Sleep(interval)
+	}
+	calls.Wait()
+	return counts
+}
+
+// However slow a service is, it accepts what it would accept without the client's window.
+// internal/flow has more such services.
+func TestSubmitAtSlowServices(t *testing.T) {
+	for _, test := range []struct {
+		latency            time.Duration
+		spread             float64
+		n                  int
+		interval, deadline time.Duration
+	}{
+		{700 * time.Millisecond, 0.2, 3600, time.Second / 40, 1750 * time.Millisecond},
+		{2 * time.Second, 0.3, 6000, time.Second / 50, 5 * time.Second},
+		{4 * time.Second, 0.3, 600, time.Second / 5, 10 * time.Second},
+		{20 * time.Millisecond, 0.5, 500, 0, 60 * time.Millisecond},
+		{3 * time.Second, 0, 200, 0, 10 * time.Second},
+		{8 * time.Second, 0, 500, 0, 24 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			client := clientOver(t, &slowService{latency: test.latency, spread: test.spread})
+			for _, rest := range []time.Duration{0, 0, 5 * time.Minute} {
+				time.Sleep(rest)
+				if counts := submits(client, test.n, test.interval, test.deadline); counts[accepted] != test.n {
+					t.Errorf("%+v: %v", test, counts)
+				}
+			}
+		})
+	}
+}
+
+// What a service has to queue waits here, or is not sent.
+func TestSubmitAtAQueue(t *testing.T) {
+	for perSecond, possible := range map[int]int{8: 960, 10: 1200, 12: 1200, 20: 1200} {
+		synctest.Test(t, func(t *testing.T) {
+			client := clientOver(t, &slowService{latency: time.Second, places: make(chan struct{}, 10)})
+			n := 120 * perSecond
+			counts := submits(client, n, time.Second/time.Duration(perSecond), 6*time.Second)
+			few, many := possible, 0
+			if perSecond > 10 {
+				few, many = possible*3/4, n*6/100
+			}
+			if counts[accepted] < few || counts[unknown] > many || counts[accepted]+counts[unknown]+counts[notSent] != n {
+				t.Errorf("%d a second: %v", perSecond, counts)
+			}
+			t.Logf("%d a second: %v", perSecond, counts)
+		})
+	}
+}
+
+// What a process that starts in an outage leaves unknown within half a minute.
+func TestSubmitStartsInAnOutage(t *testing.T) {
+	for name, test := range map[string]struct {
+		service *slowService
+		most    int
+	}{
+		"it fails": {&slowService{latency: 50 * time.Millisecond, status: 503}, 16},
+		"it hangs": {&slowService{latency: time.Hour}, 46},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			counts := submits(clientOver(t, test.service), 1500, time.Second/50, 10*time.Second)
+			if counts[unknown] > test.most || counts[unknown]+counts[notSent] != 1500 {
+				t.Errorf("%s: %v", name, counts)
+			}
+			t.Logf("%s: %v", name, counts)
+		})
+	}
+}
+
+// A service that hangs after it has worked gets what the calls of a second need.
+func TestSubmitStallsWithTheService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := &slowService{latency: 50 * time.Millisecond}
+		client := clientOver(t, service)
+		if counts := submits(client, 1000, time.Second/100, 5*time.Second); counts[accepted] != 1000 {
+			t.Fatal(counts)
+		}
+		service.mu.Lock()
+		service.latency = time.Hour
+		service.mu.Unlock()
+		if counts := submits(client, 3000, time.Second/100, 5*time.Second); counts[unknown] > 120 {
+			t.Errorf("%v", counts)
+		} else {
+			t.Logf("%v", counts)
+		}
+	})
+}
+
+// A call that has waited for its own limiter or token is not sent too late, and says what it
+// waited for. Its deadline does not count against the service.
+func TestSubmitHasWaitedTooLong(t *testing.T) {
+	wait := time.Duration(0)
+	for name, option := range map[string]refunds.Option{
+		"limiter": refunds.WithLimiter(limiterFunc(func(ctx context.Context) error { return sleep(ctx, wait) })),
+		"token": refunds.WithTokenSource(refunds.TokenFunc(func(ctx context.Context) (string, error) {
+			return "token", sleep(ctx, wait)
+		})),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			client := clientOver(t, &slowService{latency: 2 * time.Second}, option)
+			wait = 0
+			if counts := submits(client, 20, time.Second, 5*time.Second); counts[accepted] != 20 {
+				t.Fatal(counts)
+			}
+			wait = 4 * time.Second
+			began := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			receipt, err := client.Submit(ctx, "acct-1", record())
+			failed, _ := outcome(t, receipt, err)
+			if failed.Outcome != notSent || refunds.ActionOf(err) != resubmit || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no time is left for a response") || time.Since(began) >= 4*time.Second {
+				t.Errorf("%s: %v after %v", name, err, time.Since(began))
+			}
+			// A call that need not wait leaves, however little time it has.
+			wait = 0
+			if counts := submits(client, 1, 0, 2100*time.Millisecond); counts[accepted] != 1 {
+				t.Errorf("%s: %v", name, counts)
+			}
+			if counts := submits(client, 1, 0, time.Second); counts[unknown] != 1 {
+				t.Errorf("%s: %v", name, counts)
+			}
+		})
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
