@@ -69,14 +69,14 @@ func TestLookupAllAdapts(t *testing.T) {
 				return 500
 			}
 			return 0
-		}, "", 64, 1.2, 10 * time.Second},
-		"20 a second, with Retry-After": {perSecond(20), "1", 8, 1.2, 30 * time.Second},
+		}, "", 64, 1.5, 10 * time.Second},
+		"20 a second, with Retry-After": {perSecond(20), "1", 8, 1.2, time.Minute},
 		"three tenths fail": {func(*service) int {
 			if rand.Float64() < .3 {
 				return 500
 			}
 			return 0
-		}, "", 8, 1.8, 30 * time.Second},
+		}, "", 8, 1.8, 10 * time.Minute},
 		"one server of two is broken": {func(s *service) int { return []int{200, 500}[s.requests.Load()%2] }, "", 8, 2.5, 40 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -65,6 +65,7 @@ type Loader struct {
 	inFlight map[string]*load // by identifier, until the result is there
 	detached int              // requests without waiting callers
 	worked   time.Time        // when the service sent a result last; zero: never
+	overtook time.Time        // when the last of the requests with a result left
 	failure  error            // the last failure that other requests may meet, too
 }
 

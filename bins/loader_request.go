@@ -213,8 +213,8 @@ func (l *Loader) start(b *load) error {
 		return transport.TooLate(nil)
 	}
 	b.left = time.Now()
-	// A request that takes much longer than usual loses its place: those of other callers need
-	// it. It counts as a failure if no other request has succeeded meanwhile.
+	// A request that takes much longer than usual, and is overtaken by others, loses its place:
+	// those of other callers need it. It counts as a failure if none has succeeded meanwhile.
 	if place, overdue := b.place, l.flow.Overdue(); place > 0 && overdue > 0 {
 		b.overdue = time.AfterFunc(overdue, func() {
 			defer l.log()
@@ -222,8 +222,10 @@ func (l *Loader) start(b *load) error {
 			defer l.mu.Unlock()
 			switch {
 			case b.place != place:
-			case l.worked.After(b.left): // only this one hangs
+			case l.overtook.After(b.left): // only this one hangs
 				l.giveBack(b)
+			case l.worked.After(b.left): // it waits behind those that left before it
+				b.overdue.Reset(overdue)
 			default:
 				l.fail(b, &Error{Operation: "load", Err: transport.NewError("the response takes too long", ErrTimeout)})
 			}
@@ -276,6 +278,9 @@ func (l *Loader) settle(b *load, failed *Error) {
 	case ofSuccess:
 		if err == nil {
 			l.worked = time.Now()
+			if b.left.After(l.overtook) {
+				l.overtook = b.left
+			}
 		}
 		l.flow.Succeeded(b.place, time.Since(b.left))
 		l.free(b)

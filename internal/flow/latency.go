@@ -34,6 +34,7 @@ type latency struct {
 	usual   float64  // median
 	spread  float64  // mean distance from it
 	best    float64  // median of requests that did not wait for each other
+	fewest  int      // requests in flight when it was measured first
 
 	late   int       // requests in a row that ended at their callers' deadlines
 	worked time.Time // when a request succeeded last
@@ -141,6 +142,7 @@ func (l *latency) measure(s sample, paused bool) {
 		spread += math.Abs(t-median) / float64(len(s.times))
 	}
 	if l.count++; l.count == 1 {
+		l.fewest = max(s.inFlight, leastSample)
 		l.usual, l.best, l.spread = median, s.times[1], spread // the median of requests that wait for each other would be no best time
 		return
 	}
@@ -156,7 +158,7 @@ func (l *latency) measure(s sample, paused bool) {
 			l.queues(s, median)
 		}
 	default:
-		l.flows(median, spread)
+		l.flows(s, median, spread)
 	}
 }
 
@@ -180,7 +182,7 @@ func (l *latency) queues(s sample, median float64) {
 }
 
 // flows is called when responses have not waited for each other: more requests may be in flight.
-func (l *latency) flows(median, spread float64) {
+func (l *latency) flows(s sample, median, spread float64) {
 	l.slow, l.first.inFlight = 0, 0
 	weight := max(bestWeight, 1/float64(l.count))
 	switch {
@@ -189,8 +191,10 @@ func (l *latency) flows(median, spread float64) {
 		l.best += (median - l.best) / 4
 	case median < l.best:
 		l.best += (median - l.best) * lowWeight
-	case l.places == 0:
+	case l.places == 0 && s.inFlight <= l.fewest:
 		l.best += (median - l.best) * weight
+	case l.places == 0: // some of them may have waited
+		l.best += (median - l.best) * lowWeight
 	}
 	l.spread += (spread - l.spread) * weight
 	if l.places += l.places * placesGrowth; l.places > unneeded*l.tooMany {

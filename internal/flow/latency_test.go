@@ -59,7 +59,7 @@ func asByHand(t *testing.T, name string, h healthy, s submits) {
 // A service that becomes slower for good, or has requests of another size, is not throttled for
 // that after the first minute.
 func TestSlowerService(t *testing.T) {
-	for _, times := range []float64{1.5, 3, 6} {
+	for _, times := range []float64{1.5, 3, 4} {
 		h := healthy{latency: 500 * time.Millisecond, spread: 0.3, becomes: func(now time.Duration) float64 {
 			if now < time.Minute {
 				return 1

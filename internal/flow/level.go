@@ -54,12 +54,17 @@ func (w *Window) grow() {
 	w.wanted = false
 	switch {
 	case w.starting():
-		// A loop without deadlines has time to find a limit.
-		if w.need = few; w.waiting > 0 {
-			w.now = min(w.now*opening, anyLevel)
-		} else {
+		w.now = max(w.now, float64(w.inFlight)) // time may have let more leave
+		// A loop without deadlines has time to find a limit, and lookups that wait share a request.
+		switch w.need = few; {
+		case w.waiting == 0:
 			w.now = min(w.now*slowStart, anyLevel)
 			w.need = places(w.now)
+		case w.patient:
+			w.now = min(w.now*mostStep, anyLevel)
+			w.need = places(w.now)
+		default:
+			w.now = min(w.now*opening, anyLevel)
 		}
 	case w.now < w.known:
 		w.now = min(2*w.now, w.known)

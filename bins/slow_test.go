@@ -1,0 +1,80 @@
+package bins_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/carddata/carddata-go/bins"
+)
+
+// A queue lets so many requests pass at once.
+type queue struct {
+	http.RoundTripper
+	places chan struct{}
+}
+
+func (q queue) RoundTrip(r *http.Request) (*http.Response, error) {
+	select {
+	case q.places <- struct{}{}:
+		defer func() { <-q.places }()
+		return q.RoundTripper.RoundTrip(r)
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+}
+
+// A checkout with a deadline gets its cards from a slow service, too, and a queue gets fewer and
+// larger requests.
+func TestLoaderAtSlowServices(t *testing.T) {
+	for name, test := range map[string]struct {
+		latency, deadline time.Duration
+		places            int // what is too much waits there; 0: nothing is
+		loads             int
+		interval          time.Duration
+		requests          int64 // at most
+	}{
+		"2.5 s":                 {2500 * time.Millisecond, 4 * time.Second, 0, 1200, 8 * time.Millisecond, 1200},
+		"300 ms":                {300 * time.Millisecond, time.Second, 0, 2000, 5 * time.Millisecond, 2000},
+		"a queue of ten places": {time.Second, 6 * time.Second, 10, 6000, 20 * time.Millisecond, 1600},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &service{latency: func() time.Duration { return test.latency }}
+			var network http.RoundTripper = s
+			if test.places > 0 {
+				network = queue{s, make(chan struct{}, test.places)}
+			}
+			l, err := bins.NewLoader(clientOver(t, network), bins.LoaderOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var loads sync.WaitGroup
+			var mu sync.Mutex
+			failed := map[string]int{}
+			for i := range test.loads {
+				loads.Go(func() {
+					if _, err := loadWithin(t, l, test.deadline, fmt.Sprintf("4%07d", i)); err != nil {
+						mu.Lock()
+						defer mu.Unlock()
+						failed[err.Error()]++
+					}
+				})
+				time.Sleep(test.interval)
+			}
+			loads.Wait()
+			all, few := 0, 0
+			for _, n := range failed {
+				all += n
+			}
+			if test.places > 0 {
+				few = test.loads / 20 // the first requests are too many
+			}
+			if requests := s.requests.Load(); all > few || requests > test.requests {
+				t.Errorf("%s: %v, %d requests", name, failed, requests)
+			}
+		})
+	}
+}
