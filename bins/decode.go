@@ -21,6 +21,7 @@ const (
 // for all that encoding/json can read, but for a name that occurs twice: the last one counts. It
 // reports deviations from the documented form.
 func decode(body []byte, keepRaw bool, cards int, report *drift.Report) (*LookupResponse, error) {
+	body = bytes.TrimPrefix(body, []byte("\ufeff")) // some programs write a byte order mark first
 	s := scanner{body: body, keepRaw: keepRaw, expected: min(cards, MaxCards), order: documented, report: report}
 	resp, ok := s.response()
 	switch {

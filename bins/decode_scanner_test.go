@@ -69,6 +69,7 @@ func agrees(t *testing.T, body []byte) *LookupResponse {
 	drift.Forget()
 	report := drift.Report{Listening: true}
 	got, err := decode(body, true, MaxCards, &report)
+	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	repeats := slices.ContainsFunc(report.News(nil), func(f drift.Finding) bool { return f.Kind == "repeated member" })
 	want, wantErr := encodingJSON(body)
 	isObject := json.Valid(body) && bytes.HasPrefix(bytes.TrimSpace(body), []byte("{"))

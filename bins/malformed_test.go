@@ -16,7 +16,7 @@ func TestUnusableAnswers(t *testing.T) {
 		"":                                     "not an object",
 		"null":                                 "not an object",
 		`[{"bin":"4111111111111111"}]`:         "not an object",
-		"\ufeff" + `{"cards":[]}`:              "not an object",
+		"\ufeff" + `[]`:                        "not an object",
 		`{"cards":[]}{"canary":1}`:             "a syntax error at byte",
 		`{"cards":[{"bin":"4111111111111111`:   "a syntax error at byte",
 		`{"cards":{"bin":"4111111111111111"}}`: "cards has another type",

@@ -214,7 +214,7 @@ func TestRefusedContinuing(t *testing.T) {
 		{"503", updatertest.Fault{Status: 503}, 4, false},
 		{"202", updatertest.Fault{Status: 202}, 1, false},
 		{"error object", updatertest.Fault{Status: 200, Body: `{"error":{"code":"no_ranges"}}`}, 1, true},
-		{"page", updatertest.Fault{Status: 200, ContentType: "text/html"}, 1, true},
+		{"page", updatertest.Fault{Status: 200, Body: "<html>"}, 1, true},
 		{"403 with a wait", updatertest.Fault{Status: 403, RetryAfter: time.Second}, 1, false},
 		{"no connection", updatertest.Fault{Refuse: true}, 4, false},
 	} {

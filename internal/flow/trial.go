@@ -60,7 +60,7 @@ func (w *Window) judge() (down bool) {
 		w.testing, w.untested = false, 0
 		w.goTo(w.now, w.now)
 		return false
-	case tooMany && (!w.patient || w.passed < 2):
+	case tooMany && (!w.patient || w.passed < w.convincing):
 		down = true
 	default: // it was not the load
 		if w.share > 0 {

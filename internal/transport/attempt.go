@@ -273,10 +273,8 @@ func (inv *invocation) receive(ctx context.Context, cancel context.CancelCauseFu
 		s := &stream{inv: inv, ctx: ctx, cancel: cancel, body: body, reader: body, timer: timer, began: time.Now()}
 		if a.StatusCode == http.StatusPartialContent {
 			s.offset = inv.call.Offset // a part of the content may look like an error object
-		} else if !inv.settings.ErrorContent {
-			if a.Body = s.peek(); a.Body != nil {
-				a.verdict = errorObject
-			}
+		} else {
+			a.verdict, a.Body = s.peek(a.Header, inv.settings.ErrorContent)
 		}
 		if timer.Stop(); a.verdict == success {
 			a.Stream, resp.Body = s, s

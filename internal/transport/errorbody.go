@@ -5,23 +5,33 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 )
 
 // blank characters may stand before a page or an object: space, and the byte order mark that
 // some programs write first.
 const blank = "\ufeff\t\n\f\r "
 
-// speaksOfError reports whether a receipt has a member named error that says something, or may
-// have one because it is no whole JSON value.
-func speaksOfError(receipt []byte) bool {
+// speaksOfError reports whether a receipt has a member named error or errors that says something,
+// or may have one because it is no whole JSON value, or is a problem of RFC 9457.
+func speaksOfError(h http.Header, receipt []byte) bool {
+	if labelled(h, "application/problem+json", "application/problem+xml") && !SaysNothing(bytes.TrimLeft(receipt, blank)) {
+		return true
+	}
 	members := object(receipt)
 	if members == nil && !json.Valid(bytes.TrimLeft(receipt, blank)) {
-		return bytes.Contains(receipt, []byte(`"error"`))
+		return bytes.Contains(receipt, []byte(`"error"`)) || bytes.Contains(receipt, []byte(`"errors"`))
 	}
-	return !SaysNothing(members["error"])
+	for name, value := range members {
+		if (strings.EqualFold(name, "error") || strings.EqualFold(name, "errors")) && !SaysNothing(value) {
+			return true
+		}
+	}
+	return false
 }
 
-// SaysNothing reports whether the value of a member named error speaks of no error.
+// SaysNothing reports whether the value of a member named error or errors speaks of no error.
 func SaysNothing(value []byte) bool {
 	switch string(bytes.Join(bytes.Fields(value), nil)) {
 	case "", "null", "false", "0", `""`, "{}", "[]":

@@ -6,20 +6,48 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 	"strings"
 )
 
-// peek looks for the documented error object in the body of a 200. It returns the beginning
-// of the body if it is one. The first byte nearly always decides. The bytes and read errors
-// that it met stay in the stream.
-func (s *stream) peek() (errorObject []byte) {
+// peek looks for a page, and for the documented error object, in the body of a 200. It returns the
+// beginning of the body, and its verdict, if it is one. The first byte nearly always decides. The
+// bytes and read errors that it met stay in the stream.
+func (s *stream) peek(h http.Header, errorContent bool) (found *verdict, start []byte) {
 	buffered := bufio.NewReaderSize(s.reader, maxErrorBody)
 	s.reader = buffered
-	if !holdsError(&lookahead{stream: s, from: buffered}) {
-		return nil
+	switch {
+	case isPage(h, pageOf(&lookahead{stream: s, from: buffered})):
+		found = htmlResponse
+	case !errorContent && holdsError(&lookahead{stream: s, from: buffered}):
+		found = errorObject
+	default:
+		return success, nil
 	}
-	errorObject, _ = buffered.Peek(buffered.Buffered())
-	return errorObject
+	start, _ = buffered.Peek(buffered.Buffered())
+	return found, start
+}
+
+// pageOf returns the start of a body that may be a page, and nil if its first byte tells that it is
+// none.
+func pageOf(body io.Reader) []byte {
+	in := bufio.NewReader(body)
+	var start []byte
+	for {
+		c, err := in.ReadByte()
+		if err != nil {
+			return nil
+		}
+		if start = append(start, c); c == '<' {
+			break
+		}
+		if strings.IndexByte(blank+"\x00\xfe\xff", c) < 0 {
+			return nil
+		}
+	}
+	rest := make([]byte, 2*aStart)
+	n, _ := io.ReadFull(in, rest)
+	return append(start, rest[:n]...)
 }
 
 // A lookahead reads the beginning of a stream without consuming it. It fails at the end of

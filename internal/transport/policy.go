@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bytes"
 	"cmp"
 	"compress/flate"
 	"compress/gzip"
@@ -136,6 +135,9 @@ var (
 
 	// From here on the response is unusable under any status.
 	unexpectedStatus = &verdict{0, OutcomeUnknown, ErrBadResponse, OfOutage, "unexpected status"}
+	// A 4xx that no RFC registers is a word of a gateway, and does not say whether the service has
+	// processed the request: a 499 of one means that it was canceled, perhaps afterwards.
+	unregistered = &verdict{2, OutcomeUnknown, ErrBadResponse, OfOutage, "unexpected status"}
 	// A login or block page with status 200 comes from a proxy or gateway.
 	htmlResponse = &verdict{0, OutcomeUnknown, ErrBadResponse, OfOutage, "the response is an HTML page"}
 	// Writes only. The response began before the request was sent, so it is not about it.
@@ -157,16 +159,20 @@ var (
 )
 
 // statusVerdict judges a response by its status alone. A status without its own line has the
-// verdict of its class (RFC 9110, 15).
+// verdict of its class (RFC 9110, 15). Only a refusal that is registered is one.
 func statusVerdict(status int) *verdict {
 	return cmp.Or(statusVerdicts[status], classVerdicts[status/100], unexpectedStatus)
 }
 
-var classVerdicts = map[int]*verdict{2: success, 4: requestRefused, 5: serverFailed}
+var classVerdicts = map[int]*verdict{2: success, 4: unregistered, 5: serverFailed}
 
 var statusVerdicts = map[int]*verdict{
 	301: redirectAsGet, 302: redirectAsGet, 303: redirectAsGet,
 	307: redirectSameMethod, 308: redirectSameMethod,
+	400: requestRefused, 402: requestRefused, 405: requestRefused, 406: requestRefused, 411: requestRefused,
+	412: requestRefused, 415: requestRefused, 416: requestRefused, 417: requestRefused, 418: requestRefused,
+	422: requestRefused, 423: requestRefused, 424: requestRefused, 426: requestRefused, 428: requestRefused,
+	451: requestRefused,
 	401: unauthorized,
 	403: forbidden, 407: proxyLogin,
 	404: notFound, 410: notFound,
@@ -186,8 +192,6 @@ func responseVerdict(call *Call, s *Settings, status int, h http.Header) *verdic
 	switch {
 	case call.Conditional && status == http.StatusNotModified:
 		return success
-	case streamed && isHTML(h, nil):
-		return htmlResponse
 	case streamed && isEncoded(h) && !s.EncodedContent:
 		return encodedResponse
 	case call.Stream && (status == http.StatusAccepted || status == http.StatusNoContent):
@@ -203,9 +207,9 @@ func responseVerdict(call *Call, s *Settings, status int, h http.Header) *verdic
 // error, or may do so after the part that arrived, accepts nothing.
 func bodyVerdict(ctx context.Context, call *Call, h http.Header, body []byte, err error) *verdict {
 	switch {
-	case isHTML(h, body):
+	case isPage(h, body):
 		return htmlResponse
-	case call.Write && speaksOfError(body):
+	case call.Write && speaksOfError(h, body):
 		return errorObject
 	case err == nil && isEncoded(h):
 		return encodedResponse
@@ -319,19 +323,6 @@ func (a *attempt) outcome() Outcome {
 		return OutcomeNotSent
 	}
 	return a.verdict.outcome
-}
-
-// isHTML recognises a page in place of data, under any status: a login, block or error page
-// of a proxy or gateway.
-func isHTML(h http.Header, body []byte) bool {
-	mediaType, _, _ := strings.Cut(h.Get("Content-Type"), ";")
-	switch strings.ToLower(strings.TrimSpace(mediaType)) {
-	case "text/html", "application/xhtml+xml":
-		return true
-	}
-	body = bytes.TrimLeft(body, blank)
-	// The first byte decides nearly always; sniffing each response costs time.
-	return bytes.HasPrefix(body, []byte("<")) && strings.HasPrefix(http.DetectContentType(body), "text/html")
 }
 
 // isEncoded finds an encoding that net/http has not undone. The updater asks for no encoding,
