@@ -3,6 +3,7 @@ package updater_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -65,8 +66,11 @@ func TestContinue(t *testing.T) {
 		{name: "much shorter", want: content[:500], requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			fake.SetJobContent("7", updatertest.JobContent{Content: bytes.NewReader(content[:500]), ETag: new(`"v1"`)})
 		}},
-		{name: "wrong part", want: content, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
+		{name: "an early part", want: content, continued: left - 1, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			fake.Script(updatertest.Fault{Range: "bytes=5-"})
+		}},
+		{name: "a later part", want: content, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
+			fake.Script(updatertest.Fault{Range: fmt.Sprintf("bytes=%d-", left+1)})
 		}},
 		{name: "no metadata", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			os.Remove(partialOf(path) + ".json")
@@ -167,7 +171,7 @@ func TestRestart(t *testing.T) {
 		{"not resumable, then gone", []updatertest.Fault{{Truncate: 500, Header: http.Header{"Etag": nil}}, gone}, 0, 0},
 		{"another content than the digest's, then gone", []updatertest.Fault{wrong, gone}, 0, 0},
 		{"another content than the digest's, then cut off", []updatertest.Fault{wrong, cut, gone}, 0, 499},
-		{"what was to be continued is gone, then the job", []updatertest.Fault{{Range: "bytes=5-"}, gone}, 700, 699},
+		{"what was to be continued is gone, then the job", []updatertest.Fault{{Header: http.Header{"Etag": {`"v2"`}}}, gone}, 700, 699},
 		{"one byte is left, then gone", []updatertest.Fault{gone}, 1, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -116,23 +116,44 @@ func (r *resumer) admit(res *transport.Result, first bool) error {
 	return nil
 }
 
+// admitPart takes over a part that proves itself: it repeats the validator that it was asked by, or
+// the digest will prove the whole. A part may begin before the byte that was asked for, as caches
+// send whole blocks.
 func (r *resumer) admitPart(res *transport.Result) error {
 	first, last, total, ok := parseContentRange(res.Header)
 	if total < 0 {
 		total = r.version.Length // without a length, the end cannot be recognised
 	}
 	switch {
-	case !ok || last >= total || first != r.offset || res.Length >= 0 && res.Length != last-first+1:
-		return transport.NewError("the response is not the part of the content that was asked for", transport.ErrBadResponse)
-	case r.version.ETag != "" && res.Header.Get("ETag") == "":
-		// RFC 9110 (15.3.7) requires a part to repeat the ETag, but not Last-Modified.
-		return transport.NewError("the response does not say which content it is a part of", ErrChanged)
+	case !ok || last >= total || first > r.offset || last < r.offset || res.Length >= 0 && res.Length != last-first+1:
+		return transport.NewError("the response is not the part of the content that was asked for", ErrChanged, transport.ErrBadResponse)
 	case r.version.contradicts(res.Header) || r.version.Length >= 0 && r.version.Length != total:
 		return transport.NewError("the content has changed", ErrChanged)
+	case !r.version.isRepeatedBy(res.Header) && r.version.SHA256 == "":
+		return transport.NewError("the response does not say which content it is a part of", ErrChanged)
+	}
+	if first < r.offset {
+		res.Stream = &tail{ReadCloser: res.Stream, skip: r.offset - first}
 	}
 	r.version.Length, r.framed = total, true
 	r.end = last + 1
 	return nil
+}
+
+// A tail is a stream without its first bytes.
+type tail struct {
+	io.ReadCloser
+	skip int64
+}
+
+func (t *tail) Read(p []byte) (int, error) {
+	for t.skip > 0 && len(p) > 0 {
+		n, err := t.ReadCloser.Read(p[:min(int64(len(p)), t.skip)])
+		if t.skip -= int64(n); err != nil {
+			return 0, err
+		}
+	}
+	return t.ReadCloser.Read(p)
 }
 
 // Read reads on, and resumes broken streams. Its errors are [*Error]s, except io.EOF.

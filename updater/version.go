@@ -78,6 +78,11 @@ func validator(h http.Header) string {
 	return h.Get("Last-Modified")
 }
 
+// isRepeatedBy reports whether a part has the validator that it was asked by.
+func (v version) isRepeatedBy(h http.Header) bool {
+	return v.Validator != "" && (h.Get("ETag") == v.Validator || h.Get("Last-Modified") == v.Validator)
+}
+
 // contradicts reports whether a response belongs to another version.
 func (v version) contradicts(h http.Header) bool {
 	differs := func(name, ours string) bool {
