@@ -74,7 +74,7 @@ func statuses() (rows []matrixRow) {
 		rows = append(rows, matrixRow{fmt.Sprint("status ", code), status(code), lookup, submit, download})
 	}
 	for code, is := range map[int]error{
-		400: bins.ErrBadRequest, 402: bins.ErrBadRequest, 499: bins.ErrBadRequest, 404: bins.ErrNotFound, 405: bins.ErrBadRequest, 409: bins.ErrConflict, 410: bins.ErrNotFound,
+		400: bins.ErrBadRequest, 402: bins.ErrBadRequest, 404: bins.ErrNotFound, 405: bins.ErrBadRequest, 409: bins.ErrConflict, 410: bins.ErrNotFound,
 		415: bins.ErrBadRequest, 422: bins.ErrBadRequest, 451: bins.ErrBadRequest, 403: bins.ErrForbidden, 407: bins.ErrForbidden,
 		401: bins.ErrUnauthorized, 413: bins.ErrTooLarge, 414: bins.ErrTooLarge, 431: bins.ErrTooLarge, 501: bins.ErrServer, 505: bins.ErrServer,
 	} {
@@ -85,6 +85,9 @@ func statuses() (rows []matrixRow) {
 	}
 	for code, is := range map[int]error{408: bins.ErrTimeout, 500: bins.ErrServer, 507: bins.ErrServer, 520: bins.ErrServer, 599: bins.ErrServer} {
 		add(code, fail(3, is), unknown(1, is), fail(3, is))
+	}
+	for _, code := range []int{419, 420, 427, 430, 440, 444, 450, 460, 463, 498, 499} { // no RFC registers them
+		add(code, fail(3, errBadResponse), unknown(1, errBadResponse), fail(3, errBadResponse))
 	}
 	for _, code := range []int{502, 503, 504} {
 		add(code, fail(4, bins.ErrServer), unknown(1, bins.ErrServer), fail(4, bins.ErrServer))

@@ -193,15 +193,15 @@ func TestCanaries(t *testing.T) {
 			}
 			checkError(t, name, err)
 		}
-		// The rest of a content that broke is of another version, and a note stays of what came.
+		// The rest of a content that broke is refused, and a note stays of what came.
 		mock := testkit.NewMock("GET", base+"/updater/inquiries/jobs/"+plantedIDs().Job+"/download",
 			func(r *http.Request) (*http.Response, error) {
 				resp, err := brokenBody(r)
 				resp.Header, resp.ContentLength = http.Header{"Etag": {`"v1"`}}, 1000
 				return resp, err
-			}, testkit.Answer(206, planted("an answer's body"), "ETag", planted("an error's code"), "Content-Range", planted("an error's code")))
+			}, testkit.Answer(404, planted("an answer's body"), "ETag", planted("an error's code"), "Content-Range", planted("an error's code")))
 		_, err := client(mock).DownloadFile(t.Context(), plantedIDs().Job, file, updater.FileOptions{})
-		if !errors.Is(err, updater.ErrBadResponse) {
+		if !errors.Is(err, updater.ErrNotFound) {
 			t.Fatal(err)
 		}
 		checkError(t, "a broken content", err)
