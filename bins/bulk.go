@@ -169,7 +169,8 @@ const (
 // GiveUpAfter. If no others are left, the lookup sends a known card again to compare, also as a
 // probe.
 //
-// The lookup begins with one request in flight, and adapts to what the service accepts. If you
+// The lookup begins with ten requests in flight, and adapts to what the service accepts, and to
+// how long it takes. If you
 // know the service's rate limit, set [WithRateLimit]. Without it, as little as seven tenths of
 // a limit may be used, and less if the service bans clients that exceed it. While the service
 // is down, one request at a time is sent as a probe: after a second, then after delays that

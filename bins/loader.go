@@ -42,7 +42,8 @@ type LoaderOptions struct {
 // With the second, a cached card is served at once, even if it has expired and the service is
 // down. See the Examples of Loader and of CacheOptions (StaleFor).
 //
-// The number of requests in flight adapts to what the service accepts. While a request waits
+// The number of requests in flight adapts to what the service accepts, and to how long it takes: a
+// slow service gets as many as it needs, and one that queues gets fewer. While a request waits
 // for its turn, further cards join it. If the service is down, Load fails at once with
 // [ErrSuspended], and one request at a time is sent as a probe, within five seconds of the one
 // before.
@@ -118,6 +119,8 @@ func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
 
 // Load looks up one card. You may change the result. An unknown card is not an error: see
 // [Result.Card].
+//
+// A load that has waited until too little time is left for a response fails at once.
 //
 // An error is the failure of the request, [ErrInvalidArgument] for an empty card, [ErrMissing],
 // [ErrBadResponse] for an item that is no object, [ErrSuspended] while the service is down,

@@ -23,12 +23,12 @@ const (
 	// ActionResubmit: the call did not record the refund. Submit the same record again
 	// later, after Error.RetryAfter if it is set. This follows a 421, 425 or 429, a failed
 	// connection, limiter, token source or WithBeforeSend, ErrSuspended, and the end of the
-	// context before the refund was sent. If ErrCredential persists, raise an alarm: a token
+	// context before the refund was sent, also if only too little time was left. If ErrCredential persists, raise an alarm: a token
 	// source can be set up wrongly.
 	ActionResubmit
 	// ActionCorrect: the refund was not recorded, and will not be as it is. Correct the
 	// record or the argument. This follows ErrInvalidArgument, and a rejection with any other
-	// 4xx.
+	// 4xx that an RFC registers. After one that none does, such as 499, find out.
 	ActionCorrect
 	// ActionFixSetup: the refund was not recorded, and others will fail like it. Stop, and
 	// correct the credential (401, an unusable token), the account (403, 404, 410), the base

@@ -128,17 +128,16 @@
 // # Overload and outages
 //
 // A client adapts what it has in flight to what the service accepts, for Submit and SubmitAll
-// together. It starts with one request, quadruples with each round trip, and slows down when
-// requests fail. This is the median of simulations with 20,000 refunds:
+// together. A slow service is not slowed down further: ten requests are in flight at first, and
+// the first successes let all that wait go. If requests fail, or take twice as long as they do at
+// best, fewer are in flight. A call that has waited, for its place, a limiter, a pause or a token,
+// and has less time left than a response usually takes, is not sent, with [ActionResubmit] and
+// context.DeadlineExceeded. A call that need not wait is always sent. The end of a caller's context
+// says nothing of the service, unless the response took much longer than usual.
 //
-//	limit of the service                        unknown        of the limit used
-//	1 to 30 requests in flight                  0.4 % or less  90 % or more
-//	5 to 50 requests a second                   1.1 % or less  85 % or more
-//	10 a second, counted by up to a minute      1.4 % or less  74 % or more
-//	12 to 60 a minute                           3 to 13 %      78 % or more
-//	20 a second, and beyond it a ban for 10 s   0.7 %          71 %
-//	20 a second, and beyond it a ban for 60 s   0.5 %          55 %
-//	the same, for an hour                       0.2 %          68 %
+// A service with a limit leaves about one refund in a hundred unknown, or up to one in five if it
+// counts a dozen by the minute. One that queues what is too much leaves at most six in a hundred.
+// internal/flow has the figures.
 //
 // If you know of a limit, set [WithRateLimit]. Use one client for a service, because clients
 // and processes do not know of each other. If the service is merely busy, Submit waits for a
@@ -148,8 +147,8 @@
 // delays that double up to two minutes, each shortened by up to half at random. The probes of
 // an outage soon after another one begin with longer delays. So an outage leaves unknown what
 // was in flight when it began, and one refund for each probe, about 25 in half an hour. A
-// process that starts in an outage adds two at once, and begins the probes anew: seven in half a
-// minute. Meanwhile SubmitAll waits, and Submit fails at
+// process that starts in an outage adds ten at once if requests fail, and 40 if they hang, and
+// begins the probes anew. Meanwhile SubmitAll waits, and Submit fails at
 // once with [ErrSuspended] and the time to the next probe as RetryAfter. After repeated
 // outages, it can take five minutes until the client is at full speed again. It can take 35
 // minutes if the service goes on failing a share of requests at random, or if the outages were

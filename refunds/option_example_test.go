@@ -20,14 +20,19 @@ import (
 func ExampleWithReceiptCheck() {
 	service := httpmock.NewMockTransport()
 	service.RegisterResponder("POST", "https://refund.example.com/v1/acct_1/refunds",
-		httpmock.NewStringResponder(200, `{"message":"upstream timed out"}`))
+		httpmock.NewStringResponder(200, `{"success":false,"status":"declined"}`))
 
 	client, err := refunds.NewClient("https://refund.example.com",
 		refunds.WithHTTPClient(&http.Client{Transport: service}),
 		refunds.WithReceiptCheck(func(r *refunds.Receipt) error {
-			var body struct{ ID string }
-			if r.StatusCode != http.StatusCreated || json.Unmarshal(r.Body, &body) != nil || body.ID == "" {
-				return errors.New("not the service's receipt")
+			// The client knows "error" and "errors". What else a service says, such as
+			// success: false, only you can know.
+			var body struct {
+				Success bool
+				Status  string
+			}
+			if json.Unmarshal(r.Body, &body) != nil || !body.Success || body.Status == "declined" {
+				return errors.New("the service does not say that it accepted the refund")
 			}
 			return nil
 		}))

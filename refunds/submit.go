@@ -64,7 +64,8 @@ func (r Receipt) LogValue() slog.Value {
 // and outages, in the package comment.
 //
 // The call ends at the deadline of ctx, or after 90 seconds if ctx has none. If ctx ends
-// while the request is in flight, the outcome is unknown, so choose a generous deadline.
+// while the request is in flight, the outcome is unknown, so choose a generous deadline. A call
+// that has waited until too little time is left for a response is not sent.
 func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts ...Option) (*Receipt, error) {
 	e, err := c.encode(accountID, r)
 	if err != nil {

@@ -51,7 +51,7 @@ func (d *Download) Header() http.Header {
 //
 // Read resumes a stream that broke or stalled: a request with Range and If-Range fetches the
 // rest. For this the service must send a strong ETag, or a Last-Modified at least a second
-// old, and must not decline ranges. Each resume waits as WithRetryWait says, at least a second
+// old, repeat it with the rest, and must not decline ranges. Each resume waits as WithRetryWait says, at least a second
 // from the sixth in a row without progress, and is retried like any call. Resumes end after
 // WithResumeTimeout without progress. WithMaxRetries(0) turns them off.
 //
@@ -114,8 +114,9 @@ func (d Download) LogValue() slog.Value {
 // documented error object or of two similar shapes. So does a 200 with the documented object,
 // with any other members and of any size. It is content if a list or an object comes before
 // "error", if anything follows the object, or with [WithErrorContent]. Any other JSON and an
-// empty body are content too. The type text/html or application/xhtml+xml always fails, and so
-// does encoded content without [WithEncodedContent]. To refuse more, use [FileOptions.Check].
+// empty body are content too. A page always fails: a body that begins as HTML does, under any
+// type. So does encoded content without [WithEncodedContent]. To refuse more, use
+// [FileOptions.Check].
 //
 // jobID is sent as one escaped path segment. Its format is not documented. If it is empty,
 // ".", "..", or does not fit a segment, Download fails with [ErrInvalidArgument]. If the job

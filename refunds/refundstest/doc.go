@@ -22,6 +22,12 @@
 //	Status 503 and Process         unknown to the client, recorded
 //	DropBefore, or Status 503      unknown to the client, not recorded
 //
+// Many frameworks accept with an empty body or a text under the label of a page, which a client
+// has to take for an acceptance:
+//
+//	fake.Script(refundstest.Fault{Status: 201, NoBody: true, ContentType: "text/html"})
+//	fake.Script(refundstest.Fault{Status: 200, Body: "OK", ContentType: "text/html"})
+//
 // # Documented by the service
 //
 // Method, path and content type of the request, and the fields of the record.

@@ -78,3 +78,23 @@ func TestSubmitted(t *testing.T) {
 		t.Errorf("submitted %q, recorded %d", ids, len(fake.Recorded()))
 	}
 }
+
+// The fake accepts in the ways of frameworks, and records.
+func TestAcceptsLikeFrameworks(t *testing.T) {
+	fake := refundstest.NewServer(t)
+	faults := []refundstest.Fault{
+		{Status: 201, NoBody: true, ContentType: "text/html; charset=utf-8"},
+		{Status: 200, Body: "OK", ContentType: "text/html"},
+		{Status: 200, Body: `{"id":1}`, ContentType: "text/html"},
+		{Status: 204, NoBody: true},
+	}
+	fake.Script(faults...)
+	for i := range faults {
+		if _, err := fake.Client().Submit(t.Context(), "acct_1", &refunds.Refund{RefundID: fmt.Sprint(i)}); err != nil {
+			t.Errorf("%+v: %v", faults[i], err)
+		}
+	}
+	if n := len(fake.Recorded()); n != len(faults) {
+		t.Errorf("%d recorded", n)
+	}
+}
