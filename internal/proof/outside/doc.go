@@ -1,6 +1,9 @@
-// Package outside compares what the library says of refunds with the journal of a service
-// behind real proxies: nginx and haproxy, as they come and with a rate limit. It holds
-// tests only, which are skipped where these programs are not installed:
+// Package outside compares what the library says with the journals of services and gateways that
+// others wrote: refunds behind nginx and haproxy, as they come and with a rate limit, and refunds,
+// lookups and downloads at Flask, Django, PHP, Sinatra, Express and Fastify with their defaults,
+// without faults, behind connections that are cut, killed meanwhile, and with a content that is
+// replaced. It holds tests only, which are skipped where these programs are not installed. NODE_PATH
+// leads to the packages of npm:
 //
 //	go test ./internal/proof/outside -v
 package outside

@@ -1,0 +1,22 @@
+# Sinatra with its defaults, which label every text as a page.
+require 'sinatra'
+require 'json'
+set :port, ARGV[0].to_i
+set :bind, '127.0.0.1'
+set :server, 'webrick'
+set :environment, :production
+post '/v1/:account/refunds' do
+  key = JSON.parse(request.body.read)['refund_id']
+  halt 422, 'bad amount' if key.start_with?('bad')
+  File.write(ENV['JOURNAL'], key + "\n", mode: 'a')
+  halt 'OK' if key.start_with?('ok')
+  halt 201, { id: key }.to_json if key.start_with?('json')
+  raise key if key.start_with?('boom')
+  status 201
+end
+post '/bins/multiple' do
+  { cards: JSON.parse(request.body.read)['cards'].map { |c| { bin: c['card'], data: { card: { card_brand: 'VISA' } }, error: nil } } }.to_json
+end
+get '/updater/inquiries/jobs/:job/download' do
+  send_file ENV['CONTENT']
+end
