@@ -7,21 +7,22 @@ import (
 )
 
 const (
-	leastSample  = 9            // requests
-	mostSamples  = 64           // that have not ended
-	inSamples    = 8            // one request in so many in flight is in a sample
-	perBest      = 4            // samples in the time that a response takes at best
-	usualWeight  = 1.0 / 4      // of a sample in what is usual
-	bestWeight   = 1.0 / 64     // of a sample in what is best, at least
-	lowWeight    = 1.0 / 32     // of one below the best
-	queued       = math.Ln2     // times the best, as a logarithm: responses that take longer wait for each other
-	doubtful     = math.Ln2 / 2 // more than that after one sample
-	drained      = 0.9          // of what the service works on at once
-	placesGrowth = 1.0 / 48     // of the places with each sample
-	unneeded     = 10           // times what is in flight
-	instantly    = 20           // a wait of this part of the usual time is none
-	safely       = 1.5          // times the time of responses that wait for each other
-	mostLate     = 8            // requests in a row without a response
+	leastSample  = 9                     // requests
+	mostSamples  = 64                    // that have not ended
+	inSamples    = 8                     // one request in so many in flight is in a sample
+	perBest      = 4                     // samples in the time that a response takes at best
+	usualWeight  = 1.0 / 4               // of a sample in what is usual
+	bestWeight   = 1.0 / 64              // of a sample in what is best, at least
+	lowWeight    = 1.0 / 32              // of one below the best
+	queued       = math.Ln2              // times the best, as a logarithm: responses that take longer wait for each other
+	noQueue      = 10 * time.Millisecond // more than the best may be the machine's noise
+	doubtful     = math.Ln2 / 2          // more than that after one sample
+	drained      = 0.9                   // of what the service works on at once
+	placesGrowth = 1.0 / 48              // of the places with each sample
+	unneeded     = 10                    // times what is in flight
+	instantly    = 20                    // a wait of this part of the usual time is none
+	safely       = 1.5                   // times the time of responses that wait for each other
+	mostLate     = 8                     // requests in a row without a response
 )
 
 // A latency says how long responses take, and for how many requests in flight they begin to
@@ -66,7 +67,8 @@ func since(log float64) time.Duration { return time.Duration(math.Exp(log) * flo
 
 // limit is how long a response may take before it has waited for others, as a logarithm.
 func (l *latency) limit() float64 {
-	return l.best + max(queued, 2*l.spread) + doubtful/float64(max(1, l.count))
+	limit := l.best + max(queued, 2*l.spread) + doubtful/float64(max(1, l.count))
+	return max(limit, math.Log(math.Exp(l.best)+noQueue.Seconds()))
 }
 
 // overdue is a time after which no response comes from a service that works.
