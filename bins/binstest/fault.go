@@ -27,7 +27,8 @@ type Fault struct {
 	Body string
 	// NoBody sends no body.
 	NoBody bool
-	// ContentType replaces the normal Content-Type.
+	// ContentType replaces the normal Content-Type, for example with the default of many web
+	// frameworks, "text/html; charset=utf-8". A nil value in Header sends none.
 	ContentType string
 	// Header is set in the response header, such as a Location. A name with a nil value
 	// is removed from it.

@@ -84,10 +84,13 @@ func (f Fault) shape(a *response) {
 
 func (f Fault) setHeader(h http.Header) {
 	for name, values := range f.Header {
-		if values == nil {
-			delete(h, name)
-		} else {
+		switch {
+		case values != nil:
 			h[name] = values
+		case name == "Content-Type":
+			h[name] = nil // net/http would guess one
+		default:
+			delete(h, name)
 		}
 	}
 }

@@ -30,7 +30,11 @@ func TestFaultResponses(t *testing.T) {
 		"body":           {Fault{Status: 502, Body: "<html>", ContentType: "text/html"}, 502, "<html>", "Content-Type", "text/html", 0},
 		"body only":      {Fault{Body: "not JSON"}, 200, "not JSON", "Content-Type", "application/json", 1},
 		"redirect":       {Fault{Status: 307, Header: http.Header{"location": {"/x"}}}, 307, "error", "Location", "/x", 0},
-		"no header":      {Fault{Header: http.Header{"Content-Type": nil}}, 200, "{}", "Content-Type", "text/plain; charset=utf-8", 1},
+		"no header":      {Fault{Header: http.Header{"Content-Type": nil}}, 200, "{}", "Content-Type", "", 1},
+		"no label":       {Fault{Body: "<html>", Header: http.Header{"Content-Type": nil}}, 200, "<html>", "Content-Type", "", 1},
+		"as Django":      {Fault{Status: 201, NoBody: true, ContentType: "text/html; charset=utf-8"}, 201, "", "Content-Type", "text/html; charset=utf-8", 1},
+		"as Flask":       {Fault{Body: "OK", ContentType: "text/html; charset=utf-8"}, 200, "OK", "Content-Type", "text/html; charset=utf-8", 1},
+		"as PHP":         {Fault{ContentType: "text/html"}, 200, "{}", "Content-Type", "text/html", 1},
 		"no body":        {Fault{Status: 429, NoBody: true}, 429, "", "Content-Type", "", 0},
 		"no content":     {Fault{Status: 204}, 204, "", "Content-Type", "", 1},
 	} {

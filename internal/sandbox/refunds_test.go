@@ -37,8 +37,20 @@ func TestSetRefundResponse(t *testing.T) {
 		body := map[bool]string{false: `{"message":"no"}`}[status == 204]
 		e.SetRefundResponse(status, "text/plain", body)
 		r := memoryDoor(t, e, Refunds).refund(t, `{}`)
+		if want := map[bool]string{false: "text/plain"}[status == 204]; r.header.Get("Content-Type") != want {
+			t.Errorf("%d: labelled %q", status, r.header.Get("Content-Type"))
+		}
 		if r.err != nil || r.status != status || r.body != body || len(e.Refunds()) != kept {
 			t.Errorf("%d: got %+v, %d refunds kept", status, r, len(e.Refunds()))
 		}
+	}
+}
+
+// A receipt without a label is sent without one.
+func TestRefundResponseWithoutLabel(t *testing.T) {
+	e := New()
+	e.SetRefundResponse(200, "", "OK")
+	if r := memoryDoor(t, e, Refunds).refund(t, `{}`); r.body != "OK" || r.header["Content-Type"] != nil {
+		t.Errorf("%+v", r)
 	}
 }

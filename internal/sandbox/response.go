@@ -42,6 +42,9 @@ func (a response) write(w http.ResponseWriter, r *http.Request, f Fault, seen ob
 		h.Del("Content-Type")
 		a.body = nil
 	} else {
+		if a.contentType == "" {
+			h["Content-Type"] = nil // net/http would guess one
+		}
 		h.Set("Content-Length", strconv.Itoa(len(a.body)))
 	}
 	out.WriteHeader(status)

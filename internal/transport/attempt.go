@@ -272,9 +272,9 @@ func (inv *invocation) receive(ctx context.Context, cancel context.CancelCauseFu
 	if a.verdict == success && inv.call.Stream && a.StatusCode != http.StatusNotModified {
 		s := &stream{inv: inv, ctx: ctx, cancel: cancel, body: body, reader: body, timer: timer, began: time.Now()}
 		if a.StatusCode == http.StatusPartialContent {
-			s.offset = inv.call.Offset // a part of the content may look like an error object
+			s.offset = inv.call.Offset // a part of the content may look like a page or an error object
 		} else {
-			a.verdict, a.Body = s.peek(a.Header, inv.settings.ErrorContent)
+			a.verdict, a.Body = s.contentVerdict(a.Header)
 		}
 		if timer.Stop(); a.verdict == success {
 			a.Stream, resp.Body = s, s
@@ -284,7 +284,7 @@ func (inv *invocation) receive(ctx context.Context, cancel context.CancelCauseFu
 	resp.Body = http.NoBody
 	switch {
 	case a.StatusCode < 200 || a.Body != nil:
-		// The body of a protocol switch never ends. An error object has been read.
+		// The body of a protocol switch never ends. A page or an error object has been read.
 	case a.verdict == success:
 		inv.accept(ctx, body, a)
 	default:

@@ -16,7 +16,7 @@ const blank = "\ufeff\t\n\f\r "
 // speaksOfError reports whether a receipt has a member named error or errors that says something,
 // or may have one because it is no whole JSON value, or is a problem of RFC 9457.
 func speaksOfError(h http.Header, receipt []byte) bool {
-	if labelled(h, "application/problem+json", "application/problem+xml") && !SaysNothing(bytes.TrimLeft(receipt, blank)) {
+	if label := mediaType(h); label == "application/problem+json" || label == "application/problem+xml" {
 		return true
 	}
 	members := object(receipt)

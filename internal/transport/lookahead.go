@@ -8,46 +8,82 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 )
 
-// peek looks for a page, and for the documented error object, in the body of a 200. It returns the
-// beginning of the body, and its verdict, if it is one. The first byte nearly always decides. The
-// bytes and read errors that it met stay in the stream.
-func (s *stream) peek(h http.Header, errorContent bool) (found *verdict, start []byte) {
+// contentVerdict judges the beginning of a stream: a page, or the documented error object, is
+// no content. It also returns the beginning of the body, if it is one of them. The first byte
+// nearly always decides. The bytes and read errors that it met stay in the stream.
+func (s *stream) contentVerdict(h http.Header) (_ *verdict, begin []byte) {
 	buffered := bufio.NewReaderSize(s.reader, maxErrorBody)
 	s.reader = buffered
-	switch {
-	case isPage(h, pageOf(&lookahead{stream: s, from: buffered})):
+	text := bufio.NewReader(&lookahead{stream: s, from: buffered})
+	var found *verdict
+	switch first := firstOf(text); {
+	case first == '<' && holdsPage(h, text):
 		found = htmlResponse
-	case !errorContent && holdsError(&lookahead{stream: s, from: buffered}):
+	case first == '{' && !s.inv.settings.ErrorContent && holdsError(text):
 		found = errorObject
 	default:
 		return success, nil
 	}
-	start, _ = buffered.Peek(buffered.Buffered())
-	return found, start
+	begin, _ = buffered.Peek(buffered.Buffered())
+	return found, begin
 }
 
-// pageOf returns the start of a body that may be a page, and nil if its first byte tells that it is
+// firstOf reads up to the first character that is not blank, and returns it; 0 if there is
 // none.
-func pageOf(body io.Reader) []byte {
-	in := bufio.NewReader(body)
-	var start []byte
+func firstOf(text *bufio.Reader) rune {
 	for {
-		c, err := in.ReadByte()
-		if err != nil {
-			return nil
-		}
-		if start = append(start, c); c == '<' {
-			break
-		}
-		if strings.IndexByte(blank+"\x00\xfe\xff", c) < 0 {
-			return nil
+		switch c, _, err := text.ReadRune(); {
+		case err != nil:
+			return 0
+		case c == utf8.RuneError: // perhaps the byte order mark of UTF-16
+			text.UnreadRune()
+			if b, _ := text.ReadByte(); b != 0xff && b != 0xfe {
+				return 0
+			}
+		case !isBlank(c):
+			text.UnreadRune()
+			return c
 		}
 	}
-	rest := make([]byte, 2*aStart)
-	n, _ := io.ReadFull(in, rest)
-	return append(start, rest[:n]...)
+}
+
+// A page shows itself within the first bytes. Encrypted content that begins like a page holds
+// control characters soon.
+const (
+	enoughOfPage = 64
+	mostOfPage   = 4 << 10
+)
+
+// holdsPage reports whether a body is a page. A body that stalled or broke off before its first
+// element is not judged: reading it says so.
+func holdsPage(h http.Header, body *bufio.Reader) bool {
+	var begin []byte
+	for len(begin) < mostOfPage {
+		c, err := body.ReadByte()
+		switch {
+		case err == io.EOF:
+			page, _ := beginsPage(h, begin)
+			return page
+		case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+			return false
+		case err != nil:
+			page, decided := beginsPage(h, begin)
+			return page && decided
+		case c < ' ' && c != 0 && !strings.ContainsRune("\t\n\v\f\r\x1b", rune(c)):
+			return false
+		}
+		begin = append(begin, c)
+		if c == '>' && len(begin) >= enoughOfPage {
+			if page, decided := beginsPage(h, begin); decided {
+				return page
+			}
+		}
+	}
+	page, _ := beginsPage(h, begin)
+	return page
 }
 
 // A lookahead reads the beginning of a stream without consuming it. It fails at the end of
@@ -76,18 +112,7 @@ func (l *lookahead) Read(p []byte) (int, error) {
 // object before the error, and the first of several objects, as in a file with one object per
 // line.
 func holdsError(body io.Reader) bool {
-	trimmed := bufio.NewReader(body)
-	for {
-		c, _, err := trimmed.ReadRune()
-		if err != nil || c != '{' && !strings.ContainsRune(blank, c) {
-			return false
-		}
-		if c == '{' {
-			break
-		}
-	}
-	trimmed.UnreadRune()
-	in := json.NewDecoder(trimmed)
+	in := json.NewDecoder(body)
 	in.UseNumber()
 	in.Token()
 	for in.More() {

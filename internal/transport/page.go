@@ -3,68 +3,78 @@ package transport
 import (
 	"bytes"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
+	"unicode"
 )
 
-// A response is what it contains. Many frameworks label everything as text/html, be it empty,
-// a text or JSON, and many proxies label their pages as something else.
+var (
+	// What may stand before the first element of a page: comments, declarations, space.
+	prolog       = regexp.MustCompile(`(?is)^(?:\s+|<\?.*?\?>|<!--.*?-->|<!doctype\s[^>\[]*>)*`)
+	pageDoctype  = regexp.MustCompile(`(?i)<!doctype\s+html\b`)
+	tag          = regexp.MustCompile(`^<[a-zA-Z!?/]`)
+	firstElement = regexp.MustCompile(`^<([a-zA-Z][\w:.-]*)[\s/>]`)
+	unfinished   = regexp.MustCompile(`(?is)^<(?:!--.*|!doctype.*|\?.*|[!?]?[\w:.-]*)$`)
+)
 
-// isPage recognises a page in place of data: a login, block or error page of a proxy or gateway.
-// It begins with a tag. Under a label of pages that is any tag, and under another one it is a tag
-// of HTML, because a receipt or a content may be XML.
-func isPage(h http.Header, body []byte) bool {
-	start := startOf(body)
-	return bytes.HasPrefix(start, []byte("<")) && (labelled(h, "text/html", "application/xhtml+xml") || beginsAsPage(start))
+// pageElements are the elements that a page, or a fragment of one, begins with.
+var pageElements = strings.Fields("html head title meta link base style script noscript body iframe frameset " +
+	"h1 h2 h3 h4 h5 h6 p div span center table form a b i u em strong small big font br hr pre img ul ol dl li " +
+	"main section article nav header footer blockquote button input label fieldset marquee tt code")
+
+// isPage recognises an HTML page in place of data, such as a login or block page of a proxy.
+// What the body begins with decides, under any label. The label decides only where the body
+// does not show it: nothing of it arrived, it cannot be decoded, or it begins with an element
+// that is neither of HTML nor certainly of something else.
+func isPage(h http.Header, body []byte, err error) bool {
+	begin := trimBlank(body)
+	unseen := err != nil && len(begin) == 0 || isEncoded(h) && len(body) > 0
+	page, _ := beginsPage(h, begin)
+	return page || unseen && saysPage(h)
 }
 
-// labelled reports whether the Content-Type is one of these.
-func labelled(h http.Header, mediaTypes ...string) bool {
+// beginsPage reports whether a text is the beginning of a page, and whether more of it can
+// still decide otherwise. A beginning that is cut off before its first element may be a page.
+func beginsPage(h http.Header, begin []byte) (page, decided bool) {
+	if !bytes.HasPrefix(begin, []byte("<")) { // nearly always
+		return false, true
+	}
+	begin = bytes.ReplaceAll(begin[:min(len(begin), maxErrorBody)], []byte{0}, nil) // of UTF-16
+	before := prolog.Find(begin)
+	rest := begin[len(before):]
+	if saysPage(h) && tag.Match(begin) || pageDoctype.Match(before) {
+		return true, true
+	}
+	if element := firstElement.FindSubmatch(rest); element != nil {
+		name := strings.ToLower(string(element[1]))
+		return slices.Contains(pageElements, name) || strings.HasSuffix(name, ":html"), true
+	}
+	if len(rest) == 0 || unfinished.Match(rest) {
+		return true, false
+	}
+	return len(before) > 0, true
+}
+
+// saysPage reports whether the label is that of a page.
+func saysPage(h http.Header) bool {
+	return mediaType(h) == "text/html" || mediaType(h) == "application/xhtml+xml"
+}
+
+func mediaType(h http.Header) string {
 	label, _, _ := strings.Cut(h.Get("Content-Type"), ";")
-	for _, mediaType := range mediaTypes {
-		if strings.EqualFold(strings.TrimSpace(label), mediaType) {
-			return true
+	return strings.ToLower(strings.TrimSpace(label))
+}
+
+// trimBlank removes what may stand before a text: space, and byte order marks.
+func trimBlank(body []byte) []byte {
+	body = bytes.TrimLeftFunc(body, isBlank)
+	for _, mark := range []string{"\xff\xfe", "\xfe\xff"} { // UTF-16
+		if text, found := bytes.CutPrefix(body, []byte(mark)); found {
+			return bytes.TrimLeftFunc(text, isBlank)
 		}
 	}
-	return false
+	return body
 }
 
-// aStart is how much of a body shows whether it is a page.
-const aStart = 512
-
-// startOf is the start of a body, without blanks and byte order marks. In UTF-16, it drops the
-// zero bytes of a start in ASCII.
-func startOf(body []byte) []byte {
-	start := bytes.TrimLeft(body, blank)
-	if bytes.HasPrefix(start, []byte{0xfe, 0xff}) || bytes.HasPrefix(start, []byte{0xff, 0xfe}) {
-		start = bytes.ReplaceAll(start[2:min(len(start), 2*aStart)], []byte{0}, nil)
-		start = bytes.TrimLeft(start, blank)
-	}
-	return start[:min(len(start), aStart)]
-}
-
-// beginsAsPage reports whether the first tag is one of HTML. A declaration of XML may stand
-// before it.
-func beginsAsPage(start []byte) bool {
-	if bytes.HasPrefix(start, []byte("<?xml")) {
-		_, start, _ = bytes.Cut(start, []byte("?>"))
-		start = bytes.TrimLeft(start, blank)
-	}
-	tag := strings.ToLower(string(start))
-	if strings.HasPrefix(tag, "<!--") || strings.HasPrefix(tag, "<!doctype html") {
-		return true
-	}
-	name := strings.TrimPrefix(tag, "<")
-	end := strings.IndexFunc(name, func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') })
-	if name == tag || end <= 0 || name[end] != '>' && !strings.ContainsRune(" \t\r\n/", rune(name[end])) {
-		return false
-	}
-	return tagsOfPages[name[:end]]
-}
-
-// tagsOfPages are those with which pages begin, also such as gateways write by hand.
-var tagsOfPages = map[string]bool{
-	"html": true, "head": true, "body": true, "title": true, "meta": true, "link": true, "base": true, "script": true,
-	"style": true, "noscript": true, "iframe": true, "div": true, "span": true, "p": true, "a": true, "b": true,
-	"br": true, "hr": true, "h1": true, "h2": true, "h3": true, "center": true, "font": true, "table": true,
-	"form": true, "img": true, "pre": true, "section": true, "main": true, "header": true, "strong": true,
-}
+func isBlank(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' || r == 0 }

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"encoding/binary"
 	"errors"
 	"io"
 	"net/http"
@@ -10,70 +11,167 @@ import (
 	"unicode/utf16"
 )
 
-// utf16Of is a text in UTF-16 with a byte order mark, as some programs write it.
-func utf16Of(s string) string {
-	b := []byte{0xff, 0xfe}
-	for _, u := range utf16.Encode([]rune(s)) {
-		b = append(b, byte(u), byte(u>>8))
+// utf16Of encodes a text with a byte order mark.
+func utf16Of(order binary.AppendByteOrder, text string) string {
+	var b []byte
+	for _, unit := range utf16.Encode([]rune("\ufeff" + text)) {
+		b = order.AppendUint16(b, unit)
 	}
 	return string(b)
 }
 
-// A response is what it contains, under any label: a page is no acceptance, no result and no
-// content, and what is no page is none because of its label.
-func TestPages(t *testing.T) {
-	page := map[string]bool{
-		"<!DOCTYPE html><title>x": true, "<html>": true, " \r\n\t<HTML lang=en>": true, "\ufeff<html>": true, "\ufeff \n<!doctype HTML>": true,
-		"<!-- blocked --><b>": true, `<?xml version="1.0"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN">`: true,
-		`<?xml version="1.0"?> <html xmlns="http://www.w3.org/1999/xhtml">`: true, "<center><h1>403 Forbidden</h1></center>": true,
-		"<body>": true, "<title>Login</title>": true, "<meta charset=utf-8>": true, "<p": false, "<script src=/x>": true,
-		strings.Repeat(" \n", 3000) + "<html>": true, utf16Of("<html><body>"): true, utf16Of(" <!DOCTYPE html>"): true,
+var labels = []string{"", "application/json", "text/plain; charset=utf-8", "text/html; charset=utf-8", "TEXT/HTML", "application/xhtml+xml", "text/csv"}
 
-		"": false, "OK": false, " \r\n": false, "1": false, "true": false, `{"id":"rf"}`: false, "[]": false, "\ufeff{}": false, "a,b\n1,<html>\n": false,
-		"<ok/>": false, "<ok></ok>": false, `<?xml version="1.0"?><response/>`: false, "<": false, "<>": false, "< html>": false, "<htmlish>": false,
-		utf16Of("card,expiry\n"): false, "\xff\xfe\x00\x01": false, "-----BEGIN PGP MESSAGE-----": false,
+// pageOrNot makes the three kinds of call, and tells which of them met a page.
+func pageOrNot(t *testing.T, label, body string) (written, looked, downloaded bool) {
+	t.Helper()
+	met := func(call *Call) bool {
+		var header []string
+		if label != "" {
+			header = []string{"Content-Type", label}
+		}
+		network := serve(func(*http.Request) (*http.Response, error) {
+			resp := reply(200, "", header...)
+			resp.Body = io.NopCloser(iotest.OneByteReader(strings.NewReader(body)))
+			return resp, nil
+		})
+		r := newClient(t, network, WithMaxRetries(0)).Do(t.Context(), call, nil)
+		if r.Stream != nil {
+			content, err := io.ReadAll(r.Stream)
+			r.Stream.Close()
+			if err != nil || string(content) != body {
+				t.Errorf("%q under %q: streamed %q, %v", body, label, content, err)
+			}
+		}
+		if page := r.Failure != nil && r.Failure.Err.Error() == htmlResponse.msg; page {
+			if call.Write && r.Outcome != OutcomeUnknown {
+				t.Errorf("%q under %q: %v", body, label, r.Outcome)
+			}
+			return true
+		}
+		if r.Failure != nil {
+			t.Errorf("%q under %q: %v", body, label, r.err())
+		}
+		return false
 	}
-	for _, label := range []string{"", "application/json", "text/plain; charset=utf-8", "text/html; charset=utf-8", "TEXT/HTML", "application/xhtml+xml", "application/octet-stream", "text/csv"} {
-		for body, isPage := range page {
-			if strings.HasPrefix(strings.TrimLeft(body, blank), "<") && labelled(http.Header{"Content-Type": {label}}, "text/html", "application/xhtml+xml") {
-				isPage = true
+	stream := read()
+	stream.Stream = true
+	return met(write()), met(read()), met(stream)
+}
+
+// A page is what begins like one, under any label. Everything else is none under any label.
+func TestPages(t *testing.T) {
+	const signIn = "<html><body>Sign in</body></html>"
+	for _, body := range []string{
+		signIn, "<!DOCTYPE html>" + signIn, "<!doctype HTML PUBLIC \"-//W3C//DTD HTML 4.01//EN\" \"x\">Sign in", "<HTML lang=en>", "<head><title>",
+		" \r\n\t" + signIn, "\v\u00a0" + signIn, "\ufeff" + signIn, "\n\ufeff\n" + signIn, strings.Repeat(" ", 5000) + signIn,
+		"<!-- 403 -->" + signIn, "<!-- a --><!-- > -->\n<!DOCTYPE html>", "<!-- blocked -->Access denied", "<!-- never ends", strings.Repeat("<!-- long -->", 500) + signIn,
+		"<?xml version=\"1.0\"?><!DOCTYPE html PUBLIC \"x\" \"y\"><html xmlns=\"z\">", "<?xml version=\"1.0\"?>\n<html>", "<h:html xmlns:h=\"x\">",
+		"<h1>Forbidden</h1>", "<center>Blocked", "<meta http-equiv=refresh content=0>", "<script>location='/login'</script>", "<form action=/login>", "<p>no</p>", "<body/>",
+		"<", "<ht", "<!", "<!DOCTY", "<?xm",
+		utf16Of(binary.LittleEndian, signIn), utf16Of(binary.BigEndian, "<!DOCTYPE html>"), utf16Of(binary.LittleEndian, signIn)[2:],
+	} {
+		for _, label := range labels {
+			if write, read, download := pageOrNot(t, label, body); !write || !read || !download {
+				t.Errorf("%.40q under %q is a page: write %t, read %t, download %t", body, label, write, read, download)
 			}
-			network := roundTripper(func(*http.Request) (*http.Response, error) {
-				resp := reply(200, "", "Content-Type", label)
-				resp.Body = io.NopCloser(iotest.HalfReader(strings.NewReader(body)))
-				return resp, nil
-			})
-			c := newClient(t, network, WithMaxRetries(0))
-			w, s := c.Do(t.Context(), write(), nil), c.Do(t.Context(), streaming(), nil)
-			if isPage {
-				if w.Outcome != OutcomeUnknown || !errors.Is(w.err(), ErrBadResponse) || !errors.Is(s.err(), ErrBadResponse) {
-					t.Errorf("%q, %.60q: %v of a write, %v of a stream", label, body, w.Outcome, s.err())
-				}
-				continue
+		}
+	}
+	for _, body := range []string{
+		"", " \r\n", "\ufeff", "OK", "ok <b>done</b>", "201", "null", `"created"`, `{"status":"ok"}`, " {}", `{"html":"<html>"}`, "[]", "card,token\n1,<html>\n", "<3,1\n", "<<a>>", "<=5",
+		"\xff\xfe\x00<\x01html>", "\x1f\x8b<html>",
+	} {
+		for _, label := range labels {
+			if write, read, download := pageOrNot(t, label, body); write || read || download {
+				t.Errorf("%.40q under %q is no page: write %t, read %t, download %t", body, label, write, read, download)
 			}
-			if w.Outcome != OutcomeAccepted || s.Failure != nil {
-				t.Errorf("%q, %.60q: %v of a write, %v of a stream", label, body, w.Outcome, s.err())
-				continue
-			}
-			if got, err := io.ReadAll(s.Stream); string(got) != body || err != nil {
-				t.Errorf("%q, %.60q arrived as %.60q, %v", label, body, got, err)
-			}
-			s.Stream.Close()
 		}
 	}
 }
 
-// A problem of RFC 9457 accepts nothing, unless it says nothing.
-func TestProblem(t *testing.T) {
-	for label, isProblem := range map[string]bool{"application/problem+json": true, "Application/Problem+JSON; charset=utf-8": true, "application/json": false} {
-		for body, says := range map[string]bool{`{"title":"wrong"}`: true, `{"type":"about:blank","status":422}`: true, "": false, " {} ": false, "null": false} {
-			for _, status := range []int{200, 201, 202, 299} {
-				network := roundTripper(func(*http.Request) (*http.Response, error) { return reply(status, body, "Content-Type", label), nil })
-				r := newClient(t, network, WithMaxRetries(0)).Do(t.Context(), write(), nil)
-				if accepted := r.Outcome == OutcomeAccepted; accepted != !(isProblem && says) {
-					t.Errorf("%d %s %q: %v", status, label, body, r.Outcome)
-				}
+// XML is data, but under the label of a page it may be one.
+func TestXMLIsNoPage(t *testing.T) {
+	for _, body := range []string{"<ok/>", "<ok></ok>\r\n", "<?xml version=\"1.0\"?><response>", "<!-- made today --><response id=\"1\">", "<!DOCTYPE response SYSTEM \"x\"><response>", "<soap:Body>", "<title-list>"} {
+		for _, label := range labels {
+			want := strings.Contains(strings.ToLower(label), "html")
+			if write, read, download := pageOrNot(t, label, body); write != want || read != want || download != want {
+				t.Errorf("%q under %q: write %t, read %t, download %t", body, label, write, read, download)
 			}
+		}
+	}
+}
+
+// Encrypted content may begin with the bytes of an element.
+func TestEncryptedContentIsNoPage(t *testing.T) {
+	for _, begin := range []string{"<p>", "<k\x9f", "<html>", "<a "} {
+		content := begin + strings.Repeat("\x93\x01\xfe", 2000)
+		call := read()
+		call.Stream = true
+		r := newClient(t, serve(func(*http.Request) (*http.Response, error) {
+			return reply(200, content, "Content-Type", "text/html"), nil
+		})).Do(t.Context(), call, nil)
+		if r.Failure != nil {
+			t.Errorf("%q: %v", begin, r.err())
+			continue
+		}
+		if got, err := io.ReadAll(r.Stream); err != nil || string(got) != content {
+			t.Errorf("%q: %d bytes, %v", begin, len(got), err)
+		}
+		r.Stream.Close()
+	}
+}
+
+// Where the body does not show what it is, its label is all there is.
+func TestLabelOfWhatIsNotSeen(t *testing.T) {
+	cut := errors.New("reset")
+	for _, test := range []struct {
+		name   string
+		body   io.Reader
+		header []string
+		want   Outcome
+	}{
+		{"nothing arrived of a page", iotest.ErrReader(cut), []string{"Content-Type", "text/html"}, OutcomeUnknown},
+		{"nothing arrived of JSON", iotest.ErrReader(cut), []string{"Content-Type", "application/json"}, OutcomeAccepted},
+		{"a text that broke off", io.MultiReader(strings.NewReader("O"), iotest.ErrReader(cut)), []string{"Content-Type", "text/html"}, OutcomeAccepted},
+		{"a page that broke off", io.MultiReader(strings.NewReader("<ht"), iotest.ErrReader(cut)), []string{"Content-Type", "application/json"}, OutcomeUnknown},
+		{"encoded as a page", strings.NewReader("\x1b\x00\xf8"), []string{"Content-Type", "text/html", "Content-Encoding", "br"}, OutcomeUnknown},
+		{"encoded as JSON", strings.NewReader("\x1b\x00\xf8"), []string{"Content-Type", "application/json", "Content-Encoding", "br"}, OutcomeAccepted},
+		{"an encoding of nothing", strings.NewReader(""), []string{"Content-Type", "text/html", "Content-Encoding", "br"}, OutcomeAccepted},
+	} {
+		network := serve(func(*http.Request) (*http.Response, error) {
+			resp := reply(200, "", test.header...)
+			resp.Body = io.NopCloser(test.body)
+			return resp, nil
+		})
+		if r := newClient(t, network).Do(t.Context(), write(), nil); r.Outcome != test.want {
+			t.Errorf("%s: %v, %v", test.name, r.Outcome, r.err())
+		}
+	}
+}
+
+// A download that breaks off within its first bytes is a page only if an element of one arrived.
+func TestBrokenBeginOfDownload(t *testing.T) {
+	cut := errors.New("reset")
+	for begin, page := range map[string]bool{
+		"<html>": true, "<!DOCTYPE html>": true, "<!-- a --><p>": true, "<ht": false, "<": false, "<!-- of": false, "<!DOCTYPE h": false, "<ok/>": false, "": false, "a,b": false,
+	} {
+		network := serve(func(*http.Request) (*http.Response, error) {
+			resp := reply(200, "", "Content-Type", "text/csv")
+			resp.Body = io.NopCloser(io.MultiReader(strings.NewReader(begin), iotest.ErrReader(cut)))
+			return resp, nil
+		})
+		call := read()
+		call.Stream = true
+		r := newClient(t, network).Do(t.Context(), call, nil)
+		if page != (r.Failure != nil) {
+			t.Errorf("%q: %v", begin, r.err())
+		}
+		if r.Failure != nil {
+			continue
+		}
+		got, err := io.ReadAll(r.Stream)
+		if r.Stream.Close(); string(got) != begin || !errors.Is(err, ErrBadResponse) || !errors.Is(err, cut) {
+			t.Errorf("%q: read %q, %v", begin, got, err)
 		}
 	}
 }

@@ -192,6 +192,9 @@ func responseVerdict(call *Call, s *Settings, status int, h http.Header) *verdic
 	switch {
 	case call.Conditional && status == http.StatusNotModified:
 		return success
+	// An encoded body does not show what it contains.
+	case streamed && isEncoded(h) && saysPage(h):
+		return htmlResponse
 	case streamed && isEncoded(h) && !s.EncodedContent:
 		return encodedResponse
 	case call.Stream && (status == http.StatusAccepted || status == http.StatusNoContent):
@@ -207,7 +210,7 @@ func responseVerdict(call *Call, s *Settings, status int, h http.Header) *verdic
 // error, or may do so after the part that arrived, accepts nothing.
 func bodyVerdict(ctx context.Context, call *Call, h http.Header, body []byte, err error) *verdict {
 	switch {
-	case isPage(h, body):
+	case isPage(h, body, err):
 		return htmlResponse
 	case call.Write && speaksOfError(h, body):
 		return errorObject

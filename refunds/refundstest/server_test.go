@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"testing"
 
@@ -25,6 +26,13 @@ func TestOutcomeAgreesWithTheRecord(t *testing.T) {
 		{"drop after", refundstest.Fault{DropAfter: true}, refunds.ErrOutcomeUnknown, 1},
 		{"503", refundstest.Fault{Status: 503}, refunds.ErrOutcomeUnknown, 0},
 		{"422", refundstest.Fault{Status: 422}, refunds.ErrRejected, 0},
+		{"an empty 201 as of Django", refundstest.Fault{Status: 201, NoBody: true, ContentType: "text/html; charset=utf-8"}, nil, 1},
+		{"a text as of Flask", refundstest.Fault{Body: "OK", ContentType: "text/html; charset=utf-8"}, nil, 1},
+		{"a text without a label", refundstest.Fault{Body: "OK", Header: http.Header{"Content-Type": nil}}, nil, 1},
+		{"a page", refundstest.Fault{Body: "<html>", ContentType: "text/plain"}, refunds.ErrOutcomeUnknown, 1},
+		{"a list of errors", refundstest.Fault{Body: `{"errors":["declined"]}`}, refunds.ErrOutcomeUnknown, 1},
+		{"a problem", refundstest.Fault{ContentType: "application/problem+json"}, refunds.ErrOutcomeUnknown, 1},
+		{"499, processed", refundstest.Fault{Status: 499, Process: true}, refunds.ErrOutcomeUnknown, 1},
 		{"refused once", refundstest.Fault{Refuse: true}, nil, 1},
 		{"429 once", refundstest.Fault{Status: 429}, nil, 1},
 	}

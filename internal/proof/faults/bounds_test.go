@@ -68,7 +68,7 @@ func (w *world) repetitions(t trace, write bool) int {
 		return 0
 	case t.status == 502, t.status == 503, t.status == 504:
 		return many
-	case t.status == 408, t.status/100 == 5 && t.status != 501 && t.status != 505:
+	case t.status/100 == 4 && slices.Contains(undecided, t.status), t.status/100 == 5 && t.status != 501 && t.status != 505:
 		return 2
 	}
 	return 0

@@ -145,7 +145,7 @@ func set(v any) string {
 }
 
 // undecided are statuses that do not tell whether a request was processed.
-var undecided = []int{301, 302, 303, 304, 408, 500, 502, 503, 504, 599, 600}
+var undecided = []int{301, 302, 303, 304, 408, 420, 499, 500, 502, 503, 504, 599, 600}
 
 // refusals are statuses that say that it was not.
 var refusals = []int{307, 308, 400, 403, 404, 405, 409, 410, 413, 414, 415, 422, 431, 451, 501, 505}
