@@ -209,11 +209,17 @@ func TestOutage(t *testing.T) {
 	engine := sandbox.New()
 	engine.SetLookup(sandbox.SyntheticCard)
 	var down atomic.Bool
+	first := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if down.Load() && !bytes.Contains(body, []byte(`"400000"`)) {
+			<-first // has its response, or it would look as if only this batch failed
+			time.Sleep(50 * time.Millisecond)
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
+		}
+		if down.Load() {
+			defer close(first)
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		engine.ServeHTTP(w, r)
