@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -169,20 +170,21 @@ func TestSubmitStallsWithTheService(t *testing.T) {
 // A call that has waited for its own limiter or token is not sent too late, and says what it
 // waited for. Its deadline does not count against the service.
 func TestSubmitHasWaitedTooLong(t *testing.T) {
-	wait := time.Duration(0)
+	var wait atomic.Int64
+	waits := func(ctx context.Context) error { return sleep(ctx, time.Duration(wait.Load())) }
 	for name, option := range map[string]refunds.Option{
-		"limiter": refunds.WithLimiter(limiterFunc(func(ctx context.Context) error { return sleep(ctx, wait) })),
+		"limiter": refunds.WithLimiter(limiterFunc(waits)),
 		"token": refunds.WithTokenSource(refunds.TokenFunc(func(ctx context.Context) (string, error) {
-			return "token", sleep(ctx, wait)
+			return "token", waits(ctx)
 		})),
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			client := clientOver(t, &slowService{latency: 2 * time.Second}, option)
-			wait = 0
+			wait.Store(0)
 			if counts := submits(client, 20, time.Second, 5*time.Second); counts[accepted] != 20 {
 				t.Fatal(counts)
 			}
-			wait = 4 * time.Second
+			wait.Store(int64(4 * time.Second))
 			began := time.Now()
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
@@ -192,7 +194,7 @@ func TestSubmitHasWaitedTooLong(t *testing.T) {
 				t.Errorf("%s: %v after %v", name, err, time.Since(began))
 			}
 			// A call that need not wait leaves, however little time it has.
-			wait = 0
+			wait.Store(0)
 			if counts := submits(client, 1, 0, 2100*time.Millisecond); counts[accepted] != 1 {
 				t.Errorf("%s: %v", name, counts)
 			}
