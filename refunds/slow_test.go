@@ -98,6 +98,9 @@ func TestSubmitAtSlowServices(t *testing.T) {
 		{3 * time.Second, 0, 200, 0, 10 * time.Second},
 		{8 * time.Second, 0, 500, 0, 24 * time.Second},
 	} {
+		if testing.Short() && test.n > 1000 {
+			continue
+		}
 		synctest.Test(t, func(t *testing.T) {
 			client := clientOver(t, &slowService{latency: test.latency, spread: test.spread})
 			for _, rest := range []time.Duration{0, 0, 5 * time.Minute} {
