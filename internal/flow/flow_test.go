@@ -12,9 +12,9 @@ import (
 const roundTrip = 50 * time.Millisecond
 
 // TestRandomServices draws services that change their ways, and finds out whether the
-// window comes to terms with each: it neither stands still nor runs into it.
+// window comes to terms with each: it neither stands still nor runs into it. Its seeds are fixed.
 func TestRandomServices(t *testing.T) {
-	schedules := 2000
+	schedules := 500 * *seeds
 	if testing.Short() {
 		schedules = 100
 	}
@@ -59,9 +59,9 @@ func TestRandomServices(t *testing.T) {
 }
 
 // A service that fails a large share of what it gets, and all beyond a limit, too, is not run
-// into without end.
+// into without end. Its seeds are fixed.
 func TestChanceBesideALimit(t *testing.T) {
-	schedules := 1000
+	schedules := 250 * *seeds
 	if testing.Short() {
 		schedules = 100
 	}

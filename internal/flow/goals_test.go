@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-var seeds = flag.Int("seeds", 1, "of each goal; the medians count")
+var seeds = flag.Int("seeds", 1, "of each goal, whose medians count, and hundreds of random services")
 
 // A goal is what the window must reach at a kind of service.
 type goal struct {
@@ -22,7 +22,7 @@ type goal struct {
 }
 
 // TestGoals holds what the package docs of bins and refunds say of services between works
-// and down. With -v it prints the table.
+// and down. Its seeds are fixed. With -v it prints the table.
 func TestGoals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds: run without -short")
@@ -49,7 +49,7 @@ func TestGoals(t *testing.T) {
 
 // TestFullSpeedAgain lets a service work only now and then for ten minutes, or ban the window
 // again and again for longer. Minutes after it works again, the window is at full speed, and
-// in half an hour if a share still fails, or if there were bans.
+// in half an hour if a share still fails, or if there were bans. Its seeds are fixed.
 func TestFullSpeedAgain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds: run without -short")

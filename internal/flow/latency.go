@@ -12,8 +12,7 @@ const (
 	inSamples    = 8                     // one request in so many in flight is in a sample
 	perBest      = 4                     // samples in the time that a response takes at best
 	usualWeight  = 1.0 / 4               // of a sample in what is usual
-	bestWeight   = 1.0 / 64              // of a sample in what is best, at least
-	lowWeight    = 1.0 / 32              // of one below the best
+	bestWeight   = 1.0 / 64              // of a sample in what is best
 	queued       = math.Ln2              // times the best, as a logarithm: responses that take longer wait for each other
 	noQueue      = 10 * time.Millisecond // more than the best may be the machine's noise
 	doubtful     = math.Ln2 / 2          // more than that after one sample
@@ -145,7 +144,8 @@ func (l *latency) measure(s sample, paused bool) {
 	}
 	if l.count++; l.count == 1 {
 		l.fewest = max(s.inFlight, leastSample)
-		l.usual, l.best, l.spread = median, s.times[1], spread // the median of requests that wait for each other would be no best time
+		// The median of requests that wait for each other would be no best time.
+		l.usual, l.best, l.spread = median, max(s.times[1], median-spread), spread
 		return
 	}
 	l.usual += (median - l.usual) * usualWeight
@@ -191,12 +191,10 @@ func (l *latency) flows(s sample, median, spread float64) {
 	case l.base > 0:
 		l.base--
 		l.best += (median - l.best) / 4
-	case median < l.best:
-		l.best += (median - l.best) * lowWeight
-	case l.places == 0 && s.inFlight <= l.fewest:
+	case l.places == 0 && s.inFlight <= l.fewest && median > l.best:
 		l.best += (median - l.best) * weight
-	case l.places == 0: // some of them may have waited
-		l.best += (median - l.best) * lowWeight
+	case l.places == 0 || median < l.best: // some of them may have waited, or one sample was lucky
+		l.best += (median - l.best) * bestWeight
 	}
 	l.spread += (spread - l.spread) * weight
 	if l.places += l.places * placesGrowth; l.places > unneeded*l.tooMany {
