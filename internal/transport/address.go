@@ -41,14 +41,6 @@ func parseBase(base, route string, insecure bool) (string, error) {
 	)
 }
 
-// require returns nil if ok, and otherwise a refusal that does not quote the argument.
-func require(ok bool, format string, args ...any) error {
-	if ok {
-		return nil
-	}
-	return Invalid(format, args...)
-}
-
 // endsIn compares the last segments. A segment in braces matches anything.
 func endsIn(path, route string) bool {
 	have, want := strings.Split(strings.Trim(path, "/"), "/"), strings.Split(strings.Trim(route, "/"), "/")

@@ -10,7 +10,6 @@ import (
 	"math"
 	"net/http"
 	"runtime"
-	"sync"
 	"time"
 )
 
@@ -32,7 +31,6 @@ type attempt struct {
 }
 
 const (
-	maxErrorBody     = 64 << 10
 	errorBodyTimeout = 5 * time.Second
 	forever          = time.Duration(math.MaxInt64) // in place of a timeout of zero
 )
@@ -103,7 +101,7 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *verdict,
 			}
 		}
 	}
-	if stopped, err = inv.client.throttle.wait(waits, inv.settings, inv.patience()); err != nil {
+	if stopped, err = inv.client.throttle.wait(waits, inv.settings.Limiter, inv.settings.random, inv.patience()); err != nil {
 		return stopped, err
 	}
 	a.request = inv.header(a)
@@ -157,7 +155,7 @@ func (inv *invocation) patience() time.Duration {
 	if inv.call.Bulk {
 		return maxPatience
 	}
-	return forever
+	return 0
 }
 
 // token gets a token. If refused is not empty, it asks for a replacement of that token.
@@ -214,7 +212,7 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 	a.Evidence.Began, a.Evidence.Ended, a.Evidence.StatusCode = began, time.Now(), a.StatusCode
 	if err != nil {
 		resp = nil // net/http logs a complaint if a transport returns both
-		a.verdict, a.err = failureVerdict(ctx, err, &a.Evidence, a.out != nil), err
+		a.verdict, a.err = failureVerdict(ctx, err, sighting{a.Evidence.Traced, a.Evidence.Connected, a.Evidence.ResponseStarted, a.out != nil}), err
 	}
 	a.RequestID = inv.loggable(a, requestID(a.Header))
 	if a.write && err == nil {
@@ -268,13 +266,13 @@ func (inv *invocation) receive(ctx context.Context, cancel context.CancelCauseFu
 	// Without any of these, the body ends when the connection ends, and a broken connection
 	// looks the same.
 	a.Framed = resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0 || resp.ProtoMajor > 1
-	a.verdict = responseVerdict(inv.call, inv.settings, resp.StatusCode, a.Header)
+	a.verdict = responseVerdict(inv.asks(), resp.StatusCode, a.Header)
 	if a.verdict == success && inv.call.Stream && a.StatusCode != http.StatusNotModified {
 		s := &stream{inv: inv, ctx: ctx, cancel: cancel, body: body, reader: body, timer: timer, began: time.Now()}
 		if a.StatusCode == http.StatusPartialContent {
 			s.offset = inv.call.Offset // a part of the content may look like a page or an error object
 		} else {
-			a.verdict, a.Body = s.contentVerdict(a.Header)
+			a.verdict, a.Body = s.verdict(a.Header)
 		}
 		if timer.Stop(); a.verdict == success {
 			a.Stream, resp.Body = s, s
@@ -294,6 +292,23 @@ func (inv *invocation) receive(ctx context.Context, cancel context.CancelCauseFu
 	}
 }
 
+// outcome is the outcome of a write after this attempt alone. The evidence comes before the
+// verdict, because bytes are proof.
+func (a *attempt) outcome() Outcome {
+	if !a.sent || a.StatusCode == 0 && a.Evidence.unsent() {
+		return OutcomeNotSent
+	}
+	return a.verdict.outcome
+}
+
+// reason is why the attempt failed, in safe words.
+func (a *attempt) reason() error { return a.verdict.reason(a.err, a.sent) }
+
+// asks says what the response has to answer.
+func (inv *invocation) asks() request {
+	return request{inv.call.Write, inv.call.Stream, inv.call.Partial, inv.call.Conditional, inv.settings.EncodedContent}
+}
+
 // accept reads and checks the body of a success. It decodes here, inside the retry loop,
 // because a malformed body is retried.
 func (inv *invocation) accept(ctx context.Context, body io.ReadCloser, a *attempt) {
@@ -305,7 +320,7 @@ func (inv *invocation) accept(ctx context.Context, body io.ReadCloser, a *attemp
 	buffer := buffers.Get().(*bytes.Buffer)
 	buffer.Reset()
 	a.Body, a.err = readBounded(body, buffer, inv.settings.MaxResponseBytes, a.Length)
-	a.verdict = bodyVerdict(ctx, inv.call, a.Header, a.Body, a.err)
+	a.verdict = bodyVerdict(ctx, inv.asks(), a.Header, a.Body, a.err)
 	if a.verdict == success && inv.call.Decode != nil {
 		if a.err = inv.call.Decode(a.Body); a.err != nil {
 			a.verdict = malformedResponse
@@ -318,33 +333,4 @@ func (inv *invocation) accept(ctx context.Context, body io.ReadCloser, a *attemp
 			ReleaseBody(buffer)
 		}
 	}
-}
-
-// buffers hold responses until they are decoded. Allocating a new one each time would take a
-// sixth of the time of a lookup. Huge buffers are not pooled, because the pool would keep
-// them for the life of the process.
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-const maxPooled = 256 << 10
-
-// ReleaseBody takes back a buffer that KeepBody got.
-func ReleaseBody(buffer *bytes.Buffer) {
-	if buffer.Cap() <= maxPooled {
-		buffers.Put(buffer)
-	}
-}
-
-// readBounded reads at most limit bytes, and fails if there are more. A limit of 0 is none.
-func readBounded(body io.ReadCloser, buffer *bytes.Buffer, limit, length int64) ([]byte, error) {
-	limit = cmp.Or(limit, math.MaxInt64)
-	if 0 < length && length <= min(limit, maxPooled) { // do not trust an announced length for a large allocation
-		buffer.Grow(int(length) + bytes.MinRead)
-	}
-	// The buffer grows with the bytes that arrive. The limit counts decompressed bytes, so a
-	// small compressed body cannot become a huge one.
-	_, err := buffer.ReadFrom(http.MaxBytesReader(nil, body, limit))
-	if is[*http.MaxBytesError](err) {
-		err = ErrResponseTooLarge
-	}
-	return buffer.Bytes(), err
 }

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -72,3 +73,24 @@ func New(service Service, baseURL string, opts []Option) (*Client, error) {
 
 // Address is the URL of a path. Do not print it: it may hold an id of the caller.
 func (c *Client) Address(path string) string { return c.base() + path }
+
+// Throttled returns a Failure if a cooldown outlasts the deadline, and otherwise nil. It is
+// for calls that wait for the response to another call.
+func (c *Client) Throttled(ctx context.Context, operation string) *Failure {
+	left := c.throttle.remaining()
+	if deadline, ok := ctx.Deadline(); !ok || left == 0 || time.Until(deadline) > left {
+		return nil
+	}
+	return &Failure{Operation: operation, RetryAfter: left, Err: withFacts(errCooldown, attemptFacts{verdict: paused})}
+}
+
+// PausedUntil is the end of a cooldown, or a time before now. Bulk calls begin no request
+// before it, because requests that wait would all leave then. A cooldown that outlasts ctx does
+// not count: a request reports that.
+func (c *Client) PausedUntil(ctx context.Context) time.Time {
+	end := c.throttle.end()
+	if deadline, ok := ctx.Deadline(); ok && !deadline.After(end) {
+		return time.Time{}
+	}
+	return end
+}

@@ -9,6 +9,9 @@ import (
 	"strings"
 )
 
+// maxErrorBody is as much of an error body as is read and kept.
+const maxErrorBody = 64 << 10
+
 // blank characters may stand before a page or an object: space, and the byte order mark that
 // some programs write first.
 const blank = "\ufeff\t\n\f\r "

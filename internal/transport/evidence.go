@@ -38,23 +38,6 @@ func (e Evidence) premature(size int64) bool {
 	return e.Traced && e.Connected && (!e.RequestWritten || e.BytesWritten >= 0 && e.BytesWritten < size)
 }
 
-// passed checks both clocks. The monotonic clock and all timers stop while the machine
-// sleeps. The wall clock can be set back.
-func passed(deadline time.Time) bool {
-	now := time.Now()
-	return !deadline.IsZero() && (!now.Before(deadline) || !now.Round(0).Before(deadline.Round(0)))
-}
-
-// endOf returns why ctx has ended, or nil. The deadline counts even if only the wall clock
-// has passed it. So a refund that was marked as begun longer ago than the timeout no longer
-// leaves.
-func endOf(ctx context.Context) error {
-	if deadline, ok := ctx.Deadline(); ok && ctx.Err() == nil && passed(deadline) {
-		return context.DeadlineExceeded
-	}
-	return ctx.Err()
-}
-
 // A connTrace collects the evidence of one attempt. The HTTP transport calls its hooks on its
 // own goroutines, even after the attempt has ended.
 type connTrace struct {

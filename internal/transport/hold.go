@@ -9,31 +9,6 @@ import (
 	"time"
 )
 
-// Code of the caller may hang: a limiter, a function before sending, a wrapper, a transport, a
-// proxy function, a check of certificates, or a body that a wrapper substitutes. The call must
-// still end by its deadline. So each of these runs on its own goroutine, which is abandoned if
-// it does not return. A logger and a check of a response run on the call's goroutine, because
-// the call needs them to finish.
-
-// returnGrace is the time for code to return after its context ended. Its result still says
-// how the round trip ended.
-const returnGrace = 100 * time.Millisecond
-
-// hold calls f on its own goroutine. It abandons f if f does not return within returnGrace
-// after the end of ctx.
-func hold[T any](ctx context.Context, f func() (T, error)) (value T, left bool, err error) {
-	future := NewFuture(f, func(T, error) {})
-	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(returnGrace, cancel) })
-	defer stop()
-	value, err = future.Wait(late)
-	if left = late.Err() != nil && !future.isDone(); left {
-		return value, true, context.Cause(ctx)
-	}
-	return value, false, err
-}
-
 // holdRoundTrip makes a round trip through code of the caller. It closes a response that
 // arrives after the round trip was abandoned.
 func holdRoundTrip(req *http.Request, roundTrip func(*http.Request) (*http.Response, error)) (resp *http.Response, left bool, err error) {
@@ -88,8 +63,11 @@ func (b *heldBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// closeTimeout bounds the end of a stream, which has no deadline of its own.
+const closeTimeout = 5 * time.Second
+
 func (b *heldBody) Close() error {
-	ctx, cancel := context.WithTimeout(b.ctx, errorBodyTimeout) // a stream has no deadline of its own
+	ctx, cancel := context.WithTimeout(b.ctx, closeTimeout)
 	defer cancel()
 	_, _, err := hold(ctx, func() (struct{}, error) { return struct{}{}, b.body.Close() })
 	return err

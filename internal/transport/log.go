@@ -174,15 +174,3 @@ func requestID(h http.Header) string {
 	id := func(name string) string { return strings.TrimSpace(h.Get(name)) }
 	return cmp.Or(id("X-Request-Id"), id("X-Correlation-Id"), id("Request-Id"))
 }
-
-// Loggable returns a code or an id of the service if it looks like one and cannot be a card
-// number, and otherwise "".
-func Loggable(s string) string {
-	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:"
-	if s == "" || len(s) > maxLoggable || strings.Trim(s, letters) != "" || mask.MayHoldCardNumber(s) {
-		return ""
-	}
-	return s
-}
-
-const maxLoggable = 128

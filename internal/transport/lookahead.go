@@ -12,23 +12,16 @@ import (
 )
 
 // contentVerdict judges the beginning of a stream: a page, or the documented error object, is
-// no content. It also returns the beginning of the body, if it is one of them. The first byte
-// nearly always decides. The bytes and read errors that it met stay in the stream.
-func (s *stream) contentVerdict(h http.Header) (_ *verdict, begin []byte) {
-	buffered := bufio.NewReaderSize(s.reader, maxErrorBody)
-	s.reader = buffered
-	text := bufio.NewReader(&lookahead{stream: s, from: buffered})
-	var found *verdict
+// no content, unless the caller says that an error object is. The first byte nearly always
+// decides.
+func contentVerdict(h http.Header, errorIsContent bool, text *bufio.Reader) *verdict {
 	switch first := firstOf(text); {
 	case first == '<' && holdsPage(h, text):
-		found = htmlResponse
-	case first == '{' && !s.inv.settings.ErrorContent && holdsError(text):
-		found = errorObject
-	default:
-		return success, nil
+		return htmlResponse
+	case first == '{' && !errorIsContent && holdsError(text):
+		return errorObject
 	}
-	begin, _ = buffered.Peek(buffered.Buffered())
-	return found, begin
+	return success
 }
 
 // firstOf reads up to the first character that is not blank, and returns it; 0 if there is
@@ -84,27 +77,6 @@ func holdsPage(h http.Header, body *bufio.Reader) bool {
 	}
 	page, _ := beginsPage(h, begin)
 	return page
-}
-
-// A lookahead reads the beginning of a stream without consuming it. It fails at the end of
-// the buffer.
-type lookahead struct {
-	stream *stream
-	from   *bufio.Reader
-	read   int
-}
-
-func (l *lookahead) Read(p []byte) (int, error) {
-	if l.read == l.from.Buffered() {
-		l.stream.timer.Reset(l.stream.inv.timeout)
-		if _, err := l.from.Peek(l.read + 1); err != nil {
-			return 0, err
-		}
-	}
-	ahead, _ := l.from.Peek(l.from.Buffered())
-	n := copy(p, ahead[l.read:])
-	l.read += n
-	return n, nil
 }
 
 // holdsError reports whether a body is a JSON object with the documented error, of any size

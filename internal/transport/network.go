@@ -85,13 +85,6 @@ func proxyForTLS(r *http.Request) (*url.URL, error) {
 	return http.ProxyFromEnvironment(r)
 }
 
-type proxyRefusal struct{ status int }
-
-func (*proxyRefusal) Error() string { return "the proxy refused to connect" }
-
-// Is matches ErrNoResponse even if the condition is ErrForbidden.
-func (*proxyRefusal) Is(target error) bool { return target == ErrNoResponse }
-
 // A network sends the request of an attempt and traces it.
 type network func(*http.Request, *attempt) (*http.Response, error)
 

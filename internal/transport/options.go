@@ -65,8 +65,8 @@ type Settings struct {
 	ownTransport  string // the name of an option about the library's own transport, if given
 	service       string // the package's name
 	perCall       bool
-	err           error                                                        // the first refusal
-	random        func(ctx context.Context, below time.Duration) time.Duration // nil: rand.N
+	err           error // the first refusal
+	random        jitter
 	dial          func(ctx context.Context, network, address string) (net.Conn, error)
 }
 

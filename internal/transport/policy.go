@@ -5,15 +5,10 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"io"
 	"math"
-	"net"
 	"net/http"
 	"strings"
-	"syscall"
 )
 
 // Outcome is the fate of a write. It is exposed as refunds.Outcome.
@@ -185,21 +180,30 @@ var statusVerdicts = map[int]*verdict{
 	502: serverUnavailable, 503: serverUnavailable, 504: serverUnavailable,
 }
 
+// A request is what a response has to answer.
+type request struct {
+	write       bool // the service must not process it twice
+	stream      bool // the body of a 200 is content, which is not read here
+	partial     bool // it asks for a range, so a 206 is its 200
+	conditional bool // it asks for changes, so a 304 is a success
+	encoded     bool // an encoded stream is content, too
+}
+
 // responseVerdict judges a response before its body is read. It also checks the header of a
 // stream, because the caller gets the content from the first byte on.
-func responseVerdict(call *Call, s *Settings, status int, h http.Header) *verdict {
-	streamed := call.Stream && (status == http.StatusOK || call.Partial && status == http.StatusPartialContent)
+func responseVerdict(r request, status int, h http.Header) *verdict {
+	streamed := r.stream && (status == http.StatusOK || r.partial && status == http.StatusPartialContent)
 	switch {
-	case call.Conditional && status == http.StatusNotModified:
+	case r.conditional && status == http.StatusNotModified:
 		return success
 	// An encoded body does not show what it contains.
 	case streamed && isEncoded(h) && saysPage(h):
 		return htmlResponse
-	case streamed && isEncoded(h) && !s.EncodedContent:
+	case streamed && isEncoded(h) && !r.encoded:
 		return encodedResponse
-	case call.Stream && (status == http.StatusAccepted || status == http.StatusNoContent):
+	case r.stream && (status == http.StatusAccepted || status == http.StatusNoContent):
 		return notReady
-	case call.Stream && !streamed && status/100 == 2:
+	case r.stream && !streamed && status/100 == 2:
 		return unexpectedStatus
 	}
 	return statusVerdict(status)
@@ -208,11 +212,11 @@ func responseVerdict(call *Call, s *Settings, status int, h http.Header) *verdic
 // bodyVerdict judges the body of a success, and the error of reading it. A write that was
 // accepted by its status stays accepted if its receipt broke off. A receipt that speaks of an
 // error, or may do so after the part that arrived, accepts nothing.
-func bodyVerdict(ctx context.Context, call *Call, h http.Header, body []byte, err error) *verdict {
+func bodyVerdict(ctx context.Context, r request, h http.Header, body []byte, err error) *verdict {
 	switch {
 	case isPage(h, body, err):
 		return htmlResponse
-	case call.Write && speaksOfError(h, body):
+	case r.write && speaksOfError(h, body):
 		return errorObject
 	case err == nil && isEncoded(h):
 		return encodedResponse
@@ -220,7 +224,7 @@ func bodyVerdict(ctx context.Context, call *Call, h http.Header, body []byte, er
 		return success
 	case err == ErrResponseTooLarge:
 		return responseTooLarge
-	case call.Write:
+	case r.write:
 		return truncatedResponse
 	// The body arrived whole but cannot be decompressed. Other errors mean that it broke off.
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), is[flate.CorruptInputError](err):
@@ -229,103 +233,6 @@ func bodyVerdict(ctx context.Context, call *Call, h http.Header, body []byte, er
 		return endedVerdict(ctx)
 	}
 	return truncatedResponse
-}
-
-// endedVerdict says what ended the context of an attempt: its timeout, or the caller.
-func endedVerdict(ctx context.Context) *verdict {
-	if context.Cause(ctx) == ErrTimeout {
-		return attemptTimedOut
-	}
-	return callerEnded
-}
-
-// failureVerdict judges an attempt without a response, for the number of retries of a read
-// and for the error's text. It must never decide whether a write is safe to retry: errors do
-// not say what reached the wire. Only the evidence does.
-func failureVerdict(ctx context.Context, err error, e *Evidence, wrapped bool) *verdict {
-	proxy, refusedByProxy := errors.AsType[*proxyRefusal](err)
-	dns, unresolved := errors.AsType[*net.DNSError](err)
-	switch {
-	case endOf(ctx) != nil:
-		return endedVerdict(ctx)
-	// Check the proxy first: its refusal looks like a failed connection.
-	case refusedByProxy && proxy.status/100 == 4 && proxy.status != http.StatusRequestTimeout && proxy.status != http.StatusTooManyRequests:
-		return proxyForbids
-	case refusedByProxy:
-		return proxyRefused
-	case handshakeRefusal(err) != "":
-		return handshakeFailed
-	case unresolved && dns.IsNotFound:
-		return hostNotFound
-	case unresolved:
-		return hostLookupFailed
-	// Only the error itself explains a wrapper that fails after a response began.
-	case !e.Traced, wrapped && e.ResponseStarted && !isBroken(err):
-		return transportFailed
-	case !e.Connected:
-		return connectFailed
-	case e.ResponseStarted && !isBroken(err):
-		return garbledResponse
-	}
-	return connectionBroken
-}
-
-// handshakeRefusal says which side refused a TLS handshake, and why; "" if neither did. It
-// covers the failures that another attempt would meet again: a certificate, a protocol or a
-// cipher. A connection that breaks during the handshake is not one of them. The texts of TLS
-// alerts are a closed list of crypto/tls. Other texts hold names, and are replaced.
-func handshakeRefusal(err error) string {
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" {
-		return "the other side refused the TLS handshake: " + strings.TrimPrefix(op.Err.Error(), "tls: ")
-	}
-	record, notTLS := errors.AsType[tls.RecordHeaderError](err)
-	certificate, invalid := errors.AsType[x509.CertificateInvalidError](err)
-	switch {
-	case notTLS && string(record.RecordHeader[:]) == "HTTP/":
-		return "the port speaks http and not https"
-	case notTLS:
-		return "the port does not speak TLS"
-	case is[x509.UnknownAuthorityError](err):
-		return "the certificate is not from an authority that this side trusts"
-	case is[x509.HostnameError](err):
-		return "the certificate is for another host name"
-	case invalid && certificate.Reason == x509.Expired:
-		return "the certificate has expired, or is not valid yet by this machine's clock"
-	case invalid || is[*tls.CertificateVerificationError](err):
-		return "the certificate was refused by this side"
-	}
-	return ""
-}
-
-// ownRefusal marks the refusal of a caller's tls.Config check as a refused certificate, which
-// another attempt would meet again. The handshake returns the plain error of the check, which
-// looks like any other error.
-func ownRefusal(err error) error {
-	if err == nil {
-		return nil
-	}
-	return NewError("no response: the tls.Config's own check refused the connection, its error is the Cause", &tls.CertificateVerificationError{Err: err}, err)
-}
-
-func is[E error](err error) bool {
-	_, ok := errors.AsType[E](err)
-	return ok
-}
-
-// isBroken distinguishes a connection that ended within a response from a peer that does not
-// speak HTTP.
-func isBroken(err error) bool {
-	return is[*net.OpError](err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)
-}
-
-// outcome is the outcome of a write after this attempt alone. The evidence comes before the
-// verdict, because bytes are proof.
-func (a *attempt) outcome() Outcome {
-	if !a.sent || a.StatusCode == 0 && a.Evidence.unsent() {
-		return OutcomeNotSent
-	}
-	return a.verdict.outcome
 }
 
 // isEncoded finds an encoding that net/http has not undone. The updater asks for no encoding,

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"math"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
@@ -166,24 +165,16 @@ func (s *Settings) backoff(ctx context.Context, n int, limited bool, retryAfter 
 	if deadline, ok := ctx.Deadline(); ok && !limited {
 		bound = min(bound, time.Until(deadline)/4)
 	}
-	wait := s.jitter(ctx, max(bound, 1)) // nothing for a bound of 0
+	wait := s.random.draw(ctx, max(bound, 1)) // nothing for a bound of 0
 	if retryAfter > 0 {
-		wait = max(wait, retryAfter+s.jitter(ctx, min(time.Second, retryAfter/10)+1))
+		wait = max(wait, retryAfter+s.random.draw(ctx, min(time.Second, retryAfter/10)+1))
 	}
 	return wait
 }
 
-// jitter is the random part of every wait, in [0, below). below must be positive.
-func (s *Settings) jitter(ctx context.Context, below time.Duration) time.Duration {
-	if s.random != nil {
-		return s.random(ctx, below)
-	}
-	return rand.N(below)
-}
-
 // Jitter is the random part of a wait between calls.
 func (c *Client) Jitter(ctx context.Context, below time.Duration) time.Duration {
-	return c.settings.jitter(ctx, below)
+	return c.settings.random.draw(ctx, below)
 }
 
 // A budget limits a client's retries to a fraction of its traffic, so that retries do not

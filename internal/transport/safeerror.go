@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/mask"
 )
 
 // A safeError has a text that is safe to print. Its causes may have unsafe texts: a
@@ -37,16 +38,25 @@ func Invalid(format string, args ...any) error {
 	return NewError(fmt.Sprintf(format, args...), ErrInvalidArgument)
 }
 
-// reason is why the attempt failed, in safe words and with the errors behind them.
-func (a *attempt) reason() error {
-	msg, cause := a.verdict.msg, a.err
+// require returns nil if ok, and otherwise a refusal that does not quote the argument.
+func require(ok bool, format string, args ...any) error {
+	if ok {
+		return nil
+	}
+	return Invalid(format, args...)
+}
+
+// reason is why an attempt failed, in safe words and with the errors behind them. Sent says
+// whether the attempt was handed to the network.
+func (v *verdict) reason(cause error, sent bool) error {
+	msg := v.msg
 	switch {
-	case a.verdict == attemptTimedOut:
+	case v == attemptTimedOut:
 		// Some transports ignore causes and report a timed-out attempt as a cancellation.
 		// Drop that, because it would look like the caller's.
 		cause = nil
-	case a.verdict == callerEnded && a.sent, a.verdict == responseRefused:
-		cause = foreign(a.err) // net/http returns the cause that the caller gave
+	case v == callerEnded && sent, v == responseRefused:
+		cause = foreign(cause) // net/http returns the cause that the caller gave
 	}
 	if own, ok := errors.AsType[*safeError](cause); ok {
 		msg = own.msg
@@ -55,42 +65,7 @@ func (a *attempt) reason() error {
 	} else if errno, ok := errors.AsType[syscall.Errno](cause); ok {
 		msg += ": " + errno.Error()
 	}
-	return NewError(msg, a.verdict.condition, cause)
-}
-
-// Ended is the error of a call that ended because its context ended during a wait between
-// attempts or before the first one.
-func Ended(ctx context.Context) error { return endedBy(ctx, nil) }
-
-// endedBy says that the caller's context ended the call, and keeps the error of the last
-// attempt.
-func endedBy(ctx context.Context, last error) error {
-	ended, msg := endOf(ctx), "the deadline passed"
-	if errors.Is(ended, context.Canceled) {
-		msg = "canceled by the caller"
-	}
-	if known, ok := errors.AsType[*safeError](last); ok && (errors.Is(last, ErrCredential) || errors.Is(last, errPaused)) {
-		msg += ": " + known.msg // the reason why no attempt was made
-	}
-	// The attempt's own timeout cancels its context. It must not look like a cancellation by
-	// the caller.
-	if errors.Is(last, context.Canceled) && !errors.Is(ended, context.Canceled) {
-		last = nil
-	}
-	return NewError(msg, ended, last, foreign(context.Cause(ctx)))
-}
-
-// foreign wraps an error of the caller: the cause of the end of a context, or the error of a
-// check. It may be the error of another call, as with errgroup. errors.Is finds it, but its
-// condition, response and text do not count as this call's.
-func foreign(err error) error {
-	return Without(err, func(target any) bool {
-		switch target.(type) {
-		case **condition, *attempted, **safeError:
-			return true
-		}
-		return false
-	})
+	return NewError(msg, v.condition, cause)
 }
 
 // Without returns err, but errors.Is and errors.As do not find the targets that hides
@@ -154,3 +129,15 @@ func Format(state fmt.State, verb rune, text string) {
 	}
 	fmt.Fprint(state, text)
 }
+
+// Loggable returns a code or an id of the service if it looks like one and cannot be a card
+// number, and otherwise "".
+func Loggable(s string) string {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:"
+	if s == "" || len(s) > maxLoggable || strings.Trim(s, letters) != "" || mask.MayHoldCardNumber(s) {
+		return ""
+	}
+	return s
+}
+
+const maxLoggable = 128

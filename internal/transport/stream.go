@@ -1,9 +1,11 @@
 package transport
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"os"
 	"time"
 )
@@ -85,4 +87,37 @@ func (s *stream) Close() error {
 	err := s.body.Close()
 	s.cancel(os.ErrClosed)
 	return err
+}
+
+// verdict judges the beginning of the content, and returns it if it is none. The bytes and read
+// errors that it met stay in the stream.
+func (s *stream) verdict(h http.Header) (_ *verdict, begin []byte) {
+	buffered := bufio.NewReaderSize(s.reader, maxErrorBody)
+	s.reader = buffered
+	v := contentVerdict(h, s.inv.settings.ErrorContent, bufio.NewReader(&lookahead{stream: s, from: buffered}))
+	if v != success {
+		begin, _ = buffered.Peek(buffered.Buffered())
+	}
+	return v, begin
+}
+
+// A lookahead reads the beginning of a stream without consuming it. It fails at the end of
+// the buffer.
+type lookahead struct {
+	stream *stream
+	from   *bufio.Reader
+	read   int
+}
+
+func (l *lookahead) Read(p []byte) (int, error) {
+	if l.read == l.from.Buffered() {
+		l.stream.timer.Reset(l.stream.inv.timeout)
+		if _, err := l.from.Peek(l.read + 1); err != nil {
+			return 0, err
+		}
+	}
+	ahead, _ := l.from.Peek(l.from.Buffered())
+	n := copy(p, ahead[l.read:])
+	l.read += n
+	return n, nil
 }

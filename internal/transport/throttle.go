@@ -57,17 +57,17 @@ func (t *throttle) remaining() time.Duration { return max(0, time.Until(t.end())
 // comes first, it fails at once, so that the caller can do something else and leaves its
 // place in the queue free.
 //
-// patience bounds the wait for a limiter that may hang. It does not apply to a rate.Limiter,
+// patience bounds the wait for a limiter that may hang; 0: nothing does. It does not apply to a rate.Limiter,
 // which cannot hang and would refuse a longer wait at once.
-func (t *throttle) wait(ctx context.Context, s *Settings, patience time.Duration) (stopped *verdict, err error) {
+func (t *throttle) wait(ctx context.Context, l Limiter, jitter jitter, patience time.Duration) (stopped *verdict, err error) {
 	for {
 		if left := t.remaining(); left > 0 {
-			if err := waitCooldown(ctx, s, left); err != nil {
+			if err := waitCooldown(ctx, jitter, left); err != nil {
 				return paused, err
 			}
 		}
-		if s.Limiter != nil {
-			if err := waitLimiter(ctx, s.Limiter, patience); err != nil {
+		if l != nil {
+			if err := waitLimiter(ctx, l, patience); err != nil {
 				return limiterRefused, err
 			}
 		}
@@ -83,7 +83,7 @@ func waitLimiter(ctx context.Context, l Limiter, patience time.Duration) error {
 	if own, ok := l.(*rate.Limiter); ok {
 		err = own.Wait(ctx)
 	} else {
-		if patience < forever {
+		if patience > 0 {
 			var cancel context.CancelFunc
 			bounded, cancel = context.WithTimeout(ctx, patience)
 			defer cancel()
@@ -107,7 +107,7 @@ var (
 	errCooldown = NewError(paused.msg+" beyond this call's deadline", ErrRateLimited, errNoTurn, context.DeadlineExceeded)
 )
 
-func waitCooldown(ctx context.Context, s *Settings, left time.Duration) error {
+func waitCooldown(ctx context.Context, jitter jitter, left time.Duration) error {
 	// Spread the calls that waited together over an eighth of the wait, or over the rest of
 	// the time before the deadline.
 	spread := left/8 + time.Millisecond
@@ -118,20 +118,10 @@ func waitCooldown(ctx context.Context, s *Settings, left time.Duration) error {
 		}
 		spread = min(spread, spare/2+1)
 	}
-	if Sleep(ctx, left+s.jitter(ctx, spread)) != nil {
+	if Sleep(ctx, left+jitter.draw(ctx, spread)) != nil {
 		return errPaused // the context says what ended the wait
 	}
 	return nil
-}
-
-// Throttled returns a Failure if a cooldown outlasts the deadline, and otherwise nil. It is
-// for calls that wait for the response to another call.
-func (c *Client) Throttled(ctx context.Context, operation string) *Failure {
-	left := c.throttle.remaining()
-	if deadline, ok := ctx.Deadline(); !ok || left == 0 || time.Until(deadline) > left {
-		return nil
-	}
-	return &Failure{Operation: operation, RetryAfter: left, Err: withFacts(errCooldown, attemptFacts{verdict: paused})}
 }
 
 // limiterRefusal says that the refusal is local. x/time/rate refuses a wait beyond the
@@ -155,24 +145,4 @@ func limiterRefusal(ctx context.Context, l Limiter, err error) error {
 func NoTurn(err error) bool {
 	cause, ok := (&Failure{Err: err}).facts().cause.(*safeError) // and not an error of another call inside it
 	return ok && slices.Contains(cause.causes(), errNoTurn)
-}
-
-// PausedUntil is the end of a cooldown, or a time before now. Bulk calls begin no request
-// before it, because requests that wait would all leave then. A cooldown that outlasts ctx does
-// not count: a request reports that.
-func (c *Client) PausedUntil(ctx context.Context) time.Time {
-	end := c.throttle.end()
-	if deadline, ok := ctx.Deadline(); ok && !deadline.After(end) {
-		return time.Time{}
-	}
-	return end
-}
-
-// Sleep waits, and returns early with an error if the context ends.
-func Sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-	return ctx.Err()
 }

@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"math/rand/v2"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -125,57 +124,6 @@ func (s *serial) question(ctx context.Context, refused string) (string, error) {
 	// If the caller gives up, the place stays taken until the source returns, so that the
 	// next call waits instead of calling in parallel.
 	return NewFuture(func() (string, error) { return question(ctx, s.source, refused) }, func(string, error) { <-s.asking }).Wait(ctx)
-}
-
-// A Future is the result of a function of the caller that runs on its own goroutine. A caller
-// can stop waiting for it.
-type Future[T any] struct {
-	done     chan struct{} // closed when the result is there
-	value    T
-	err      error
-	panicked any
-	returned bool // f did not panic or end its goroutine, as t.FailNow does
-}
-
-// NewFuture starts f. It calls ended on the same goroutine before any waiter gets the value.
-func NewFuture[T any](f func() (T, error), ended func(T, error)) *Future[T] {
-	r := &Future[T]{done: make(chan struct{})}
-	go func() {
-		defer func() {
-			r.panicked = recover()
-			ended(r.value, r.err)
-			close(r.done)
-		}()
-		r.value, r.err = f()
-		r.returned = true
-	}()
-	return r
-}
-
-func (r *Future[T]) isDone() bool {
-	select {
-	case <-r.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// Wait ends like f: if f panicked or ended its goroutine, so does Wait, and the caller can
-// recover from the panic.
-func (r *Future[T]) Wait(ctx context.Context) (value T, err error) {
-	select {
-	case <-r.done:
-	case <-ctx.Done():
-		return value, ctx.Err()
-	}
-	if r.panicked != nil {
-		panic(r.panicked)
-	}
-	if !r.returned {
-		runtime.Goexit()
-	}
-	return r.value, r.err
 }
 
 // CachedToken makes a TokenSource from a function that fetches a token, and keeps the token.
