@@ -265,33 +265,6 @@ func TestAheadIsQuiet(t *testing.T) {
 	}
 }
 
-// The other side may close a connection that was dialled ahead before a write could take it.
-// No write uses it then.
-func TestAheadEndsAsItIsDialled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := &peer{dialTook: time.Millisecond}
-		c := p.client(t, WithMaxRetries(0))
-		transport := newTransport(c.settings)
-		dial, ended := transport.DialContext, atomic.Int64{}
-		transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := dial(ctx, network, address)
-			if d := ctx.Value(dialKey{}).(*dialling); err == nil && d.lost != nil {
-				synctest.Wait() // the other side has accepted it
-				p.endWaiting("")
-				_, _ = conn.Read(make([]byte, 1)) // as net/http does once it has the connection
-				ended.Add(1)
-			}
-			return conn, err
-		}
-		c.network = direct(transport, newAhead(transport), false)
-		submit(t, c, 10, 100*time.Millisecond)
-		if n := ended.Load(); n != 1 { // then it is quiet
-			t.Errorf("%d connections were dialled ahead", n)
-		}
-		time.Sleep(2 * time.Second)
-	})
-}
-
 // A connection may end after a write took it and before the first byte left. The write then
 // uses another connection, and data from the ended one is no response. If a wrapper has
 // replaced the body, the write is proven unsent.

@@ -13,21 +13,17 @@ import (
 	"time"
 )
 
-// An attempt is one request and how it ended. It also holds the parts of the call that the
-// transport below a wrapper needs, because only the attempt reaches it.
+// An attempt is one request and how it ended.
 type attempt struct {
-	Result  // the result of a call that ends with this attempt, as far as it is known
-	verdict *verdict
-	err     error         // the cause, for verdicts that have one
-	sent    bool          // handed to the network
-	queued  time.Duration // time spent before sending: limiter, cooldown and token
-	trace   connTrace
-	write   bool          // of the call
-	body    []byte        // of the call
-	out     *http.Request // the request as a wrapper got it
-	request http.Header
-	token   string
-	away    bool // redirected to another host than the service's
+	Result   // the result of a call that ends with this attempt, as far as it is known
+	verdict  *verdict
+	err      error         // the cause, for verdicts that have one
+	sent     bool          // handed to the network
+	queued   time.Duration // time spent before sending: limiter, cooldown and token
+	exchange exchange
+	request  http.Header
+	token    string
+	away     bool // redirected to another host than the service's
 }
 
 const (
@@ -44,7 +40,7 @@ const (
 func (inv *invocation) RoundTrip(req *http.Request) (*http.Response, error) {
 	// A redirect comes here as well. It gets a verdict of its own, and the response that led
 	// to it no longer matters.
-	a, before, arrived := &attempt{trace: connTrace{writeEnded: make(chan struct{}, 1)}}, inv.current, time.Now()
+	a, before, arrived := &attempt{exchange: newExchange(inv.call.Write, inv.call.Body)}, inv.current, time.Now()
 	isRetry := inv.retryDue
 	inv.current, inv.retryDue = a, false
 	if a.verdict, a.err = inv.prepare(req, a); a.err != nil {
@@ -58,7 +54,7 @@ func (inv *invocation) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return refuse(req, a.err)
 	}
-	a.sent, a.write, a.body, a.queued = true, inv.call.Write, inv.call.Body, time.Since(arrived)
+	a.sent, a.queued = true, time.Since(arrived)
 	if inv.client.throttle.resumes() {
 		inv.event(slog.LevelInfo, "resume")
 	}
@@ -183,7 +179,6 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 			cancel(nil)
 		}
 	}()
-	a.trace.deadline, _ = ctx.Deadline()
 	out := req.WithContext(ctx)
 	out.Header = a.request
 	// With GetBody, net/http resends the body on its own: on another connection when a kept
@@ -195,27 +190,27 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 		// connections.
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
-	resp, err := inv.client.network(out, a)
+	resp, err := inv.client.network.send(out, &a.exchange)
 	if err == nil && resp == nil {
 		err = errors.New("the HTTP transport returned neither a response nor an error")
 	}
 	if err == nil {
 		inv.receive(ctx, cancel, timer, a, resp)
-		if a.write {
-			a.trace.awaitWrite(ctx)
+		if inv.call.Write {
+			a.exchange.awaitWrite(ctx)
 		}
 	}
 	if wire := inv.call.RequestContext; wire != nil && wire.Err() != nil {
 		<-inv.ctx.Done() // it ends at the same moment, and knows why
 	}
-	a.Evidence = a.trace.evidence()
+	a.Evidence = a.exchange.evidence()
 	a.Evidence.Began, a.Evidence.Ended, a.Evidence.StatusCode = began, time.Now(), a.StatusCode
 	if err != nil {
 		resp = nil // net/http logs a complaint if a transport returns both
-		a.verdict, a.err = failureVerdict(ctx, err, sighting{a.Evidence.Traced, a.Evidence.Connected, a.Evidence.ResponseStarted, a.out != nil}), err
+		a.verdict, a.err = failureVerdict(ctx, err, sighting{a.Evidence.Traced, a.Evidence.Connected, a.Evidence.ResponseStarted, a.exchange.isWrapped()}), err
 	}
 	a.RequestID = inv.loggable(a, requestID(a.Header))
-	if a.write && err == nil {
+	if inv.call.Write && err == nil {
 		inv.confirm(a)
 	}
 	if check := inv.settings.NotReady; check != nil && a.StatusCode != 0 && a.verdict != success && check(inv.failure(a, a.outcome())) {
@@ -233,16 +228,9 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 // it. An acceptance counts only if it came after the whole request. Then the caller's
 // WriteCheck decides.
 func (inv *invocation) confirm(a *attempt) {
-	size, unasked := int64(len(inv.call.Body)), false
-	a.trace.record(func() {
-		unasked = a.trace.unasked && a.Evidence.Connected
-		if a.out != nil {
-			size = min(size, a.trace.size) // a wrapper may have compressed the body
-		}
-	})
 	check := inv.settings.WriteCheck
 	switch accepted := a.outcome() == OutcomeAccepted; {
-	case unasked, accepted && a.Evidence.premature(size):
+	case a.exchange.cameEarly(a.Evidence, accepted):
 		a.verdict = prematureResponse
 	case accepted && check != nil:
 		result := inv.resultOf(a)

@@ -57,16 +57,12 @@ func New(service Service, baseURL string, opts []Option) (*Client, error) {
 		if hc.Timeout > 0 {
 			settings.AttemptTimeout = min(cmp.Or(settings.AttemptTimeout, forever), hc.Timeout)
 		}
-	case settings.wrap != nil:
-		t := newTransport(settings)
-		w := &wrapped{transport: t, writes: newAhead(t)}
-		if w.top = settings.wrap(w); w.top == nil {
-			return nil, Invalid("the function given to WithTransport returned nil")
-		}
-		c.network = w.send
 	default:
-		t := newTransport(settings)
-		c.network = direct(t, newAhead(t), settings.proxy != nil || settings.tls != nil)
+		own := settings.network
+		own.reuse = settings.ConnectionReuse
+		if c.network, err = newNetwork(own); err != nil {
+			return nil, err
+		}
 	}
 	return c, nil
 }

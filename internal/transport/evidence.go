@@ -1,7 +1,10 @@
 package transport
 
 import (
+	"bytes"
 	"context"
+	"io"
+	"net/http"
 	"net/http/httptrace"
 	"sync"
 	"time"
@@ -36,6 +39,55 @@ func (e Evidence) unsent() bool {
 // process, for example by a fake.
 func (e Evidence) premature(size int64) bool {
 	return e.Traced && e.Connected && (!e.RequestWritten || e.BytesWritten >= 0 && e.BytesWritten < size)
+}
+
+// An exchange is one request on its way, and what is proven of it.
+type exchange struct {
+	write bool          // nobody may process it twice
+	body  []byte        // of a write
+	out   *http.Request // the request as a wrapper got it; nil: there is no wrapper
+	trace connTrace
+}
+
+func newExchange(write bool, body []byte) exchange {
+	return exchange{write: write, body: body, trace: connTrace{writeEnded: make(chan struct{}, 1)}}
+}
+
+// newBody returns a new copy of a write's body.
+func (x *exchange) newBody() io.ReadCloser { return io.NopCloser(bytes.NewReader(x.body)) }
+
+// isWrapped reports whether a wrapper got the request.
+func (x *exchange) isWrapped() bool { return x.out != nil }
+
+// evidence returns the evidence so far. Read the body of the response first, because bytes may
+// still leave while it arrives.
+func (x *exchange) evidence() Evidence { return x.trace.evidence() }
+
+// awaitWrite waits until writing the request has ended. A response can arrive microseconds
+// before that event. If the request was not written whole, net/http gives up after 50
+// milliseconds.
+func (x *exchange) awaitWrite(ctx context.Context) {
+	if !x.evidence().Connected {
+		return
+	}
+	select {
+	case <-x.trace.writeEnded:
+	case <-ctx.Done():
+	case <-time.After(time.Second): // a transport without this event
+	}
+}
+
+// cameEarly reports whether the response to a write began before the first byte of the request
+// left, or, if that matters, before the whole request had left.
+func (x *exchange) cameEarly(e Evidence, whole bool) bool {
+	size, unasked := int64(len(x.body)), false
+	x.trace.record(func() {
+		unasked = x.trace.unasked && e.Connected
+		if x.isWrapped() {
+			size = min(size, x.trace.size) // a wrapper may have compressed the body
+		}
+	})
+	return unasked || whole && e.premature(size)
 }
 
 // A connTrace collects the evidence of one attempt. The HTTP transport calls its hooks on its
@@ -134,20 +186,6 @@ func (t *connTrace) read() Evidence {
 		e.BytesWritten += c.BytesWritten() - c.before
 	}
 	return e
-}
-
-// awaitWrite waits until writing the request has ended. A response can arrive microseconds
-// before that event. If the request was not written whole, net/http gives up after 50
-// milliseconds.
-func (t *connTrace) awaitWrite(ctx context.Context) {
-	if !t.evidence().Connected {
-		return
-	}
-	select {
-	case <-t.writeEnded:
-	case <-ctx.Done():
-	case <-time.After(time.Second): // a transport without this event
-	}
 }
 
 // enter admits a write to the network, unless it is there already or a byte of it has left.

@@ -15,27 +15,36 @@ import (
 // gigabyte for a hundred calls in flight.
 const maxHeaderBytes = 64 << 10
 
+// A config is what a caller may set of the library's own HTTP transport.
+type config struct {
+	reuse time.Duration                                                        // how long a connection of reads stays idle; 0: each serves one request
+	dial  func(ctx context.Context, network, address string) (net.Conn, error) // nil: as usual
+	proxy *func(*http.Request) (*url.URL, error)                               // nil: the environment's
+	tls   func() *tls.Config                                                   // a closure, because it holds a private key
+	wrap  func(http.RoundTripper) http.RoundTripper
+}
+
 // newTransport uses HTTP/1.1 only. With HTTP/2, net/http resends requests on its own, a lost
 // connection leaves all its requests in doubt, and their bytes cannot be told apart. HTTP/1.1
 // costs no speed: many connections are faster than a few shared ones.
-func newTransport(s *Settings) *http.Transport {
+func newTransport(c config) *http.Transport {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	// Calls have their own timeouts. These shorter ones leave time for another attempt after
 	// a host that does not respond.
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}
 	dial := dialer.DialContext
-	if s.dial != nil {
-		dial = s.dial
+	if c.dial != nil {
+		dial = c.dial
 	}
 	t := &http.Transport{
-		Proxy: *cmp.Or(s.proxy, new(proxyForTLS)),
+		Proxy: *cmp.Or(c.proxy, new(proxyForTLS)),
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			c, err := dial(ctx, network, address)
+			conn, err := dial(ctx, network, address)
 			if err != nil {
 				return nil, err
 			}
-			counted := &countedConnection{Conn: c}
+			counted := &countedConnection{Conn: conn}
 			if d, ok := ctx.Value(dialKey{}).(*dialling); ok {
 				d.connected(counted)
 			}
@@ -51,21 +60,21 @@ func newTransport(s *Settings) *http.Transport {
 		TLSClientConfig:        &tls.Config{},
 		TLSHandshakeTimeout:    5 * time.Second,
 		MaxIdleConnsPerHost:    1024, // net/http's default of 2 would close most of a bulk call's
-		IdleConnTimeout:        s.ConnectionReuse,
-		DisableKeepAlives:      s.ConnectionReuse == 0,
+		IdleConnTimeout:        c.reuse,
+		DisableKeepAlives:      c.reuse == 0,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		Protocols:              &protocols,
 	}
-	if s.tls != nil {
-		t.TLSClientConfig = s.tls().Clone()
+	if c.tls != nil {
+		t.TLSClientConfig = c.tls().Clone()
 	}
 	// Keep the caller's configuration, except where it would break a promise.
 	t.TLSClientConfig.MinVersion = max(t.TLSClientConfig.MinVersion, tls.VersionTLS12)
 	t.TLSClientConfig.NextProtos = nil // the transport cannot speak h2
 	// A resumed session does not check certificates again, so do not resume if the caller set
 	// a certificate or a check.
-	if c := t.TLSClientConfig; c.ClientSessionCache == nil && c.VerifyPeerCertificate == nil && c.GetClientCertificate == nil && len(c.Certificates) == 0 {
-		c.ClientSessionCache = tls.NewLRUClientSessionCache(0)
+	if own := t.TLSClientConfig; own.ClientSessionCache == nil && own.VerifyPeerCertificate == nil && own.GetClientCertificate == nil && len(own.Certificates) == 0 {
+		own.ClientSessionCache = tls.NewLRUClientSessionCache(0)
 	}
 	if check := t.TLSClientConfig.VerifyConnection; check != nil {
 		t.TLSClientConfig.VerifyConnection = func(s tls.ConnectionState) error { return ownRefusal(check(s)) }
@@ -85,25 +94,44 @@ func proxyForTLS(r *http.Request) (*url.URL, error) {
 	return http.ProxyFromEnvironment(r)
 }
 
-// A network sends the request of an attempt and traces it.
-type network func(*http.Request, *attempt) (*http.Response, error)
+// A network sends a request once, and traces it.
+type network func(*http.Request, *exchange) (*http.Response, error)
+
+func (n network) send(req *http.Request, x *exchange) (*http.Response, error) {
+	x.trace.deadline, _ = req.Context().Deadline()
+	return n(req, x)
+}
+
+// newNetwork returns the library's own network.
+func newNetwork(c config) (network, error) {
+	t := newTransport(c)
+	writes := newAhead(t)
+	if c.wrap == nil {
+		return direct(t, writes, c.proxy != nil || c.tls != nil), nil
+	}
+	w := &wrapped{transport: t, writes: writes}
+	if w.top = c.wrap(w); w.top == nil {
+		return nil, Invalid("the function given to WithTransport returned nil")
+	}
+	return w.send, nil
+}
 
 // direct is the network of the library's own transport. held is true if a function of the
 // caller may run in it: a proxy function, or a check in a tls.Config.
 func direct(transport *http.Transport, writes *ahead, held bool) network {
-	return func(req *http.Request, a *attempt) (*http.Response, error) {
+	return func(req *http.Request, x *exchange) (*http.Response, error) {
 		send := transport.RoundTrip
-		if a.write {
-			send = func(req *http.Request) (*http.Response, error) { return writes.send(req, a.newBody) }
+		if x.write {
+			send = func(req *http.Request) (*http.Response, error) { return writes.send(req, x.newBody) }
 		}
-		a.trace.seen.Traced = true // without a connection, nothing was sent
-		req = req.WithContext(a.trace.withTrace(req.Context()))
+		x.trace.seen.Traced = true // without a connection, nothing was sent
+		req = req.WithContext(x.trace.withTrace(req.Context()))
 		if !held {
 			return send(req)
 		}
 		resp, left, err := holdRoundTrip(req, send)
-		if left && a.write {
-			a.trace.leave()
+		if left && x.write {
+			x.trace.leave()
 		}
 		return resp, err
 	}
@@ -114,11 +142,11 @@ func direct(transport *http.Transport, writes *ahead, held bool) network {
 // nothing.
 func callers(transport http.RoundTripper) network {
 	_, plain := transport.(*http.Transport)
-	return func(req *http.Request, a *attempt) (*http.Response, error) {
-		a.trace.uncounted = !plain
-		resp, left, err := holdRoundTrip(req.WithContext(a.trace.withTrace(req.Context())), transport.RoundTrip)
+	return func(req *http.Request, x *exchange) (*http.Response, error) {
+		x.trace.uncounted = !plain
+		resp, left, err := holdRoundTrip(req.WithContext(x.trace.withTrace(req.Context())), transport.RoundTrip)
 		if left {
-			a.trace.record(func() { a.trace.uncounted = true })
+			x.trace.record(func() { x.trace.uncounted = true })
 		}
 		if !plain {
 			holdBody(req.Context(), resp)

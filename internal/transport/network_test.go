@@ -15,7 +15,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httptrace"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -192,34 +191,6 @@ func TestHeaderIsBounded(t *testing.T) {
 				t.Errorf("%d bytes: %v", size, r.err())
 			}
 		})
-	}
-}
-
-// A response that began before the first byte of the request left is about something else. It
-// is neither an acceptance nor a refusal.
-func TestUnaskedResponse(t *testing.T) {
-	for _, code := range []int{200, 400, 429, 503} {
-		for _, early := range []bool{true, false} {
-			a := &attempt{write: true, sent: true, verdict: statusVerdict(code)}
-			conn, trace := new(countedConnection), httptrace.ContextClientTrace(a.trace.withTrace(t.Context()))
-			trace.GetConn("service.test:443")
-			trace.GotConn(httptrace.GotConnInfo{Conn: conn})
-			if early {
-				trace.GotFirstResponseByte()
-			}
-			conn.written.Add(100)
-			trace.GotFirstResponseByte() // again, after an interim response
-			a.Evidence, a.StatusCode = a.trace.evidence(), code
-			a.Evidence.RequestWritten = true
-			(&invocation{call: write(), settings: &Settings{}}).confirm(a)
-			want := statusVerdict(code)
-			if early {
-				want = prematureResponse
-			}
-			if a.verdict != want || early && a.outcome() != OutcomeUnknown {
-				t.Errorf("%d, early %t: %s, %v", code, early, a.verdict.msg, a.outcome())
-			}
-		}
 	}
 }
 

@@ -1,9 +1,7 @@
 package transport
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"mime"
 	"net/http"
 	"sync"
@@ -28,12 +26,12 @@ type wrapped struct {
 	transport *http.Transport
 	writes    *ahead
 	top       http.RoundTripper // the caller's RoundTripper, around this one
-	attempts  sync.Map          // by the Cancel channel of their requests, until their contexts end
+	exchanges sync.Map          // by the Cancel channel of their requests, until their contexts end
 	hasWrites atomic.Bool
 }
 
-// An attemptKey finds the attempt in the context of its request.
-type attemptKey struct{}
+// An exchangeKey finds the exchange in the context of its request.
+type exchangeKey struct{}
 
 var (
 	errSentBefore = NewError("the request was sent before, and is not sent twice")
@@ -42,24 +40,24 @@ var (
 	errNoAttempt  = NewError("a wrapper of the transport has to keep the context or the Cancel channel of the request, and needs another client for its own requests with a body")
 )
 
-// send hands the request of an attempt to the wrapper.
+// send hands the request of an exchange to the wrapper.
 //
-// The request carries its attempt in two places, because a wrapper may replace the context.
+// The request carries its exchange in two places, because a wrapper may replace the context.
 // Cancel is deprecated, so wrappers do not set it. Clone and WithContext copy it, and it ends
 // the request on the wire even if the context was replaced.
-func (w *wrapped) send(req *http.Request, a *attempt) (*http.Response, error) {
-	if a.write {
+func (w *wrapped) send(req *http.Request, x *exchange) (*http.Response, error) {
+	if x.write {
 		w.hasWrites.Store(true)
 	}
-	a.trace.seen.Traced = true // a wrapper that responds itself has sent nothing
-	ctx := context.WithValue(req.Context(), attemptKey{}, a)
+	x.trace.seen.Traced = true // a wrapper that responds itself has sent nothing
+	ctx := context.WithValue(req.Context(), exchangeKey{}, x)
 	out := req.WithContext(ctx)
 	//lint:ignore SA1019 as said above
 	out.Cancel = ctx.Done()
-	a.out = out
-	w.attempts.Store(ctx.Done(), a)
-	context.AfterFunc(ctx, func() { w.attempts.Delete(ctx.Done()) })
-	defer a.trace.leave()
+	x.out = out
+	w.exchanges.Store(ctx.Done(), x)
+	context.AfterFunc(ctx, func() { w.exchanges.Delete(ctx.Done()) })
+	defer x.trace.leave()
 	resp, _, err := holdRoundTrip(out, w.top.RoundTrip)
 	holdBody(ctx, resp)
 	return resp, err
@@ -67,50 +65,50 @@ func (w *wrapped) send(req *http.Request, a *attempt) (*http.Response, error) {
 
 // RoundTrip is what the wrapper calls.
 func (w *wrapped) RoundTrip(req *http.Request) (*http.Response, error) {
-	a := w.attemptOf(req)
+	x := w.exchangeOf(req)
 	switch {
 	case req.Response != nil && w.hasWrites.Load(): // an http.Client in the wrapper follows it
 		return refuse(req, errRedirected)
-	case a == nil && w.hasWrites.Load() && mayBeWrite(req):
+	case x == nil && w.hasWrites.Load() && mayBeWrite(req):
 		return refuse(req, errNoAttempt)
-	case a == nil:
+	case x == nil:
 		return w.transport.RoundTrip(req)
-	case !a.write:
-		return w.transport.RoundTrip(req.WithContext(a.trace.withTrace(req.Context())))
+	case !x.write:
+		return w.transport.RoundTrip(req.WithContext(x.trace.withTrace(req.Context())))
 	}
-	if err := a.trace.enter(req.ContentLength); err != nil {
+	if err := x.trace.enter(req.ContentLength); err != nil {
 		return refuse(req, err)
 	}
-	defer a.trace.record(func() { a.trace.entered = false })
+	defer x.trace.record(func() { x.trace.entered = false })
 	// The end of the attempt ends the request, even if the wrapper has replaced its context.
-	ctx, cancel := context.WithCancelCause(a.trace.withTrace(req.Context()))
-	over := a.out.Context()
+	ctx, cancel := context.WithCancelCause(x.trace.withTrace(req.Context()))
+	over := x.out.Context()
 	context.AfterFunc(over, func() { cancel(context.Cause(over)) })
 	out := req.WithContext(ctx)
-	if req.Body == a.out.Body && req.ContentLength == a.out.ContentLength {
-		return w.writes.send(out, a.newBody)
+	if req.Body == x.out.Body && req.ContentLength == x.out.ContentLength {
+		return w.writes.send(out, x.newBody)
 	}
 	return w.writes.send(out, nil)
 }
 
-// attemptOf finds the attempt of a request. It returns nil for a request of the wrapper
-// itself, which may use the context of an attempt, too.
-func (w *wrapped) attemptOf(req *http.Request) *attempt {
+// exchangeOf finds the exchange of a request. It returns nil for a request of the wrapper
+// itself, which may use the context of an exchange, too.
+func (w *wrapped) exchangeOf(req *http.Request) *exchange {
 	//lint:ignore SA1019 see send
-	found, linked := w.attempts.Load(req.Cancel)
+	found, linked := w.exchanges.Load(req.Cancel)
 	if !linked {
-		found = req.Context().Value(attemptKey{})
+		found = req.Context().Value(exchangeKey{})
 	}
-	a, _ := found.(*attempt)
-	if a == nil || a.isFor(req) || linked && !a.write || a.write && mayBeWrite(req) {
-		return a
+	x, _ := found.(*exchange)
+	if x == nil || x.isFor(req) || linked && !x.write || x.write && mayBeWrite(req) {
+		return x
 	}
 	return nil
 }
 
 // isFor ignores the query, because a wrapper may add one to sign the request.
-func (a *attempt) isFor(req *http.Request) bool {
-	return req.Method == a.out.Method && req.URL.Host == a.out.URL.Host && req.URL.Path == a.out.URL.Path
+func (x *exchange) isFor(req *http.Request) bool {
+	return req.Method == x.out.Method && req.URL.Host == x.out.URL.Host && req.URL.Path == x.out.URL.Path
 }
 
 // mayBeWrite reports whether a request may be a rebuilt write. The writes of all services are
@@ -122,6 +120,3 @@ func mayBeWrite(req *http.Request) bool {
 	mediaType, _, _ := mime.ParseMediaType(req.Header.Get("Content-Type"))
 	return mediaType != "application/x-www-form-urlencoded"
 }
-
-// newBody returns a new copy of a write's body.
-func (a *attempt) newBody() io.ReadCloser { return io.NopCloser(bytes.NewReader(a.body)) }
