@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/mask"
-	"github.com/carddata/carddata-go/internal/transport"
 )
 
 const (
@@ -98,7 +98,7 @@ func (r *remoteCache) call(ctx context.Context, call func(context.Context) (map[
 			r.skip.settle(succeeded)
 		}
 	}()
-	values, err := transport.NewFuture(func() (map[string][]byte, error) { return call(limited) },
+	values, err := await.NewFuture(func() (map[string][]byte, error) { return call(limited) },
 		func(map[string][]byte, error) { r.running.Store(false) }).Wait(limited)
 	if succeeded = err == nil; !succeeded {
 		return nil

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
@@ -200,7 +201,7 @@ func (r *resumer) resume(cause error) error {
 		}
 		r.stall.stalledResumes++
 		r.request.resumes++
-		if r.stall.stalledResumes > quickResumes && transport.Sleep(r.ctx, minPause) != nil {
+		if r.stall.stalledResumes > quickResumes && await.Sleep(r.ctx, minPause) != nil {
 			return r.failure(transport.Ended(r.ctx))
 		}
 		res := r.request.send(r.ctx, want{offset: r.offset, version: r.version, retry: r.stall.stalledResumes})

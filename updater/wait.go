@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
@@ -38,7 +39,7 @@ func (q *request) await(ctx context.Context, open func() (*resumer, error)) (*re
 		if time.Until(end) <= pause {
 			return nil, failed
 		}
-		if transport.Sleep(ctx, pause) != nil {
+		if await.Sleep(ctx, pause) != nil {
 			ended, last := transport.Ended(ctx), *failed
 			last.Err = transport.NewError(ended.Error(), ended, failed)
 			return nil, &last

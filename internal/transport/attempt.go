@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"runtime"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/await"
 )
 
 // An attempt is one request and how it ended.
@@ -105,7 +107,7 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *verdict,
 		return nil, err
 	}
 	if before := inv.settings.BeforeSend; before != nil {
-		if _, _, err := hold(inv.ctx, func() (struct{}, error) { return struct{}{}, before(inv.ctx) }); err != nil {
+		if _, _, err := await.Call(inv.ctx, func() (struct{}, error) { return struct{}{}, before(inv.ctx) }); err != nil {
 			return notBegun, NewError(notBegun.msg, ErrLocalLimit, err)
 		}
 		if err := endOf(inv.ctx); err != nil {

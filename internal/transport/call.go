@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/drift"
 	"github.com/hashicorp/go-retryablehttp"
 )
@@ -157,7 +158,7 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) (res Result)
 	// the wait of a retry comes first.
 	if call.Resume > 0 {
 		wait := settings.backoff(ctx, call.Resume-1, false, 0) // the first resume is the first retry
-		if Sleep(ctx, wait) != nil {
+		if await.Sleep(ctx, wait) != nil {
 			return refused(call, Ended(ctx))
 		}
 		inv.event(slog.LevelInfo, "reconnect", slog.Duration("wait", wait))

@@ -7,13 +7,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/await"
 )
 
 // holdRoundTrip makes a round trip through code of the caller. It closes a response that
 // arrives after the round trip was abandoned.
 func holdRoundTrip(req *http.Request, roundTrip func(*http.Request) (*http.Response, error)) (resp *http.Response, left bool, err error) {
 	var over atomic.Bool
-	resp, left, err = hold(req.Context(), func() (*http.Response, error) {
+	resp, left, err = await.Call(req.Context(), func() (*http.Response, error) {
 		resp, err := roundTrip(req)
 		if over.Load() && resp != nil && resp.Body != nil {
 			resp.Body.Close()
@@ -50,7 +52,7 @@ func (b *heldBody) Read(p []byte) (int, error) {
 		b.buffer = readBuffers.Get().(*readBuffer)
 	}
 	into := b.buffer[:min(len(p), len(b.buffer))]
-	n, left, err := hold(b.ctx, func() (int, error) { return b.body.Read(into) })
+	n, left, err := await.Call(b.ctx, func() (int, error) { return b.body.Read(into) })
 	if left {
 		b.err = err
 		return 0, err
@@ -69,6 +71,6 @@ const closeTimeout = 5 * time.Second
 func (b *heldBody) Close() error {
 	ctx, cancel := context.WithTimeout(b.ctx, closeTimeout)
 	defer cancel()
-	_, _, err := hold(ctx, func() (struct{}, error) { return struct{}{}, b.body.Close() })
+	_, _, err := await.Call(ctx, func() (struct{}, error) { return struct{}{}, b.body.Close() })
 	return err
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/await"
 )
 
 type slowBody struct {
@@ -81,7 +83,7 @@ func TestCallersCodeHangs(t *testing.T) {
 					began := time.Now()
 					r := c.Do(ctx, call, nil)
 					cancel()
-					if took := time.Since(began); took > 10*time.Second+2*returnGrace {
+					if took := time.Since(began); took > 10*time.Second+2*await.ReturnGrace {
 						t.Errorf("%s took %v", call.Operation, took)
 					}
 					if call.Write && (r.Outcome != test.outcome || (r.Failure == nil) != (test.outcome == OutcomeAccepted)) {

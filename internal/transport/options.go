@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/await"
 	"golang.org/x/time/rate"
 )
 
@@ -64,7 +65,7 @@ type Settings struct {
 	service       string // the package's name
 	perCall       bool
 	err           error // the first refusal
-	random        jitter
+	random        await.Jitter
 }
 
 // Option is exposed as bins.Option, refunds.Option and updater.Option. Its method is

@@ -165,16 +165,16 @@ func (s *Settings) backoff(ctx context.Context, n int, limited bool, retryAfter 
 	if deadline, ok := ctx.Deadline(); ok && !limited {
 		bound = min(bound, time.Until(deadline)/4)
 	}
-	wait := s.random.draw(ctx, max(bound, 1)) // nothing for a bound of 0
+	wait := s.random.Draw(ctx, max(bound, 1)) // nothing for a bound of 0
 	if retryAfter > 0 {
-		wait = max(wait, retryAfter+s.random.draw(ctx, min(time.Second, retryAfter/10)+1))
+		wait = max(wait, retryAfter+s.random.Draw(ctx, min(time.Second, retryAfter/10)+1))
 	}
 	return wait
 }
 
 // Jitter is the random part of a wait between calls.
 func (c *Client) Jitter(ctx context.Context, below time.Duration) time.Duration {
-	return c.settings.random.draw(ctx, below)
+	return c.settings.random.Draw(ctx, below)
 }
 
 // A budget limits a client's retries to a fraction of its traffic, so that retries do not

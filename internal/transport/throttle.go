@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/await"
 	"golang.org/x/time/rate"
 )
 
@@ -59,7 +60,7 @@ func (t *throttle) remaining() time.Duration { return max(0, time.Until(t.end())
 //
 // patience bounds the wait for a limiter that may hang; 0: nothing does. It does not apply to a rate.Limiter,
 // which cannot hang and would refuse a longer wait at once.
-func (t *throttle) wait(ctx context.Context, l Limiter, jitter jitter, patience time.Duration) (stopped *verdict, err error) {
+func (t *throttle) wait(ctx context.Context, l Limiter, jitter await.Jitter, patience time.Duration) (stopped *verdict, err error) {
 	for {
 		if left := t.remaining(); left > 0 {
 			if err := waitCooldown(ctx, jitter, left); err != nil {
@@ -88,7 +89,7 @@ func waitLimiter(ctx context.Context, l Limiter, patience time.Duration) error {
 			bounded, cancel = context.WithTimeout(ctx, patience)
 			defer cancel()
 		}
-		_, _, err = hold(bounded, func() (struct{}, error) { return struct{}{}, l.Wait(bounded) })
+		_, _, err = await.Call(bounded, func() (struct{}, error) { return struct{}{}, l.Wait(bounded) })
 	}
 	switch {
 	case err == nil:
@@ -107,7 +108,7 @@ var (
 	errCooldown = NewError(paused.msg+" beyond this call's deadline", ErrRateLimited, errNoTurn, context.DeadlineExceeded)
 )
 
-func waitCooldown(ctx context.Context, jitter jitter, left time.Duration) error {
+func waitCooldown(ctx context.Context, jitter await.Jitter, left time.Duration) error {
 	// Spread the calls that waited together over an eighth of the wait, or over the rest of
 	// the time before the deadline.
 	spread := left/8 + time.Millisecond
@@ -118,7 +119,7 @@ func waitCooldown(ctx context.Context, jitter jitter, left time.Duration) error 
 		}
 		spread = min(spread, spare/2+1)
 	}
-	if Sleep(ctx, left+jitter.draw(ctx, spread)) != nil {
+	if await.Sleep(ctx, left+jitter.Draw(ctx, spread)) != nil {
 		return errPaused // the context says what ended the wait
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/await"
 )
 
 // The packages that take a TokenSource declare it with the same method.
@@ -123,7 +125,7 @@ func (s *serial) question(ctx context.Context, refused string) (string, error) {
 	}
 	// If the caller gives up, the place stays taken until the source returns, so that the
 	// next call waits instead of calling in parallel.
-	return NewFuture(func() (string, error) { return question(ctx, s.source, refused) }, func(string, error) { <-s.asking }).Wait(ctx)
+	return await.NewFuture(func() (string, error) { return question(ctx, s.source, refused) }, func(string, error) { <-s.asking }).Wait(ctx)
 }
 
 // CachedToken makes a TokenSource from a function that fetches a token, and keeps the token.
@@ -138,7 +140,7 @@ type cachedToken struct {
 	token    func() string // nil: none
 	expires  time.Time     // zero: never
 	renew    time.Time     // when to fetch the next token, while this one is still valid
-	inflight *Future[string]
+	inflight *await.Future[string]
 }
 
 // fetchTimeout bounds a fetch. No caller's deadline does: calls that are shorter than the
@@ -169,7 +171,7 @@ func (c *cachedToken) Token(ctx context.Context) (string, error) {
 func (c *cachedToken) begin(ctx context.Context, renewal bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
 	var expires time.Time
-	c.inflight = NewFuture(func() (token string, err error) {
+	c.inflight = await.NewFuture(func() (token string, err error) {
 		token, expires, err = c.fetch(ctx)
 		return token, err
 	}, func(token string, err error) {

@@ -1,4 +1,11 @@
-package transport
+// Package await waits, but never beyond the end of a context.
+//
+// Code of the caller may hang: a limiter, a function before sending, a wrapper, a transport, a
+// proxy function, a check of certificates, or a body that a wrapper substitutes. A call must
+// still end by its deadline. So each of these runs on its own goroutine, which is abandoned if
+// it does not return. A logger and a check of a response run on the call's goroutine, because
+// the call needs them to finish.
+package await
 
 import (
 	"context"
@@ -7,23 +14,17 @@ import (
 	"time"
 )
 
-// Code of the caller may hang: a limiter, a function before sending, a wrapper, a transport, a
-// proxy function, a check of certificates, or a body that a wrapper substitutes. The call must
-// still end by its deadline. So each of these runs on its own goroutine, which is abandoned if
-// it does not return. A logger and a check of a response run on the call's goroutine, because
-// the call needs them to finish.
-
-// returnGrace is the time for code to return after its context ended. Its result still says
+// ReturnGrace is the time for code to return after its context ended. Its result still says
 // how the round trip ended.
-const returnGrace = 100 * time.Millisecond
+const ReturnGrace = 100 * time.Millisecond
 
-// hold calls f on its own goroutine. It abandons f if f does not return within returnGrace
+// Call calls f on its own goroutine. It abandons f if f does not return within ReturnGrace
 // after the end of ctx.
-func hold[T any](ctx context.Context, f func() (T, error)) (value T, left bool, err error) {
+func Call[T any](ctx context.Context, f func() (T, error)) (value T, left bool, err error) {
 	future := NewFuture(f, func(T, error) {})
 	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(returnGrace, cancel) })
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(ReturnGrace, cancel) })
 	defer stop()
 	value, err = future.Wait(late)
 	if left = late.Err() != nil && !future.isDone(); left {
@@ -92,10 +93,10 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// A jitter draws the random part of a wait, in [0, below); nil: evenly. below must be positive.
-type jitter func(ctx context.Context, below time.Duration) time.Duration
+// A Jitter draws the random part of a wait, in [0, below); nil: evenly. below must be positive.
+type Jitter func(ctx context.Context, below time.Duration) time.Duration
 
-func (j jitter) draw(ctx context.Context, below time.Duration) time.Duration {
+func (j Jitter) Draw(ctx context.Context, below time.Duration) time.Duration {
 	if j != nil {
 		return j(ctx, below)
 	}
