@@ -108,7 +108,7 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *verdict,
 	}
 	if before := inv.settings.BeforeSend; before != nil {
 		if _, _, err := await.Call(inv.ctx, func() (struct{}, error) { return struct{}{}, before(inv.ctx) }); err != nil {
-			return notBegun, NewError(notBegun.msg, ErrLocalLimit, err)
+			return notBegun, NewError(notBegun.text, ErrLocalLimit, err)
 		}
 		if err := endOf(inv.ctx); err != nil {
 			return nil, err
@@ -139,8 +139,8 @@ func (inv *invocation) waits() (context.Context, context.CancelFunc) {
 // reason is what it waited for; nil: it had no place.
 func TooLate(reason error) error {
 	msg := "no time is left for a response before the deadline"
-	if known, ok := errors.AsType[*safeError](reason); ok {
-		msg += ": " + known.msg
+	if text := SafeText(reason); text != "" {
+		msg += ": " + text
 	}
 	return NewError(msg, context.DeadlineExceeded, reason)
 }
@@ -209,7 +209,7 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 	a.Evidence.Began, a.Evidence.Ended, a.Evidence.StatusCode = began, time.Now(), a.StatusCode
 	if err != nil {
 		resp = nil // net/http logs a complaint if a transport returns both
-		a.verdict, a.err = failureVerdict(ctx, err, sighting{a.Evidence.Traced, a.Evidence.Connected, a.Evidence.ResponseStarted, a.exchange.isWrapped()}), err
+		a.verdict, a.err = failureVerdict(ctx, err, sighting{traced: a.Evidence.Traced, connected: a.Evidence.Connected, responseStarted: a.Evidence.ResponseStarted, wrapped: a.exchange.isWrapped()}), err
 	}
 	a.RequestID = inv.loggable(a, requestID(a.Header))
 	if inv.call.Write && err == nil {
@@ -296,7 +296,7 @@ func (a *attempt) reason() error { return a.verdict.reason(a.err, a.sent) }
 
 // asks says what the response has to answer.
 func (inv *invocation) asks() request {
-	return request{inv.call.Write, inv.call.Stream, inv.call.Partial, inv.call.Conditional, inv.settings.EncodedContent}
+	return request{write: inv.call.Write, stream: inv.call.Stream, partial: inv.call.Partial, conditional: inv.call.Conditional, encoded: inv.settings.EncodedContent}
 }
 
 // accept reads and checks the body of a success. It decodes here, inside the retry loop,

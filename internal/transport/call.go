@@ -276,7 +276,7 @@ func (inv *invocation) failure(a *attempt, outcome Outcome) *Failure {
 	if last.err == errCooldown || last.err == errPaused {
 		f.RetryAfter = inv.client.throttle.remaining()
 	}
-	f.Err = withFacts(f.Err, attemptFacts{a.verdict, outcome, response, last.err})
+	f.Err = withFacts(f.Err, attemptFacts{verdict: a.verdict, outcome: outcome, response: response, cause: last.err})
 	return f
 }
 

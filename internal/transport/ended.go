@@ -34,8 +34,8 @@ func endedBy(ctx context.Context, last error) error {
 	if errors.Is(ended, context.Canceled) {
 		msg = "canceled by the caller"
 	}
-	if known, ok := errors.AsType[*safeError](last); ok && (errors.Is(last, ErrCredential) || errors.Is(last, errPaused)) {
-		msg += ": " + known.msg // the reason why no attempt was made
+	if text := SafeText(last); text != "" && (errors.Is(last, ErrCredential) || errors.Is(last, errPaused)) {
+		msg += ": " + text // the reason why no attempt was made
 	}
 	// The attempt's own timeout cancels its context. It must not look like a cancellation by
 	// the caller.

@@ -113,7 +113,7 @@ func ErrorInPlaceOf(member string, body []byte) bool {
 // Malformed says where a body stopped being the documented JSON. It drops the error of
 // encoding/json, which quotes the body.
 func Malformed(err error) error {
-	msg := malformedResponse.msg
+	msg := malformedResponse.text
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		msg += fmt.Sprintf(": a syntax error at byte %d", syntax.Offset)
 	}
@@ -122,5 +122,5 @@ func Malformed(err error) error {
 
 // Unusable says in safe words why a body is not the documented JSON.
 func Unusable(msg string) error {
-	return NewError(malformedResponse.msg + ": " + msg)
+	return NewError(malformedResponse.text + ": " + msg)
 }

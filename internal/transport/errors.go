@@ -1,9 +1,11 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -135,7 +137,10 @@ func (f *Failure) Cause() error {
 }
 
 // Condition names the condition, or is "other".
-func (f *Failure) Condition() string { return conditionOf(Unwrap(f)).name }
+func (f *Failure) Condition() string { return ConditionOf(Unwrap(f)) }
+
+// ConditionOf names the condition of an error, or is "other".
+func ConditionOf(err error) string { return conditionOf(err).name }
 
 // Retryable reports whether the same call, unchanged, can succeed later. The verdict decides
 // if it set the condition, because it knows more: a host that does not exist gives no
@@ -148,13 +153,16 @@ func (f *Failure) Retryable() bool {
 	return (c.retryable || v.retries > 0) && (v.scope == OfRequest || v.scope == OfOutage)
 }
 
+// IsDirect reports whether a call failed because of this very cause, and not because of an error
+// that holds it, such as that of another call.
+func IsDirect(err, cause error) bool {
+	own, ok := (&Failure{Err: err}).facts().cause.(*safeError)
+	return ok && slices.Contains(own.causes(), cause)
+}
+
 // withFacts returns err as the error of a call, with the safe text of err.
 func withFacts(err error, facts attemptFacts) error {
-	msg := "failed"
-	if known, ok := errors.AsType[*safeError](err); ok {
-		msg = known.msg
-	}
-	return NewError(msg, attempted(func() attemptFacts { return facts }), err) // its own facts come first
+	return NewError(cmp.Or(SafeText(err), "failed"), attempted(func() attemptFacts { return facts }), err) // its own facts come first
 }
 
 // WithOutcome returns err as the error of a write, with an outcome that no attempt

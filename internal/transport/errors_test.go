@@ -154,7 +154,7 @@ func TestMalformed(t *testing.T) {
 			t.Errorf("%s: %s", body, text)
 		}
 	}
-	if text := Malformed(io.EOF).Error(); text != malformedResponse.msg {
+	if text := Malformed(io.EOF).Error(); text != malformedResponse.text {
 		t.Error(text)
 	}
 }

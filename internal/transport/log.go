@@ -3,7 +3,6 @@ package transport
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -84,12 +83,10 @@ func (inv *invocation) logPause(a *attempt, pause time.Duration) {
 // logResult logs a finished call. A failure has the text and the condition that the caller
 // gets.
 func (inv *invocation) logResult(r *Result, a *attempt) {
-	level, result, condition := slog.LevelDebug, a.verdict.msg, ""
+	level, result, condition := slog.LevelDebug, a.verdict.text, ""
 	if r.Failure != nil {
 		level, condition = slog.LevelInfo, r.Failure.Condition()
-		if known, ok := errors.AsType[*safeError](r.Failure.Err); ok {
-			result = known.msg
-		}
+		result = cmp.Or(SafeText(r.Failure.Err), result)
 	}
 	if !inv.log.Enabled(inv.ctx, level) {
 		return
@@ -105,9 +102,9 @@ func (inv *invocation) logResult(r *Result, a *attempt) {
 func (a *attempt) ending(count string, n int) []slog.Attr {
 	condition := ""
 	if a.verdict != success {
-		condition = conditionOf(a.reason()).name
+		condition = ConditionOf(a.reason())
 	}
-	return a.attrs(count, n, a.verdict.msg, condition)
+	return a.attrs(count, n, a.verdict.text, condition)
 }
 
 // attrs returns the attributes of a result. result is text for people. condition is from the
@@ -128,10 +125,10 @@ func (a *attempt) attrs(count string, n int, result, condition string) []slog.At
 func (inv *invocation) logContent(bytes int64, took time.Duration, end error) {
 	attrs := []slog.Attr{slog.Int64("bytes", bytes), slog.Duration("duration", took)}
 	if end == io.EOF {
-		inv.event(slog.LevelDebug, "content", append(attrs, slog.String("result", success.msg))...)
+		inv.event(slog.LevelDebug, "content", append(attrs, slog.String("result", success.text))...)
 		return
 	}
-	inv.event(slog.LevelInfo, "content", append(attrs, slog.String("result", end.Error()), slog.String("condition", conditionOf(end).name))...)
+	inv.event(slog.LevelInfo, "content", append(attrs, slog.String("result", end.Error()), slog.String("condition", ConditionOf(end)))...)
 }
 
 // reportDrift logs where a response differs from the contract, once per process.

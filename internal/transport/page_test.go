@@ -43,7 +43,7 @@ func pageOrNot(t *testing.T, label, body string) (written, looked, downloaded bo
 				t.Errorf("%q under %q: streamed %q, %v", body, label, content, err)
 			}
 		}
-		if page := r.Failure != nil && r.Failure.Err.Error() == htmlResponse.msg; page {
+		if page := r.Failure != nil && r.Failure.Err.Error() == htmlResponse.text; page {
 			if call.Write && r.Outcome != OutcomeUnknown {
 				t.Errorf("%q under %q: %v", body, label, r.Outcome)
 			}

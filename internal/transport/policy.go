@@ -39,7 +39,7 @@ type verdict struct {
 	outcome   Outcome
 	condition error  // for errors.Is
 	scope     Scope  // the requests that would fail alike
-	msg       string // for the error's text and the log
+	text      string // for the error's text and the log
 }
 
 // A Scope says which requests would fail alike if they were sent now.
@@ -152,6 +152,9 @@ var (
 	truncatedResponse = &verdict{unlimited, OutcomeAccepted, ErrBadResponse, OfOutage, "the response was cut off"}
 	malformedResponse = &verdict{1, OutcomeAccepted, ErrBadResponse, OfOutage, "the response is not the documented JSON"}
 )
+
+// errPaused is the error of a call that the service has asked to wait.
+var errPaused = NewError(paused.text, ErrRateLimited)
 
 // statusVerdict judges a response by its status alone. A status without its own line has the
 // verdict of its class (RFC 9110, 15). Only a refusal that is registered is one.

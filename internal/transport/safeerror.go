@@ -25,6 +25,14 @@ func (e *safeError) Error() string { return e.msg }
 
 func (e *safeError) Unwrap() []error { return e.causes() }
 
+// SafeText is the safe text of an error, and "" if it has none.
+func SafeText(err error) string {
+	if known, ok := errors.AsType[*safeError](err); ok {
+		return known.msg
+	}
+	return ""
+}
+
 // NewError returns an error with a safe text, for conditions and causes that may have unsafe
 // texts. Put a condition first, and the original error of the operating system, a library or
 // the caller last: Condition and Cause rely on this order. Nil causes are dropped.
@@ -49,7 +57,7 @@ func require(ok bool, format string, args ...any) error {
 // reason is why an attempt failed, in safe words and with the errors behind them. Sent says
 // whether the attempt was handed to the network.
 func (v *verdict) reason(cause error, sent bool) error {
-	msg := v.msg
+	msg := v.text
 	switch {
 	case v == attemptTimedOut:
 		// Some transports ignore causes and report a timed-out attempt as a cancellation.
@@ -58,8 +66,8 @@ func (v *verdict) reason(cause error, sent bool) error {
 	case v == callerEnded && sent, v == responseRefused:
 		cause = foreign(cause) // net/http returns the cause that the caller gave
 	}
-	if own, ok := errors.AsType[*safeError](cause); ok {
-		msg = own.msg
+	if text := SafeText(cause); text != "" {
+		msg = text
 	} else if refusal := handshakeRefusal(cause); refusal != "" {
 		msg = "no response: " + refusal
 	} else if errno, ok := errors.AsType[syscall.Errno](cause); ok {
@@ -98,8 +106,8 @@ func Describe(pkg string, f *Failure) string {
 		described += ": " + f.Operation
 	}
 	err := Unwrap(f)
-	if known, ok := errors.AsType[*safeError](err); ok {
-		described += ": " + known.msg
+	if text := SafeText(err); text != "" {
+		described += ": " + text
 	} else if err != nil && f.StatusCode == 0 {
 		described += ": failed"
 	}

@@ -44,7 +44,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	switch {
 	case limit > 0 && s.offset+s.read > limit:
 		n = int(max(0, int64(n)-(s.offset+s.read-limit)))
-		s.end(NewError(responseTooLarge.msg, ErrResponseTooLarge))
+		s.end(NewError(responseTooLarge.text, ErrResponseTooLarge))
 	case err == io.EOF: // the body is complete by net/http's count; see Result.Framed
 		s.end(io.EOF)
 	case err != nil:
@@ -77,7 +77,7 @@ func (s *stream) explain(err error) error {
 
 // CutOff is the error of a stream that ended before its content.
 func CutOff(cause error) error {
-	return withFacts(NewError(truncatedResponse.msg, ErrBadResponse, cause), attemptFacts{verdict: truncatedResponse, cause: cause})
+	return withFacts(NewError(truncatedResponse.text, ErrBadResponse, cause), attemptFacts{verdict: truncatedResponse, cause: cause})
 }
 
 // Close ends the request, from any goroutine. It does not read the rest to keep the

@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -103,10 +102,7 @@ func waitLimiter(ctx context.Context, l Limiter, patience time.Duration) error {
 // errNoTurn marks a refusal that every further call would get, too.
 var errNoTurn = errors.New("no further call can be sent")
 
-var (
-	errPaused   = NewError(paused.msg, ErrRateLimited)
-	errCooldown = NewError(paused.msg+" beyond this call's deadline", ErrRateLimited, errNoTurn, context.DeadlineExceeded)
-)
+var errCooldown = NewError(paused.text+" beyond this call's deadline", ErrRateLimited, errNoTurn, context.DeadlineExceeded)
 
 func waitCooldown(ctx context.Context, jitter await.Jitter, left time.Duration) error {
 	// Spread the calls that waited together over an eighth of the wait, or over the rest of
@@ -138,12 +134,9 @@ func limiterRefusal(ctx context.Context, l Limiter, err error) error {
 	} else if ok {
 		causes = []error{ErrLocalLimit, errNoTurn, context.DeadlineExceeded, err}
 	}
-	return NewError(limiterRefused.msg, causes...)
+	return NewError(limiterRefused.text, causes...)
 }
 
 // NoTurn reports that a limit or a pause lets no further call through, at least before the
 // deadline.
-func NoTurn(err error) bool {
-	cause, ok := (&Failure{Err: err}).facts().cause.(*safeError) // and not an error of another call inside it
-	return ok && slices.Contains(cause.causes(), errNoTurn)
-}
+func NoTurn(err error) bool { return IsDirect(err, errNoTurn) }
