@@ -12,12 +12,13 @@ import (
 	"syscall"
 )
 
-type proxyRefusal struct{ status int }
+// A proxyRefusal is the status by which a proxy refused to connect.
+type proxyRefusal int
 
-func (*proxyRefusal) Error() string { return "the proxy refused to connect" }
+func (proxyRefusal) Error() string { return "the proxy refused to connect" }
 
 // Is matches ErrNoResponse even if the condition is ErrForbidden.
-func (*proxyRefusal) Is(target error) bool { return target == ErrNoResponse }
+func (proxyRefusal) Is(target error) bool { return target == ErrNoResponse }
 
 // endedVerdict says what ended the context of an attempt: its timeout, or the caller.
 func endedVerdict(ctx context.Context) *verdict {
@@ -39,13 +40,13 @@ type sighting struct {
 // and for the error's text. It must never decide whether a write is safe to retry: errors do
 // not say what reached the wire. Only the evidence does.
 func failureVerdict(ctx context.Context, err error, seen sighting) *verdict {
-	proxy, refusedByProxy := errors.AsType[*proxyRefusal](err)
+	proxy, refusedByProxy := errors.AsType[proxyRefusal](err)
 	dns, unresolved := errors.AsType[*net.DNSError](err)
 	switch {
 	case endOf(ctx) != nil:
 		return endedVerdict(ctx)
 	// Check the proxy first: its refusal looks like a failed connection.
-	case refusedByProxy && proxy.status/100 == 4 && proxy.status != http.StatusRequestTimeout && proxy.status != http.StatusTooManyRequests:
+	case refusedByProxy && proxy/100 == 4 && proxy != http.StatusRequestTimeout && proxy != http.StatusTooManyRequests:
 		return proxyForbids
 	case refusedByProxy:
 		return proxyRefused

@@ -53,7 +53,7 @@ func newTransport(c config) *http.Transport {
 		// net/http would put the proxy's status text into the error.
 		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
 			if resp.StatusCode != http.StatusOK {
-				return &proxyRefusal{resp.StatusCode}
+				return proxyRefusal(resp.StatusCode)
 			}
 			return nil
 		},
