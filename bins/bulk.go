@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/carddata/carddata-go/internal/transport"
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // BulkOptions configure [Client.LookupAll]. The zero value suits an input of BINs or tokens
@@ -112,13 +112,13 @@ func (r BulkResult) LogValue() slog.Value {
 // ErrMissing: the response has no item for this card, or it is unclear which one it is. Look
 // the card up alone, with [Client.Lookup], which sends all digits that it gets: cut a card
 // number yourself.
-var ErrMissing = transport.NewCondition("missing", "the response holds no item for this card", true)
+var ErrMissing = fault.NewCondition("missing", "the response holds no item for this card", true)
 
 // ErrSuspended: LookupAll ended before this card had a result, or because the service was down
 // for [BulkOptions.GiveUpAfter]. [Loader.Load] returns it while the service is down. The error
 // also matches the reason, such as [ErrServer] or [context.Canceled]. Look the card up again
 // later, after RetryAfter if it is set.
-var ErrSuspended = transport.NewCondition("suspended", "lookup suspended", true)
+var ErrSuspended = fault.NewCondition("suspended", "lookup suspended", true)
 
 const (
 	defaultConcurrency = 8

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/flow"
 	"github.com/carddata/carddata-go/internal/transport"
 )
@@ -54,11 +55,11 @@ func meaningOf(ctx context.Context, err error, works bool) meaning {
 		return ofEnd
 	case errors.Is(err, ErrCredential) && failed.Retryable(): // a source that has worked may work again
 		return outageIf(works)
-	case scope == transport.OfSetup && errors.Is(err, ErrNoResponse) && !untrusted && (dns == nil || !dns.IsNotFound):
+	case scope == fault.OfSetup && errors.Is(err, ErrNoResponse) && !untrusted && (dns == nil || !dns.IsNotFound):
 		return outageIf(works) // the handshake worked before
-	case scope == transport.OfSetup, scope == transport.OfAccount:
+	case scope == fault.OfSetup, scope == fault.OfAccount:
 		return ofEnd
-	case scope != transport.OfOutage, errors.Is(err, ErrBadResponse) && !works: // for example a page from a wrong address
+	case scope != fault.OfOutage, errors.Is(err, ErrBadResponse) && !works: // for example a page from a wrong address
 		return ofSuccess
 	}
 	return ofOutage
@@ -143,5 +144,5 @@ func (h *health) end() time.Time {
 
 // suspended is the error of a lookup that gives up.
 func (h *health) suspended() error {
-	return bulkError(transport.NewError("the service kept failing, the lookup is suspended", ErrSuspended, h.failure))
+	return bulkError(fault.NewError("the service kept failing, the lookup is suspended", ErrSuspended, h.failure))
 }

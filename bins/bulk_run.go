@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/flow"
 	"github.com/carddata/carddata-go/internal/transport"
 )
@@ -56,13 +57,13 @@ func newBulk(ctx context.Context, c *Client, cards iter.Seq[string], o BulkOptio
 	var err error
 	switch {
 	case c == nil || c.core == nil:
-		err = transport.Invalid("the client was not made by NewClient")
+		err = fault.Invalid("the client was not made by NewClient")
 	case ctx == nil:
-		err = transport.Invalid("the context is nil")
+		err = fault.Invalid("the context is nil")
 	case cards == nil:
-		err = transport.Invalid("the input is nil")
+		err = fault.Invalid("the input is nil")
 	case o.Concurrency < 0 || o.Concurrency > maxConcurrency:
-		err = transport.Invalid("a concurrency of %d given, 0 to %d allowed", o.Concurrency, maxConcurrency)
+		err = fault.Invalid("a concurrency of %d given, 0 to %d allowed", o.Concurrency, maxConcurrency)
 	default:
 		err = cmp.Or(checkPrefix(o.PrefixLength), c.core.CheckOptions(opts))
 	}
@@ -250,7 +251,7 @@ func (b *bulkRun) notice() {
 		return
 	}
 	if b.ctx.Err() != nil {
-		b.fatal = bulkError(transport.Ended(b.ctx))
+		b.fatal = bulkError(fault.Ended(b.ctx))
 	} else if end := b.health.end(); !end.IsZero() && b.inFlight == 0 && !time.Now().Before(end) {
 		b.fatal = b.health.suspended()
 	}
@@ -298,7 +299,7 @@ func (b *bulkRun) stop() {
 	}
 	suspended := b.fatal
 	if !errors.Is(suspended, ErrSuspended) {
-		suspended = bulkError(transport.NewError(ErrSuspended.Error(), ErrSuspended, b.fatal))
+		suspended = bulkError(fault.NewError(ErrSuspended.Error(), ErrSuspended, b.fatal))
 	}
 	for i := range b.order.waiting {
 		if l := b.order.waiting[i].lookup; l != nil && !l.done {

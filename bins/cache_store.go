@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/carddata/carddata-go/internal/transport"
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // A store finds and keeps the results of bulk lookups and loaders: first in memory, then in
@@ -27,7 +27,7 @@ func newStore(operation string, memory *MemoryCache, entries int, remote Cache, 
 	}
 	return &store{
 		operation: operation, memory: memory, remote: newRemoteCache(remote), enhanced: enhanced,
-		missing: &Error{Operation: operation, Err: transport.NewError(ErrMissing.Error(), ErrMissing)},
+		missing: &Error{Operation: operation, Err: fault.NewError(ErrMissing.Error(), ErrMissing)},
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/carddata/carddata-go/internal/drift"
-	"github.com/carddata/carddata-go/internal/transport"
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // These limits bound the memory that a small text can expand to. A documented response of 50
@@ -28,12 +28,12 @@ func decode(body []byte, keepRaw bool, cards int, report *drift.Report) (*Lookup
 	case ok:
 		return resp, nil
 	case s.refusal != "":
-		return nil, transport.Unusable(s.refusal)
+		return nil, fault.Unusable(s.refusal)
 	case !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")):
-		return nil, transport.Unusable("not an object")
+		return nil, fault.Unusable("not an object")
 	}
 	var whole json.RawMessage
-	return nil, transport.Malformed(json.Unmarshal(body, &whole))
+	return nil, fault.Malformed(json.Unmarshal(body, &whole))
 }
 
 // A schema lists the fields of an object, in the order of the struct.

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/carddata/carddata-go/internal/transport"
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
-var errNoObject = transport.NewError("the item is not a JSON object", ErrBadResponse)
+var errNoObject = fault.NewError("the item is not a JSON object", ErrBadResponse)
 
 // oddValue reads a value of another type than the documented one into its zero target, if
 // that loses nothing. Otherwise the target stays zero, and the place is named in the result.
@@ -31,7 +31,7 @@ func (s *scanner) oddValue(target any, place string) {
 			*v = s.keep(text)
 		}
 	case *errorText:
-		if documented, read = "string", true; !transport.SaysNothing(text) {
+		if documented, read = "string", true; !fault.SaysNothing(text) {
 			*v = errorText(s.keep(text))
 		}
 	case *Identifier:

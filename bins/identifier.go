@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"unicode/utf8"
 
+	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/mask"
-	"github.com/carddata/carddata-go/internal/transport"
 )
 
 // An Identifier is what a card is looked up by: a BIN, a card number or a token. It is
@@ -53,7 +53,7 @@ func (id Identifier) String() string { return mask.Identifier(id.Reveal()) }
 
 // Format prints the masked form, under any verb.
 func (id Identifier) Format(state fmt.State, verb rune) {
-	transport.Format(state, verb, id.String())
+	fault.Format(state, verb, id.String())
 }
 
 // LogValue logs the masked form.
@@ -91,7 +91,7 @@ func truncatePAN(card string, prefix int) string {
 // checkPrefix refuses lengths that would let card numbers through.
 func checkPrefix(length int) error {
 	if length < 0 || length >= cardNumberDigits {
-		return transport.Invalid("the prefix length is %d, 0 to %d allowed", length, cardNumberDigits-1)
+		return fault.Invalid("the prefix length is %d, 0 to %d allowed", length, cardNumberDigits-1)
 	}
 	return nil
 }
@@ -105,11 +105,11 @@ const maxCardBytes = 4 << 10
 func checkCard(card string) error {
 	switch {
 	case card == "":
-		return transport.Invalid("the card is empty")
+		return fault.Invalid("the card is empty")
 	case len(card) > maxCardBytes:
-		return transport.Invalid("the card has %d bytes, %d allowed", len(card), maxCardBytes)
+		return fault.Invalid("the card has %d bytes, %d allowed", len(card), maxCardBytes)
 	case !utf8.ValidString(card):
-		return transport.Invalid("the card is not valid UTF-8")
+		return fault.Invalid("the card is not valid UTF-8")
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/flow"
 	"github.com/carddata/carddata-go/internal/transport"
 )
@@ -100,7 +101,7 @@ func (l *Loader) Stats() LoaderStats {
 // PrefixLength or an option is unusable.
 func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
 	if c == nil || c.core == nil {
-		return nil, &Error{Operation: "new loader", Err: transport.Invalid("the client was not made by NewClient")}
+		return nil, &Error{Operation: "new loader", Err: fault.Invalid("the client was not made by NewClient")}
 	}
 	if err := cmp.Or(checkPrefix(o.PrefixLength), c.core.CheckOptions(opts)); err != nil {
 		return nil, &Error{Operation: "new loader", Err: err}
@@ -137,11 +138,11 @@ func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
 	fail := func(err error) (Result, error) { return Result{}, &Error{Operation: "load", Err: err} }
 	switch {
 	case l == nil || l.client == nil:
-		return fail(transport.Invalid("the loader was not made by NewLoader"))
+		return fail(fault.Invalid("the loader was not made by NewLoader"))
 	case ctx == nil:
-		return fail(transport.Invalid("the context is nil"))
+		return fail(fault.Invalid("the context is nil"))
 	case ctx.Err() != nil:
-		return fail(transport.Ended(ctx))
+		return fail(fault.Ended(ctx))
 	}
 	id := truncatePAN(card, l.o.PrefixLength)
 	if err := checkCard(id); err != nil {
@@ -223,7 +224,7 @@ func (l *Loader) wait(ctx context.Context, b *load) error {
 			case <-retrying:
 				continue
 			case <-ctx.Done():
-				end = &transport.Failure{Operation: "load", Err: transport.Ended(ctx)}
+				end = &fault.Failure{Operation: "load", Err: fault.Ended(ctx)}
 			}
 		}
 		return l.leave(b, end)
@@ -233,7 +234,7 @@ func (l *Loader) wait(ctx context.Context, b *load) error {
 // leave is called when a caller stops waiting. It returns the caller's error, with the last
 // failure of the request. Requests without waiters are neither started nor retried; one
 // already on the wire continues.
-func (l *Loader) leave(b *load, end *transport.Failure) *Error {
+func (l *Loader) leave(b *load, end *fault.Failure) *Error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b.waiters--; b.waiters == 0 {
@@ -252,7 +253,7 @@ func (l *Loader) leave(b *load, end *transport.Failure) *Error {
 	e := Error(*end)
 	if b.failed != nil {
 		e = Error(*b.failed)
-		e.Operation, e.Err = end.Operation, transport.NewError(end.Err.Error()+": "+e.Err.Error(), e.Err, end.Err)
+		e.Operation, e.Err = end.Operation, fault.NewError(end.Err.Error()+": "+e.Err.Error(), e.Err, end.Err)
 	}
 	e.Attempts, e.RetryAfter = b.attempts, max(b.pause, end.RetryAfter, e.RetryAfter)
 	return &e

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/flow"
 	"github.com/carddata/carddata-go/internal/transport"
 )
@@ -39,8 +40,8 @@ type load struct {
 	detached  bool // and counted in Loader.detached
 	abandoned bool // all waiters had left while a retry was still possible
 	attempts  int
-	failed    *transport.Failure // of the last failed attempt
-	retrying  chan struct{}      // closed when the next attempt fails
+	failed    *fault.Failure // of the last failed attempt
+	retrying  chan struct{}  // closed when the next attempt fails
 }
 
 const (
@@ -166,7 +167,7 @@ func (l *Loader) request(b *load, lookups []*lookup) *response {
 		Enter:          func(ctx context.Context) error { return l.enter(ctx, b) },
 		Leave:          func() error { return l.start(b) },
 		Usual:          l.flow.Usual,
-		Observe:        func(attempts int, failed *transport.Failure) { l.observe(b, attempts, failed) },
+		Observe:        func(attempts int, failed *fault.Failure) { l.observe(b, attempts, failed) },
 	}, l.opts)
 	if failed, ok := errors.AsType[*Error](r.err); ok {
 		failed.RetryAfter = cmp.Or(b.pause, failed.RetryAfter)
@@ -227,7 +228,7 @@ func (l *Loader) start(b *load) error {
 			case l.worked.After(b.left): // it waits behind those that left before it
 				b.overdue.Reset(overdue)
 			default:
-				l.fail(b, &Error{Operation: "load", Err: transport.NewError("the response takes too long", ErrTimeout)})
+				l.fail(b, &Error{Operation: "load", Err: fault.NewError("the response takes too long", ErrTimeout)})
 			}
 		})
 	}
@@ -237,7 +238,7 @@ func (l *Loader) start(b *load) error {
 func (l *Loader) suspended(b *load, err error) error {
 	if pause, ok := errors.AsType[*flow.Pause](err); ok {
 		b.pause = pause.Left
-		return transport.NewError("the service kept failing, the next probe is awaited", ErrSuspended, l.failure)
+		return fault.NewError("the service kept failing, the next probe is awaited", ErrSuspended, l.failure)
 	}
 	if errors.Is(err, flow.ErrTooLate) {
 		return transport.TooLate(nil)
@@ -246,7 +247,7 @@ func (l *Loader) suspended(b *load, err error) error {
 }
 
 // observe records each attempt of a request.
-func (l *Loader) observe(b *load, attempts int, failed *transport.Failure) {
+func (l *Loader) observe(b *load, attempts int, failed *fault.Failure) {
 	defer l.log()
 	l.mu.Lock()
 	defer l.mu.Unlock()

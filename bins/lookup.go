@@ -9,6 +9,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/mask"
 	"github.com/carddata/carddata-go/internal/transport"
 )
@@ -92,12 +93,12 @@ func (r LookupResponse) Format(state fmt.State, verb rune) {
 		Cards     []Result
 		RequestID string
 	}
-	fmt.Fprintf(state, fmt.FormatString(state, verb), plain{r.Cards, transport.Loggable(r.RequestID)})
+	fmt.Fprintf(state, fmt.FormatString(state, verb), plain{r.Cards, fault.Loggable(r.RequestID)})
 }
 
 // LogValue logs the number of items and the request id, and no item.
 func (r LookupResponse) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int("cards", len(r.Cards)), slog.String("request_id", transport.Loggable(r.RequestID)))
+	return slog.GroupValue(slog.Int("cards", len(r.Cards)), slog.String("request_id", fault.Loggable(r.RequestID)))
 }
 
 // A Result is one item of a response. It may have a card, an error, both or neither, because
@@ -189,7 +190,7 @@ func (c *Client) lookup(ctx context.Context, req *LookupRequest, call transport.
 		return nil, 0, &Error{Operation: call.Operation, Err: err}
 	}
 	if c == nil || c.core == nil {
-		return fail(transport.Invalid("the client was not made by NewClient"))
+		return fail(fault.Invalid("the client was not made by NewClient"))
 	}
 	var err error
 	if call.Body, err = req.encode(); err != nil {
@@ -200,8 +201,8 @@ func (c *Client) lookup(ctx context.Context, req *LookupRequest, call transport.
 	call.Headers, call.Identifiers = transport.JSONHeaders, req.identifiers
 	call.Decode = func(body []byte) (err error) {
 		resp, err = decode(body, req.KeepRaw, len(req.Cards), &call.Drift)
-		if err == nil && resp.Cards == nil && transport.ErrorInPlaceOf("cards", body) {
-			err = transport.Unusable("an error object")
+		if err == nil && resp.Cards == nil && fault.ErrorInPlaceOf("cards", body) {
+			err = fault.Unusable("an error object")
 		}
 		return err
 	}
@@ -227,9 +228,9 @@ func (r *LookupRequest) identifiers() []string {
 func (r *LookupRequest) encode() ([]byte, error) {
 	switch {
 	case r == nil:
-		return nil, transport.Invalid("the request is nil")
+		return nil, fault.Invalid("the request is nil")
 	case len(r.Cards) == 0 || len(r.Cards) > MaxCards:
-		return nil, transport.Invalid("%d cards given, 1 to %d allowed: LookupAll takes any number", len(r.Cards), MaxCards)
+		return nil, fault.Invalid("%d cards given, 1 to %d allowed: LookupAll takes any number", len(r.Cards), MaxCards)
 	}
 	type card struct {
 		Card string `json:"card,omitempty"`
@@ -239,7 +240,7 @@ func (r *LookupRequest) encode() ([]byte, error) {
 		cards[i].Card = r.Cards[i].Card.Reveal()
 		// Encoding would replace the bytes, and look up another card.
 		if !utf8.ValidString(cards[i].Card) {
-			return nil, transport.Invalid("card %d of %d is not valid UTF-8", i+1, len(r.Cards))
+			return nil, fault.Invalid("card %d of %d is not valid UTF-8", i+1, len(r.Cards))
 		}
 	}
 	// As the request itself would be, without a call of MarshalJSON for each card.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/carddata/carddata-go/internal/transport"
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // An Action is what to do after a submission: see [ActionOf] and [Submission.Action]. The
@@ -71,7 +71,7 @@ func ActionOf(err error) Action {
 	switch scope := f.Scope(); {
 	case f.Retryable():
 		return ActionResubmit
-	case scope == transport.OfSetup, scope == transport.OfAccount:
+	case scope == fault.OfSetup, scope == fault.OfAccount:
 		return ActionFixSetup
 	case f.StatusCode == http.StatusConflict:
 		return ActionFindOut

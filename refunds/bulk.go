@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/carddata/carddata-go/internal/transport"
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // BulkOptions configure [Client.SubmitAll]. The zero value suits a file or a table. For a
@@ -91,7 +91,7 @@ type Submission struct {
 
 // Format prints the index and the outcome, under any verb, and no id.
 func (s Submission) Format(state fmt.State, verb rune) {
-	transport.Format(state, verb, fmt.Sprintf("submission %d: %v", s.Index, s.Outcome))
+	fault.Format(state, verb, fmt.Sprintf("submission %d: %v", s.Index, s.Outcome))
 }
 
 // MarshalText returns the text, so that JSON logs hold no more than it. To keep a
@@ -109,7 +109,7 @@ func (s Submission) LogValue() slog.Value {
 // after RetryAfter if it is set. Submit returns it during a pause, and SubmitAll after
 // [BulkOptions.HoldFor] or [BulkOptions.GiveUpAfter]; there it also matches the last failure,
 // such as [ErrServer].
-var ErrSuspended = transport.NewCondition("suspended", "submission suspended", true)
+var ErrSuspended = fault.NewCondition("suspended", "submission suspended", true)
 
 const (
 	defaultConcurrency = 8
@@ -174,13 +174,13 @@ func (c *Client) SubmitAll(ctx context.Context, items iter.Seq[Item], o BulkOpti
 		case c.check() != nil:
 			err = c.check()
 		case ctx == nil:
-			err = transport.Invalid("the context is nil")
+			err = fault.Invalid("the context is nil")
 		case items == nil:
-			err = transport.Invalid("the input is nil")
+			err = fault.Invalid("the input is nil")
 		case o.Concurrency < 0 || o.Concurrency > maxConcurrency:
-			err = transport.Invalid("the concurrency is %d, 0 to %d allowed", o.Concurrency, maxConcurrency)
+			err = fault.Invalid("the concurrency is %d, 0 to %d allowed", o.Concurrency, maxConcurrency)
 		case ranged.Swap(true):
-			err = transport.Invalid("the results were ranged over before")
+			err = fault.Invalid("the results were ranged over before")
 		default:
 			err = c.core.CheckOptions(opts)
 		}

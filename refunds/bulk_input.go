@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
@@ -28,7 +29,7 @@ type Item struct {
 
 // Format prints what [Refund.Format] prints, under any verb, and not the account.
 func (i Item) Format(state fmt.State, verb rune) {
-	transport.Format(state, verb, i.Refund.summary())
+	fault.Format(state, verb, i.Refund.summary())
 }
 
 // LogValue logs what [Refund.LogValue] logs.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/carddata/carddata-go/internal/transport"
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // A bulkRun is one pass of SubmitAll. Everything runs on the goroutine that ranges over it,
@@ -140,7 +140,7 @@ func (b *bulkRun) advance() bool {
 		b.changed = b.client.health.window.Changed()
 		b.reportPause()
 		if b.ctx.Err() != nil {
-			b.halt(transport.Ended(b.ctx))
+			b.halt(fault.Ended(b.ctx))
 		}
 		b.expire()
 		b.giveUp()
@@ -244,7 +244,7 @@ func (b *bulkRun) send(i int) bool {
 	return true
 }
 
-var errPanicked = transport.NewError("a function of the caller's panicked, or ended its goroutine")
+var errPanicked = fault.NewError("a function of the caller's panicked, or ended its goroutine")
 
 // wait waits for a response, a place, a timer, the end of ctx, or the next record if the loop
 // may take one.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/carddata/carddata-go/internal/transport"
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // BulkOptions.HoldFor ends a record that waits too long. BulkOptions.GiveUpAfter, the end of
@@ -53,7 +53,7 @@ func (b *bulkRun) expire() {
 
 // heldTooLong is the error of a record that was held for HoldFor.
 func (b *bulkRun) heldTooLong(r *record) error {
-	failed := r.failure(transport.NewError("the record could not be sent within HoldFor", ErrSuspended, cmp.Or(r.cause, b.failure)))
+	failed := r.failure(fault.NewError("the record could not be sent within HoldFor", ErrSuspended, cmp.Or(r.cause, b.failure)))
 	if state := b.client.health.window.State(); state.Paused {
 		failed.(*OutcomeError).Err.(*Error).RetryAfter = max(0, time.Until(state.Next))
 	}
@@ -79,9 +79,9 @@ func (b *bulkRun) giveUp() {
 	switch end := b.giveUpTime(); {
 	case end.IsZero():
 	case b.failure != nil && b.inFlight == 0 && !b.client.health.isHopeful() && !b.seeks():
-		b.halt(transport.NewError("nothing was accepted, and waiting does not help", b.failure))
+		b.halt(fault.NewError("nothing was accepted, and waiting does not help", b.failure))
 	case !time.Now().Before(end):
-		b.halt(transport.NewError("the service kept failing, submission is suspended", ErrSuspended, b.failure))
+		b.halt(fault.NewError("the service kept failing, submission is suspended", ErrSuspended, b.failure))
 	}
 }
 
@@ -107,7 +107,7 @@ func (b *bulkRun) halt(err error) {
 // results that the loop did not take.
 func (b *bulkRun) stop() {
 	b.cancel()
-	b.halt(transport.Ended(b.ctx))
+	b.halt(fault.Ended(b.ctx))
 	for b.inFlight > 0 {
 		b.receive(<-b.finished)
 	}
@@ -156,5 +156,5 @@ func (b *bulkRun) abandon() {
 // ended is the error that ends the results early. It belongs to no refund, so it matches no
 // outcome. Its Outcome is OutcomeUnknown, so callers do not resubmit the records before it.
 func ended(err error) (Submission, error) {
-	return Submission{}, &Error{Operation: "submit all", Err: transport.WithOutcome(err, transport.OutcomeUnknown)}
+	return Submission{}, &Error{Operation: "submit all", Err: fault.WithOutcome(err, fault.OutcomeUnknown)}
 }

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/carddata/carddata-go/internal/transport"
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // Conditions to test for with [errors.Is]: the same values in packages bins, refunds and
@@ -13,44 +13,44 @@ import (
 // call that was canceled in a pause. For a refund, refunds.ActionOf says what to do.
 var (
 	// ErrInvalidArgument: refused before anything was sent. Correct the argument.
-	ErrInvalidArgument = transport.ErrInvalidArgument
+	ErrInvalidArgument = fault.ErrInvalidArgument
 	// ErrLocalLimit: your limiter failed, or leaves no time before the deadline, and then
 	// context.DeadlineExceeded matches too. This attempt sent nothing.
-	ErrLocalLimit = transport.ErrLocalLimit
+	ErrLocalLimit = fault.ErrLocalLimit
 	// ErrCredential: the token source failed, or its token is unusable. After a 401,
 	// ErrUnauthorized matches too.
-	ErrCredential = transport.ErrCredential
+	ErrCredential = fault.ErrCredential
 	// ErrNoResponse: no connection could be made, or it broke before a response. Try later;
 	// if it persists, check the base URL, the network and the certificates.
-	ErrNoResponse = transport.ErrNoResponse
+	ErrNoResponse = fault.ErrNoResponse
 	// ErrTimeout: an attempt took longer than WithAttemptTimeout, or status 408. The end of
 	// the call's own context is [context.DeadlineExceeded] or [context.Canceled].
-	ErrTimeout = transport.ErrTimeout
+	ErrTimeout = fault.ErrTimeout
 	// ErrBadRequest: status 400, or a 4xx that is not named here. Correct the request.
-	ErrBadRequest = transport.ErrBadRequest
+	ErrBadRequest = fault.ErrBadRequest
 	// ErrUnauthorized: status 401. Replace the credential: it is wrong or expired.
-	ErrUnauthorized = transport.ErrUnauthorized
+	ErrUnauthorized = fault.ErrUnauthorized
 	// ErrForbidden: status 403 or 407, or a proxy forbids the connection. Check what the
 	// credential may do, or who may use the proxy.
-	ErrForbidden = transport.ErrForbidden
+	ErrForbidden = fault.ErrForbidden
 	// ErrNotFound: status 404 or 410. Check the id and the base URL.
-	ErrNotFound = transport.ErrNotFound
+	ErrNotFound = fault.ErrNotFound
 	// ErrConflict: status 409. For a refund, find out whether it was recorded before.
-	ErrConflict = transport.ErrConflict
+	ErrConflict = fault.ErrConflict
 	// ErrTooLarge: status 413, 414 or 431. Send less.
-	ErrTooLarge = transport.ErrTooLarge
+	ErrTooLarge = fault.ErrTooLarge
 	// ErrRateLimited: status 429, or the service asked all calls to pause beyond the
 	// deadline. Wait for Error.RetryAfter, and send less often.
-	ErrRateLimited = transport.ErrRateLimited
+	ErrRateLimited = fault.ErrRateLimited
 	// ErrServer: a 5xx status. Try later, unless it is 501 or 505.
-	ErrServer = transport.ErrServer
+	ErrServer = fault.ErrServer
 	// ErrRedirect: status 301, 302, 303, 307 or 308, not followed. Check the base URL.
-	ErrRedirect = transport.ErrRedirect
+	ErrRedirect = fault.ErrRedirect
 	// ErrBadResponse: an HTML page, a body that is cut off or not as documented, or an
 	// unknown status. Check the base URL and proxies.
-	ErrBadResponse = transport.ErrBadResponse
+	ErrBadResponse = fault.ErrBadResponse
 	// ErrResponseTooLarge: the response exceeds WithMaxResponseBytes.
-	ErrResponseTooLarge = transport.ErrResponseTooLarge
+	ErrResponseTooLarge = fault.ErrResponseTooLarge
 )
 
 // An Error says why a call failed. Its text and fields are safe to log. Of what the service
@@ -101,16 +101,16 @@ func (e *Error) Condition() string { return e.failure().Condition() }
 // credential, the base URL or a certificate. For refunds use refunds.ActionOf: there it is
 // false after an unknown outcome, and for the error that ends SubmitAll.
 func (e *Error) Retryable() bool {
-	return e.failure().Outcome() != transport.OutcomeUnknown && e.failure().Retryable()
+	return e.failure().Outcome() != fault.OutcomeUnknown && e.failure().Retryable()
 }
 
-func (e *Error) failure() *transport.Failure { return (*transport.Failure)(e) }
+func (e *Error) failure() *fault.Failure { return (*fault.Failure)(e) }
 
 // Error returns the text.
-func (e *Error) Error() string { return transport.Describe("refunds", e.failure()) }
+func (e *Error) Error() string { return fault.Describe("refunds", e.failure()) }
 
 // Unwrap returns the conditions and causes.
-func (e *Error) Unwrap() error { return transport.Without(transport.Unwrap(e.failure()), isOutcome) }
+func (e *Error) Unwrap() error { return fault.Without(fault.Unwrap(e.failure()), isOutcome) }
 
 // A cause can hold the error of another submission: errgroup ends a context with it, and a
 // receipt check may return it. Its outcome does not count for this submission.
@@ -120,7 +120,7 @@ func isOutcome(target any) bool {
 }
 
 // Format prints the text, under any verb.
-func (e Error) Format(state fmt.State, verb rune) { transport.Format(state, verb, e.Error()) }
+func (e Error) Format(state fmt.State, verb rune) { fault.Format(state, verb, e.Error()) }
 
 // MarshalText returns the text, so that JSON logs hold no more than it.
 func (e Error) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/flow"
 	"github.com/carddata/carddata-go/internal/transport"
 )
@@ -71,9 +72,9 @@ func meaningOf(err error, own []Option) meaning {
 	case transport.HasCredential(own) && (errors.Is(err, ErrCredential) || errors.Is(err, ErrUnauthorized)),
 		errors.Is(err, ErrLocalLimit) && transport.HasLimiter(own):
 		return ofAccount
-	case scope == transport.OfAccount:
+	case scope == fault.OfAccount:
 		return ofAccount
-	case scope == transport.OfOutage, scope == transport.OfSetup:
+	case scope == fault.OfOutage, scope == fault.OfSetup:
 		return ofOutage
 	case failed.Outcome == OutcomeRejected:
 		return ofSuccess
@@ -137,7 +138,7 @@ func conditionOf(err error) string {
 // isOfSetup reports whether somebody has to correct something first.
 func isOfSetup(err error) bool {
 	failed, ok := errors.AsType[*Error](err)
-	return ok && (failed.failure().Scope() == transport.OfSetup || failed.failure().Scope() == transport.OfAccount)
+	return ok && (failed.failure().Scope() == fault.OfSetup || failed.failure().Scope() == fault.OfAccount)
 }
 
 // isHopeful reports whether waiting may help. It does not if the set-up has been refused from
@@ -217,7 +218,7 @@ func (p *place) suspended(err error) error {
 	}
 	if pause, ok := errors.AsType[*flow.Pause](err); ok {
 		p.pause = pause
-		return transport.NewError("requests keep failing, submission pauses", ErrSuspended)
+		return fault.NewError("requests keep failing, submission pauses", ErrSuspended)
 	}
 	return err
 }

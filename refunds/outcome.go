@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/carddata/carddata-go/internal/transport"
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // An Outcome is what became of a refund. The package comment says how it is decided. The
@@ -15,18 +15,18 @@ type Outcome int
 // What can become of a refund.
 const (
 	// OutcomeUnknown: the refund may have been recorded.
-	OutcomeUnknown Outcome = Outcome(transport.OutcomeUnknown)
+	OutcomeUnknown Outcome = Outcome(fault.OutcomeUnknown)
 	// OutcomeNotSent: it is proven that nothing was recorded.
-	OutcomeNotSent Outcome = Outcome(transport.OutcomeNotSent)
+	OutcomeNotSent Outcome = Outcome(fault.OutcomeNotSent)
 	// OutcomeRejected: the service refused this request, and did not record it. After a
 	// 409 ([ErrConflict]), an earlier submission may have been recorded.
-	OutcomeRejected Outcome = Outcome(transport.OutcomeRejected)
+	OutcomeRejected Outcome = Outcome(fault.OutcomeRejected)
 	// OutcomeAccepted: the service accepted the refund.
-	OutcomeAccepted Outcome = Outcome(transport.OutcomeAccepted)
+	OutcomeAccepted Outcome = Outcome(fault.OutcomeAccepted)
 )
 
 // String returns "unknown", "not sent", "rejected" or "accepted".
-func (o Outcome) String() string { return transport.Outcome(o).String() }
+func (o Outcome) String() string { return fault.Outcome(o).String() }
 
 // The outcomes of a failed submission, to test for with [errors.Is]. Every error of
 // [Client.Submit] matches exactly one of them. [ActionOf] says what to do.
@@ -78,7 +78,7 @@ func (e *OutcomeError) Is(target error) bool {
 }
 
 // Format prints the text, under any verb.
-func (e OutcomeError) Format(state fmt.State, verb rune) { transport.Format(state, verb, e.Error()) }
+func (e OutcomeError) Format(state fmt.State, verb rune) { fault.Format(state, verb, e.Error()) }
 
 // MarshalText returns the text, so that JSON logs hold no more than it.
 func (e OutcomeError) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }

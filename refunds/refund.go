@@ -9,7 +9,7 @@ import (
 	"reflect"
 	"unicode/utf8"
 
-	"github.com/carddata/carddata-go/internal/transport"
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // A Refund is a refund record. Only the names and the JSON types of its fields are
@@ -114,7 +114,7 @@ type AdditionalData struct {
 // Format prints the order id alone, under any verb, because description and metadata
 // may hold anything.
 func (a AdditionalData) Format(state fmt.State, verb rune) {
-	transport.Format(state, verb, "additional data of order "+a.OrderID)
+	fault.Format(state, verb, "additional data of order "+a.OrderID)
 }
 
 // LogValue logs the order id.
@@ -142,7 +142,7 @@ func (r *Refund) summary() string {
 
 // Format prints id, amount and currency, under any verb.
 func (r Refund) Format(state fmt.State, verb rune) {
-	transport.Format(state, verb, r.summary())
+	fault.Format(state, verb, r.summary())
 }
 
 // LogValue logs id, amount and currency.
@@ -155,15 +155,15 @@ func (r *Refund) encode() ([]byte, error) {
 	replaced := bytes.Contains(body, []byte(`\ufffd`)) || bytes.ContainsRune(body, utf8.RuneError)
 	switch {
 	case r == nil:
-		return nil, transport.Invalid("the refund is nil")
+		return nil, fault.Invalid("the refund is nil")
 	case r.RefundID == "":
-		return nil, transport.Invalid("the refund has no RefundID")
+		return nil, fault.Invalid("the refund has no RefundID")
 	case err != nil:
-		return nil, transport.Invalid("the metadata cannot be encoded as JSON")
+		return nil, fault.Invalid("the metadata cannot be encoded as JSON")
 	case replaced && !isText(reflect.ValueOf(*r), maxTextDepth):
-		return nil, transport.Invalid("the refund holds text that is not valid UTF-8, or is nested too deeply")
+		return nil, fault.Invalid("the refund holds text that is not valid UTF-8, or is nested too deeply")
 	case !utf8.Valid(body): // a json.RawMessage is copied as it is
-		return nil, transport.Invalid("the metadata holds JSON that is not valid UTF-8")
+		return nil, fault.Invalid("the metadata holds JSON that is not valid UTF-8")
 	}
 	return body, nil
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
@@ -36,7 +37,7 @@ func (r *Receipt) Header() http.Header {
 
 // Format prints the status alone, under any verb.
 func (r Receipt) Format(state fmt.State, verb rune) {
-	transport.Format(state, verb, fmt.Sprintf("refund accepted (status %d)", r.StatusCode))
+	fault.Format(state, verb, fmt.Sprintf("refund accepted (status %d)", r.StatusCode))
 }
 
 // MarshalText returns the text, so that JSON logs hold no more than it. To keep a receipt,
@@ -45,7 +46,7 @@ func (r Receipt) MarshalText() ([]byte, error) { return fmt.Append(nil, r), nil 
 
 // LogValue logs the status and the request id.
 func (r Receipt) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int("status", r.StatusCode), slog.String("request_id", transport.Loggable(r.RequestID)))
+	return slog.GroupValue(slog.Int("status", r.StatusCode), slog.String("request_id", fault.Loggable(r.RequestID)))
 }
 
 // Submit submits one refund record. A nil error means that the service accepted it. Every
@@ -118,7 +119,7 @@ func (c *Client) encode(accountID string, r *Refund) (e encodedRefund, err error
 
 func (c *Client) check() error {
 	if c == nil || c.core == nil {
-		return transport.Invalid("the client was not made by NewClient")
+		return fault.Invalid("the client was not made by NewClient")
 	}
 	return nil
 }
@@ -132,7 +133,7 @@ func (e *encodedRefund) failure(err error) error {
 	}
 	attempts := e.before + e.attempts
 	return &OutcomeError{Outcome: outcome, RefundID: e.refundID, Attempts: attempts,
-		Err: &Error{Operation: operation, Attempts: attempts, Err: transport.WithOutcome(err, transport.Outcome(outcome))}}
+		Err: &Error{Operation: operation, Attempts: attempts, Err: fault.WithOutcome(err, fault.Outcome(outcome))}}
 }
 
 // send makes the call. A bulk call passes requestCtx, which bounds the request instead of
@@ -156,7 +157,7 @@ func (c *Client) send(ctx, requestCtx context.Context, e *encodedRefund, p *plac
 		RequestContext: requestCtx,
 	}
 	if requestCtx != nil {
-		call.Observe = func(attempts int, _ *transport.Failure) { e.attempts = attempts }
+		call.Observe = func(attempts int, _ *fault.Failure) { e.attempts = attempts }
 	} else {
 		call.Enter, call.Usual = p.enter, c.health.window.Usual
 	}
@@ -164,7 +165,7 @@ func (c *Client) send(ctx, requestCtx context.Context, e *encodedRefund, p *plac
 	result.Attempts += e.before
 	if result.Failure != nil {
 		result.Failure.Attempts += e.before
-		if p.pause != nil && result.Outcome == transport.OutcomeNotSent {
+		if p.pause != nil && result.Outcome == fault.OutcomeNotSent {
 			result.Failure.RetryAfter = p.pause.Left
 		}
 		return nil, &OutcomeError{

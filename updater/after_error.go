@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/carddata/carddata-go/internal/transport"
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // Conditions of a download.
@@ -12,13 +12,13 @@ var (
 	// ErrChanged: the service has another version of the content by now, or sent a part that
 	// may belong to another one. Discard what was read, and download again, as DownloadFile has
 	// already done, up to WithMaxRetries times.
-	ErrChanged = transport.NewCondition("changed", "content changed", true)
+	ErrChanged = fault.NewCondition("changed", "content changed", true)
 	// ErrNotResumable: the stream broke, and the service sent no strong validator, or
 	// declines or ignores ranges. Discard what was read, and download again, likewise.
-	ErrNotResumable = transport.NewCondition("not_resumable", "not resumable", true)
+	ErrNotResumable = fault.NewCondition("not_resumable", "not resumable", true)
 	// ErrDigestMismatch: the content does not match the service's digest. Discard what was
 	// read, and download again, likewise.
-	ErrDigestMismatch = transport.NewCondition("digest_mismatch", "digest mismatch", true)
+	ErrDigestMismatch = fault.NewCondition("digest_mismatch", "digest mismatch", true)
 )
 
 // A next is the step after an error of a download.
@@ -52,7 +52,7 @@ func classify(err error) next {
 		return fail // there is no time for another request
 	// Host name, credential and certificates were right when the content began, so they may be
 	// right again.
-	case failed.failure().Scope() == transport.OfOutage, condition == "no_response":
+	case failed.failure().Scope() == fault.OfOutage, condition == "no_response":
 		return goOn
 	}
 	return fail

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
@@ -57,7 +58,7 @@ func NewClient(baseURL, merchantID string, token TokenSource, opts ...Option) (*
 // with [ErrInvalidArgument] for an id that NewClient would refuse, and for an empty one.
 func (c *Client) ForMerchant(id string) (*Client, error) {
 	if c == nil || c.core == nil {
-		return nil, fmt.Errorf("updater: for merchant: %w", transport.Invalid("the client was not made by NewClient"))
+		return nil, fmt.Errorf("updater: for merchant: %w", fault.Invalid("the client was not made by NewClient"))
 	}
 	if err := checkMerchantID(id); err != nil {
 		return nil, fmt.Errorf("updater: for merchant: %w", err)
@@ -72,9 +73,9 @@ const maxMerchantID = 128
 func checkMerchantID(id string) error {
 	switch {
 	case id == "":
-		return transport.Invalid("the merchant id is empty")
+		return fault.Invalid("the merchant id is empty")
 	case len(id) > maxMerchantID || !transport.IsVisible(id) || strings.Contains(id, ","):
-		return transport.Invalid("the merchant id is not one run of visible ASCII characters without a comma (%d at most)", maxMerchantID)
+		return fault.Invalid("the merchant id is not one run of visible ASCII characters without a comma (%d at most)", maxMerchantID)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/carddata/carddata-go/internal/transport"
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // A Download reads the result of a job as it arrives. Close it after use. Any goroutine may
@@ -61,7 +61,7 @@ func (d *Download) Header() http.Header {
 // of the request for the rest, the context's error, or os.ErrClosed after Close.
 func (d *Download) Read(p []byte) (int, error) {
 	if d.resumer == nil {
-		return 0, &Error{Operation: operation, Err: transport.Invalid("the download was not made by Client.Download")}
+		return 0, &Error{Operation: operation, Err: fault.Invalid("the download was not made by Client.Download")}
 	}
 	n, err := d.resumer.Read(p)
 	q := d.resumer.request
@@ -100,12 +100,12 @@ func (d *Download) Close() error {
 
 // Format prints the length, under any verb.
 func (d Download) Format(state fmt.State, verb rune) {
-	transport.Format(state, verb, fmt.Sprintf("download of %d bytes", d.Length))
+	fault.Format(state, verb, fmt.Sprintf("download of %d bytes", d.Length))
 }
 
 // LogValue logs the length and the request id.
 func (d Download) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int64("length", d.Length), slog.String("request_id", transport.Loggable(d.RequestID)))
+	return slog.GroupValue(slog.Int64("length", d.Length), slog.String("request_id", fault.Loggable(d.RequestID)))
 }
 
 // Download opens the result of a job.

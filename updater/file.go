@@ -8,20 +8,20 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/carddata/carddata-go/internal/transport"
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // Conditions of [Client.DownloadFile] alone.
 var (
 	// ErrUnverified: the response has no length, chunks or digest to prove that the content
 	// is whole. [FileOptions.AcceptUnverified] accepts it.
-	ErrUnverified = transport.NewCondition("unverified", "unverified end", false)
+	ErrUnverified = fault.NewCondition("unverified", "unverified end", false)
 	// ErrRefused: [FileOptions.Check] refused the content, and it was removed. The error of
 	// Check matches too, but is not quoted.
-	ErrRefused = transport.NewCondition("refused", "content refused", false)
+	ErrRefused = fault.NewCondition("refused", "content refused", false)
 	// ErrNotSynced: the new file is at its path, whole, but its directory was not synced:
 	// after a crash of the machine the old file may be there again.
-	ErrNotSynced = transport.NewCondition("not_synced", "not synced", true)
+	ErrNotSynced = fault.NewCondition("not_synced", "not synced", true)
 )
 
 // FileOptions configure [Client.DownloadFile].
@@ -82,12 +82,12 @@ type File struct {
 
 // Format prints the size, under any verb.
 func (f File) Format(state fmt.State, verb rune) {
-	transport.Format(state, verb, fmt.Sprintf("file of %d bytes", f.Size))
+	fault.Format(state, verb, fmt.Sprintf("file of %d bytes", f.Size))
 }
 
 // LogValue logs the size and the request id.
 func (f File) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int64("size", f.Size), slog.String("request_id", transport.Loggable(f.RequestID)))
+	return slog.GroupValue(slog.Int64("size", f.Size), slog.String("request_id", fault.Loggable(f.RequestID)))
 }
 
 // DownloadFile downloads the result of a job, as [Client.Download] does, into a file of
@@ -137,7 +137,7 @@ func (c *Client) DownloadFile(ctx context.Context, jobID, path string, o FileOpt
 		return nil, failed
 	}
 	if ctx.Err() == nil && !errors.Is(err, ErrInvalidArgument) && !errors.Is(err, ErrBusy) { // the file system
-		err = transport.WithCause(err, err)
+		err = fault.WithCause(err, err)
 	}
 	return nil, q.failure(err)
 }

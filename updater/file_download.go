@@ -6,7 +6,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/carddata/carddata-go/internal/transport"
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // A fileDownload brings a result into a partial file, and renames it to its path.
@@ -40,7 +40,7 @@ func (d *fileDownload) once(ctx context.Context, restarts int) (*File, error) {
 		return d.file(r, d.known), nil
 	}
 	if !r.isVerifiable() && !d.options.AcceptUnverified {
-		return nil, r.failure(transport.NewError("the service does not mark the end of the content", ErrUnverified))
+		return nil, r.failure(fault.NewError("the service does not mark the end of the content", ErrUnverified))
 	}
 	if err := d.partial.begin(d.request.resource(), r.version, r.offset); err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (d *fileDownload) fetch(ctx context.Context, r *resumer) (*File, error) {
 	}
 	if d.options.Check != nil {
 		if err := d.options.Check(io.NewSectionReader(d.partial.file, 0, size), r.header()); err != nil {
-			return nil, r.failure(transport.WithCause(transport.NewError("FileOptions.Check refused the content", ErrRefused, err), err))
+			return nil, r.failure(fault.WithCause(fault.NewError("FileOptions.Check refused the content", ErrRefused, err), err))
 		}
 	}
 	m := metadata{

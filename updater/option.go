@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
@@ -188,9 +189,9 @@ func WithRedirectHosts(hosts ...string) Option {
 // with the documented error object. With [WithWait], do not test for 404 alone: a wrong job id
 // would be waited for. Nil, the default, names no failure.
 func WithNotReady(notReady func(*Error) bool) Option {
-	var check func(*transport.Failure) bool
+	var check func(*fault.Failure) bool
 	if notReady != nil {
-		check = func(f *transport.Failure) bool { return notReady((*Error)(f)) }
+		check = func(f *fault.Failure) bool { return notReady((*Error)(f)) }
 	}
 	return transport.Only("updater", "WithNotReady", transport.WithNotReady(check))
 }

@@ -9,14 +9,14 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/carddata/carddata-go/internal/transport"
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // ErrBusy: another download to the same path is under way, in this process or another. Wait
 // for it, or choose another path.
-var ErrBusy = transport.NewCondition("busy", "path is busy", true)
+var ErrBusy = fault.NewCondition("busy", "path is busy", true)
 
-var errUnderWay = transport.NewError("another download to the same path is under way", ErrBusy)
+var errUnderWay = fault.NewError("another download to the same path is under way", ErrBusy)
 
 // A partial is the private file for content that is still arriving, beside its final path,
 // with its metadata. Opening it takes an exclusive lock.
@@ -34,13 +34,13 @@ type partial struct {
 }
 
 // errNotPrivate: some file systems know neither owners nor modes.
-var errNotPrivate = transport.NewError("the file system keeps no file private", fs.ErrPermission)
+var errNotPrivate = fault.NewError("the file system keeps no file private", fs.ErrPermission)
 
 // openPartial opens or makes the partial file of a path, and locks it.
 func openPartial(path string) (*partial, error) {
 	dir, base := filepath.Split(path)
 	if base == "" || base == "." || base == ".." {
-		return nil, transport.Invalid("the path names no file")
+		return nil, fault.Invalid("the path names no file")
 	}
 	p := &partial{path: path, record: dir + "." + base + ".json", name: dir + "." + base + ".part"}
 	// Check now: the rename would fail only after the whole download.
@@ -170,7 +170,7 @@ func (p *partial) begin(resource string, v version, from int64) error {
 func (p *partial) read(ctx context.Context, to hash.Hash, size int64, piece []byte) error {
 	for at := int64(0); at < size; {
 		if ctx.Err() != nil {
-			return transport.Ended(ctx)
+			return fault.Ended(ctx)
 		}
 		n, err := p.file.ReadAt(piece[:min(int64(len(piece)), size-at)], at)
 		if err != nil {
@@ -228,7 +228,7 @@ func (p *partial) commit(m metadata, record bool) error {
 	}
 	if err := syncDirectory(filepath.Dir(p.path)); err != nil {
 		err = fileError("the new file is at its path, but may not outlast a crash of the machine", err)
-		return transport.NewError(err.Error(), ErrNotSynced, err)
+		return fault.NewError(err.Error(), ErrNotSynced, err)
 	}
 	return nil
 }
@@ -256,5 +256,5 @@ func fileError(words string, err error) error {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		words += ": " + errno.Error()
 	}
-	return transport.NewError(words, err)
+	return fault.NewError(words, err)
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
@@ -36,11 +37,11 @@ func (c *Client) request(ctx context.Context, jobID string, opts []Option) (*req
 	job, err := transport.Segment("job id", jobID)
 	switch {
 	case c == nil || c.core == nil:
-		err = transport.Invalid("the client was not made by NewClient")
+		err = fault.Invalid("the client was not made by NewClient")
 	case c.merchant() == "":
-		err = transport.Invalid("the client has no merchant: make one for a merchant with ForMerchant")
+		err = fault.Invalid("the client has no merchant: make one for a merchant with ForMerchant")
 	case ctx == nil:
-		err = transport.Invalid("the context is nil")
+		err = fault.Invalid("the context is nil")
 	}
 	q := &request{client: c, opts: opts, path: "/updater/inquiries/jobs/" + job + "/download", ids: func() []string { return []string{jobID} }, began: time.Now()}
 	if err != nil {

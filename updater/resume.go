@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/internal/await"
+	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
@@ -88,7 +89,7 @@ func (r *resumer) admit(res *transport.Result, first bool) error {
 	if res.Failure != nil {
 		res.Failure.Attempts = r.request.attempts
 		if res.StatusCode == http.StatusRequestedRangeNotSatisfiable {
-			res.Failure.Err = transport.NewError("the content no longer has the part that was asked for", ErrChanged, res.Failure.Err)
+			res.Failure.Err = fault.NewError("the content no longer has the part that was asked for", ErrChanged, res.Failure.Err)
 		}
 		return (*Error)(res.Failure)
 	}
@@ -103,9 +104,9 @@ func (r *resumer) admit(res *transport.Result, first bool) error {
 		r.version, r.framed = newVersion(res), res.Framed
 		r.offset, r.end = 0, res.Length
 	case validator(res.Header) == r.version.Validator:
-		err = transport.NewError("the service does not serve the rest of the content alone", ErrNotResumable)
+		err = fault.NewError("the service does not serve the rest of the content alone", ErrNotResumable)
 	default:
-		err = transport.NewError("the content has changed", ErrChanged)
+		err = fault.NewError("the content has changed", ErrChanged)
 	}
 	if err != nil {
 		res.Stream.Close()
@@ -127,11 +128,11 @@ func (r *resumer) admitPart(res *transport.Result) error {
 	}
 	switch {
 	case !ok || last >= total || first > r.offset || last < r.offset || res.Length >= 0 && res.Length != last-first+1:
-		return transport.NewError("the response is not the part of the content that was asked for", ErrChanged, transport.ErrBadResponse)
+		return fault.NewError("the response is not the part of the content that was asked for", ErrChanged, fault.ErrBadResponse)
 	case r.version.contradicts(res.Header) || r.version.Length >= 0 && r.version.Length != total:
-		return transport.NewError("the content has changed", ErrChanged)
+		return fault.NewError("the content has changed", ErrChanged)
 	case !r.version.isRepeatedBy(res.Header) && r.version.SHA256 == "":
-		return transport.NewError("the response does not say which content it is a part of", ErrChanged)
+		return fault.NewError("the response does not say which content it is a part of", ErrChanged)
 	}
 	if first < r.offset {
 		res.Stream = &tail{ReadCloser: res.Stream, skip: r.offset - first}
@@ -166,7 +167,7 @@ func (r *resumer) Read(p []byte) (int, error) {
 		if r.end >= 0 && int64(n) > r.end-r.offset {
 			// It may have begun elsewhere, so what came of it cannot be continued.
 			n = int(r.end - r.offset)
-			r.err = r.failure(transport.NewError("the response is longer than announced", ErrChanged, transport.ErrBadResponse))
+			r.err = r.failure(fault.NewError("the response is longer than announced", ErrChanged, fault.ErrBadResponse))
 		}
 		r.offset += int64(n)
 		if r.hash != nil {
@@ -187,7 +188,7 @@ func (r *resumer) Read(p []byte) (int, error) {
 		}
 	}
 	if context.Cause(r.ctx) == os.ErrClosed {
-		r.err = r.failure(transport.NewError("the download was closed", os.ErrClosed))
+		r.err = r.failure(fault.NewError("the download was closed", os.ErrClosed))
 	}
 	return 0, r.err
 }
@@ -202,7 +203,7 @@ func (r *resumer) resume(cause error) error {
 		r.stall.stalledResumes++
 		r.request.resumes++
 		if r.stall.stalledResumes > quickResumes && await.Sleep(r.ctx, minPause) != nil {
-			return r.failure(transport.Ended(r.ctx))
+			return r.failure(fault.Ended(r.ctx))
 		}
 		res := r.request.send(r.ctx, want{offset: r.offset, version: r.version, retry: r.stall.stalledResumes})
 		if r.isComplete(&res) {
@@ -233,12 +234,12 @@ func (r *resumer) giveUp(cause error) error {
 	switch {
 	case r.ctx.Err() != nil || classify(cause) != goOn:
 	case r.version.Validator == "":
-		cause = transport.NewError(cause.Error()+", and the service gave nothing to resume it by", ErrNotResumable, cause)
+		cause = fault.NewError(cause.Error()+", and the service gave nothing to resume it by", ErrNotResumable, cause)
 	case r.request.settings.MaxRetries == 0:
-		cause = transport.NewError(cause.Error()+", and retries are turned off", cause)
+		cause = fault.NewError(cause.Error()+", and retries are turned off", cause)
 	case r.request.settings.ResumeTimeout > 0 && r.stall.spent >= r.request.settings.ResumeTimeout:
 		if !isFailure {
-			cause = transport.NewError(fmt.Sprintf("%v, and resumes brought no progress for %v", cause, r.request.settings.ResumeTimeout), cause)
+			cause = fault.NewError(fmt.Sprintf("%v, and resumes brought no progress for %v", cause, r.request.settings.ResumeTimeout), cause)
 		}
 	default:
 		return nil
@@ -257,7 +258,7 @@ func (r *resumer) verify() error {
 	if r.version.SHA256 == "" || r.version.SHA256 == r.sum() {
 		return io.EOF
 	}
-	return r.failure(transport.NewError("the content does not match the digest that the service sent", ErrDigestMismatch, transport.ErrBadResponse))
+	return r.failure(fault.NewError("the content does not match the digest that the service sent", ErrDigestMismatch, fault.ErrBadResponse))
 }
 
 func (r *resumer) sum() string { return hex.EncodeToString(r.hash.Sum(nil)) }

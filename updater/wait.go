@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/internal/await"
-	"github.com/carddata/carddata-go/internal/transport"
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // ErrNotReady: the job is not ready. The service responded with 202, 204, or what
 // [WithNotReady] names. Try again after Error.RetryAfter, if it is set, or let [WithWait] do
 // so.
-var ErrNotReady = transport.ErrNotReady
+var ErrNotReady = fault.ErrNotReady
 
 const defaultInterval = 30 * time.Second
 
@@ -40,8 +40,8 @@ func (q *request) await(ctx context.Context, open func() (*resumer, error)) (*re
 			return nil, failed
 		}
 		if await.Sleep(ctx, pause) != nil {
-			ended, last := transport.Ended(ctx), *failed
-			last.Err = transport.NewError(ended.Error(), ended, failed)
+			ended, last := fault.Ended(ctx), *failed
+			last.Err = fault.NewError(ended.Error(), ended, failed)
 			return nil, &last
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // maxSegment keeps the request line well under the 8 KiB that servers commonly accept, even
@@ -26,18 +28,18 @@ const maxSegment = 1024
 func parseBase(base, route string, insecure bool) (string, error) {
 	u, err := url.Parse(base)
 	if err != nil {
-		return "", Invalid("the base URL cannot be parsed")
+		return "", fault.Invalid("the base URL cannot be parsed")
 	}
 	return u.Scheme + "://" + u.Host + strings.TrimRight(u.EscapedPath(), "/"), cmp.Or(
-		require(base != "", "the base URL is empty"),
-		require(u.Scheme == "https" || u.Scheme == "http", "the base URL must begin with https://"),
-		require(u.Opaque == "" && u.Hostname() != "", "the base URL names no host"),
-		require(u.User == nil, "the base URL holds user information; pass credentials as options"),
-		require(u.RawQuery == "" && !u.ForceQuery, "the base URL holds a query"),
-		require(!strings.Contains(base, "#"), "the base URL holds a fragment"),
-		require(u.Scheme == "https" || insecure || isLoopback(u.Hostname()), "the base URL is not https; WithInsecureHTTP allows http beyond this machine"),
-		require(!holdsDotSegment(u.Path), "the base URL holds a dot segment"),
-		require(!endsIn(u.Path, route), "the base URL ends in the path of the endpoint, which the client adds: leave %s off", route),
+		fault.Require(base != "", "the base URL is empty"),
+		fault.Require(u.Scheme == "https" || u.Scheme == "http", "the base URL must begin with https://"),
+		fault.Require(u.Opaque == "" && u.Hostname() != "", "the base URL names no host"),
+		fault.Require(u.User == nil, "the base URL holds user information; pass credentials as options"),
+		fault.Require(u.RawQuery == "" && !u.ForceQuery, "the base URL holds a query"),
+		fault.Require(!strings.Contains(base, "#"), "the base URL holds a fragment"),
+		fault.Require(u.Scheme == "https" || insecure || isLoopback(u.Hostname()), "the base URL is not https; WithInsecureHTTP allows http beyond this machine"),
+		fault.Require(!holdsDotSegment(u.Path), "the base URL holds a dot segment"),
+		fault.Require(!endsIn(u.Path, route), "the base URL ends in the path of the endpoint, which the client adds: leave %s off", route),
 	)
 }
 
@@ -64,16 +66,16 @@ func isLoopback(host string) bool {
 // Errors call it name.
 func Segment(name, value string) (string, error) {
 	refusal := cmp.Or(
-		require(value != "", "is empty"),
-		require(len(value) <= maxSegment, "is longer than %d bytes", maxSegment),
-		require(utf8.ValidString(value), "is not valid UTF-8"),
-		require(!strings.ContainsFunc(value, unicode.IsControl), "holds a control character"),
+		fault.Require(value != "", "is empty"),
+		fault.Require(len(value) <= maxSegment, "is longer than %d bytes", maxSegment),
+		fault.Require(utf8.ValidString(value), "is not valid UTF-8"),
+		fault.Require(!strings.ContainsFunc(value, unicode.IsControl), "holds a control character"),
 		// A slash is sent as %2F. A gateway that decodes it must not find "..", because the
 		// path could then be another account's.
-		require(!holdsDotSegment(value), "holds a dot segment"),
+		fault.Require(!holdsDotSegment(value), "holds a dot segment"),
 	)
 	if refusal != nil {
-		return "", Invalid("the %s %v", name, refusal)
+		return "", fault.Invalid("the %s %v", name, refusal)
 	}
 	return url.PathEscape(value), nil
 }
@@ -93,7 +95,7 @@ func parseRedirectHosts(patterns []string) (redirectHosts, error) {
 		u, err := url.Parse("https://" + rest)
 		if err != nil || u.Host != rest || strings.HasSuffix(rest, ":") || !hostName.MatchString(hostPort(u)) ||
 			len(u.Port()) == 5 && u.Port() > "65535" || rest != pattern && net.ParseIP(u.Hostname()) != nil {
-			return nil, Invalid("redirect host %d is no host name", i+1)
+			return nil, fault.Invalid("redirect host %d is no host name", i+1)
 		}
 		hosts = append(hosts, pattern[:len(pattern)-len(rest)]+hostPort(u))
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 func TestBaseURL(t *testing.T) {
@@ -41,7 +43,7 @@ func TestBaseURL(t *testing.T) {
 	}
 	for _, host := range []string{"service.test", "10.0.0.1", "[2001:db8::1]", "0.0.0.0", "localhost.service.test", "127.0.0.1.service.test"} {
 		base := "http://" + host + "/x"
-		if _, err := parseBase(base, "", false); !errors.Is(err, ErrInvalidArgument) {
+		if _, err := parseBase(base, "", false); !errors.Is(err, fault.ErrInvalidArgument) {
 			t.Errorf("%s: %v", base, err)
 		}
 		if got, err := parseBase(base, "", true); got != base || err != nil {
@@ -60,7 +62,7 @@ func TestBaseURL(t *testing.T) {
 		"https://ser vice.test", "https://[::1", "https://service.test/%zzsecret", " https://service.test",
 	} {
 		_, err := parseBase(base, "", true)
-		if !errors.Is(err, ErrInvalidArgument) {
+		if !errors.Is(err, fault.ErrInvalidArgument) {
 			t.Errorf("%q: %v", base, err)
 		} else if strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q is quoted: %v", base, err)
@@ -112,7 +114,7 @@ func TestSegment(t *testing.T) {
 		"a\xffb", "\xc0\xaf", "\xed\xa0\x80", strings.Repeat("a", maxSegment+1), strings.Repeat("a", 10_000),
 	} {
 		_, err := Segment("account id", value)
-		if !errors.Is(err, ErrInvalidArgument) || !strings.Contains(err.Error(), "account id") {
+		if !errors.Is(err, fault.ErrInvalidArgument) || !strings.Contains(err.Error(), "account id") {
 			t.Errorf("%.20q: %v", value, err)
 		} else if len(value) > 2 && strings.Contains(err.Error(), value) {
 			t.Errorf("%.20q is quoted: %v", value, err)
@@ -144,7 +146,7 @@ func TestRedirectHosts(t *testing.T) {
 	for _, pattern := range []string{"", "*", "*.", "https://storage.test", "storage.test/", "a@storage.test", "*.*.test", "a*.test", "storage.test?x", "a b", "storage.test:x", ".*",
 		"storage.test:", "*.storage.test:", "[::1]:", "storage.test:0", "storage.test:0443", "storage.test:65536", "storage.test:99999", "storage.test:100000", "[::1]:65536",
 		"storage..test", ".storage.test", "*..test", "storage.test.", "*.test.", ".", "..", "a.test,b.test", "a.test;b", "a<b", "[storage.test]", "[]", "*.[::1]", "*.10.0.0.1"} {
-		if _, err := New(testService(), "https://service.test", []Option{WithRedirectHosts("storage.test", pattern)}); !errors.Is(err, ErrInvalidArgument) {
+		if _, err := New(testService(), "https://service.test", []Option{WithRedirectHosts("storage.test", pattern)}); !errors.Is(err, fault.ErrInvalidArgument) {
 			t.Errorf("%q: %v", pattern, err)
 		}
 	}
@@ -229,7 +231,7 @@ func TestBaseURLWithTheEndpoint(t *testing.T) {
 		{"/v1/{account_id}/refunds", "https://service.test/refunds", false},
 	} {
 		_, err := New(Service{Name: "test", Route: test.route}, test.base, nil)
-		if refused := errors.Is(err, ErrInvalidArgument); refused != test.refused || refused && !strings.Contains(err.Error(), "leave "+test.route+" off") {
+		if refused := errors.Is(err, fault.ErrInvalidArgument); refused != test.refused || refused && !strings.Contains(err.Error(), "leave "+test.route+" off") {
 			t.Errorf("%s: %v", test.base, err)
 		}
 	}

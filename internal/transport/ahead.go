@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 const (
@@ -162,7 +164,7 @@ func (p *ahead) connect(req *http.Request, s *spare, d dialling) (*spare, error)
 	if trace != nil && trace.GetConn != nil {
 		trace.GetConn(d.to.address)
 	}
-	if err := endOf(ctx); err != nil {
+	if err := fault.EndOf(ctx); err != nil {
 		return nil, cmp.Or(context.Cause(ctx), err)
 	}
 	info := httptrace.GotConnInfo{WasIdle: s != nil}

@@ -19,6 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/sandbox/memnet"
 )
 
@@ -289,12 +290,12 @@ func TestSpoiltConnectionIsReplaced(t *testing.T) {
 					}})
 					before := p.requests.Load()
 					r := c.Do(ctx, write(), nil)
-					want := OutcomeAccepted
+					want := fault.OutcomeAccepted
 					if name == "makes another request" {
-						want = OutcomeNotSent
+						want = fault.OutcomeNotSent
 					}
 					arrived := p.requests.Load() - before
-					if r.Outcome != want || r.StatusCode == http.StatusOK || r.Attempts != 1 || (arrived == 1) != (want == OutcomeAccepted) || r.Evidence.premature(50) && arrived == 1 {
+					if r.Outcome != want || r.StatusCode == http.StatusOK || r.Attempts != 1 || (arrived == 1) != (want == fault.OutcomeAccepted) || r.Evidence.premature(50) && arrived == 1 {
 						t.Errorf("%s, TLS %t, %q: %v, %+v, %v, arrived %d times", name, secure, says, r.Outcome, r.Evidence, r.err(), arrived)
 					}
 					time.Sleep(2 * time.Second)
@@ -321,7 +322,7 @@ func TestBegunWriteIsNotSentAgain(t *testing.T) {
 			}
 			c := p.client(t, WithMaxRetries(0), option)
 			submit(t, c, 3, 100*time.Millisecond)
-			if r := c.Do(t.Context(), write(), nil); r.Outcome != OutcomeUnknown || p.requests.Load() != 4 {
+			if r := c.Do(t.Context(), write(), nil); r.Outcome != fault.OutcomeUnknown || p.requests.Load() != 4 {
 				t.Errorf("%s: %v, arrived %d times", name, r.Outcome, p.requests.Load()-3)
 			}
 			time.Sleep(2 * time.Second)

@@ -13,12 +13,13 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/internal/await"
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // An attempt is one request and how it ended.
 type attempt struct {
 	Result   // the result of a call that ends with this attempt, as far as it is known
-	verdict  *verdict
+	verdict  *fault.Verdict
 	err      error         // the cause, for verdicts that have one
 	sent     bool          // handed to the network
 	queued   time.Duration // time spent before sending: limiter, cooldown and token
@@ -46,13 +47,13 @@ func (inv *invocation) RoundTrip(req *http.Request) (*http.Response, error) {
 	isRetry := inv.retryDue
 	inv.current, inv.retryDue = a, false
 	if a.verdict, a.err = inv.prepare(req, a); a.err != nil {
-		if endOf(inv.ctx) != nil { // prepare was waiting when the context ended
-			a.verdict = callerEnded
+		if fault.EndOf(inv.ctx) != nil { // prepare was waiting when the context ended
+			a.verdict = fault.CallerEnded
 		}
 		if before != nil {
 			// The call ends with the last response and the reason why no other attempt
 			// followed.
-			inv.current, inv.unsent, inv.retryDue = before, a, a.verdict == callerEnded
+			inv.current, inv.unsent, inv.retryDue = before, a, a.verdict == fault.CallerEnded
 		}
 		return refuse(req, a.err)
 	}
@@ -72,20 +73,20 @@ func (inv *invocation) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // prepare waits until the attempt may be sent, and makes its header. After an error, the
 // attempt was not sent.
-func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *verdict, err error) {
-	if err := endOf(inv.ctx); err != nil {
+func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *fault.Verdict, err error) {
+	if err := fault.EndOf(inv.ctx); err != nil {
 		return nil, err
 	}
 	if inv.call.Enter != nil {
 		if err := inv.call.Enter(inv.ctx); err != nil {
-			return heldBack, err
+			return fault.HeldBack, err
 		}
 	}
 	waits, cancel := inv.waits()
 	defer cancel()
 	defer func() {
 		if err != nil && waits.Err() != nil && inv.ctx.Err() == nil {
-			stopped, err = heldBack, TooLate(err)
+			stopped, err = fault.HeldBack, TooLate(err)
 		}
 	}()
 	// Get the token before the throttle: behind it, a slow source would let attempts out
@@ -103,19 +104,19 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *verdict,
 		return stopped, err
 	}
 	a.request = inv.header(a)
-	if err := endOf(inv.ctx); err != nil { // the limiter and the source may have ignored the context
+	if err := fault.EndOf(inv.ctx); err != nil { // the limiter and the source may have ignored the context
 		return nil, err
 	}
 	if before := inv.settings.BeforeSend; before != nil {
 		if _, _, err := await.Call(inv.ctx, func() (struct{}, error) { return struct{}{}, before(inv.ctx) }); err != nil {
-			return notBegun, NewError(notBegun.text, ErrLocalLimit, err)
+			return fault.NotBegun, fault.NewError(fault.NotBegun.Text, fault.ErrLocalLimit, err)
 		}
-		if err := endOf(inv.ctx); err != nil {
+		if err := fault.EndOf(inv.ctx); err != nil {
 			return nil, err
 		}
 	}
 	if inv.call.Leave != nil {
-		return heldBack, inv.call.Leave()
+		return fault.HeldBack, inv.call.Leave()
 	}
 	return nil, nil
 }
@@ -139,10 +140,10 @@ func (inv *invocation) waits() (context.Context, context.CancelFunc) {
 // reason is what it waited for; nil: it had no place.
 func TooLate(reason error) error {
 	msg := "no time is left for a response before the deadline"
-	if text := SafeText(reason); text != "" {
+	if text := fault.SafeText(reason); text != "" {
 		msg += ": " + text
 	}
-	return NewError(msg, context.DeadlineExceeded, reason)
+	return fault.NewError(msg, context.DeadlineExceeded, reason)
 }
 
 // maxPatience bounds how long a bulk call waits for the caller's code. A source or limiter
@@ -157,7 +158,7 @@ func (inv *invocation) patience() time.Duration {
 }
 
 // token gets a token. If refused is not empty, it asks for a replacement of that token.
-func (inv *invocation) token(ctx context.Context, refused string) (string, *verdict, error) {
+func (inv *invocation) token(ctx context.Context, refused string) (string, *fault.Verdict, error) {
 	if inv.call.Bulk {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, maxPatience)
@@ -174,7 +175,7 @@ func (inv *invocation) token(ctx context.Context, refused string) (string, *verd
 func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(cmp.Or(inv.call.RequestContext, inv.ctx))
 	began := time.Now()
-	timer := time.AfterFunc(inv.timeout, func() { cancel(ErrTimeout) })
+	timer := time.AfterFunc(inv.timeout, func() { cancel(fault.ErrTimeout) })
 	defer func() { // also when the caller's code panics, such as a transport
 		if a.Stream == nil {
 			timer.Stop()
@@ -209,14 +210,14 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 	a.Evidence.Began, a.Evidence.Ended, a.Evidence.StatusCode = began, time.Now(), a.StatusCode
 	if err != nil {
 		resp = nil // net/http logs a complaint if a transport returns both
-		a.verdict, a.err = failureVerdict(ctx, err, sighting{traced: a.Evidence.Traced, connected: a.Evidence.Connected, responseStarted: a.Evidence.ResponseStarted, wrapped: a.exchange.isWrapped()}), err
+		a.verdict, a.err = fault.JudgeError(ctx, err, fault.Sighting{Traced: a.Evidence.Traced, Connected: a.Evidence.Connected, ResponseStarted: a.Evidence.ResponseStarted, Wrapped: a.exchange.isWrapped()}), err
 	}
 	a.RequestID = inv.loggable(a, requestID(a.Header))
 	if inv.call.Write && err == nil {
 		inv.confirm(a)
 	}
-	if check := inv.settings.NotReady; check != nil && a.StatusCode != 0 && a.verdict != success && check(inv.failure(a, a.outcome())) {
-		a.verdict, a.err = notReady, nil
+	if check := inv.settings.NotReady; check != nil && a.StatusCode != 0 && a.verdict != fault.Success && check(inv.failure(a, a.outcome())) {
+		a.verdict, a.err = fault.NotReady, nil
 	}
 	inv.logAttempt(a)
 	if inv.call.Drift.Listening && !a.away {
@@ -231,13 +232,13 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 // WriteCheck decides.
 func (inv *invocation) confirm(a *attempt) {
 	check := inv.settings.WriteCheck
-	switch accepted := a.outcome() == OutcomeAccepted; {
+	switch accepted := a.outcome() == fault.OutcomeAccepted; {
 	case a.exchange.cameEarly(a.Evidence, accepted):
-		a.verdict = prematureResponse
+		a.verdict = fault.PrematureResponse
 	case accepted && check != nil:
 		result := inv.resultOf(a)
 		if err := check(&result); err != nil {
-			a.verdict, a.err = responseRefused, err
+			a.verdict, a.err = fault.ResponseRefused, err
 		}
 	}
 }
@@ -256,15 +257,15 @@ func (inv *invocation) receive(ctx context.Context, cancel context.CancelCauseFu
 	// Without any of these, the body ends when the connection ends, and a broken connection
 	// looks the same.
 	a.Framed = resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0 || resp.ProtoMajor > 1
-	a.verdict = responseVerdict(inv.asks(), resp.StatusCode, a.Header)
-	if a.verdict == success && inv.call.Stream && a.StatusCode != http.StatusNotModified {
+	a.verdict = fault.JudgeResponse(inv.asks(), resp.StatusCode, a.Header)
+	if a.verdict == fault.Success && inv.call.Stream && a.StatusCode != http.StatusNotModified {
 		s := &stream{inv: inv, ctx: ctx, cancel: cancel, body: body, reader: body, timer: timer, began: time.Now()}
 		if a.StatusCode == http.StatusPartialContent {
 			s.offset = inv.call.Offset // a part of the content may look like a page or an error object
 		} else {
 			a.verdict, a.Body = s.verdict(a.Header)
 		}
-		if timer.Stop(); a.verdict == success {
+		if timer.Stop(); a.verdict == fault.Success {
 			a.Stream, resp.Body = s, s
 			return
 		}
@@ -273,30 +274,30 @@ func (inv *invocation) receive(ctx context.Context, cancel context.CancelCauseFu
 	switch {
 	case a.StatusCode < 200 || a.Body != nil:
 		// The body of a protocol switch never ends. A page or an error object has been read.
-	case a.verdict == success:
+	case a.verdict == fault.Success:
 		inv.accept(ctx, body, a)
 	default:
 		// The status decides. The body only adds detail, so do not wait long for it.
 		timer.Reset(min(errorBodyTimeout, inv.timeout))
-		a.Body, _ = readBounded(body, new(bytes.Buffer), maxErrorBody, -1)
+		a.Body, _ = readBounded(body, new(bytes.Buffer), fault.MaxErrorBody, -1)
 	}
 }
 
 // outcome is the outcome of a write after this attempt alone. The evidence comes before the
 // verdict, because bytes are proof.
-func (a *attempt) outcome() Outcome {
+func (a *attempt) outcome() fault.Outcome {
 	if !a.sent || a.StatusCode == 0 && a.Evidence.unsent() {
-		return OutcomeNotSent
+		return fault.OutcomeNotSent
 	}
-	return a.verdict.outcome
+	return a.verdict.Outcome
 }
 
 // reason is why the attempt failed, in safe words.
-func (a *attempt) reason() error { return a.verdict.reason(a.err, a.sent) }
+func (a *attempt) reason() error { return a.verdict.Reason(a.err, a.sent) }
 
 // asks says what the response has to answer.
-func (inv *invocation) asks() request {
-	return request{write: inv.call.Write, stream: inv.call.Stream, partial: inv.call.Partial, conditional: inv.call.Conditional, encoded: inv.settings.EncodedContent}
+func (inv *invocation) asks() fault.Request {
+	return fault.Request{Write: inv.call.Write, Stream: inv.call.Stream, Partial: inv.call.Partial, Conditional: inv.call.Conditional, Encoded: inv.settings.EncodedContent}
 }
 
 // accept reads and checks the body of a success. It decodes here, inside the retry loop,
@@ -310,10 +311,10 @@ func (inv *invocation) accept(ctx context.Context, body io.ReadCloser, a *attemp
 	buffer := buffers.Get().(*bytes.Buffer)
 	buffer.Reset()
 	a.Body, a.err = readBounded(body, buffer, inv.settings.MaxResponseBytes, a.Length)
-	a.verdict = bodyVerdict(ctx, inv.asks(), a.Header, a.Body, a.err)
-	if a.verdict == success && inv.call.Decode != nil {
+	a.verdict = fault.JudgeBody(ctx, inv.asks(), a.Header, a.Body, a.err)
+	if a.verdict == fault.Success && inv.call.Decode != nil {
 		if a.err = inv.call.Decode(a.Body); a.err != nil {
-			a.verdict = malformedResponse
+			a.verdict = fault.MalformedResponse
 			return
 		}
 		a.Body = nil

@@ -8,6 +8,8 @@ import (
 	"math"
 	"net/http"
 	"sync"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // buffers hold responses until they are decoded. Allocating a new one each time would take a
@@ -34,7 +36,7 @@ func readBounded(body io.ReadCloser, buffer *bytes.Buffer, limit, length int64) 
 	// small compressed body cannot become a huge one.
 	_, err := buffer.ReadFrom(http.MaxBytesReader(nil, body, limit))
 	if _, exceeded := errors.AsType[*http.MaxBytesError](err); exceeded {
-		err = ErrResponseTooLarge
+		err = fault.ErrResponseTooLarge
 	}
 	return buffer.Bytes(), err
 }

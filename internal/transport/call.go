@@ -12,6 +12,7 @@ import (
 
 	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/drift"
+	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/hashicorp/go-retryablehttp"
 )
 
@@ -67,14 +68,14 @@ type Call struct {
 	KeepBody func(*bytes.Buffer)
 	// Observe runs on the call's goroutine: before each attempt is sent, with the number of
 	// attempts so far, and after each failed attempt, with its failure. Nil: not called.
-	Observe func(attempts int, failed *Failure)
+	Observe func(attempts int, failed *fault.Failure)
 }
 
 // A Result describes a finished call. Failure is nil exactly when the call succeeded. A write
 // succeeds by its status, even if the body of the response was lost.
 type Result struct {
-	Failure    *Failure
-	Outcome    Outcome
+	Failure    *fault.Failure
+	Outcome    fault.Outcome
 	Evidence   Evidence
 	StatusCode int
 	Header     http.Header
@@ -102,11 +103,11 @@ type invocation struct {
 	// State of the attempts so far, for shouldRetry and for the next attempt.
 	attempts    int // handed to the network
 	retries     int
-	retried     map[*verdict]int // number of retries after each verdict
-	credit      int              // earned for the retry budget by a success
-	wait        time.Duration    // before the next attempt
-	retryDue    bool             // another attempt was due, and has not been sent
-	budgetSpent bool             // no further attempt for want of budget
+	retried     map[*fault.Verdict]int // number of retries after each verdict
+	credit      int                    // earned for the retry budget by a success
+	wait        time.Duration          // before the next attempt
+	retryDue    bool                   // another attempt was due, and has not been sent
+	budgetSpent bool                   // no further attempt for want of budget
 
 	freshToken string   // the token that replaces a refused one
 	current    *attempt // the last that counts; nil: http.Client refused the request
@@ -121,7 +122,7 @@ type invocation struct {
 // provides the result.
 func (c *Client) Do(ctx context.Context, call *Call, opts []Option) (res Result) {
 	if ctx == nil {
-		return refused(call, Invalid("the context is nil"))
+		return refused(call, fault.Invalid("the context is nil"))
 	}
 	settings, err := c.settings, error(nil)
 	if len(opts) > 0 {
@@ -147,7 +148,7 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) (res Result)
 		err = req.SetBody(call.Body) // kept, and rewound for each attempt
 	}
 	if err != nil {
-		return refused(call, Invalid("the request cannot be built"))
+		return refused(call, fault.Invalid("the request cannot be built"))
 	}
 	inv := &invocation{
 		client: c, call: call, settings: settings, origin: req.URL, began: time.Now(), timeout: cmp.Or(timeout, forever),
@@ -159,7 +160,7 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) (res Result)
 	if call.Resume > 0 {
 		wait := settings.backoff(ctx, call.Resume-1, false, 0) // the first resume is the first retry
 		if await.Sleep(ctx, wait) != nil {
-			return refused(call, Ended(ctx))
+			return refused(call, fault.Ended(ctx))
 		}
 		inv.event(slog.LevelInfo, "reconnect", slog.Duration("wait", wait))
 	}
@@ -190,8 +191,8 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) (res Result)
 // refused is the result of a call that ended before its first attempt.
 func refused(call *Call, err error) Result {
 	return Result{
-		Outcome: OutcomeNotSent,
-		Failure: &Failure{Operation: call.Operation, Err: WithOutcome(err, OutcomeNotSent)},
+		Outcome: fault.OutcomeNotSent,
+		Failure: &fault.Failure{Operation: call.Operation, Err: fault.WithOutcome(err, fault.OutcomeNotSent)},
 	}
 }
 
@@ -216,15 +217,15 @@ func (inv *invocation) checkRedirect(next *http.Request, via []*http.Request) er
 func (inv *invocation) result() Result {
 	a := inv.current
 	if a == nil {
-		return refused(inv.call, Invalid("the request cannot be sent"))
+		return refused(inv.call, fault.Invalid("the request cannot be sent"))
 	}
 	res := inv.resultOf(a)
 	// A failed last attempt proves nothing about an earlier one, which may have been
 	// processed. The caller needs the evidence of that one to find out.
-	if inv.ambiguous != nil && (res.Outcome == OutcomeNotSent || res.Outcome == OutcomeRejected) {
-		res.Outcome, res.Evidence = OutcomeUnknown, inv.ambiguous.Evidence
+	if inv.ambiguous != nil && (res.Outcome == fault.OutcomeNotSent || res.Outcome == fault.OutcomeRejected) {
+		res.Outcome, res.Evidence = fault.OutcomeUnknown, inv.ambiguous.Evidence
 	}
-	if a.verdict != success && res.BodyErr == nil {
+	if a.verdict != fault.Success && res.BodyErr == nil {
 		res.Failure = inv.failure(a, res.Outcome)
 	}
 	inv.logResult(&res, a)
@@ -235,7 +236,7 @@ func (inv *invocation) result() Result {
 func (inv *invocation) resultOf(a *attempt) Result {
 	res := a.Result
 	res.Outcome, res.Attempts, res.Settings = a.outcome(), inv.attempts, inv.settings
-	if a.verdict != success && inv.call.Write && res.Outcome == OutcomeAccepted {
+	if a.verdict != fault.Success && inv.call.Write && res.Outcome == fault.OutcomeAccepted {
 		res.BodyErr = a.reason()
 	}
 	return res
@@ -246,37 +247,37 @@ func (inv *invocation) resultOf(a *attempt) Result {
 //
 // Each step wraps the error of the step before, so errors.Is finds all of them. The text of
 // the outermost error is printed.
-func (inv *invocation) failure(a *attempt, outcome Outcome) *Failure {
+func (inv *invocation) failure(a *attempt, outcome fault.Outcome) *fault.Failure {
 	// The error may live long; it must not keep a whole response alive.
-	response := Response{Header: a.Header, Body: bytes.Clone(a.Body[:min(len(a.Body), maxErrorBody)])}
-	f := &Failure{
+	response := fault.Response{Header: a.Header, Body: bytes.Clone(a.Body[:min(len(a.Body), fault.MaxErrorBody)])}
+	f := &fault.Failure{
 		Operation:  inv.call.Operation,
 		StatusCode: a.StatusCode,
-		Code:       inv.loggable(a, response.decode()),
+		Code:       inv.loggable(a, response.Decode()),
 		RequestID:  a.RequestID,
 		RetryAfter: a.retryAfter(),
 		Attempts:   inv.attempts,
 		Err:        a.reason(),
 	}
 	if inv.unsent != nil && !inv.retryDue {
-		f.Err = NewError(inv.unsent.reason().Error(), f.Err, inv.unsent.reason())
+		f.Err = fault.NewError(inv.unsent.reason().Error(), f.Err, inv.unsent.reason())
 	}
-	if endOf(inv.ctx) != nil && (inv.retryDue || a.verdict == callerEnded) {
-		f.Err = endedBy(inv.ctx, f.Err)
+	if fault.EndOf(inv.ctx) != nil && (inv.retryDue || a.verdict == fault.CallerEnded) {
+		f.Err = fault.EndedBy(inv.ctx, f.Err)
 	}
-	if inv.ambiguous != nil && a.outcome() != OutcomeUnknown {
-		f.Err = NewError(f.Err.Error()+", after an earlier attempt that may have been processed", f.Err)
+	if inv.ambiguous != nil && a.outcome() != fault.OutcomeUnknown {
+		f.Err = fault.NewError(f.Err.Error()+", after an earlier attempt that may have been processed", f.Err)
 	}
 	if inv.budgetSpent {
-		f.Err = NewError(f.Err.Error()+"; the retry budget of the client is spent", f.Err)
+		f.Err = fault.NewError(f.Err.Error()+"; the retry budget of the client is spent", f.Err)
 	}
 	last := cmp.Or(inv.unsent, a)
 	// This call has no Retry-After of its own: the pause came from the response to another
 	// call or attempt.
-	if last.err == errCooldown || last.err == errPaused {
+	if last.err == errCooldown || last.err == fault.ErrPaused {
 		f.RetryAfter = inv.client.throttle.remaining()
 	}
-	f.Err = withFacts(f.Err, attemptFacts{verdict: a.verdict, outcome: outcome, response: response, cause: last.err})
+	f.Err = fault.WithFacts(f.Err, fault.Facts{Verdict: a.verdict, Outcome: outcome, Response: response, Cause: last.err})
 	return f
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // The context of a call ends its waits and its further attempts. The context of the request
@@ -31,16 +33,16 @@ func TestRequestContext(t *testing.T) {
 		end, cut time.Duration // of the context and the wire; 0: never
 		took     time.Duration
 		attempts int
-		outcome  Outcome
+		outcome  fault.Outcome
 		is       []error
 	}{
-		{"response", slow(200), 0, 0, 5 * time.Second, 1, OutcomeAccepted, nil},
-		{"response after the end", slow(200), time.Second, 0, 5 * time.Second, 1, OutcomeAccepted, nil},
-		{"refused after the end", slow(429), time.Second, 0, 5 * time.Second, 1, OutcomeRejected, []error{ErrRateLimited, context.Canceled}},
-		{"rejected after the end", slow(400), time.Second, 0, 5 * time.Second, 1, OutcomeRejected, []error{ErrBadRequest}},
-		{"cut after the end", slow(200), time.Second, 3 * time.Second, 3 * time.Second, 1, OutcomeUnknown, []error{context.Canceled, net.ErrClosed}},
-		{"timed out after the end", stall, time.Second, 0, 10 * time.Second, 1, OutcomeUnknown, []error{ErrTimeout}},
-		{"refused, then ended", slow(429), 6 * time.Second, 0, 10 * time.Second, 2, OutcomeRejected, []error{ErrRateLimited, context.Canceled}},
+		{"response", slow(200), 0, 0, 5 * time.Second, 1, fault.OutcomeAccepted, nil},
+		{"response after the end", slow(200), time.Second, 0, 5 * time.Second, 1, fault.OutcomeAccepted, nil},
+		{"refused after the end", slow(429), time.Second, 0, 5 * time.Second, 1, fault.OutcomeRejected, []error{fault.ErrRateLimited, context.Canceled}},
+		{"rejected after the end", slow(400), time.Second, 0, 5 * time.Second, 1, fault.OutcomeRejected, []error{fault.ErrBadRequest}},
+		{"cut after the end", slow(200), time.Second, 3 * time.Second, 3 * time.Second, 1, fault.OutcomeUnknown, []error{context.Canceled, net.ErrClosed}},
+		{"timed out after the end", stall, time.Second, 0, 10 * time.Second, 1, fault.OutcomeUnknown, []error{fault.ErrTimeout}},
+		{"refused, then ended", slow(429), 6 * time.Second, 0, 10 * time.Second, 2, fault.OutcomeRejected, []error{fault.ErrRateLimited, context.Canceled}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())
@@ -75,7 +77,7 @@ func TestNothingBeginsAfterTheEnd(t *testing.T) {
 	call := write()
 	call.RequestContext = context.WithoutCancel(ctx)
 	r := newClient(t, network, WithLimiter(limiterFunc(func(context.Context) error { end(); return nil }))).Do(ctx, call, nil)
-	if check(t, r.err(), context.Canceled); r.Outcome != OutcomeNotSent || network.requests() != 0 {
+	if check(t, r.err(), context.Canceled); r.Outcome != fault.OutcomeNotSent || network.requests() != 0 {
 		t.Errorf("%v, %d requests", r.Outcome, network.requests())
 	}
 }
@@ -120,18 +122,18 @@ func TestCallTimeout(t *testing.T) {
 // call. errors.Is finds that cause, but it is not the condition of this call.
 func TestCauseOfTheEndIsAnothersError(t *testing.T) {
 	other := newClient(t, serve(status(403)), WithMaxRetries(0)).get(t.Context()).Failure
-	cause := fmt.Errorf("another call: %w", Unwrap(other))
+	cause := fmt.Errorf("another call: %w", fault.Unwrap(other))
 	for want, network := range map[string]*service{"canceled": serve(stall), "server_error": serve(status(503))} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(time.Second, func() { cancel(cause) })
 			f := newClient(t, network, WithRetryWait(time.Hour, time.Hour), WithAttemptTimeout(0)).get(ctx).Failure
-			check(t, Unwrap(f), context.Canceled, cause, ErrForbidden)
+			check(t, fault.Unwrap(f), context.Canceled, cause, fault.ErrForbidden)
 			if f.Condition() != want || !f.Retryable() {
 				t.Errorf("%s, retryable %v, want %s", f.Condition(), f.Retryable(), want)
 			}
-			ended := &Failure{Err: Ended(ctx)}
-			if check(t, Unwrap(ended), context.Canceled, cause); ended.Condition() != "canceled" || ended.Response().Header != nil || ended.Outcome() != OutcomeUnknown {
+			ended := &fault.Failure{Err: fault.Ended(ctx)}
+			if check(t, fault.Unwrap(ended), context.Canceled, cause); ended.Condition() != "canceled" || ended.Response().Header != nil || ended.Outcome() != fault.OutcomeUnknown {
 				t.Errorf("%s, %+v, %v", ended.Condition(), ended.Response(), ended.Outcome())
 			}
 		})
@@ -143,7 +145,7 @@ func TestAttemptTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := serve(stall)
 		r := newClient(t, network, WithRetryWait(0, 0), WithAttemptTimeout(7*time.Second)).get(t.Context())
-		check(t, r.err(), ErrTimeout)
+		check(t, r.err(), fault.ErrTimeout)
 		if errors.Is(r.err(), context.DeadlineExceeded) || errors.Is(r.err(), context.Canceled) {
 			t.Errorf("the caller's context did not end: %v", r.err())
 		}
@@ -157,7 +159,7 @@ func TestAttemptTimeout(t *testing.T) {
 			return nil, r.Context().Err()
 		})
 		r = newClient(t, simple).get(t.Context())
-		if check(t, r.err(), ErrTimeout); errors.Is(r.err(), context.Canceled) {
+		if check(t, r.err(), fault.ErrTimeout); errors.Is(r.err(), context.Canceled) {
 			t.Errorf("nobody canceled: %v", r.err())
 		}
 
@@ -165,7 +167,7 @@ func TestAttemptTimeout(t *testing.T) {
 		defer cancel()
 		r = newClient(t, roundTripper(func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, context.Canceled })).get(ctx)
 		check(t, r.err(), context.DeadlineExceeded)
-		if errors.Is(r.err(), ErrTimeout) || errors.Is(r.err(), context.Canceled) {
+		if errors.Is(r.err(), fault.ErrTimeout) || errors.Is(r.err(), context.Canceled) {
 			t.Errorf("no attempt timed out, and nobody canceled: %v", r.err())
 		}
 	})
@@ -176,7 +178,7 @@ func TestSlowErrorBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := serve(stalledBody(400, `{"error":{"code":"X"}`))
 		r := newClient(t, network).get(t.Context())
-		check(t, r.err(), ErrBadRequest)
+		check(t, r.err(), fault.ErrBadRequest)
 		if took := time.Since(network.began); took != errorBodyTimeout || r.Failure.StatusCode != 400 {
 			t.Errorf("%+v after %v", r.Failure, took)
 		}

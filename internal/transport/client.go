@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // A Service is the fixed configuration of a package.
@@ -72,12 +74,12 @@ func (c *Client) Address(path string) string { return c.base() + path }
 
 // Throttled returns a Failure if a cooldown outlasts the deadline, and otherwise nil. It is
 // for calls that wait for the response to another call.
-func (c *Client) Throttled(ctx context.Context, operation string) *Failure {
+func (c *Client) Throttled(ctx context.Context, operation string) *fault.Failure {
 	left := c.throttle.remaining()
 	if deadline, ok := ctx.Deadline(); !ok || left == 0 || time.Until(deadline) > left {
 		return nil
 	}
-	return &Failure{Operation: operation, RetryAfter: left, Err: withFacts(errCooldown, attemptFacts{verdict: paused})}
+	return &fault.Failure{Operation: operation, RetryAfter: left, Err: fault.WithFacts(errCooldown, fault.Facts{Verdict: fault.Paused})}
 }
 
 // PausedUntil is the end of a cooldown, or a time before now. Bulk calls begin no request

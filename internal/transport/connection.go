@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"sync/atomic"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // A countedConnection is a TCP connection that counts the bytes it carries. It counts below
@@ -79,7 +81,7 @@ func (c *countedConnection) Write(p []byte) (int, error) {
 func (c *countedConnection) mayWrite(n int) bool {
 	switch c.state.Load() {
 	case waiting:
-		if t := c.user.Load(); t != nil && passed(t.deadline) {
+		if t := c.user.Load(); t != nil && fault.Passed(t.deadline) {
 			c.spoil()
 			return false
 		}

@@ -15,19 +15,21 @@ import (
 	"testing/iotest"
 	"testing/synctest"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 func TestDescribe(t *testing.T) {
-	for want, f := range map[string]*Failure{
+	for want, f := range map[string]*fault.Failure{
 		"bins": {},
 		"bins: lookup: refused (status 429 Too Many Requests, code slow, request id r-1, Retry-After: 3s, 4 attempts)": {
-			Operation: "lookup", StatusCode: 429, Code: "slow", RequestID: "r-1", RetryAfter: 2600 * time.Millisecond, Attempts: 4, Err: NewError("refused")},
-		"bins: lookup: no response (1 attempt)":         {Operation: "lookup", Attempts: 1, Err: fmt.Errorf("secret: %w", NewError("no response"))},
+			Operation: "lookup", StatusCode: 429, Code: "slow", RequestID: "r-1", RetryAfter: 2600 * time.Millisecond, Attempts: 4, Err: fault.NewError("refused")},
+		"bins: lookup: no response (1 attempt)":         {Operation: "lookup", Attempts: 1, Err: fmt.Errorf("secret: %w", fault.NewError("no response"))},
 		"bins: lookup: failed":                          {Operation: "lookup", Err: errors.New("secret")},
 		"bins: lookup (status 503 Service Unavailable)": {Operation: "lookup", StatusCode: 503},
 		"bins: lookup (status 599)":                     {Operation: "lookup", StatusCode: 599, Code: "not a code", RequestID: "4111111111111111"},
 	} {
-		got := Describe("bins", f)
+		got := fault.Describe("bins", f)
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
@@ -44,12 +46,12 @@ func TestDescribe(t *testing.T) {
 
 type printer string
 
-func (p printer) Format(s fmt.State, verb rune) { Format(s, verb, string(p)) }
+func (p printer) Format(s fmt.State, verb rune) { fault.Format(s, verb, string(p)) }
 
 func TestLoggable(t *testing.T) {
 	for _, s := range []string{"a", "not_found", "E-1001", "req.1:2", "0af7651916cd43dd8448eb211c80319c", strings.Repeat("a", 128), "12345678901",
 		"550e8400-e29b-41d4-a716-446655440000"} {
-		if Loggable(s) != s {
+		if fault.Loggable(s) != s {
 			t.Errorf("%q is hidden", s)
 		}
 	}
@@ -58,7 +60,7 @@ func TestLoggable(t *testing.T) {
 		"411111111111", "4111111111111111", "4111-1111-1111-1111", "4111_1111_1111_1111", "id-4111111111111111-x",
 		"41111111-1111-1111-a111-111111111111", "4111-111111111-111", "aaaaaaaa-1234-1234-8aaa-4111111111111111",
 	} {
-		if got := Loggable(s); got != "" {
+		if got := fault.Loggable(s); got != "" {
 			t.Errorf("%q is printed", got)
 		}
 	}
@@ -149,18 +151,18 @@ func TestMalformed(t *testing.T) {
 		`{"Number":4111111111111111}`: "not the documented JSON", `{"Number":"secret"}`: "not the documented JSON",
 		`{"Number":secret}`: "a syntax error at byte ", `{"Number":1`: "a syntax error at byte ",
 	} {
-		err := Malformed(json.Unmarshal([]byte(body), &into))
+		err := fault.Malformed(json.Unmarshal([]byte(body), &into))
 		if text := fmt.Sprintf("%+v", err); !strings.Contains(text, want) || strings.Contains(text, "secret") || strings.Contains(text, "4111") {
 			t.Errorf("%s: %s", body, text)
 		}
 	}
-	if text := Malformed(io.EOF).Error(); text != malformedResponse.text {
+	if text := fault.Malformed(io.EOF).Error(); text != fault.MalformedResponse.Text {
 		t.Error(text)
 	}
 }
 
 func TestOutcomeNames(t *testing.T) {
-	names := fmt.Sprint(OutcomeUnknown, ", ", OutcomeNotSent, ", ", OutcomeRejected, ", ", OutcomeAccepted, ", ", Outcome(9))
+	names := fmt.Sprint(fault.OutcomeUnknown, ", ", fault.OutcomeNotSent, ", ", fault.OutcomeRejected, ", ", fault.OutcomeAccepted, ", ", fault.Outcome(9))
 	if names != "unknown, not sent, rejected, accepted, unknown" {
 		t.Error(names)
 	}
@@ -170,7 +172,7 @@ func TestOutcomeNames(t *testing.T) {
 // members and of any size. A write takes any error that says something for one, among any
 // members or in broken JSON. Other content reaches the caller unchanged.
 func TestErrorObject(t *testing.T) {
-	const large = maxErrorBody - 34
+	const large = fault.MaxErrorBody - 34
 	for body, isError := range map[string]struct{ inStream, inWrite bool }{
 		`{"error":{"code":"job_not_ready","message":"m","details":{}}}`:         {true, true},
 		" \n{ \"error\" :\t{\"code\":\"a\"}}\n":                                 {true, true},
@@ -220,11 +222,11 @@ func TestErrorObject(t *testing.T) {
 		if (w.Failure != nil) != isError.inWrite || (s.Failure != nil) != isError.inStream {
 			t.Errorf("%.40q: %v of a write, %v of a stream", body, w.err(), s.err())
 		}
-		if f := w.Failure; f != nil && (!errors.Is(w.err(), ErrBadResponse) || w.Outcome != OutcomeUnknown || f.StatusCode != 200 || f.Attempts != 1) {
+		if f := w.Failure; f != nil && (!errors.Is(w.err(), fault.ErrBadResponse) || w.Outcome != fault.OutcomeUnknown || f.StatusCode != 200 || f.Attempts != 1) {
 			t.Errorf("%.40q: %v, %+v", body, w.Outcome, f)
 		}
 		if f := s.Failure; f != nil {
-			if held := f.Response(); string(held.Body) != body[:min(len(body), maxErrorBody)] || f.Code+held.Message == "" {
+			if held := f.Response(); string(held.Body) != body[:min(len(body), fault.MaxErrorBody)] || f.Code+held.Message == "" {
 				t.Errorf("%.40q: %+v, %.40q", body, f, held.Body)
 			}
 			continue
@@ -257,7 +259,7 @@ func TestErrorObjectThatStalls(t *testing.T) {
 				t.Fatal(r.err())
 			}
 			_, err := io.ReadAll(r.Stream)
-			check(t, err, ErrTimeout)
+			check(t, err, fault.ErrTimeout)
 			if took := time.Since(began); took != 15*time.Second {
 				t.Errorf("%q: after %v", part, took)
 			}
@@ -285,7 +287,7 @@ func TestCause(t *testing.T) {
 			t.Errorf("%s: caused by %v", says, f.Cause())
 		}
 		var text strings.Builder
-		text.WriteString(Describe("test", f))
+		text.WriteString(fault.Describe("test", f))
 		for _, verb := range []string{"%v", "%+v", "%#v", "%w", "%p", "%!"} {
 			text.WriteString(fmt.Sprintf(verb, f) + fmt.Sprintf(verb, *f))
 		}
@@ -295,14 +297,14 @@ func TestCause(t *testing.T) {
 	}
 	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	c := newClient(t, roundTripper(func(*http.Request) (*http.Response, error) { return nil, refused }), WithMaxRetries(0))
-	if f := c.get(t.Context()).Failure; f.Cause() != refused || !strings.Contains(Describe("test", f), ": "+syscall.ECONNREFUSED.Error()) {
-		t.Error(Describe("test", f), f.Cause())
+	if f := c.get(t.Context()).Failure; f.Cause() != refused || !strings.Contains(fault.Describe("test", f), ": "+syscall.ECONNREFUSED.Error()) {
+		t.Error(fault.Describe("test", f), f.Cause())
 	}
-	if (&Failure{}).Cause() != nil || (&Failure{Err: Invalid("x")}).Cause() != nil {
+	if (&fault.Failure{}).Cause() != nil || (&fault.Failure{Err: fault.Invalid("x")}).Cause() != nil {
 		t.Error("an error without a cause has one")
 	}
 	// The last error of a chain may be one of the library.
-	call, unusable := read(), Unusable("x")
+	call, unusable := read(), fault.Unusable("x")
 	call.Decode = func([]byte) error { return unusable }
 	if f := newClient(t, serve(status(200)), WithMaxRetries(0)).Do(t.Context(), call, nil).Failure; f.Cause() != unusable {
 		t.Errorf("%v is caused by %v", f.Err, f.Cause())

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // A response may come before the event that the request was written. The verdict on a write
@@ -17,12 +19,12 @@ func TestResponseOvertakesTheWriteEvent(t *testing.T) {
 	for name, test := range map[string]struct {
 		told    bool
 		err     error
-		outcome Outcome
+		outcome fault.Outcome
 		took    time.Duration
 	}{
-		"written":    {true, nil, OutcomeAccepted, time.Millisecond},
-		"broken":     {true, io.ErrClosedPipe, OutcomeUnknown, time.Millisecond},
-		"never told": {false, nil, OutcomeUnknown, time.Second},
+		"written":    {true, nil, fault.OutcomeAccepted, time.Millisecond},
+		"broken":     {true, io.ErrClosedPipe, fault.OutcomeUnknown, time.Millisecond},
+		"never told": {false, nil, fault.OutcomeUnknown, time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			network := roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -66,9 +68,9 @@ func TestWriteOnABreakingConnection(t *testing.T) {
 			return &dead{ours, left}, nil
 		}
 		r := clientOf(t, "http://127.0.0.1", WithDial(dial)).Do(t.Context(), write(), nil)
-		want, outcome := 4, OutcomeNotSent
+		want, outcome := 4, fault.OutcomeNotSent
 		if left > 0 {
-			want, outcome = 1, OutcomeUnknown
+			want, outcome = 1, fault.OutcomeUnknown
 		}
 		if check(t, r.err(), io.ErrClosedPipe); r.Attempts != want || r.Outcome != outcome || r.Evidence.BytesWritten != int64(left) {
 			t.Errorf("%d bytes leave: %d attempts, %v, %+v", left, r.Attempts, r.Outcome, r.Evidence)

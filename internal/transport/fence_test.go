@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // A suspended context is a context on a machine that sleeps. Its deadline passes by the wall
@@ -42,10 +44,10 @@ func TestNothingLeavesAfterTheDeadline(t *testing.T) {
 			time.Sleep(test.before)
 			r := c.Do(ctx, write(), nil)
 			check(t, r.err(), context.DeadlineExceeded)
-			if r.Outcome != OutcomeNotSent || p.requests.Load() != 0 || r.Attempts > 1 {
+			if r.Outcome != fault.OutcomeNotSent || p.requests.Load() != 0 || r.Attempts > 1 {
 				t.Errorf("%s: %v, %d arrived, %d attempts: %v", name, r.Outcome, p.requests.Load(), r.Attempts, r.err())
 			}
-			if r := c.Do(t.Context(), write(), []Option{WithLimiter(nil)}); r.Outcome != OutcomeAccepted {
+			if r := c.Do(t.Context(), write(), []Option{WithLimiter(nil)}); r.Outcome != fault.OutcomeAccepted {
 				t.Errorf("%s: with time: %v", name, r.err())
 			}
 			time.Sleep(time.Minute)

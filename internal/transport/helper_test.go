@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // quiet is the log of servers that tests attack.
@@ -118,7 +120,7 @@ func (r Result) err() error {
 	if r.Failure == nil {
 		return nil
 	}
-	return NewError("", Unwrap(r.Failure))
+	return fault.NewError("", fault.Unwrap(r.Failure))
 }
 
 // check reports targets that an error does not match.

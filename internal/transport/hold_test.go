@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/internal/await"
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 type slowBody struct {
@@ -42,37 +43,37 @@ func TestCallersCodeHangs(t *testing.T) {
 	same := func(r io.Reader) io.Reader { return r }
 	for name, test := range map[string]struct {
 		option  Option
-		outcome Outcome
+		outcome fault.Outcome
 		arrived int64
 	}{
-		"limiter":                 {WithLimiter(limiterFunc(func(context.Context) error { wait(); return nil })), OutcomeNotSent, 0},
-		"function before sending": {WithBeforeSend(func(context.Context) error { wait(); return nil }), OutcomeNotSent, 0},
+		"limiter":                 {WithLimiter(limiterFunc(func(context.Context) error { wait(); return nil })), fault.OutcomeNotSent, 0},
+		"function before sending": {WithBeforeSend(func(context.Context) error { wait(); return nil }), fault.OutcomeNotSent, 0},
 		"wrapper before base": {around(func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
 			wait()
 			return base.RoundTrip(r)
-		}), OutcomeNotSent, 0},
+		}), fault.OutcomeNotSent, 0},
 		"wrapper before base, with a context of its own": {around(func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
 			wait()
 			return base.RoundTrip(r.Clone(context.Background()))
-		}), OutcomeNotSent, 0},
+		}), fault.OutcomeNotSent, 0},
 		"wrapper after base": {around(func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
 			resp, err := base.RoundTrip(r)
 			wait()
 			return resp, err
-		}), OutcomeUnknown, 1},
+		}), fault.OutcomeUnknown, 1},
 		"a wrapper's body": {body(func(io.Reader) io.Reader {
 			return readerFunc(func(p []byte) (int, error) { wait(); return copy(p, "late"), io.EOF })
-		}, func() {}), OutcomeAccepted, 1},
-		"the end of a wrapper's body": {body(same, wait), OutcomeAccepted, 1},
-		"proxy function":              {WithProxy(func(*http.Request) (*url.URL, error) { wait(); return nil, nil }), OutcomeNotSent, 0},
+		}, func() {}), fault.OutcomeAccepted, 1},
+		"the end of a wrapper's body": {body(same, wait), fault.OutcomeAccepted, 1},
+		"proxy function":              {WithProxy(func(*http.Request) (*url.URL, error) { wait(); return nil, nil }), fault.OutcomeNotSent, 0},
 		"an own transport": {WithHTTPClient(client(roundTripper(func(*http.Request) (*http.Response, error) {
 			wait()
 			return reply(200, ""), nil
-		}))), OutcomeUnknown, 0},
+		}))), fault.OutcomeUnknown, 0},
 		"a proxy function of an own transport": {WithHTTPClient(client(&http.Transport{
-			Proxy: func(*http.Request) (*url.URL, error) { wait(); return nil, io.EOF }})), OutcomeUnknown, 0},
+			Proxy: func(*http.Request) (*url.URL, error) { wait(); return nil, io.EOF }})), fault.OutcomeUnknown, 0},
 		"check of a certificate": {WithTLSConfig(&tls.Config{InsecureSkipVerify: true,
-			VerifyConnection: func(tls.ConnectionState) error { wait(); return nil }}), OutcomeNotSent, 0},
+			VerifyConnection: func(tls.ConnectionState) error { wait(); return nil }}), fault.OutcomeNotSent, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -86,7 +87,7 @@ func TestCallersCodeHangs(t *testing.T) {
 					if took := time.Since(began); took > 10*time.Second+2*await.ReturnGrace {
 						t.Errorf("%s took %v", call.Operation, took)
 					}
-					if call.Write && (r.Outcome != test.outcome || (r.Failure == nil) != (test.outcome == OutcomeAccepted)) {
+					if call.Write && (r.Outcome != test.outcome || (r.Failure == nil) != (test.outcome == fault.OutcomeAccepted)) {
 						t.Errorf("%v, %v", r.Outcome, r.err())
 					}
 				}

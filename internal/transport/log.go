@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/mask"
 )
 
@@ -83,10 +84,10 @@ func (inv *invocation) logPause(a *attempt, pause time.Duration) {
 // logResult logs a finished call. A failure has the text and the condition that the caller
 // gets.
 func (inv *invocation) logResult(r *Result, a *attempt) {
-	level, result, condition := slog.LevelDebug, a.verdict.text, ""
+	level, result, condition := slog.LevelDebug, a.verdict.Text, ""
 	if r.Failure != nil {
 		level, condition = slog.LevelInfo, r.Failure.Condition()
-		result = cmp.Or(SafeText(r.Failure.Err), result)
+		result = cmp.Or(fault.SafeText(r.Failure.Err), result)
 	}
 	if !inv.log.Enabled(inv.ctx, level) {
 		return
@@ -101,10 +102,10 @@ func (inv *invocation) logResult(r *Result, a *attempt) {
 // ending returns the attributes of a finished attempt.
 func (a *attempt) ending(count string, n int) []slog.Attr {
 	condition := ""
-	if a.verdict != success {
-		condition = ConditionOf(a.reason())
+	if a.verdict != fault.Success {
+		condition = fault.ConditionOf(a.reason())
 	}
-	return a.attrs(count, n, a.verdict.text, condition)
+	return a.attrs(count, n, a.verdict.Text, condition)
 }
 
 // attrs returns the attributes of a result. result is text for people. condition is from the
@@ -125,10 +126,10 @@ func (a *attempt) attrs(count string, n int, result, condition string) []slog.At
 func (inv *invocation) logContent(bytes int64, took time.Duration, end error) {
 	attrs := []slog.Attr{slog.Int64("bytes", bytes), slog.Duration("duration", took)}
 	if end == io.EOF {
-		inv.event(slog.LevelDebug, "content", append(attrs, slog.String("result", success.text))...)
+		inv.event(slog.LevelDebug, "content", append(attrs, slog.String("result", fault.Success.Text))...)
 		return
 	}
-	inv.event(slog.LevelInfo, "content", append(attrs, slog.String("result", end.Error()), slog.String("condition", ConditionOf(end)))...)
+	inv.event(slog.LevelInfo, "content", append(attrs, slog.String("result", end.Error()), slog.String("condition", fault.ConditionOf(end)))...)
 }
 
 // reportDrift logs where a response differs from the contract, once per process.
@@ -147,7 +148,7 @@ func hide(value string) func() string { return func() string { return value } }
 
 // loggable returns a code or an id of the service if it may be printed, and otherwise "".
 func (inv *invocation) loggable(a *attempt, s string) string {
-	if Loggable(s) == "" || inv.isEcho(a, s) {
+	if fault.Loggable(s) == "" || inv.isEcho(a, s) {
 		return ""
 	}
 	return s

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // The complete log of a call.
@@ -87,7 +89,7 @@ func TestLogOfAPause(t *testing.T) {
 		canceled, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second/2, cancel)
 		r := c.get(canceled)
-		check(t, r.err(), ErrRateLimited, context.Canceled)
+		check(t, r.err(), fault.ErrRateLimited, context.Canceled)
 		if left := r.Failure.RetryAfter; r.Failure.Condition() != "rate_limited" || left <= 0 || left > 1200*time.Millisecond || r.Attempts != 0 {
 			t.Errorf("in the pause: %v, %s, %v", r.err(), r.Failure.Condition(), left)
 		}

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // maxHeaderBytes bounds the header of a response. net/http's default is 10 MiB, which is a
@@ -53,7 +55,7 @@ func newTransport(c config) *http.Transport {
 		// net/http would put the proxy's status text into the error.
 		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
 			if resp.StatusCode != http.StatusOK {
-				return proxyRefusal(resp.StatusCode)
+				return fault.ProxyRefusal(resp.StatusCode)
 			}
 			return nil
 		},
@@ -77,10 +79,12 @@ func newTransport(c config) *http.Transport {
 		own.ClientSessionCache = tls.NewLRUClientSessionCache(0)
 	}
 	if check := t.TLSClientConfig.VerifyConnection; check != nil {
-		t.TLSClientConfig.VerifyConnection = func(s tls.ConnectionState) error { return ownRefusal(check(s)) }
+		t.TLSClientConfig.VerifyConnection = func(s tls.ConnectionState) error { return fault.RefusedByCheck(check(s)) }
 	}
 	if check := t.TLSClientConfig.VerifyPeerCertificate; check != nil {
-		t.TLSClientConfig.VerifyPeerCertificate = func(raw [][]byte, chains [][]*x509.Certificate) error { return ownRefusal(check(raw, chains)) }
+		t.TLSClientConfig.VerifyPeerCertificate = func(raw [][]byte, chains [][]*x509.Certificate) error {
+			return fault.RefusedByCheck(check(raw, chains))
+		}
 	}
 	return t
 }
@@ -111,7 +115,7 @@ func newNetwork(c config) (network, error) {
 	}
 	w := &wrapped{transport: t, writes: writes}
 	if w.top = c.wrap(w); w.top == nil {
-		return nil, Invalid("the function given to WithTransport returned nil")
+		return nil, fault.Invalid("the function given to WithTransport returned nil")
 	}
 	return w.send, nil
 }

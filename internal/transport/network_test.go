@@ -19,6 +19,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 func clientOf(t *testing.T, base string, opts ...Option) *Client {
@@ -111,18 +113,18 @@ func TestMutualTLS(t *testing.T) {
 		r := clientOf(t, server.URL, WithTLSConfig(config)).Do(t.Context(), write(), nil)
 		// The refusal may come before the request is written, or after it.
 		sent := r.Evidence.BytesWritten > 0
-		if check(t, r.err(), ErrNoResponse); (r.Outcome == OutcomeUnknown) != sent || r.Outcome == OutcomeAccepted || r.Attempts != 1 {
+		if check(t, r.err(), fault.ErrNoResponse); (r.Outcome == fault.OutcomeUnknown) != sent || r.Outcome == fault.OutcomeAccepted || r.Attempts != 1 {
 			t.Errorf("%s, TLS 1.3: %v after %d attempts", name, r.Outcome, r.Attempts)
 		}
 		config.MaxVersion = tls.VersionTLS12
 		r = clientOf(t, server.URL, WithTLSConfig(config)).Do(t.Context(), write(), nil)
-		if check(t, r.err(), ErrNoResponse); r.Outcome != OutcomeNotSent {
+		if check(t, r.err(), fault.ErrNoResponse); r.Outcome != fault.OutcomeNotSent {
 			t.Errorf("%s, TLS 1.2: %v", name, r.Outcome)
 		}
 	}
 	old := mutual(t, a, func(s *httptest.Server) { s.TLS.MinVersion, s.TLS.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 })
 	config = &tls.Config{RootCAs: a.pool, Certificates: []tls.Certificate{a.issue(t)}, MinVersion: tls.VersionTLS10}
-	if r := clientOf(t, old.URL, WithTLSConfig(config)).Do(t.Context(), write(), nil); r.Failure == nil || r.Outcome != OutcomeNotSent {
+	if r := clientOf(t, old.URL, WithTLSConfig(config)).Do(t.Context(), write(), nil); r.Failure == nil || r.Outcome != fault.OutcomeNotSent {
 		t.Errorf("TLS 1.1: %v, %v", r.Outcome, r.err())
 	}
 }
@@ -165,13 +167,13 @@ func TestSessionsAreResumed(t *testing.T) {
 
 // A 2xx that comes before the whole request has left accepts nothing.
 func TestPrematureResponse(t *testing.T) {
-	for size, want := range map[int]Outcome{10: OutcomeAccepted, 16 << 20: OutcomeUnknown} {
+	for size, want := range map[int]fault.Outcome{10: fault.OutcomeAccepted, 16 << 20: fault.OutcomeUnknown} {
 		for _, opts := range [][]Option{nil, {around(passesOn)}} {
 			synctest.Test(t, func(t *testing.T) {
 				call := write()
 				call.Body = bytes.Repeat([]byte(" "), size)
 				r := (&peer{early: true}).client(t, opts...).Do(t.Context(), call, nil)
-				if r.Outcome != want || r.Attempts != 1 || want == OutcomeUnknown && !errors.Is(r.err(), ErrBadResponse) {
+				if r.Outcome != want || r.Attempts != 1 || want == fault.OutcomeUnknown && !errors.Is(r.err(), fault.ErrBadResponse) {
 					t.Errorf("%d bytes: %v, %+v, %v", size, r.Outcome, r.Evidence, r.err())
 				}
 				time.Sleep(2 * time.Second)
@@ -182,7 +184,7 @@ func TestPrematureResponse(t *testing.T) {
 
 // The header of a response is limited, so that many responses at once cost little memory.
 func TestHeaderIsBounded(t *testing.T) {
-	for size, want := range map[int]error{maxHeaderBytes / 2: nil, maxHeaderBytes * 2: ErrBadResponse} {
+	for size, want := range map[int]error{maxHeaderBytes / 2: nil, maxHeaderBytes * 2: fault.ErrBadResponse} {
 		synctest.Test(t, func(t *testing.T) {
 			p := &peer{handle: func(c net.Conn, _ *http.Request) {
 				io.WriteString(c, "HTTP/1.1 200 OK\r\nX: "+strings.Repeat("x", size)+"\r\nContent-Length: 0\r\n\r\n")
@@ -244,7 +246,7 @@ func TestHandshakeSaysWhatWasRefused(t *testing.T) {
 		}
 		call := write()
 		r := c.Do(t.Context(), call, nil)
-		if text := Describe("test", r.Failure); !strings.HasPrefix(text, "test: write: no response: "+want) || r.Outcome != OutcomeNotSent || r.Attempts != 1 {
+		if text := fault.Describe("test", r.Failure); !strings.HasPrefix(text, "test: write: no response: "+want) || r.Outcome != fault.OutcomeNotSent || r.Attempts != 1 {
 			t.Errorf("%s after %d attempts (%v)\nwant %s", text, r.Attempts, r.Outcome, want)
 		}
 		if cause := r.Failure.Cause(); cause == nil || r.Failure.Retryable() || errors.Is(cause, pinned) && cause != pinned {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/internal/await"
+	"github.com/carddata/carddata-go/internal/fault"
 	"golang.org/x/time/rate"
 )
 
@@ -50,7 +51,7 @@ type Settings struct {
 
 	// NotReady reports which failures mean that the result is not ready, besides 202 and 204.
 	// A call asks again every WaitInterval (0: the package's own), for up to WaitLimit.
-	NotReady                func(*Failure) bool
+	NotReady                func(*fault.Failure) bool
 	WaitInterval, WaitLimit time.Duration
 	// ResumeTimeout is how long a broken stream is resumed without progress. EncodedContent
 	// and ErrorContent accept streams that are otherwise refused.
@@ -87,7 +88,7 @@ func checked(refusal error, change func(*Settings)) Option {
 // clientOnly makes an option that a single call refuses.
 func clientOnly(name string, o Option) Option {
 	return option(func(s *Settings) {
-		s.refuse(require(!s.perCall, "%s configures a client and cannot be given to a call", name))
+		s.refuse(fault.Require(!s.perCall, "%s configures a client and cannot be given to a call", name))
 		o.apply(s)
 	})
 }
@@ -96,7 +97,7 @@ func clientOnly(name string, o Option) Option {
 // and a package must not silently ignore an option.
 func Only(service, name string, o Option) Option {
 	return option(func(s *Settings) {
-		s.refuse(require(s.service == service, "%s.%s is no option of package %s", service, name, s.service))
+		s.refuse(fault.Require(s.service == service, "%s.%s is no option of package %s", service, name, s.service))
 		o.apply(s)
 	})
 }
@@ -121,30 +122,30 @@ func (s *Settings) with(opts []Option, perCall bool) (*Settings, error) {
 	changed.perCall = perCall
 	for i, o := range opts {
 		if o == nil {
-			return nil, Invalid("option %d is nil", i+1)
+			return nil, fault.Invalid("option %d is nil", i+1)
 		}
 		o.apply(&changed)
 	}
 	_, authorized := changed.headers["Authorization"]
-	changed.refuse(require(!authorized || changed.source == nil, "both a token source and an Authorization header are given"))
+	changed.refuse(fault.Require(!authorized || changed.source == nil, "both a token source and an Authorization header are given"))
 	// An unused option would mislead: the client certificate would not be sent, or the proxy
 	// not used.
-	changed.refuse(require(changed.HTTPClient == nil || changed.ownTransport == "", "%s and WithHTTPClient are both given", changed.ownTransport))
+	changed.refuse(fault.Require(changed.HTTPClient == nil || changed.ownTransport == "", "%s and WithHTTPClient are both given", changed.ownTransport))
 	return &changed, changed.err
 }
 
 // The packages document these options.
 func WithHTTPClient(c *http.Client) Option {
-	return clientOnly("WithHTTPClient", checked(require(c != nil, "the http.Client is nil"), func(s *Settings) { s.HTTPClient = c }))
+	return clientOnly("WithHTTPClient", checked(fault.Require(c != nil, "the http.Client is nil"), func(s *Settings) { s.HTTPClient = c }))
 }
 
 func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
-	return ofTransport("WithTransport", checked(require(wrap != nil, "the function given to WithTransport is nil"), func(s *Settings) { s.network.wrap = wrap }))
+	return ofTransport("WithTransport", checked(fault.Require(wrap != nil, "the function given to WithTransport is nil"), func(s *Settings) { s.network.wrap = wrap }))
 }
 
 func WithTLSConfig(c *tls.Config) Option {
 	outdated := c != nil && c.MaxVersion != 0 && c.MaxVersion < tls.VersionTLS12
-	refusal := cmp.Or(require(c != nil, "the tls.Config is nil"), require(!outdated, "the tls.Config excludes TLS 1.2 and later"))
+	refusal := cmp.Or(fault.Require(c != nil, "the tls.Config is nil"), fault.Require(!outdated, "the tls.Config excludes TLS 1.2 and later"))
 	cloned := c.Clone() // the caller may change c later
 	return ofTransport("WithTLSConfig", checked(refusal, func(s *Settings) { s.network.tls = func() *tls.Config { return cloned } }))
 }
@@ -165,46 +166,46 @@ func WithHeader(name, value string) Option {
 	canonical := textproto.CanonicalMIMEHeaderKey(name)
 	refusal := cmp.Or(
 		// Allow only tokens of RFC 9110 (5.6.2).
-		require(name != "" && IsVisible(name) && !strings.ContainsAny(name, "\"(),/:;<=>?@[\\]{}"), "a header name is not usable"),
-		require(!reserved[canonical], "header %s is set by the library", canonical),
+		fault.Require(name != "" && IsVisible(name) && !strings.ContainsAny(name, "\"(),/:;<=>?@[\\]{}"), "a header name is not usable"),
+		fault.Require(!reserved[canonical], "header %s is set by the library", canonical),
 		// An unset variable gives an empty value. The service would refuse it like a wrong
 		// credential.
-		require(value != "", "the value of header %s is empty", canonical),
-		require(isHeaderValue(value), "the value of header %s holds characters that a header cannot carry", canonical),
+		fault.Require(value != "", "the value of header %s is empty", canonical),
+		fault.Require(isHeaderValue(value), "the value of header %s holds characters that a header cannot carry", canonical),
 	)
 	return checked(refusal, func(s *Settings) { s.headers[canonical] = hide(value) })
 }
 
 func WithUserAgent(product string) Option {
-	return checked(require(isHeaderValue(product), "the user agent holds characters that a header cannot carry"), func(s *Settings) { s.UserAgent = product })
+	return checked(fault.Require(isHeaderValue(product), "the user agent holds characters that a header cannot carry"), func(s *Settings) { s.UserAgent = product })
 }
 
 func WithLogger(l *slog.Logger) Option { return option(func(s *Settings) { s.Logger = l }) }
 
 func WithMaxRetries(n int) Option {
-	return checked(require(n >= 0, "the number of retries is negative"), func(s *Settings) { s.MaxRetries = n })
+	return checked(fault.Require(n >= 0, "the number of retries is negative"), func(s *Settings) { s.MaxRetries = n })
 }
 
 func WithRetryWait(base, limit time.Duration) Option {
-	return checked(require(0 <= base && base <= limit, "the retry wait must be 0 <= base <= limit"), func(s *Settings) { s.WaitBase, s.WaitMax = base, limit })
+	return checked(fault.Require(0 <= base && base <= limit, "the retry wait must be 0 <= base <= limit"), func(s *Settings) { s.WaitBase, s.WaitMax = base, limit })
 }
 
 func WithAttemptTimeout(d time.Duration) Option {
-	return checked(require(d >= 0, "the attempt timeout is negative"), func(s *Settings) { s.AttemptTimeout = d })
+	return checked(fault.Require(d >= 0, "the attempt timeout is negative"), func(s *Settings) { s.AttemptTimeout = d })
 }
 
 // WithRateLimit is for clients only: a limiter for one call would limit nothing.
 func WithRateLimit(limit rate.Limit, burst int) Option {
 	// NaN would let every request through, and so is refused. A burst below 1 would let none
 	// through.
-	return clientOnly("WithRateLimit", checked(require(limit > 0 && burst >= 1, "the rate limit must be above 0 and its burst at least 1"),
+	return clientOnly("WithRateLimit", checked(fault.Require(limit > 0 && burst >= 1, "the rate limit must be above 0 and its burst at least 1"),
 		func(s *Settings) { s.Limiter = rate.NewLimiter(limit, burst) }))
 }
 
 func WithLimiter(l Limiter) Option { return option(func(s *Settings) { s.Limiter = l }) }
 
 func WithMaxResponseBytes(n int64) Option {
-	return checked(require(n >= 0, "the response size limit is negative"), func(s *Settings) { s.MaxResponseBytes = n })
+	return checked(fault.Require(n >= 0, "the response size limit is negative"), func(s *Settings) { s.MaxResponseBytes = n })
 }
 
 func WithInsecureHTTP() Option {
@@ -231,17 +232,17 @@ func WithRedirectHosts(patterns ...string) Option {
 }
 
 // WithNotReady and the options below, except the last two, are exposed by updater.
-func WithNotReady(check func(*Failure) bool) Option {
+func WithNotReady(check func(*fault.Failure) bool) Option {
 	return option(func(s *Settings) { s.NotReady = check })
 }
 
 func WithWait(interval, limit time.Duration) Option {
-	return checked(require(interval >= 0 && limit >= 0, "the interval or the limit of WithWait is negative"),
+	return checked(fault.Require(interval >= 0 && limit >= 0, "the interval or the limit of WithWait is negative"),
 		func(s *Settings) { s.WaitInterval, s.WaitLimit = interval, limit })
 }
 
 func WithResumeTimeout(d time.Duration) Option {
-	return checked(require(d >= 0, "the resume timeout is negative"), func(s *Settings) { s.ResumeTimeout = d })
+	return checked(fault.Require(d >= 0, "the resume timeout is negative"), func(s *Settings) { s.ResumeTimeout = d })
 }
 
 func WithEncodedContent() Option { return option(func(s *Settings) { s.EncodedContent = true }) }

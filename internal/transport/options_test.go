@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/fault"
 	"golang.org/x/time/rate"
 )
 
@@ -45,8 +46,8 @@ func TestRefusedOptions(t *testing.T) {
 		"WithHTTPClient": WithHTTPClient(http.DefaultClient), "WithRateLimit": WithRateLimit(1, 1), "WithInsecureHTTP": WithInsecureHTTP(),
 	} {
 		r := c.get(t.Context(), option)
-		if check(t, r.err(), ErrInvalidArgument); !strings.Contains(Describe("", r.Failure), name) {
-			t.Errorf("%s given to a call: %s", name, Describe("", r.Failure))
+		if check(t, r.err(), fault.ErrInvalidArgument); !strings.Contains(fault.Describe("", r.Failure), name) {
+			t.Errorf("%s given to a call: %s", name, fault.Describe("", r.Failure))
 		}
 	}
 	for name, opts := range map[string][]Option{
@@ -55,7 +56,7 @@ func TestRefusedOptions(t *testing.T) {
 		"TLS twice":       {WithHTTPClient(http.DefaultClient), WithTLSConfig(&tls.Config{})},
 		"proxy twice":     {WithProxy(nil), WithHTTPClient(http.DefaultClient)},
 	} {
-		if _, err := New(testService(), "https://service.test", opts); !errors.Is(err, ErrInvalidArgument) {
+		if _, err := New(testService(), "https://service.test", opts); !errors.Is(err, fault.ErrInvalidArgument) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -63,16 +64,16 @@ func TestRefusedOptions(t *testing.T) {
 		_, atClient := New(testService(), "https://service.test", []Option{option})
 		atCall := c.get(t.Context(), option)
 		for _, err := range []error{atClient, atCall.err()} {
-			if !errors.Is(err, ErrInvalidArgument) {
+			if !errors.Is(err, fault.ErrInvalidArgument) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		for _, text := range []string{fmt.Sprint(atClient), Describe("", atCall.Failure)} {
+		for _, text := range []string{fmt.Sprint(atClient), fault.Describe("", atCall.Failure)} {
 			if strings.Contains(text, "secret") {
 				t.Errorf("%s is quoted: %s", name, text)
 			}
 		}
-		if atCall.Attempts != 0 || atCall.Outcome != OutcomeNotSent {
+		if atCall.Attempts != 0 || atCall.Outcome != fault.OutcomeNotSent {
 			t.Errorf("%s: %d attempts, %v", name, atCall.Attempts, atCall.Outcome)
 		}
 	}
@@ -95,10 +96,10 @@ func TestCallOptionsWin(t *testing.T) {
 // A token source and an Authorization header together are refused.
 func TestTwoCredentials(t *testing.T) {
 	token, header := WithTokenSource(StaticToken("t")), WithHeader("authorization", "Basic x")
-	if _, err := New(testService(), "https://service.test", []Option{token, header}); !errors.Is(err, ErrInvalidArgument) {
+	if _, err := New(testService(), "https://service.test", []Option{token, header}); !errors.Is(err, fault.ErrInvalidArgument) {
 		t.Error(err)
 	}
-	check(t, newClient(t, serve(status(200)), token).get(t.Context(), header).err(), ErrInvalidArgument)
+	check(t, newClient(t, serve(status(200)), token).get(t.Context(), header).err(), fault.ErrInvalidArgument)
 	network := serve(status(200))
 	if r := newClient(t, network, header).get(t.Context()); r.Failure != nil || network.headers[0].Get("Authorization") != "Basic x" {
 		t.Errorf("%v, %v", network.headers, r.err())
@@ -115,7 +116,7 @@ func TestHTTPClientTimeout(t *testing.T) {
 			network := serve(stall)
 			hc := &http.Client{Transport: network, Timeout: test.client}
 			r := newClient(t, nil, WithHTTPClient(hc), WithAttemptTimeout(test.option), WithMaxRetries(0)).get(t.Context())
-			check(t, r.err(), ErrTimeout)
+			check(t, r.err(), fault.ErrTimeout)
 			if took := time.Since(network.began); took != test.want {
 				t.Errorf("%+v: took %v", test, took)
 			}

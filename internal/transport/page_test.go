@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"unicode/utf16"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // utf16Of encodes a text with a byte order mark.
@@ -43,8 +45,8 @@ func pageOrNot(t *testing.T, label, body string) (written, looked, downloaded bo
 				t.Errorf("%q under %q: streamed %q, %v", body, label, content, err)
 			}
 		}
-		if page := r.Failure != nil && r.Failure.Err.Error() == htmlResponse.text; page {
-			if call.Write && r.Outcome != OutcomeUnknown {
+		if page := r.Failure != nil && r.Failure.Err.Error() == fault.HTMLResponse.Text; page {
+			if call.Write && r.Outcome != fault.OutcomeUnknown {
 				t.Errorf("%q under %q: %v", body, label, r.Outcome)
 			}
 			return true
@@ -128,15 +130,15 @@ func TestLabelOfWhatIsNotSeen(t *testing.T) {
 		name   string
 		body   io.Reader
 		header []string
-		want   Outcome
+		want   fault.Outcome
 	}{
-		{"nothing arrived of a page", iotest.ErrReader(cut), []string{"Content-Type", "text/html"}, OutcomeUnknown},
-		{"nothing arrived of JSON", iotest.ErrReader(cut), []string{"Content-Type", "application/json"}, OutcomeAccepted},
-		{"a text that broke off", io.MultiReader(strings.NewReader("O"), iotest.ErrReader(cut)), []string{"Content-Type", "text/html"}, OutcomeAccepted},
-		{"a page that broke off", io.MultiReader(strings.NewReader("<ht"), iotest.ErrReader(cut)), []string{"Content-Type", "application/json"}, OutcomeUnknown},
-		{"encoded as a page", strings.NewReader("\x1b\x00\xf8"), []string{"Content-Type", "text/html", "Content-Encoding", "br"}, OutcomeUnknown},
-		{"encoded as JSON", strings.NewReader("\x1b\x00\xf8"), []string{"Content-Type", "application/json", "Content-Encoding", "br"}, OutcomeAccepted},
-		{"an encoding of nothing", strings.NewReader(""), []string{"Content-Type", "text/html", "Content-Encoding", "br"}, OutcomeAccepted},
+		{"nothing arrived of a page", iotest.ErrReader(cut), []string{"Content-Type", "text/html"}, fault.OutcomeUnknown},
+		{"nothing arrived of JSON", iotest.ErrReader(cut), []string{"Content-Type", "application/json"}, fault.OutcomeAccepted},
+		{"a text that broke off", io.MultiReader(strings.NewReader("O"), iotest.ErrReader(cut)), []string{"Content-Type", "text/html"}, fault.OutcomeAccepted},
+		{"a page that broke off", io.MultiReader(strings.NewReader("<ht"), iotest.ErrReader(cut)), []string{"Content-Type", "application/json"}, fault.OutcomeUnknown},
+		{"encoded as a page", strings.NewReader("\x1b\x00\xf8"), []string{"Content-Type", "text/html", "Content-Encoding", "br"}, fault.OutcomeUnknown},
+		{"encoded as JSON", strings.NewReader("\x1b\x00\xf8"), []string{"Content-Type", "application/json", "Content-Encoding", "br"}, fault.OutcomeAccepted},
+		{"an encoding of nothing", strings.NewReader(""), []string{"Content-Type", "text/html", "Content-Encoding", "br"}, fault.OutcomeAccepted},
 	} {
 		network := serve(func(*http.Request) (*http.Response, error) {
 			resp := reply(200, "", test.header...)
@@ -170,7 +172,7 @@ func TestBrokenBeginOfDownload(t *testing.T) {
 			continue
 		}
 		got, err := io.ReadAll(r.Stream)
-		if r.Stream.Close(); string(got) != begin || !errors.Is(err, ErrBadResponse) || !errors.Is(err, cut) {
+		if r.Stream.Close(); string(got) != begin || !errors.Is(err, fault.ErrBadResponse) || !errors.Is(err, cut) {
 			t.Errorf("%q: read %q, %v", begin, got, err)
 		}
 	}

@@ -10,43 +10,44 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/carddata/carddata-go/internal/fault"
 	"golang.org/x/time/rate"
 )
 
 // Every status has a scope, on purpose: a failure beyond OfRequest delays all requests after
 // it. An Error that was made by hand has the same condition and scope as a real one.
 func TestEveryStatus(t *testing.T) {
-	own := map[int]Scope{
-		401: OfSetup, 407: OfSetup, 501: OfSetup, 505: OfSetup,
-		301: OfSetup, 302: OfSetup, 303: OfSetup, 307: OfSetup, 308: OfSetup,
-		403: OfAccount, 404: OfAccount, 410: OfAccount,
-		408: OfOutage, 421: OfOutage, 425: OfOutage, 429: OfOutage,
+	own := map[int]fault.Scope{
+		401: fault.OfSetup, 407: fault.OfSetup, 501: fault.OfSetup, 505: fault.OfSetup,
+		301: fault.OfSetup, 302: fault.OfSetup, 303: fault.OfSetup, 307: fault.OfSetup, 308: fault.OfSetup,
+		403: fault.OfAccount, 404: fault.OfAccount, 410: fault.OfAccount,
+		408: fault.OfOutage, 421: fault.OfOutage, 425: fault.OfOutage, 429: fault.OfOutage,
 	}
 	for code := 100; code < 700; code++ {
 		want, known := own[code]
 		switch {
 		case known:
 		case code/100 == 2, code/100 == 4 && http.StatusText(code) != "": // an RFC registers it
-			want = OfRequest
+			want = fault.OfRequest
 		default:
-			want = OfOutage
+			want = fault.OfOutage
 		}
 		r := newClient(t, serve(status(code)), WithMaxRetries(0)).Do(t.Context(), write(), nil)
-		byHand := &Failure{StatusCode: code}
+		byHand := &fault.Failure{StatusCode: code}
 		if code/100 == 2 {
-			if r.Failure != nil || Unwrap(byHand) != nil || byHand.Outcome() != OutcomeUnknown {
-				t.Errorf("%d: %v, made by hand: %v, %v", code, r.err(), Unwrap(byHand), byHand.Outcome())
+			if r.Failure != nil || fault.Unwrap(byHand) != nil || byHand.Outcome() != fault.OutcomeUnknown {
+				t.Errorf("%d: %v, made by hand: %v, %v", code, r.err(), fault.Unwrap(byHand), byHand.Outcome())
 			}
 			continue
 		}
-		if r.Failure == nil || Unwrap(byHand) == nil || !errors.Is(r.err(), Unwrap(byHand)) {
-			t.Fatalf("%d: %v, made by hand: %v", code, r.err(), Unwrap(byHand))
+		if r.Failure == nil || fault.Unwrap(byHand) == nil || !errors.Is(r.err(), fault.Unwrap(byHand)) {
+			t.Fatalf("%d: %v, made by hand: %v", code, r.err(), fault.Unwrap(byHand))
 		}
 		if got, also := r.Failure.Scope(), byHand.Scope(); got != want || also != want {
 			t.Errorf("%d: scope %d, made by hand %d, want %d", code, got, also, want)
 		}
 	}
-	if err := Unwrap(&Failure{StatusCode: 404, Err: io.EOF}); err != io.EOF || Unwrap(&Failure{}) != nil {
+	if err := fault.Unwrap(&fault.Failure{StatusCode: 404, Err: io.EOF}); err != io.EOF || fault.Unwrap(&fault.Failure{}) != nil {
 		t.Error(err)
 	}
 }
@@ -66,23 +67,23 @@ func TestScopeOfOtherFailures(t *testing.T) {
 	for name, test := range map[string]struct {
 		ctx  context.Context
 		opts []Option
-		want Scope
+		want fault.Scope
 	}{
-		"the caller ended it":     {ended, nil, OfRequest},
-		"a refused option":        {nil, []Option{WithMaxRetries(-1)}, OfRequest},
-		"the limiter":             {nil, []Option{WithLimiter(rate.NewLimiter(1, 0))}, OfOutage},
-		"the token source fails":  {nil, []Option{source("", io.EOF)}, OfOutage},
-		"an unusable token":       {nil, []Option{source("", nil)}, OfSetup},
-		"unknown host name":       {nil, fails(&net.DNSError{IsNotFound: true}), OfSetup},
-		"host name lookup failed": {nil, fails(&net.DNSError{IsTemporary: true}), OfOutage},
-		"connection refused":      {nil, fails(syscall.ECONNREFUSED), OfOutage},
-		"an untrusted connection": {nil, fails(x509.UnknownAuthorityError{}), OfSetup},
-		"a proxy forbids":         {nil, fails(proxyRefusal(403)), OfSetup},
-		"a proxy fails":           {nil, fails(proxyRefusal(502)), OfOutage},
-		"connection reset":        {nil, []Option{WithHTTPClient(client(serve(func(*http.Request) (*http.Response, error) { return nil, syscall.ECONNRESET })))}, OfOutage},
-		"a page":                  {nil, says("<html>"), OfOutage},
-		"an error object":         {nil, says(`{"error":{"code":"down"}}`), OfOutage},
-		"the receipt check":       {nil, append(says(""), WithWriteCheck(func(*Result) error { return errors.New("no") })), OfOutage},
+		"the caller ended it":     {ended, nil, fault.OfRequest},
+		"a refused option":        {nil, []Option{WithMaxRetries(-1)}, fault.OfRequest},
+		"the limiter":             {nil, []Option{WithLimiter(rate.NewLimiter(1, 0))}, fault.OfOutage},
+		"the token source fails":  {nil, []Option{source("", io.EOF)}, fault.OfOutage},
+		"an unusable token":       {nil, []Option{source("", nil)}, fault.OfSetup},
+		"unknown host name":       {nil, fails(&net.DNSError{IsNotFound: true}), fault.OfSetup},
+		"host name lookup failed": {nil, fails(&net.DNSError{IsTemporary: true}), fault.OfOutage},
+		"connection refused":      {nil, fails(syscall.ECONNREFUSED), fault.OfOutage},
+		"an untrusted connection": {nil, fails(x509.UnknownAuthorityError{}), fault.OfSetup},
+		"a proxy forbids":         {nil, fails(fault.ProxyRefusal(403)), fault.OfSetup},
+		"a proxy fails":           {nil, fails(fault.ProxyRefusal(502)), fault.OfOutage},
+		"connection reset":        {nil, []Option{WithHTTPClient(client(serve(func(*http.Request) (*http.Response, error) { return nil, syscall.ECONNRESET })))}, fault.OfOutage},
+		"a page":                  {nil, says("<html>"), fault.OfOutage},
+		"an error object":         {nil, says(`{"error":{"code":"down"}}`), fault.OfOutage},
+		"the receipt check":       {nil, append(says(""), WithWriteCheck(func(*Result) error { return errors.New("no") })), fault.OfOutage},
 	} {
 		opts := append([]Option{WithMaxRetries(0)}, test.opts...)
 		ctx := test.ctx
@@ -96,7 +97,7 @@ func TestScopeOfOtherFailures(t *testing.T) {
 		c := newClient(t, nil, opts...)
 		if r := c.Do(ctx, write(), perCall); r.Failure == nil || r.Failure.Scope() != test.want {
 			t.Errorf("%s: %v, want scope %d", name, r.Failure, test.want)
-		} else if kept := (&Failure{Err: WithOutcome(r.Failure.Err, OutcomeUnknown)}); kept.Scope() != test.want {
+		} else if kept := (&fault.Failure{Err: fault.WithOutcome(r.Failure.Err, fault.OutcomeUnknown)}); kept.Scope() != test.want {
 			t.Errorf("%s, with another outcome: scope %d, want %d", name, kept.Scope(), test.want)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // shouldRetry runs after each attempt, as CheckRetry. It looks at the attempt; its arguments
@@ -24,17 +26,17 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 		return false, nil // no attempt was sent
 	}
 	retryAfter := a.retryAfter()
-	if retryAfter > 0 && !a.away && (a.verdict == rateLimited || a.verdict == serverUnavailable) {
+	if retryAfter > 0 && !a.away && (a.verdict == fault.RateLimited || a.verdict == fault.ServerUnavailable) {
 		if pause := min(retryAfter, maxRetryAfter); inv.client.throttle.cooldown(pause) {
 			inv.logPause(a, pause)
 		}
 	}
-	if inv.call.Observe != nil && a.verdict != success { // the observer then sees the pause
+	if inv.call.Observe != nil && a.verdict != fault.Success { // the observer then sees the pause
 		inv.call.Observe(inv.attempts, inv.failure(a, a.outcome()))
 	}
 	// The service answered a request that it refused, or a result that is not ready. This is
 	// no sign of overload.
-	if a.verdict == success || a.verdict == notReady || a.StatusCode/100 == 4 && a.verdict.outcome == OutcomeRejected && a.verdict.retries == 0 {
+	if a.verdict == fault.Success || a.verdict == fault.NotReady || a.StatusCode/100 == 4 && a.verdict.Outcome == fault.OutcomeRejected && a.verdict.Retries == 0 {
 		inv.client.budget.give(inv.credit)
 		return false, nil
 	}
@@ -44,13 +46,13 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 	}
 	// A retry was due, and the error must say that the caller ended it. After a final
 	// response, such as a 400, the end of the context does not matter.
-	if endOf(ctx) != nil {
+	if fault.EndOf(ctx) != nil {
 		inv.retryDue = true
 		return false, nil
 	}
 	cost := costRetry
-	inv.wait = inv.settings.backoff(ctx, inv.retries, a.verdict == rateLimited, retryAfter)
-	if a.verdict == unauthorized {
+	inv.wait = inv.settings.backoff(ctx, inv.retries, a.verdict == fault.RateLimited, retryAfter)
+	if a.verdict == fault.Unauthorized {
 		if !inv.refreshToken(a) {
 			return false, nil
 		}
@@ -70,12 +72,12 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 	}
 	// From here on the call cannot prove that the write is unprocessed, however its last
 	// attempt ends.
-	if inv.call.Write && a.outcome() == OutcomeUnknown {
+	if inv.call.Write && a.outcome() == fault.OutcomeUnknown {
 		inv.ambiguous = a
 	}
 	inv.credit = cost // a successful retry earns back its cost
 	if inv.retries++; inv.retries == 1 {
-		inv.retried = map[*verdict]int{}
+		inv.retried = map[*fault.Verdict]int{}
 	}
 	inv.retried[a.verdict]++
 	inv.retryDue = true
@@ -88,12 +90,12 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 // Three limits apply: the retries of the call, the retries after this verdict within the
 // call, and the retry budget of the client.
 func (inv *invocation) mayRetry(a *attempt) bool {
-	if inv.call.Single && !inv.settings.Resubmit && a.verdict != unauthorized && a.verdict != misdirected && a.verdict != tooEarly {
+	if inv.call.Single && !inv.settings.Resubmit && a.verdict != fault.Unauthorized && a.verdict != fault.Misdirected && a.verdict != fault.TooEarly {
 		return false
 	}
 	switch outcome := a.outcome(); {
-	case !inv.call.Write, outcome == OutcomeNotSent, outcome == OutcomeRejected, outcome == OutcomeUnknown && inv.settings.Resubmit:
-		return inv.retries < inv.settings.MaxRetries && inv.retried[a.verdict] < a.verdict.retries
+	case !inv.call.Write, outcome == fault.OutcomeNotSent, outcome == fault.OutcomeRejected, outcome == fault.OutcomeUnknown && inv.settings.Resubmit:
+		return inv.retries < inv.settings.MaxRetries && inv.retried[a.verdict] < a.verdict.Retries
 	}
 	return false
 }
@@ -108,7 +110,7 @@ func (inv *invocation) refreshToken(a *attempt) bool {
 	if err != nil {
 		// Later calls only see the source's failure; this call also saw the 401, so report
 		// both.
-		a.verdict, a.err = failed, NewError(err.Error(), ErrUnauthorized, err)
+		a.verdict, a.err = failed, fault.NewError(err.Error(), fault.ErrUnauthorized, err)
 		return false
 	}
 	inv.freshToken = token
@@ -132,7 +134,7 @@ const (
 // not used: it overflows into the past, obeys a wait of years, and knows one date form.
 func (a *attempt) retryAfter() time.Duration {
 	value := strings.TrimSpace(a.Header.Get("Retry-After"))
-	if value == "" || a.StatusCode < 300 && a.verdict != notReady && a.verdict != unexpectedStatus && a.verdict != errorObject {
+	if value == "" || a.StatusCode < 300 && a.verdict != fault.NotReady && a.verdict != fault.UnexpectedStatus && a.verdict != fault.ErrorObject {
 		return 0
 	}
 	seconds, err := strconv.ParseUint(value, 10, 64)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 func retryAfter(value string) time.Duration {
@@ -204,12 +206,12 @@ func TestBudget(t *testing.T) {
 	// The error says why there was no second attempt, and keeps its condition.
 	const spent = "the retry budget of the client is spent"
 	r := c.get(t.Context())
-	if text := Describe("test", r.Failure); !strings.Contains(text, spent) || r.Attempts != 1 {
+	if text := fault.Describe("test", r.Failure); !strings.Contains(text, spent) || r.Attempts != 1 {
 		t.Error(text)
 	}
-	check(t, r.err(), ErrServer)
+	check(t, r.err(), fault.ErrServer)
 	r = newClient(t, network, WithRetryWait(0, 0)).get(t.Context())
-	if text := Describe("test", r.Failure); strings.Contains(text, spent) || r.Attempts != 4 {
+	if text := fault.Describe("test", r.Failure); strings.Contains(text, spent) || r.Attempts != 4 {
 		t.Error(text)
 	}
 	answer := func(code, times int) {

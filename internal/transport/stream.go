@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // A stream is the body of a response, read at the caller's pace. The timer runs only while
@@ -44,7 +46,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	switch {
 	case limit > 0 && s.offset+s.read > limit:
 		n = int(max(0, int64(n)-(s.offset+s.read-limit)))
-		s.end(NewError(responseTooLarge.text, ErrResponseTooLarge))
+		s.end(fault.NewError(fault.ResponseTooLarge.Text, fault.ErrResponseTooLarge))
 	case err == io.EOF: // the body is complete by net/http's count; see Result.Framed
 		s.end(io.EOF)
 	case err != nil:
@@ -63,12 +65,12 @@ func (s *stream) end(err error) {
 // that as the end of the content.
 func (s *stream) explain(err error) error {
 	switch cause := context.Cause(s.ctx); {
-	case cause == ErrTimeout:
-		return withFacts(NewError("the response stalled", ErrTimeout), attemptFacts{verdict: attemptTimedOut})
+	case cause == fault.ErrTimeout:
+		return fault.WithFacts(fault.NewError("the response stalled", fault.ErrTimeout), fault.Facts{Verdict: fault.AttemptTimedOut})
 	case cause == os.ErrClosed:
-		return NewError("the response was closed", os.ErrClosed)
+		return fault.NewError("the response was closed", os.ErrClosed)
 	case s.ctx.Err() != nil: // net/http returns the cause that the caller gave
-		return endedBy(s.ctx, foreign(err))
+		return fault.EndedBy(s.ctx, fault.Foreign(err))
 	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
 	}
@@ -77,7 +79,7 @@ func (s *stream) explain(err error) error {
 
 // CutOff is the error of a stream that ended before its content.
 func CutOff(cause error) error {
-	return withFacts(NewError(truncatedResponse.text, ErrBadResponse, cause), attemptFacts{verdict: truncatedResponse, cause: cause})
+	return fault.WithFacts(fault.NewError(fault.TruncatedResponse.Text, fault.ErrBadResponse, cause), fault.Facts{Verdict: fault.TruncatedResponse, Cause: cause})
 }
 
 // Close ends the request, from any goroutine. It does not read the rest to keep the
@@ -91,11 +93,11 @@ func (s *stream) Close() error {
 
 // verdict judges the beginning of the content, and returns it if it is none. The bytes and read
 // errors that it met stay in the stream.
-func (s *stream) verdict(h http.Header) (_ *verdict, begin []byte) {
-	buffered := bufio.NewReaderSize(s.reader, maxErrorBody)
+func (s *stream) verdict(h http.Header) (_ *fault.Verdict, begin []byte) {
+	buffered := bufio.NewReaderSize(s.reader, fault.MaxErrorBody)
 	s.reader = buffered
-	v := contentVerdict(h, s.inv.settings.ErrorContent, bufio.NewReader(&lookahead{stream: s, from: buffered}))
-	if v != success {
+	v := fault.JudgeContent(h, s.inv.settings.ErrorContent, bufio.NewReader(&lookahead{stream: s, from: buffered}))
+	if v != fault.Success {
 		begin, _ = buffered.Peek(buffered.Buffered())
 	}
 	return v, begin

@@ -12,6 +12,8 @@ import (
 	"testing/iotest"
 	"testing/synctest"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 func streaming() *Call {
@@ -63,11 +65,11 @@ func TestStalledStream(t *testing.T) {
 		began := time.Now()
 		s, _ := open(t, t.Context(), []time.Duration{9 * time.Second, 9 * time.Second, 9 * time.Second, 9 * time.Second, time.Hour})
 		got, err := io.ReadAll(s)
-		check(t, err, ErrTimeout)
+		check(t, err, fault.ErrTimeout)
 		if string(got) != "partpartpartpart" || time.Since(began) != 46*time.Second {
 			t.Errorf("%q after %v", got, time.Since(began))
 		}
-		if errors.Is(err, context.Canceled) || errors.Is(err, ErrBadResponse) {
+		if errors.Is(err, context.Canceled) || errors.Is(err, fault.ErrBadResponse) {
 			t.Errorf("a stall is no cancellation: %v", err)
 		}
 		if n, again := s.Read(make([]byte, 9)); n != 0 || again != err {
@@ -107,7 +109,7 @@ func TestContextEndsStream(t *testing.T) {
 		s, _ := open(t, ctx, []time.Duration{time.Second, time.Hour})
 		got, err := io.ReadAll(s)
 		check(t, err, context.Canceled, cause, net.ErrClosed)
-		if string(got) != "part" || time.Since(began) != 3*time.Second || errors.Is(err, ErrTimeout) {
+		if string(got) != "part" || time.Since(began) != 3*time.Second || errors.Is(err, fault.ErrTimeout) {
 			t.Errorf("%q, %v after %v", got, err, time.Since(began))
 		}
 
@@ -149,7 +151,7 @@ func TestStreamEndsByEOFAlone(t *testing.T) {
 	}))
 	s := c.Do(t.Context(), streaming(), nil).Stream
 	_, err := s.Read(make([]byte, 1))
-	check(t, err, ErrBadResponse, io.ErrUnexpectedEOF)
+	check(t, err, fault.ErrBadResponse, io.ErrUnexpectedEOF)
 	if errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
@@ -172,10 +174,10 @@ func TestPartialContent(t *testing.T) {
 		is     error
 	}{
 		{"asked for", 206, Call{Partial: true}, 0, "content", nil},
-		{"not asked for", 206, Call{}, 0, "", ErrBadResponse},
-		{"beyond the cap", 206, Call{Partial: true, Offset: 3}, 9, "conten", ErrResponseTooLarge},
+		{"not asked for", 206, Call{}, 0, "", fault.ErrBadResponse},
+		{"beyond the cap", 206, Call{Partial: true, Offset: 3}, 9, "conten", fault.ErrResponseTooLarge},
 		{"within the cap", 206, Call{Partial: true, Offset: 3}, 10, "content", nil},
-		{"after the cap", 206, Call{Partial: true, Offset: 30}, 10, "", ErrResponseTooLarge},
+		{"after the cap", 206, Call{Partial: true, Offset: 30}, 10, "", fault.ErrResponseTooLarge},
 		{"the whole instead", 200, Call{Partial: true, Offset: 30}, 10, "content", nil},
 	} {
 		c := newClient(t, roundTripper(func(*http.Request) (*http.Response, error) { return reply(test.status, "content"), nil }), WithMaxResponseBytes(test.limit))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/internal/await"
+	"github.com/carddata/carddata-go/internal/fault"
 	"golang.org/x/time/rate"
 )
 
@@ -59,16 +60,16 @@ func (t *throttle) remaining() time.Duration { return max(0, time.Until(t.end())
 //
 // patience bounds the wait for a limiter that may hang; 0: nothing does. It does not apply to a rate.Limiter,
 // which cannot hang and would refuse a longer wait at once.
-func (t *throttle) wait(ctx context.Context, l Limiter, jitter await.Jitter, patience time.Duration) (stopped *verdict, err error) {
+func (t *throttle) wait(ctx context.Context, l Limiter, jitter await.Jitter, patience time.Duration) (stopped *fault.Verdict, err error) {
 	for {
 		if left := t.remaining(); left > 0 {
 			if err := waitCooldown(ctx, jitter, left); err != nil {
-				return paused, err
+				return fault.Paused, err
 			}
 		}
 		if l != nil {
 			if err := waitLimiter(ctx, l, patience); err != nil {
-				return limiterRefused, err
+				return fault.LimiterRefused, err
 			}
 		}
 		// A cooldown may have begun while this attempt queued for the limiter.
@@ -94,7 +95,7 @@ func waitLimiter(ctx context.Context, l Limiter, patience time.Duration) error {
 	case err == nil:
 		return nil
 	case bounded.Err() != nil && ctx.Err() == nil:
-		return NewError("the limiter did not return in time", ErrLocalLimit)
+		return fault.NewError("the limiter did not return in time", fault.ErrLocalLimit)
 	}
 	return limiterRefusal(ctx, l, err)
 }
@@ -102,7 +103,7 @@ func waitLimiter(ctx context.Context, l Limiter, patience time.Duration) error {
 // errNoTurn marks a refusal that every further call would get, too.
 var errNoTurn = errors.New("no further call can be sent")
 
-var errCooldown = NewError(paused.text+" beyond this call's deadline", ErrRateLimited, errNoTurn, context.DeadlineExceeded)
+var errCooldown = fault.NewError(fault.Paused.Text+" beyond this call's deadline", fault.ErrRateLimited, errNoTurn, context.DeadlineExceeded)
 
 func waitCooldown(ctx context.Context, jitter await.Jitter, left time.Duration) error {
 	// Spread the calls that waited together over an eighth of the wait, or over the rest of
@@ -116,7 +117,7 @@ func waitCooldown(ctx context.Context, jitter await.Jitter, left time.Duration) 
 		spread = min(spread, spare/2+1)
 	}
 	if await.Sleep(ctx, left+jitter.Draw(ctx, spread)) != nil {
-		return errPaused // the context says what ended the wait
+		return fault.ErrPaused // the context says what ended the wait
 	}
 	return nil
 }
@@ -128,15 +129,15 @@ func limiterRefusal(ctx context.Context, l Limiter, err error) error {
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return ctxErr
 	}
-	causes := []error{ErrLocalLimit, err}
+	causes := []error{fault.ErrLocalLimit, err}
 	if r, ok := l.(*rate.Limiter); ok && r.Burst() == 0 {
-		causes = []error{ErrLocalLimit, errNoTurn, err} // it never lets a call through
+		causes = []error{fault.ErrLocalLimit, errNoTurn, err} // it never lets a call through
 	} else if ok {
-		causes = []error{ErrLocalLimit, errNoTurn, context.DeadlineExceeded, err}
+		causes = []error{fault.ErrLocalLimit, errNoTurn, context.DeadlineExceeded, err}
 	}
-	return NewError(limiterRefused.text, causes...)
+	return fault.NewError(fault.LimiterRefused.Text, causes...)
 }
 
 // NoTurn reports that a limit or a pause lets no further call through, at least before the
 // deadline.
-func NoTurn(err error) bool { return IsDirect(err, errNoTurn) }
+func NoTurn(err error) bool { return fault.IsDirect(err, errNoTurn) }

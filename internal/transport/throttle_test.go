@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 type limiterFunc func(context.Context) error
@@ -29,7 +31,7 @@ func TestCooldown(t *testing.T) {
 					t.Errorf("%d: only a deadline within the pause ends a call by it", code)
 				}
 				r := c.get(soon)
-				if check(t, r.err(), ErrRateLimited, context.DeadlineExceeded); errors.Is(r.err(), ErrLocalLimit) || r.Failure.RetryAfter != pause {
+				if check(t, r.err(), fault.ErrRateLimited, context.DeadlineExceeded); errors.Is(r.err(), fault.ErrLocalLimit) || r.Failure.RetryAfter != pause {
 					t.Errorf("%d: %v, after %v", code, r.err(), r.Failure.RetryAfter)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/internal/await"
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // The packages that take a TokenSource declare it with the same method.
@@ -42,13 +43,13 @@ func (f tokenFunc) Token(ctx context.Context) (string, error) { return f(ctx) }
 func checkToken(token string) error {
 	switch s := strings.TrimSpace(token); {
 	case token == "":
-		return Invalid("the credential is empty")
+		return fault.Invalid("the credential is empty")
 	case len(s) >= 6 && strings.EqualFold(s[:6], "Bearer") && (len(s) == 6 || !IsVisible(s[6:7])):
-		return Invalid("the credential begins with \"Bearer \", which the library adds itself")
+		return fault.Invalid("the credential begins with \"Bearer \", which the library adds itself")
 	case strings.TrimRight(token, "\r\n") != token:
-		return Invalid("the credential ends in a line break, as a file does")
+		return fault.Invalid("the credential ends in a line break, as a file does")
 	case len(token) > maxToken || !IsVisible(token):
-		return Invalid("the credential is not one run of visible ASCII characters (%d at most)", maxToken)
+		return fault.Invalid("the credential is not one run of visible ASCII characters (%d at most)", maxToken)
 	}
 	return nil
 }
@@ -58,11 +59,11 @@ func checkToken(token string) error {
 func newSource(source TokenSource) (TokenSource, error) {
 	switch s := source.(type) {
 	case nil:
-		return nil, Invalid("the token source is nil")
+		return nil, fault.Invalid("the token source is nil")
 	case staticToken:
 		return s, checkToken(s())
 	case *cachedToken:
-		return s, require(s.fetch != nil, "the token source is nil")
+		return s, fault.Require(s.fetch != nil, "the token source is nil")
 	case *serial:
 		return s, nil
 	}
@@ -72,16 +73,16 @@ func newSource(source TokenSource) (TokenSource, error) {
 // getToken asks a source and checks the token. With a refused token it asks for a replacement,
 // which may be the same token if the source has nothing newer. The source's own error stays
 // reachable, but its text is not repeated, because it may quote a credential.
-func getToken(ctx context.Context, source TokenSource, refused string) (token string, failed *verdict, err error) {
+func getToken(ctx context.Context, source TokenSource, refused string) (token string, failed *fault.Verdict, err error) {
 	token, err = question(ctx, source, refused)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return "", credentialFailed, NewError("the token source did not return in time", ErrCredential, err)
+		return "", fault.CredentialFailed, fault.NewError("the token source did not return in time", fault.ErrCredential, err)
 	case err != nil:
-		return "", credentialFailed, NewError("the token source failed", ErrCredential, err)
+		return "", fault.CredentialFailed, fault.NewError("the token source failed", fault.ErrCredential, err)
 	}
 	if err := checkToken(token); err != nil {
-		return "", credentialUnusable, NewError("the token source returned an unusable token: "+err.Error(), ErrCredential)
+		return "", fault.CredentialUnusable, fault.NewError("the token source returned an unusable token: "+err.Error(), fault.ErrCredential)
 	}
 	return token, nil, nil
 }

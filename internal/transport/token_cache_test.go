@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // An issuer is a token endpoint. It issues the tokens t1, t2 and so on.
@@ -146,7 +148,7 @@ func TestFetchOutlivesItsCallers(t *testing.T) {
 				r := c.get(ctx)
 				if r.Failure == nil {
 					worked = time.Since(began)
-				} else if check(t, r.err(), ErrCredential); time.Since(call) > 80*time.Millisecond {
+				} else if check(t, r.err(), fault.ErrCredential); time.Since(call) > 80*time.Millisecond {
 					t.Errorf("%v: %v after %v", test.latency, r.err(), time.Since(call))
 				}
 				cancel()

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // An unusable token is refused with the name of the mistake, and never quoted.
@@ -24,19 +26,19 @@ func TestUnusableToken(t *testing.T) {
 		"Bearer": `begins with "Bearer "`, "Bearer ": `begins with "Bearer "`, "bearer\n": `begins with "Bearer "`, "Bearer\u00a0canary": `begins with "Bearer "`,
 	} {
 		_, err := New(testService(), "https://service.test", []Option{WithTokenSource(StaticToken(token))})
-		if text := fmt.Sprintf("%+v", err); !errors.Is(err, ErrInvalidArgument) || strings.Contains(text, "canary") || !strings.Contains(text, mistake) {
+		if text := fmt.Sprintf("%+v", err); !errors.Is(err, fault.ErrInvalidArgument) || strings.Contains(text, "canary") || !strings.Contains(text, mistake) {
 			t.Errorf("%q: %s", token, text)
 		}
 		network := serve(status(200))
 		c := newClient(t, network, WithTokenSource(TokenFunc(func(context.Context) (string, error) { return token, nil })))
 		r := c.get(t.Context())
-		check(t, r.err(), ErrCredential)
+		check(t, r.err(), fault.ErrCredential)
 		cached := CachedToken(func(context.Context) (string, time.Time, error) { return token, time.Time{}, nil })
-		check(t, newClient(t, network, WithTokenSource(cached)).get(t.Context()).err(), ErrCredential)
-		if text := Describe("test", r.Failure); strings.Contains(text, "canary") || !strings.Contains(text, "token source") || !strings.Contains(text, mistake) {
+		check(t, newClient(t, network, WithTokenSource(cached)).get(t.Context()).err(), fault.ErrCredential)
+		if text := fault.Describe("test", r.Failure); strings.Contains(text, "canary") || !strings.Contains(text, "token source") || !strings.Contains(text, mistake) {
 			t.Errorf("%q from a source: %s", token, text)
 		}
-		if network.requests() != 0 || r.Outcome != OutcomeNotSent {
+		if network.requests() != 0 || r.Outcome != fault.OutcomeNotSent {
 			t.Errorf("%q was sent: %v", token, r.Outcome)
 		}
 	}
@@ -65,8 +67,8 @@ func TestRenewal(t *testing.T) {
 				return "", broken
 			}
 			return "t1", nil
-		}, 2, 1, "no_credential", []error{broken, ErrUnauthorized}},
-		{"an unusable token", func(n int64) (string, error) { return []string{"t1", "a b"}[n-1], nil }, 2, 1, "no_credential", []error{ErrUnauthorized}},
+		}, 2, 1, "no_credential", []error{broken, fault.ErrUnauthorized}},
+		{"an unusable token", func(n int64) (string, error) { return []string{"t1", "a b"}[n-1], nil }, 2, 1, "no_credential", []error{fault.ErrUnauthorized}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			network := serve(func(r *http.Request) (*http.Response, error) {
@@ -80,7 +82,7 @@ func TestRenewal(t *testing.T) {
 			r := newClient(t, network, WithTokenSource(source)).Do(t.Context(), write(), nil)
 			if (r.Failure == nil) != (test.condition == "") {
 				t.Errorf("%s: %v", test.name, r.err())
-			} else if f := r.Failure; f != nil && (f.Condition() != test.condition || r.Outcome != OutcomeRejected || f.StatusCode != 401) {
+			} else if f := r.Failure; f != nil && (f.Condition() != test.condition || r.Outcome != fault.OutcomeRejected || f.StatusCode != 401) {
 				t.Errorf("%s: %v, %+v", test.name, r.Outcome, f)
 			}
 			check(t, r.err(), test.is...)
@@ -151,11 +153,11 @@ func TestHungSource(t *testing.T) {
 							own = []Option{option()}
 						}
 						r := clients[i%3].Do(ctx, write(), own)
-						check(t, r.err(), context.DeadlineExceeded, ErrCredential)
-						if text := Describe("test", r.Failure); !strings.Contains(text, "the deadline passed: the token source did not return in time") {
+						check(t, r.err(), context.DeadlineExceeded, fault.ErrCredential)
+						if text := fault.Describe("test", r.Failure); !strings.Contains(text, "the deadline passed: the token source did not return in time") {
 							t.Error(text)
 						}
-						if took := time.Since(began); took != 3*time.Second || r.Outcome != OutcomeNotSent {
+						if took := time.Since(began); took != 3*time.Second || r.Outcome != fault.OutcomeNotSent {
 							t.Errorf("%s, round %d: %v after %v", name, round, r.Outcome, took)
 						}
 					})

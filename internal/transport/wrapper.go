@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // A wrapped network is the library's transport below a RoundTripper of the caller. The
@@ -34,10 +36,10 @@ type wrapped struct {
 type exchangeKey struct{}
 
 var (
-	errSentBefore = NewError("the request was sent before, and is not sent twice")
-	errTooLate    = NewError("the attempt that the request belongs to has ended")
-	errRedirected = NewError("a redirect of a write is not followed")
-	errNoAttempt  = NewError("a wrapper of the transport has to keep the context or the Cancel channel of the request, and needs another client for its own requests with a body")
+	errSentBefore = fault.NewError("the request was sent before, and is not sent twice")
+	errTooLate    = fault.NewError("the attempt that the request belongs to has ended")
+	errRedirected = fault.NewError("a redirect of a write is not followed")
+	errNoAttempt  = fault.NewError("a wrapper of the transport has to keep the context or the Cancel channel of the request, and needs another client for its own requests with a body")
 )
 
 // send hands the request of an exchange to the wrapper.

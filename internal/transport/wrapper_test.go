@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // around returns a wrapper that handles requests with f.
@@ -47,7 +49,7 @@ func TestWrappedEvidence(t *testing.T) {
 			p.refuses.Store(true)
 			time.Sleep(2 * time.Second)
 			r := c.Do(t.Context(), write(), nil)
-			if e := r.Evidence; r.Outcome != OutcomeNotSent || !e.Traced || e.Connected || e.BytesWritten != 0 || r.Attempts != 4 {
+			if e := r.Evidence; r.Outcome != fault.OutcomeNotSent || !e.Traced || e.Connected || e.BytesWritten != 0 || r.Attempts != 4 {
 				t.Errorf("%s, connection refused: %v after %d attempts, %+v", name, r.Outcome, r.Attempts, e)
 			}
 		})
@@ -95,24 +97,24 @@ func TestWrapper(t *testing.T) {
 	for name, test := range map[string]struct {
 		wrapper handler
 		refuses bool // the service refuses connections
-		outcome Outcome
+		outcome fault.Outcome
 		arrived int64
 		reads   int64 // of a read through the same wrapper
 		is      error // of a write
 	}{
-		"sends it twice":                     {twice, false, OutcomeUnknown, 1, 2, errSentBefore},
-		"sends it twice, without connection": {twice, true, OutcomeNotSent, 0, 0, ErrNoResponse},
-		"signs the query":                    {changed(func(r *http.Request) { r.URL.RawQuery = "signature=1" }), false, OutcomeAccepted, 1, 1, nil},
+		"sends it twice":                     {twice, false, fault.OutcomeUnknown, 1, 2, errSentBefore},
+		"sends it twice, without connection": {twice, true, fault.OutcomeNotSent, 0, 0, fault.ErrNoResponse},
+		"signs the query":                    {changed(func(r *http.Request) { r.URL.RawQuery = "signature=1" }), false, fault.OutcomeAccepted, 1, 1, nil},
 		"compresses the body": {changed(func(r *http.Request) { r.Body, r.ContentLength = io.NopCloser(strings.NewReader("x")), 1 }),
-			false, OutcomeAccepted, 1, 1, nil},
-		"sends a request of its own":              {remade("new"), false, OutcomeNotSent, 0, 1, errNoAttempt},
-		"sends nothing":                           {fails, false, OutcomeNotSent, 0, 0, open},
-		"asks for a token":                        {afterToken(own, fails), false, OutcomeNotSent, 0, 0, open},
-		"asks for a token without the context":    {afterToken(none, fails), false, OutcomeNotSent, 0, 0, open},
-		"sends after a token":                     {afterToken(own, passesOn), false, OutcomeAccepted, 1, 1, nil},
-		"sends after a token without the context": {afterToken(none, passesOn), false, OutcomeAccepted, 1, 1, nil},
+			false, fault.OutcomeAccepted, 1, 1, nil},
+		"sends a request of its own":              {remade("new"), false, fault.OutcomeNotSent, 0, 1, errNoAttempt},
+		"sends nothing":                           {fails, false, fault.OutcomeNotSent, 0, 0, open},
+		"asks for a token":                        {afterToken(own, fails), false, fault.OutcomeNotSent, 0, 0, open},
+		"asks for a token without the context":    {afterToken(none, fails), false, fault.OutcomeNotSent, 0, 0, open},
+		"sends after a token":                     {afterToken(own, passesOn), false, fault.OutcomeAccepted, 1, 1, nil},
+		"sends after a token without the context": {afterToken(none, passesOn), false, fault.OutcomeAccepted, 1, 1, nil},
 		"responds itself": {func(http.RoundTripper, *http.Request) (*http.Response, error) { return reply(201, "made up"), nil },
-			false, OutcomeAccepted, 0, 0, nil},
+			false, fault.OutcomeAccepted, 0, 0, nil},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := &peer{handle: func(c net.Conn, _ *http.Request) {
@@ -247,7 +249,7 @@ func TestOneAttemptOneSending(t *testing.T) {
 						if p.open.Load() > 0 {
 							t.Errorf("%s, %s, %s, chunked %t, %s: %d connections stay open", served, made, address, chunked, sent, p.open.Load())
 						}
-						if arrived > 1 || r.Outcome == OutcomeNotSent && arrived > 0 || r.Outcome == OutcomeAccepted && arrived == 0 {
+						if arrived > 1 || r.Outcome == fault.OutcomeNotSent && arrived > 0 || r.Outcome == fault.OutcomeAccepted && arrived == 0 {
 							t.Errorf("%s, %s, %s, chunked %t, %s: arrived %d times and is %v: %v", served, made, address, chunked, sent, arrived, r.Outcome, r.err())
 						}
 					})

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/mask"
-	"github.com/carddata/carddata-go/internal/transport"
 )
 
 // A fact is what was seen of one entry: statuses, names, types, counts and times. The only
@@ -219,7 +219,7 @@ func (w words) shown(word string) string {
 	if !has {
 		known = word
 		repeats := mask.Echoes(word)
-		if looksEncoded.MatchString(word) || transport.Loggable(strings.NewReplacer("/", "-", "+", "-").Replace(word)) == "" ||
+		if looksEncoded.MatchString(word) || fault.Loggable(strings.NewReplacer("/", "-", "+", "-").Replace(word)) == "" ||
 			slices.ContainsFunc(w.own, func(own string) bool { return repeats(own, 4) }) {
 			known = "*"
 		}

@@ -1,4 +1,4 @@
-package transport
+package fault
 
 import (
 	"errors"
@@ -46,25 +46,25 @@ func Invalid(format string, args ...any) error {
 	return NewError(fmt.Sprintf(format, args...), ErrInvalidArgument)
 }
 
-// require returns nil if ok, and otherwise a refusal that does not quote the argument.
-func require(ok bool, format string, args ...any) error {
+// Require returns nil if ok, and otherwise a refusal that does not quote the argument.
+func Require(ok bool, format string, args ...any) error {
 	if ok {
 		return nil
 	}
 	return Invalid(format, args...)
 }
 
-// reason is why an attempt failed, in safe words and with the errors behind them. Sent says
+// Reason is why an attempt failed, in safe words and with the errors behind them. Sent says
 // whether the attempt was handed to the network.
-func (v *verdict) reason(cause error, sent bool) error {
-	msg := v.text
+func (v *Verdict) Reason(cause error, sent bool) error {
+	msg := v.Text
 	switch {
-	case v == attemptTimedOut:
+	case v == AttemptTimedOut:
 		// Some transports ignore causes and report a timed-out attempt as a cancellation.
 		// Drop that, because it would look like the caller's.
 		cause = nil
-	case v == callerEnded && sent, v == responseRefused:
-		cause = foreign(cause) // net/http returns the cause that the caller gave
+	case v == CallerEnded && sent, v == ResponseRefused:
+		cause = Foreign(cause) // net/http returns the cause that the caller gave
 	}
 	if text := SafeText(cause); text != "" {
 		msg = text

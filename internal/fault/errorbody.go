@@ -1,4 +1,4 @@
-package transport
+package fault
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// maxErrorBody is as much of an error body as is read and kept.
-const maxErrorBody = 64 << 10
+// MaxErrorBody is as much of an error body as is read and kept.
+const MaxErrorBody = 64 << 10
 
 // blank characters may stand before a page or an object: space, and the byte order mark that
 // some programs write first.
@@ -51,7 +51,7 @@ func object(raw json.RawMessage) (members map[string]json.RawMessage) {
 	return members
 }
 
-// text reads a string. It returns any other value as it was written.
+// Text reads a string. It returns any other value as it was written.
 func text(raw json.RawMessage) (s string) {
 	if json.Unmarshal(raw, &s) != nil { // it accepts null
 		return string(raw)
@@ -86,10 +86,10 @@ func begun(raw []byte) map[string]json.RawMessage {
 	return members
 }
 
-// decode reads an error body. It knows the shape documented for the download endpoint,
+// Decode reads an error body. It knows the shape documented for the download endpoint,
 // {"error":{code,message,details}}, and two other shapes that services use. It leaves r
 // unchanged for any other body.
-func (r *Response) decode() (code string) {
+func (r *Response) Decode() (code string) {
 	body := begun(r.Body)
 	said, message := body["code"], body["message"]
 	if inner := begun(body["error"]); inner != nil {
@@ -113,7 +113,7 @@ func ErrorInPlaceOf(member string, body []byte) bool {
 // Malformed says where a body stopped being the documented JSON. It drops the error of
 // encoding/json, which quotes the body.
 func Malformed(err error) error {
-	msg := malformedResponse.text
+	msg := MalformedResponse.Text
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		msg += fmt.Sprintf(": a syntax error at byte %d", syntax.Offset)
 	}
@@ -122,5 +122,5 @@ func Malformed(err error) error {
 
 // Unusable says in safe words why a body is not the documented JSON.
 func Unusable(msg string) error {
-	return NewError(malformedResponse.text + ": " + msg)
+	return NewError(MalformedResponse.Text + ": " + msg)
 }

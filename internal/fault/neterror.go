@@ -1,4 +1,4 @@
-package transport
+package fault
 
 import (
 	"context"
@@ -12,38 +12,38 @@ import (
 	"syscall"
 )
 
-// A proxyRefusal is the status by which a proxy refused to connect.
-type proxyRefusal int
+// A ProxyRefusal is the status by which a proxy refused to connect.
+type ProxyRefusal int
 
-func (proxyRefusal) Error() string { return "the proxy refused to connect" }
+func (ProxyRefusal) Error() string { return "the proxy refused to connect" }
 
 // Is matches ErrNoResponse even if the condition is ErrForbidden.
-func (proxyRefusal) Is(target error) bool { return target == ErrNoResponse }
+func (ProxyRefusal) Is(target error) bool { return target == ErrNoResponse }
 
 // endedVerdict says what ended the context of an attempt: its timeout, or the caller.
-func endedVerdict(ctx context.Context) *verdict {
+func endedVerdict(ctx context.Context) *Verdict {
 	if context.Cause(ctx) == ErrTimeout {
-		return attemptTimedOut
+		return AttemptTimedOut
 	}
-	return callerEnded
+	return CallerEnded
 }
 
-// A sighting is what was seen of an attempt that ended without a response.
-type sighting struct {
-	traced          bool // the HTTP transport reported its events
-	connected       bool // the request got a connection
-	responseStarted bool
-	wrapped         bool // code of the caller stands around the transport
+// A Sighting is what was seen of an attempt that ended without a response.
+type Sighting struct {
+	Traced          bool // the HTTP transport reported its events
+	Connected       bool // the request got a connection
+	ResponseStarted bool
+	Wrapped         bool // code of the caller stands around the transport
 }
 
-// failureVerdict judges an attempt without a response, for the number of retries of a read
+// JudgeError judges an attempt without a response, for the number of retries of a read
 // and for the error's text. It must never decide whether a write is safe to retry: errors do
 // not say what reached the wire. Only the evidence does.
-func failureVerdict(ctx context.Context, err error, seen sighting) *verdict {
-	proxy, refusedByProxy := errors.AsType[proxyRefusal](err)
+func JudgeError(ctx context.Context, err error, seen Sighting) *Verdict {
+	proxy, refusedByProxy := errors.AsType[ProxyRefusal](err)
 	dns, unresolved := errors.AsType[*net.DNSError](err)
 	switch {
-	case endOf(ctx) != nil:
+	case EndOf(ctx) != nil:
 		return endedVerdict(ctx)
 	// Check the proxy first: its refusal looks like a failed connection.
 	case refusedByProxy && proxy/100 == 4 && proxy != http.StatusRequestTimeout && proxy != http.StatusTooManyRequests:
@@ -57,11 +57,11 @@ func failureVerdict(ctx context.Context, err error, seen sighting) *verdict {
 	case unresolved:
 		return hostLookupFailed
 	// Only the error itself explains a wrapper that fails after a response began.
-	case !seen.traced, seen.wrapped && seen.responseStarted && !isBroken(err):
+	case !seen.Traced, seen.Wrapped && seen.ResponseStarted && !isBroken(err):
 		return transportFailed
-	case !seen.connected:
+	case !seen.Connected:
 		return connectFailed
-	case seen.responseStarted && !isBroken(err):
+	case seen.ResponseStarted && !isBroken(err):
 		return garbledResponse
 	}
 	return connectionBroken
@@ -94,10 +94,10 @@ func handshakeRefusal(err error) string {
 	return ""
 }
 
-// ownRefusal marks the refusal of a caller's tls.Config check as a refused certificate, which
+// RefusedByCheck marks the refusal of a caller's tls.Config check as a refused certificate, which
 // another attempt would meet again. The handshake returns the plain error of the check, which
 // looks like any other error.
-func ownRefusal(err error) error {
+func RefusedByCheck(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package transport
+package fault
 
 import (
 	"bytes"
@@ -40,7 +40,7 @@ func beginsPage(h http.Header, begin []byte) (page, decided bool) {
 	if !bytes.HasPrefix(begin, []byte("<")) { // nearly always
 		return false, true
 	}
-	begin = bytes.ReplaceAll(begin[:min(len(begin), maxErrorBody)], []byte{0}, nil) // of UTF-16
+	begin = bytes.ReplaceAll(begin[:min(len(begin), MaxErrorBody)], []byte{0}, nil) // of UTF-16
 	before := prolog.Find(begin)
 	rest := begin[len(before):]
 	if saysPage(h) && tag.Match(begin) || pageDoctype.Match(before) {

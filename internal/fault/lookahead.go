@@ -1,4 +1,4 @@
-package transport
+package fault
 
 import (
 	"bufio"
@@ -11,17 +11,17 @@ import (
 	"unicode/utf8"
 )
 
-// contentVerdict judges the beginning of a stream: a page, or the documented error object, is
+// JudgeContent judges the beginning of a stream: a page, or the documented error object, is
 // no content, unless the caller says that an error object is. The first byte nearly always
 // decides.
-func contentVerdict(h http.Header, errorIsContent bool, text *bufio.Reader) *verdict {
+func JudgeContent(h http.Header, errorIsContent bool, text *bufio.Reader) *Verdict {
 	switch first := firstOf(text); {
 	case first == '<' && holdsPage(h, text):
-		return htmlResponse
+		return HTMLResponse
 	case first == '{' && !errorIsContent && holdsError(text):
-		return errorObject
+		return ErrorObject
 	}
-	return success
+	return Success
 }
 
 // firstOf reads up to the first character that is not blank, and returns it; 0 if there is

@@ -1,4 +1,4 @@
-package transport
+package fault
 
 import (
 	"context"
@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// passed checks both clocks. The monotonic clock and all timers stop while the machine
+// Passed checks both clocks. The monotonic clock and all timers stop while the machine
 // sleeps. The wall clock can be set back.
-func passed(deadline time.Time) bool {
+func Passed(deadline time.Time) bool {
 	now := time.Now()
 	return !deadline.IsZero() && (!now.Before(deadline) || !now.Round(0).Before(deadline.Round(0)))
 }
 
-// endOf returns why ctx has ended, or nil. The deadline counts even if only the wall clock
+// EndOf returns why ctx has ended, or nil. The deadline counts even if only the wall clock
 // has passed it. So a refund that was marked as begun longer ago than the timeout no longer
 // leaves.
-func endOf(ctx context.Context) error {
-	if deadline, ok := ctx.Deadline(); ok && ctx.Err() == nil && passed(deadline) {
+func EndOf(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok && ctx.Err() == nil && Passed(deadline) {
 		return context.DeadlineExceeded
 	}
 	return ctx.Err()
@@ -25,16 +25,16 @@ func endOf(ctx context.Context) error {
 
 // Ended is the error of a call that ended because its context ended during a wait between
 // attempts or before the first one.
-func Ended(ctx context.Context) error { return endedBy(ctx, nil) }
+func Ended(ctx context.Context) error { return EndedBy(ctx, nil) }
 
-// endedBy says that the caller's context ended the call, and keeps the error of the last
+// EndedBy says that the caller's context ended the call, and keeps the error of the last
 // attempt.
-func endedBy(ctx context.Context, last error) error {
-	ended, msg := endOf(ctx), "the deadline passed"
+func EndedBy(ctx context.Context, last error) error {
+	ended, msg := EndOf(ctx), "the deadline passed"
 	if errors.Is(ended, context.Canceled) {
 		msg = "canceled by the caller"
 	}
-	if text := SafeText(last); text != "" && (errors.Is(last, ErrCredential) || errors.Is(last, errPaused)) {
+	if text := SafeText(last); text != "" && (errors.Is(last, ErrCredential) || errors.Is(last, ErrPaused)) {
 		msg += ": " + text // the reason why no attempt was made
 	}
 	// The attempt's own timeout cancels its context. It must not look like a cancellation by
@@ -42,13 +42,13 @@ func endedBy(ctx context.Context, last error) error {
 	if errors.Is(last, context.Canceled) && !errors.Is(ended, context.Canceled) {
 		last = nil
 	}
-	return NewError(msg, ended, last, foreign(context.Cause(ctx)))
+	return NewError(msg, ended, last, Foreign(context.Cause(ctx)))
 }
 
-// foreign wraps an error of the caller: the cause of the end of a context, or the error of a
+// Foreign wraps an error of the caller: the cause of the end of a context, or the error of a
 // check. It may be the error of another call, as with errgroup. errors.Is finds it, but its
 // condition, response and text do not count as this call's.
-func foreign(err error) error {
+func Foreign(err error) error {
 	return Without(err, func(target any) bool {
 		switch target.(type) {
 		case **condition, *attempted, **safeError:

@@ -1,4 +1,4 @@
-package transport
+package fault
 
 import (
 	"cmp"
@@ -84,43 +84,43 @@ type Response struct {
 
 // attempted carries the facts of an attempt in the error tree of its call. It is a closure,
 // so fmt cannot print them.
-type attempted func() attemptFacts
+type attempted func() Facts
 
 func (attempted) Error() string { return "attempted" }
 
 // Decisions rest on the verdict, and not on the error's text or type, because packages wrap
 // errors in their own.
-type attemptFacts struct {
-	verdict  *verdict // nil: unknown
-	outcome  Outcome
-	response Response
-	cause    error // of the network or of the caller's own code
+type Facts struct {
+	Verdict  *Verdict // nil: unknown
+	Outcome  Outcome
+	Response Response
+	Cause    error // of the network or of the caller's own code
 }
 
 // facts returns the facts of the attempt behind f. If f was made by hand, they follow from
 // its status, or are unknown.
-func (f *Failure) facts() attemptFacts {
+func (f *Failure) facts() Facts {
 	if facts, ok := errors.AsType[attempted](f.Err); ok {
 		return facts()
 	}
-	// A stream can fail after a 200, and tests build Failures by hand; in both cases only the
+	// A Stream can fail after a 200, and tests build Failures by hand; in both cases only the
 	// error or the status tells.
-	if v := statusVerdict(f.StatusCode); f.StatusCode != 0 && v != success {
-		return attemptFacts{verdict: v, outcome: v.outcome}
+	if v := statusVerdict(f.StatusCode); f.StatusCode != 0 && v != Success {
+		return Facts{Verdict: v, Outcome: v.Outcome}
 	}
-	return attemptFacts{}
+	return Facts{}
 }
 
 // Response is zero if there was no response, or if the Failure was made by hand.
-func (f *Failure) Response() Response { return f.facts().response }
+func (f *Failure) Response() Response { return f.facts().Response }
 
 // Outcome is the outcome of the failed write.
-func (f *Failure) Outcome() Outcome { return f.facts().outcome }
+func (f *Failure) Outcome() Outcome { return f.facts().Outcome }
 
 // Scope says which requests would fail alike. It is OfRequest for a call that ended before
 // its first attempt, unless a limit or a pause ended it.
 func (f *Failure) Scope() Scope {
-	if v := f.facts().verdict; v != nil {
+	if v := f.facts().Verdict; v != nil {
 		return v.scope
 	}
 	return OfRequest
@@ -129,7 +129,7 @@ func (f *Failure) Scope() Scope {
 // Cause is the original error that ended the call, from the network or from the caller's
 // code: a transport, a token source, a limiter. Its text may hold anything.
 func (f *Failure) Cause() error {
-	cause := f.facts().cause
+	cause := f.facts().Cause
 	for safe, ok := cause.(*safeError); ok && len(safe.causes()) > 0; safe, ok = cause.(*safeError) {
 		cause = safe.causes()[len(safe.causes())-1] // conditions come first
 	}
@@ -144,36 +144,36 @@ func ConditionOf(err error) string { return conditionOf(err).name }
 
 // Retryable reports whether the same call, unchanged, can succeed later. The verdict decides
 // if it set the condition, because it knows more: a host that does not exist gives no
-// response, either. Otherwise the condition decides.
+// Response, either. Otherwise the condition decides.
 func (f *Failure) Retryable() bool {
-	c, v := conditionOf(Unwrap(f)), f.facts().verdict
+	c, v := conditionOf(Unwrap(f)), f.facts().Verdict
 	if v == nil || v.condition != c {
 		return c.retryable
 	}
-	return (c.retryable || v.retries > 0) && (v.scope == OfRequest || v.scope == OfOutage)
+	return (c.retryable || v.Retries > 0) && (v.scope == OfRequest || v.scope == OfOutage)
 }
 
 // IsDirect reports whether a call failed because of this very cause, and not because of an error
 // that holds it, such as that of another call.
 func IsDirect(err, cause error) bool {
-	own, ok := (&Failure{Err: err}).facts().cause.(*safeError)
+	own, ok := (&Failure{Err: err}).facts().Cause.(*safeError)
 	return ok && slices.Contains(own.causes(), cause)
 }
 
-// withFacts returns err as the error of a call, with the safe text of err.
-func withFacts(err error, facts attemptFacts) error {
-	return NewError(cmp.Or(SafeText(err), "failed"), attempted(func() attemptFacts { return facts }), err) // its own facts come first
+// WithFacts returns err as the error of a call, with the safe text of err.
+func WithFacts(err error, facts Facts) error {
+	return NewError(cmp.Or(SafeText(err), "failed"), attempted(func() Facts { return facts }), err) // its own facts come first
 }
 
 // WithOutcome returns err as the error of a write, with an outcome that no attempt
 // determined. For example, a call with an invalid argument was not sent.
 func WithOutcome(err error, o Outcome) error {
-	return withFacts(err, attemptFacts{verdict: (&Failure{Err: err}).facts().verdict, outcome: o, cause: (&Failure{Err: err}).Cause()})
+	return WithFacts(err, Facts{Verdict: (&Failure{Err: err}).facts().Verdict, Outcome: o, Cause: (&Failure{Err: err}).Cause()})
 }
 
 // WithCause returns err as the error of a call that failed because of cause.
 func WithCause(err, cause error) error {
-	return withFacts(err, attemptFacts{cause: cause})
+	return WithFacts(err, Facts{Cause: cause})
 }
 
 // Unwrap implements the Unwrap methods. An Error that a test made by hand matches by its
