@@ -51,7 +51,7 @@ func object(raw json.RawMessage) (members map[string]json.RawMessage) {
 	return members
 }
 
-// Text reads a string. It returns any other value as it was written.
+// text reads a string. It returns any other value as it was written.
 func text(raw json.RawMessage) (s string) {
 	if json.Unmarshal(raw, &s) != nil { // it accepts null
 		return string(raw)

@@ -144,7 +144,7 @@ func ConditionOf(err error) string { return conditionOf(err).name }
 
 // Retryable reports whether the same call, unchanged, can succeed later. The verdict decides
 // if it set the condition, because it knows more: a host that does not exist gives no
-// Response, either. Otherwise the condition decides.
+// response, either. Otherwise the condition decides.
 func (f *Failure) Retryable() bool {
 	c, v := conditionOf(Unwrap(f)), f.facts().Verdict
 	if v == nil || v.condition != c {

@@ -157,3 +157,7 @@ func CheckDigit(digits string) bool {
 	}
 	return panMin <= len(digits) && len(digits) <= panMax && sum%10 == 0
 }
+
+// Hide puts a value into a closure, because fmt follows fields and pointers but calls no
+// function.
+func Hide(value string) func() string { return func() string { return value } }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/internal/fault"
+	"github.com/carddata/carddata-go/internal/mask"
 )
 
 // A Service is the fixed configuration of a package.
@@ -50,7 +51,7 @@ func New(service Service, baseURL string, opts []Option) (*Client, error) {
 		segments = strings.Split(u.Path, "/")
 	}
 	// The budget starts full, because a new client may meet an outage, too.
-	c := &Client{service: service, settings: settings, base: hide(base), baseSegments: func() []string { return segments }, budget: budget{tokens: budgetFull}}
+	c := &Client{service: service, settings: settings, base: mask.Hide(base), baseSegments: func() []string { return segments }, budget: budget{tokens: budgetFull}}
 	switch hc := settings.HTTPClient; {
 	case hc != nil:
 		c.network = callers(cmp.Or(hc.Transport, http.DefaultTransport))

@@ -44,28 +44,13 @@ func TestResponseOvertakesTheWriteEvent(t *testing.T) {
 	}
 }
 
-// dead is a connection that breaks after some bytes.
-type dead struct {
-	net.Conn
-	left int
-}
-
-func (d *dead) Write(p []byte) (int, error) {
-	n := min(len(p), d.left)
-	d.left -= n
-	if n < len(p) {
-		return n, io.ErrClosedPipe
-	}
-	return n, nil
-}
-
 // Bytes that did not leave are not counted. A write is retried only if no byte left.
 func TestWriteOnABreakingConnection(t *testing.T) {
 	for _, left := range []int{0, 1, 50} {
 		dial := func(context.Context, string, string) (net.Conn, error) {
 			ours, theirs := net.Pipe()
 			t.Cleanup(func() { ours.Close(); theirs.Close() })
-			return &dead{ours, left}, nil
+			return &breaking{ours, left}, nil
 		}
 		r := clientOf(t, "http://127.0.0.1", WithDial(dial)).Do(t.Context(), write(), nil)
 		want, outcome := 4, fault.OutcomeNotSent
@@ -76,4 +61,19 @@ func TestWriteOnABreakingConnection(t *testing.T) {
 			t.Errorf("%d bytes leave: %d attempts, %v, %+v", left, r.Attempts, r.Outcome, r.Evidence)
 		}
 	}
+}
+
+// breaking is a connection that breaks after some bytes.
+type breaking struct {
+	net.Conn
+	left int
+}
+
+func (d *breaking) Write(p []byte) (int, error) {
+	n := min(len(p), d.left)
+	d.left -= n
+	if n < len(p) {
+		return n, io.ErrClosedPipe
+	}
+	return n, nil
 }

@@ -261,3 +261,18 @@ func (d slowReader) Read(p []byte) (int, error) {
 	time.Sleep(time.Duration(d))
 	return copy(p, "late"), nil
 }
+
+// dead is a connection that breaks after some bytes.
+type dead struct {
+	net.Conn
+	left int
+}
+
+func (d *dead) Write(p []byte) (int, error) {
+	n := min(len(p), d.left)
+	d.left -= n
+	if n < len(p) {
+		return n, io.ErrClosedPipe
+	}
+	return n, nil
+}

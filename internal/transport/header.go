@@ -56,12 +56,6 @@ func isHeaderValue(value string) bool {
 	return strings.Trim(value, " \t") == value && IsVisible(strings.NewReplacer(" ", "", "\t", "").Replace(value))
 }
 
-// IsVisible reports whether a header carries a value unchanged: net/http trims spaces, and a
-// line break begins another header.
-func IsVisible(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }) < 0
-}
-
 // library names this module and the version that the program was built with. It begins with a
 // space, so that a call without a product name allocates no string.
 var library = sync.OnceValue(func() string {

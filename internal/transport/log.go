@@ -142,10 +142,6 @@ func (inv *invocation) reportDrift(a *attempt) {
 	}
 }
 
-// hide puts a value into a closure, because fmt follows fields and pointers but calls no
-// function.
-func hide(value string) func() string { return func() string { return value } }
-
 // loggable returns a code or an id of the service if it may be printed, and otherwise "".
 func (inv *invocation) loggable(a *attempt, s string) string {
 	if fault.Loggable(s) == "" || inv.isEcho(a, s) {

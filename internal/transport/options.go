@@ -15,6 +15,7 @@ import (
 
 	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/fault"
+	"github.com/carddata/carddata-go/internal/mask"
 	"golang.org/x/time/rate"
 )
 
@@ -173,7 +174,7 @@ func WithHeader(name, value string) Option {
 		fault.Require(value != "", "the value of header %s is empty", canonical),
 		fault.Require(isHeaderValue(value), "the value of header %s holds characters that a header cannot carry", canonical),
 	)
-	return checked(refusal, func(s *Settings) { s.headers[canonical] = hide(value) })
+	return checked(refusal, func(s *Settings) { s.headers[canonical] = mask.Hide(value) })
 }
 
 func WithUserAgent(product string) Option {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/fault"
+	"github.com/carddata/carddata-go/internal/mask"
 )
 
 // The packages that take a TokenSource declare it with the same method.
@@ -52,6 +53,12 @@ func checkToken(token string) error {
 		return fault.Invalid("the credential is not one run of visible ASCII characters (%d at most)", maxToken)
 	}
 	return nil
+}
+
+// IsVisible reports whether a header carries a value unchanged: net/http trims spaces, and a
+// line break begins another header.
+func IsVisible(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }) < 0
 }
 
 // newSource returns a source that returns by the end of its context, which the sources of this
@@ -184,7 +191,7 @@ func (c *cachedToken) begin(ctx context.Context, renewal bool) {
 			// Renew in the last tenth to fifth of the token's life. This is early enough for
 			// a slow endpoint, and late enough for a token that lives a minute. Jitter
 			// spreads the instances of a service that started together.
-			c.token, c.expires, c.renew = hide(token), expires, now.Add(left-left/10-rand.N(max(left/10, 1)))
+			c.token, c.expires, c.renew = mask.Hide(token), expires, now.Add(left-left/10-rand.N(max(left/10, 1)))
 		case renewal:
 			c.renew = now.Add(c.expires.Sub(now) / 4) // retry in ever shorter steps
 		}

@@ -20,8 +20,8 @@ func TestUnusableToken(t *testing.T) {
 	for token, mistake := range map[string]string{
 		"": "empty", " ": "visible ASCII", " canary": "visible ASCII", "canary ": "visible ASCII", "can ary": "visible ASCII", "can\tary": "visible ASCII",
 		"canary\nX: y": "visible ASCII", "canary\x00": "visible ASCII", "canary\x7f": "visible ASCII", "cánary": "visible ASCII", "canary\xff": "visible ASCII",
-		"canary" + strings.Repeat("a", maxToken): "visible ASCII",
-		"canary\r":                               "ends in a line break", "canary\n": "ends in a line break", "canary\r\n": "ends in a line break",
+		"canary" + strings.Repeat("a", 8<<10): "visible ASCII",
+		"canary\r":                            "ends in a line break", "canary\n": "ends in a line break", "canary\r\n": "ends in a line break",
 		"Bearer canary": `begins with "Bearer "`, "bearer canary": `begins with "Bearer "`, " Bearer canary": `begins with "Bearer "`, "BEARER\tcanary": `begins with "Bearer "`,
 		"Bearer": `begins with "Bearer "`, "Bearer ": `begins with "Bearer "`, "bearer\n": `begins with "Bearer "`, "Bearer\u00a0canary": `begins with "Bearer "`,
 	} {
@@ -42,7 +42,7 @@ func TestUnusableToken(t *testing.T) {
 			t.Errorf("%q was sent: %v", token, r.Outcome)
 		}
 	}
-	for _, token := range []string{"bearer_1", strings.Repeat("a", maxToken)} {
+	for _, token := range []string{"bearer_1", strings.Repeat("a", 8<<10)} {
 		if _, err := newSource(StaticToken(token)); err != nil {
 			t.Error(err)
 		}
