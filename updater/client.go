@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/auth"
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/transport"
 )
@@ -74,7 +75,7 @@ func checkMerchantID(id string) error {
 	switch {
 	case id == "":
 		return fault.Invalid("the merchant id is empty")
-	case len(id) > maxMerchantID || !transport.IsVisible(id) || strings.Contains(id, ","):
+	case len(id) > maxMerchantID || !auth.IsVisible(id) || strings.Contains(id, ","):
 		return fault.Invalid("the merchant id is not one run of visible ASCII characters without a comma (%d at most)", maxMerchantID)
 	}
 	return nil

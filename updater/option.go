@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/carddata/carddata-go/internal/auth"
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/transport"
 )
@@ -47,11 +48,11 @@ type Limiter interface {
 
 // StaticToken returns a TokenSource for a token that never changes, such as an API key. An
 // empty or unprintable token is refused by NewClient or the call that uses it.
-func StaticToken(token string) TokenSource { return transport.StaticToken(token) }
+func StaticToken(token string) TokenSource { return auth.Static(token) }
 
 // TokenFunc returns a TokenSource that calls f before every attempt and caches nothing.
 func TokenFunc(f func(ctx context.Context) (string, error)) TokenSource {
-	return transport.TokenFunc(f)
+	return auth.Func(f)
 }
 
 // CachedToken returns a TokenSource that caches the token from fetch until shortly before it
@@ -66,7 +67,7 @@ func TokenFunc(f func(ctx context.Context) (string, error)) TokenSource {
 //   - If fetch fails, the calls that waited fail with its error and [ErrCredential], and the
 //     next call fetches again.
 func CachedToken(fetch func(ctx context.Context) (token string, expires time.Time, err error)) TokenSource {
-	return transport.CachedToken(fetch)
+	return auth.Cached(fetch)
 }
 
 // WithTransport wraps the library's transport in your own RoundTripper, to instrument or

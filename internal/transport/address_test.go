@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/auth"
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
@@ -183,7 +184,7 @@ func TestRedirectsAway(t *testing.T) {
 			}
 			return reply(200, "content"), nil
 		})
-		c := newClient(t, network, WithTokenSource(StaticToken("canary-token")), WithHeader("X-Key", "canary-key"), WithRedirectHosts("*.storage.test"))
+		c := newClient(t, network, WithTokenSource(auth.Static("canary-token")), WithHeader("X-Key", "canary-key"), WithRedirectHosts("*.storage.test"))
 		call := streaming()
 		call.Method = cmp.Or(test.method, http.MethodGet)
 		call.Headers = func(h http.Header) {
@@ -206,7 +207,7 @@ func TestRedirectsAway(t *testing.T) {
 			asked := 0
 			network := serve(status(302, "Location", away), status(code, "Retry-After", "30"), status(200))
 			c := newClient(t, network, WithMaxRetries(0), WithRedirectHosts("*.storage.test"),
-				WithTokenSource(TokenFunc(func(context.Context) (string, error) { asked++; return fmt.Sprint(asked), nil })))
+				WithTokenSource(auth.Func(func(context.Context) (string, error) { asked++; return fmt.Sprint(asked), nil })))
 			c.get(t.Context())
 			c.get(t.Context())
 			if asked != 2 || time.Since(network.began) != 0 {

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/auth"
 	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/fault"
 )
@@ -164,7 +165,7 @@ func (inv *invocation) token(ctx context.Context, refused string) (string, *faul
 		ctx, cancel = context.WithTimeout(ctx, maxPatience)
 		defer cancel()
 	}
-	return getToken(ctx, inv.settings.source, refused)
+	return auth.Ask(ctx, inv.settings.source, refused)
 }
 
 // send hands the request to the network and gives the attempt its verdict.

@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/auth"
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
@@ -273,7 +274,7 @@ func TestCause(t *testing.T) {
 	cause := errors.New("dial canary.internal:443")
 	for says, options := range map[string][]Option{
 		"its own error is the Cause": {WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, cause })})},
-		"the token source failed":    {WithTokenSource(TokenFunc(func(context.Context) (string, error) { return "", cause }))},
+		"the token source failed":    {WithTokenSource(auth.Func(func(context.Context) (string, error) { return "", cause }))},
 		"refused to send":            {WithLimiter(limiterFunc(func(context.Context) error { return cause }))},
 		"before sending failed":      {WithBeforeSend(func(context.Context) error { return cause })},
 		"no connection was made":     {around(func(http.RoundTripper, *http.Request) (*http.Response, error) { return nil, cause })},

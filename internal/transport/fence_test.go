@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/auth"
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
@@ -32,7 +33,7 @@ func TestNothingLeavesAfterTheDeadline(t *testing.T) {
 		before time.Duration // of the call
 	}{
 		"before the call":     {WithUserAgent(""), func() {}, 20 * time.Second},
-		"in the token source": {WithTokenSource(TokenFunc(func(context.Context) (string, error) { sleep(); return "t", nil })), func() {}, 0},
+		"in the token source": {WithTokenSource(auth.Func(func(context.Context) (string, error) { sleep(); return "t", nil })), func() {}, 0},
 		"in the limiter":      {WithLimiter(limiterFunc(func(context.Context) error { sleep(); return nil })), func() {}, 0},
 		"in a wrapper":        {wrap, func() {}, 0},
 		"while it connects":   {WithUserAgent(""), sleep, 0},

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+
+	"github.com/carddata/carddata-go/internal/auth"
 )
 
 // header makes the header of an attempt. It does not use the header that http.Client copied
@@ -53,7 +55,7 @@ var reserved = map[string]bool{
 
 // isHeaderValue also refuses a value that net/http would trim.
 func isHeaderValue(value string) bool {
-	return strings.Trim(value, " \t") == value && IsVisible(strings.NewReplacer(" ", "", "\t", "").Replace(value))
+	return strings.Trim(value, " \t") == value && auth.IsVisible(strings.NewReplacer(" ", "", "\t", "").Replace(value))
 }
 
 // library names this module and the version that the program was built with. It begins with a

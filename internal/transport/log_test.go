@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/auth"
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
@@ -34,7 +35,7 @@ func TestLog(t *testing.T) {
 		network := serve(status(429, "Retry-After", "2", "X-Request-Id", "r-1"), status(200, "X-Request-Id", "4111111111111111"))
 		call := write()
 		call.Path = "/secret"
-		c := newClient(t, network, WithRetryWait(0, 0), WithLogger(logger), WithTokenSource(StaticToken("secret")), WithHeader("X-A", "secret"),
+		c := newClient(t, network, WithRetryWait(0, 0), WithLogger(logger), WithTokenSource(auth.Static("secret")), WithHeader("X-A", "secret"),
 			WithLimiter(limiterFunc(func(context.Context) error { time.Sleep(3 * time.Second); return nil })))
 		c.Do(t.Context(), call, nil)
 		newClient(t, serve(status(400)), WithLogger(logger)).get(t.Context())

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/auth"
 	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/mask"
@@ -27,7 +28,7 @@ import (
 // unexported ones, but calls no function.
 type Settings struct {
 	HTTPClient       *http.Client
-	source           TokenSource // of newSource
+	source           auth.Source // of newSource
 	Limiter          Limiter
 	Logger           *slog.Logger
 	UserAgent        string
@@ -158,8 +159,8 @@ func WithProxy(proxy func(*http.Request) (*url.URL, error)) Option {
 }
 
 // WithTokenSource makes the source serial here, so that all users of the option share its turn.
-func WithTokenSource(source TokenSource) Option {
-	own, err := newSource(source)
+func WithTokenSource(source auth.Source) Option {
+	own, err := auth.NewSource(source)
 	return checked(err, func(s *Settings) { s.source = own })
 }
 
@@ -167,7 +168,7 @@ func WithHeader(name, value string) Option {
 	canonical := textproto.CanonicalMIMEHeaderKey(name)
 	refusal := cmp.Or(
 		// Allow only tokens of RFC 9110 (5.6.2).
-		fault.Require(name != "" && IsVisible(name) && !strings.ContainsAny(name, "\"(),/:;<=>?@[\\]{}"), "a header name is not usable"),
+		fault.Require(name != "" && auth.IsVisible(name) && !strings.ContainsAny(name, "\"(),/:;<=>?@[\\]{}"), "a header name is not usable"),
 		fault.Require(!reserved[canonical], "header %s is set by the library", canonical),
 		// An unset variable gives an empty value. The service would refuse it like a wrong
 		// credential.

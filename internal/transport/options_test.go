@@ -12,13 +12,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/auth"
 	"github.com/carddata/carddata-go/internal/fault"
 	"golang.org/x/time/rate"
 )
 
 func TestRefusedOptions(t *testing.T) {
 	refused := map[string]Option{
-		"nil": nil, "no http.Client": WithHTTPClient(nil), "no source": WithTokenSource(nil), "no function": WithTokenSource(TokenFunc(nil)), "no fetch": WithTokenSource(CachedToken(nil)),
+		"nil": nil, "no http.Client": WithHTTPClient(nil), "no source": WithTokenSource(nil), "no function": WithTokenSource(auth.Func(nil)), "no fetch": WithTokenSource(auth.Cached(nil)),
 		"negative retries": WithMaxRetries(-1), "negative wait": WithRetryWait(-1, 1), "limit below base": WithRetryWait(2, 1),
 		"negative timeout": WithAttemptTimeout(-1), "negative cap": WithMaxResponseBytes(-1),
 		"no rate": WithRateLimit(0, 1), "negative rate": WithRateLimit(-1, 1), "NaN": WithRateLimit(rate.Limit(math.NaN()), 1), "no burst": WithRateLimit(1, 0),
@@ -82,8 +83,8 @@ func TestRefusedOptions(t *testing.T) {
 // The options of a call win over those of the client, for this call only.
 func TestCallOptionsWin(t *testing.T) {
 	network := serve(status(200))
-	c := newClient(t, network, WithHeader("X-A", "client"), WithHeader("X-B", "client"), WithTokenSource(StaticToken("client")), WithUserAgent("client/1"))
-	c.get(t.Context(), WithHeader("x-a", "first"), WithHeader("x-a", "call"), WithTokenSource(StaticToken("call")), WithUserAgent("call/1"), WithLogger(nil))
+	c := newClient(t, network, WithHeader("X-A", "client"), WithHeader("X-B", "client"), WithTokenSource(auth.Static("client")), WithUserAgent("client/1"))
+	c.get(t.Context(), WithHeader("x-a", "first"), WithHeader("x-a", "call"), WithTokenSource(auth.Static("call")), WithUserAgent("call/1"), WithLogger(nil))
 	c.get(t.Context())
 	own := "carddata-go/devel " + runtime.Version()
 	for i, want := range []string{"[call] [client] [Bearer call] [call/1 " + own + "]", "[client] [client] [Bearer client] [client/1 " + own + "]"} {
@@ -95,7 +96,7 @@ func TestCallOptionsWin(t *testing.T) {
 
 // A token source and an Authorization header together are refused.
 func TestTwoCredentials(t *testing.T) {
-	token, header := WithTokenSource(StaticToken("t")), WithHeader("authorization", "Basic x")
+	token, header := WithTokenSource(auth.Static("t")), WithHeader("authorization", "Basic x")
 	if _, err := New(testService(), "https://service.test", []Option{token, header}); !errors.Is(err, fault.ErrInvalidArgument) {
 		t.Error(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/carddata/carddata-go/internal/auth"
 	"github.com/carddata/carddata-go/internal/fault"
 	"golang.org/x/time/rate"
 )
@@ -62,7 +63,7 @@ func TestScopeOfOtherFailures(t *testing.T) {
 		return []Option{WithHTTPClient(client(serve(func(*http.Request) (*http.Response, error) { return reply(200, body, header...), nil })))}
 	}
 	source := func(token string, err error) Option {
-		return WithTokenSource(TokenFunc(func(context.Context) (string, error) { return token, err }))
+		return WithTokenSource(auth.Func(func(context.Context) (string, error) { return token, err }))
 	}
 	for name, test := range map[string]struct {
 		ctx  context.Context

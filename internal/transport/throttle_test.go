@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/auth"
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
@@ -72,7 +73,7 @@ func TestLongerCooldownCounts(t *testing.T) {
 // keep to the rate and to the pause.
 func TestEveryWaitKeepsTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := CachedToken(func(context.Context) (string, time.Time, error) {
+		slow := auth.Cached(func(context.Context) (string, time.Time, error) {
 			time.Sleep(10 * time.Second)
 			return "token", time.Time{}, nil
 		})

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/auth"
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
@@ -62,7 +63,7 @@ func TestCachedTokenIsRenewedEarly(t *testing.T) {
 		"quick": {lifetime: time.Hour}, "slow": {lifetime: time.Hour, latency: 20 * time.Second}, "short": {lifetime: 10 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			source := CachedToken(i.fetch)
+			source := auth.Cached(i.fetch)
 			if _, err := source.Token(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +86,7 @@ func TestCachedTokenIsRenewedEarly(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
 			i := &issuer{lifetime: time.Hour}
-			source, began := CachedToken(i.fetch), time.Now()
+			source, began := auth.Cached(i.fetch), time.Now()
 			for i.asked.Load() < 2 {
 				time.Sleep(time.Second)
 				source.Token(t.Context())
@@ -98,7 +99,7 @@ func TestCachedTokenIsRenewedEarly(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		i := &issuer{lifetime: time.Hour}
-		source := CachedToken(i.fetch)
+		source := auth.Cached(i.fetch)
 		source.Token(t.Context())
 		down := errors.New("the endpoint is down")
 		i.fails.Store(&down)
@@ -140,7 +141,7 @@ func TestFetchOutlivesItsCallers(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			i := &issuer{lifetime: time.Hour, latency: test.latency, hangs: test.hangs}
-			c := newClient(t, serve(i.guard), WithTokenSource(CachedToken(i.fetch)))
+			c := newClient(t, serve(i.guard), WithTokenSource(auth.Cached(i.fetch)))
 			began, worked := time.Now(), time.Duration(0)
 			for time.Since(began) < time.Minute && worked == 0 {
 				ctx, cancel := context.WithTimeout(t.Context(), 80*time.Millisecond)
@@ -168,7 +169,7 @@ func TestCachedTokenIsShared(t *testing.T) {
 	for _, lifetime := range []time.Duration{0, 2 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			i := &issuer{lifetime: lifetime, latency: time.Second}
-			source := WithTokenSource(CachedToken(i.fetch))
+			source := WithTokenSource(auth.Cached(i.fetch))
 			clients := []*Client{newClient(t, serve(i.guard), source), newClient(t, serve(i.guard), source)}
 			for round := range int64(3) {
 				var calls sync.WaitGroup
@@ -200,7 +201,7 @@ func TestCachedTokenIsDroppedOnce(t *testing.T) {
 				time.Sleep(time.Duration(arrived.Add(1)) * 50 * time.Millisecond)
 			}
 			return i.guard(r)
-		}), WithTokenSource(CachedToken(i.fetch)))
+		}), WithTokenSource(auth.Cached(i.fetch)))
 		i.revoked.Store(1)
 		var calls sync.WaitGroup
 		for range 20 {
@@ -218,7 +219,7 @@ func TestCachedTokenIsDroppedOnce(t *testing.T) {
 
 // Printing a source shows no token.
 func TestCachedTokenIsNotPrinted(t *testing.T) {
-	source := CachedToken(func(context.Context) (string, time.Time, error) { return "canary", time.Time{}, nil })
+	source := auth.Cached(func(context.Context) (string, time.Time, error) { return "canary", time.Time{}, nil })
 	source.Token(t.Context())
 	if text := fmt.Sprintf("%+v %#v", source, source); strings.Contains(text, "canary") {
 		t.Error(text)

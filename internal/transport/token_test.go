@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/auth"
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
@@ -25,15 +26,15 @@ func TestUnusableToken(t *testing.T) {
 		"Bearer canary": `begins with "Bearer "`, "bearer canary": `begins with "Bearer "`, " Bearer canary": `begins with "Bearer "`, "BEARER\tcanary": `begins with "Bearer "`,
 		"Bearer": `begins with "Bearer "`, "Bearer ": `begins with "Bearer "`, "bearer\n": `begins with "Bearer "`, "Bearer\u00a0canary": `begins with "Bearer "`,
 	} {
-		_, err := New(testService(), "https://service.test", []Option{WithTokenSource(StaticToken(token))})
+		_, err := New(testService(), "https://service.test", []Option{WithTokenSource(auth.Static(token))})
 		if text := fmt.Sprintf("%+v", err); !errors.Is(err, fault.ErrInvalidArgument) || strings.Contains(text, "canary") || !strings.Contains(text, mistake) {
 			t.Errorf("%q: %s", token, text)
 		}
 		network := serve(status(200))
-		c := newClient(t, network, WithTokenSource(TokenFunc(func(context.Context) (string, error) { return token, nil })))
+		c := newClient(t, network, WithTokenSource(auth.Func(func(context.Context) (string, error) { return token, nil })))
 		r := c.get(t.Context())
 		check(t, r.err(), fault.ErrCredential)
-		cached := CachedToken(func(context.Context) (string, time.Time, error) { return token, time.Time{}, nil })
+		cached := auth.Cached(func(context.Context) (string, time.Time, error) { return token, time.Time{}, nil })
 		check(t, newClient(t, network, WithTokenSource(cached)).get(t.Context()).err(), fault.ErrCredential)
 		if text := fault.Describe("test", r.Failure); strings.Contains(text, "canary") || !strings.Contains(text, "token source") || !strings.Contains(text, mistake) {
 			t.Errorf("%q from a source: %s", token, text)
@@ -43,7 +44,7 @@ func TestUnusableToken(t *testing.T) {
 		}
 	}
 	for _, token := range []string{"bearer_1", strings.Repeat("a", 8<<10)} {
-		if _, err := newSource(StaticToken(token)); err != nil {
+		if _, err := auth.NewSource(auth.Static(token)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -106,7 +107,7 @@ func (s *refusable) Refused(token string)                  { s.refused(token) }
 func TestEachAttemptGetsAToken(t *testing.T) {
 	asked := 0
 	network := serve(status(503), status(503), status(200))
-	r := newClient(t, network, WithRetryWait(0, 0), WithTokenSource(TokenFunc(func(context.Context) (string, error) { asked++; return fmt.Sprint("t", asked), nil }))).get(t.Context())
+	r := newClient(t, network, WithRetryWait(0, 0), WithTokenSource(auth.Func(func(context.Context) (string, error) { asked++; return fmt.Sprint("t", asked), nil }))).get(t.Context())
 	if got := network.headers[2].Get("Authorization"); r.Failure != nil || got != "Bearer t3" {
 		t.Errorf("the third attempt sent %q: %v", got, r.err())
 	}
@@ -116,15 +117,15 @@ func TestEachAttemptGetsAToken(t *testing.T) {
 // the source. When the source returns, calls go on. This holds for all clients and calls that
 // share an option, or share a source of this package.
 func TestHungSource(t *testing.T) {
-	again := func(source TokenSource) func() Option { return func() Option { return WithTokenSource(source) } }
+	again := func(source auth.Source) func() Option { return func() Option { return WithTokenSource(source) } }
 	for name, options := range map[string]func(hang func(context.Context) (string, error)) func() Option{
 		"one option": func(hang func(context.Context) (string, error)) func() Option {
 			o := WithTokenSource(&refusable{func() (string, error) { return hang(nil) }, nil})
 			return func() Option { return o }
 		},
-		"one TokenFunc": func(hang func(context.Context) (string, error)) func() Option { return again(TokenFunc(hang)) },
+		"one TokenFunc": func(hang func(context.Context) (string, error)) func() Option { return again(auth.Func(hang)) },
 		"one CachedToken": func(hang func(context.Context) (string, error)) func() Option {
-			return again(CachedToken(func(ctx context.Context) (string, time.Time, error) {
+			return again(auth.Cached(func(ctx context.Context) (string, time.Time, error) {
 				token, err := hang(ctx)
 				return token, time.Time{}, err
 			}))

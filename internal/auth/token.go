@@ -1,4 +1,4 @@
-package transport
+package auth
 
 import (
 	"context"
@@ -13,21 +13,21 @@ import (
 )
 
 // The packages that take a TokenSource declare it with the same method.
-type TokenSource interface {
+type Source interface {
 	Token(ctx context.Context) (string, error)
 }
 
 const maxToken = 8 << 10 // servers commonly bound the whole header by 8 KiB
 
-// StaticToken keeps the token in a closure, which hides it from fmt.
-func StaticToken(token string) TokenSource { return staticToken(func() string { return token }) }
+// Static keeps the token in a closure, which hides it from fmt.
+func Static(token string) Source { return staticToken(func() string { return token }) }
 
 type staticToken func() string
 
 func (f staticToken) Token(context.Context) (string, error) { return f(), nil }
 
-// TokenFunc makes a TokenSource from a function, which gets one call at a time.
-func TokenFunc(f func(context.Context) (string, error)) TokenSource {
+// Func makes a TokenSource from a function, which gets one call at a time.
+func Func(f func(context.Context) (string, error)) Source {
 	if f == nil {
 		return nil
 	}
@@ -61,9 +61,9 @@ func IsVisible(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }) < 0
 }
 
-// newSource returns a source that returns by the end of its context, which the sources of this
+// NewSource returns a source that returns by the end of its context, which the sources of this
 // package do. It refuses a source that can never work.
-func newSource(source TokenSource) (TokenSource, error) {
+func NewSource(source Source) (Source, error) {
 	switch s := source.(type) {
 	case nil:
 		return nil, fault.Invalid("the token source is nil")
@@ -77,10 +77,10 @@ func newSource(source TokenSource) (TokenSource, error) {
 	return oneAtATime(source), nil
 }
 
-// getToken asks a source and checks the token. With a refused token it asks for a replacement,
+// Ask asks a source and checks the token. With a refused token it asks for a replacement,
 // which may be the same token if the source has nothing newer. The source's own error stays
 // reachable, but its text is not repeated, because it may quote a credential.
-func getToken(ctx context.Context, source TokenSource, refused string) (token string, failed *fault.Verdict, err error) {
+func Ask(ctx context.Context, source Source, refused string) (token string, failed *fault.Verdict, err error) {
 	token, err = question(ctx, source, refused)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -96,7 +96,7 @@ func getToken(ctx context.Context, source TokenSource, refused string) (token st
 
 // question tells the source about the refused token, if it has a method for that, and asks
 // for a token.
-func question(ctx context.Context, source TokenSource, refused string) (string, error) {
+func question(ctx context.Context, source Source, refused string) (string, error) {
 	if s, ok := source.(*serial); ok {
 		return s.question(ctx, refused)
 	}
@@ -115,11 +115,11 @@ func question(ctx context.Context, source TokenSource, refused string) (string, 
 // token for each call gets slower, which spares its token endpoint. Calls do not share a
 // result, because the source may use the context of each.
 type serial struct {
-	source TokenSource
+	source Source
 	asking chan struct{} // full while the source is being called
 }
 
-func oneAtATime(source TokenSource) *serial {
+func oneAtATime(source Source) *serial {
 	return &serial{source: source, asking: make(chan struct{}, 1)}
 }
 
@@ -136,8 +136,8 @@ func (s *serial) question(ctx context.Context, refused string) (string, error) {
 	return await.NewFuture(func() (string, error) { return question(ctx, s.source, refused) }, func(string, error) { <-s.asking }).Wait(ctx)
 }
 
-// CachedToken makes a TokenSource from a function that fetches a token, and keeps the token.
-func CachedToken(fetch func(ctx context.Context) (token string, expires time.Time, err error)) TokenSource {
+// Cached makes a TokenSource from a function that fetches a token, and keeps the token.
+func Cached(fetch func(ctx context.Context) (token string, expires time.Time, err error)) Source {
 	return &cachedToken{fetch: fetch}
 }
 
