@@ -15,6 +15,7 @@ import (
 	"github.com/carddata/carddata-go/internal/auth"
 	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/fault"
+	"github.com/carddata/carddata-go/internal/wire"
 )
 
 // An attempt is one request and how it ended.
@@ -24,7 +25,7 @@ type attempt struct {
 	err      error         // the cause, for verdicts that have one
 	sent     bool          // handed to the network
 	queued   time.Duration // time spent before sending: limiter, cooldown and token
-	exchange exchange
+	exchange wire.Exchange
 	request  http.Header
 	token    string
 	away     bool // redirected to another host than the service's
@@ -44,7 +45,7 @@ const (
 func (inv *invocation) RoundTrip(req *http.Request) (*http.Response, error) {
 	// A redirect comes here as well. It gets a verdict of its own, and the response that led
 	// to it no longer matters.
-	a, before, arrived := &attempt{exchange: newExchange(inv.call.Write, inv.call.Body)}, inv.current, time.Now()
+	a, before, arrived := &attempt{exchange: wire.NewExchange(inv.call.Write, inv.call.Body)}, inv.current, time.Now()
 	isRetry := inv.retryDue
 	inv.current, inv.retryDue = a, false
 	if a.verdict, a.err = inv.prepare(req, a); a.err != nil {
@@ -56,7 +57,7 @@ func (inv *invocation) RoundTrip(req *http.Request) (*http.Response, error) {
 			// followed.
 			inv.current, inv.unsent, inv.retryDue = before, a, a.verdict == fault.CallerEnded
 		}
-		return refuse(req, a.err)
+		return wire.Refuse(req, a.err)
 	}
 	a.sent, a.queued = true, time.Since(arrived)
 	if inv.client.throttle.resumes() {
@@ -194,24 +195,24 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 		// connections.
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
-	resp, err := inv.client.network.send(out, &a.exchange)
+	resp, err := inv.client.network.Send(out, &a.exchange)
 	if err == nil && resp == nil {
 		err = errors.New("the HTTP transport returned neither a response nor an error")
 	}
 	if err == nil {
 		inv.receive(ctx, cancel, timer, a, resp)
 		if inv.call.Write {
-			a.exchange.awaitWrite(ctx)
+			a.exchange.AwaitWrite(ctx)
 		}
 	}
 	if wire := inv.call.RequestContext; wire != nil && wire.Err() != nil {
 		<-inv.ctx.Done() // it ends at the same moment, and knows why
 	}
-	a.Evidence = a.exchange.evidence()
+	a.Evidence = a.exchange.Evidence()
 	a.Evidence.Began, a.Evidence.Ended, a.Evidence.StatusCode = began, time.Now(), a.StatusCode
 	if err != nil {
 		resp = nil // net/http logs a complaint if a transport returns both
-		a.verdict, a.err = fault.JudgeError(ctx, err, fault.Sighting{Traced: a.Evidence.Traced, Connected: a.Evidence.Connected, ResponseStarted: a.Evidence.ResponseStarted, Wrapped: a.exchange.isWrapped()}), err
+		a.verdict, a.err = fault.JudgeError(ctx, err, fault.Sighting{Traced: a.Evidence.Traced, Connected: a.Evidence.Connected, ResponseStarted: a.Evidence.ResponseStarted, Wrapped: a.exchange.IsWrapped()}), err
 	}
 	a.RequestID = inv.loggable(a, requestID(a.Header))
 	if inv.call.Write && err == nil {
@@ -234,7 +235,7 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 func (inv *invocation) confirm(a *attempt) {
 	check := inv.settings.WriteCheck
 	switch accepted := a.outcome() == fault.OutcomeAccepted; {
-	case a.exchange.cameEarly(a.Evidence, accepted):
+	case a.exchange.CameEarly(a.Evidence, accepted):
 		a.verdict = fault.PrematureResponse
 	case accepted && check != nil:
 		result := inv.resultOf(a)
@@ -287,7 +288,7 @@ func (inv *invocation) receive(ctx context.Context, cancel context.CancelCauseFu
 // outcome is the outcome of a write after this attempt alone. The evidence comes before the
 // verdict, because bytes are proof.
 func (a *attempt) outcome() fault.Outcome {
-	if !a.sent || a.StatusCode == 0 && a.Evidence.unsent() {
+	if !a.sent || a.StatusCode == 0 && a.Evidence.Unsent() {
 		return fault.OutcomeNotSent
 	}
 	return a.verdict.Outcome

@@ -13,6 +13,7 @@ import (
 	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/drift"
 	"github.com/carddata/carddata-go/internal/fault"
+	"github.com/carddata/carddata-go/internal/wire"
 	"github.com/hashicorp/go-retryablehttp"
 )
 
@@ -76,7 +77,7 @@ type Call struct {
 type Result struct {
 	Failure    *fault.Failure
 	Outcome    fault.Outcome
-	Evidence   Evidence
+	Evidence   wire.Evidence
 	StatusCode int
 	Header     http.Header
 	RequestID  string

@@ -10,6 +10,7 @@ import (
 
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/mask"
+	"github.com/carddata/carddata-go/internal/wire"
 )
 
 // A Service is the fixed configuration of a package.
@@ -27,7 +28,7 @@ type Client struct {
 	service      Service
 	base         func() string   // the base address
 	baseSegments func() []string // of its path; one may be an id of the caller
-	network      network
+	network      wire.Network
 	settings     *Settings
 	throttle     throttle
 	budget       budget
@@ -54,7 +55,7 @@ func New(service Service, baseURL string, opts []Option) (*Client, error) {
 	c := &Client{service: service, settings: settings, base: mask.Hide(base), baseSegments: func() []string { return segments }, budget: budget{tokens: budgetFull}}
 	switch hc := settings.HTTPClient; {
 	case hc != nil:
-		c.network = callers(cmp.Or(hc.Transport, http.DefaultTransport))
+		c.network = wire.OfCaller(cmp.Or(hc.Transport, http.DefaultTransport))
 		// The http.Client itself is not used: it would follow redirects and keep cookies. Its
 		// timeout is kept, because callers rely on it.
 		if hc.Timeout > 0 {
@@ -62,8 +63,8 @@ func New(service Service, baseURL string, opts []Option) (*Client, error) {
 		}
 	default:
 		own := settings.network
-		own.reuse = settings.ConnectionReuse
-		if c.network, err = newNetwork(own); err != nil {
+		own.Reuse = settings.ConnectionReuse
+		if c.network, err = wire.New(own); err != nil {
 			return nil, err
 		}
 	}

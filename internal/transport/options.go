@@ -17,6 +17,7 @@ import (
 	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/mask"
+	"github.com/carddata/carddata-go/internal/wire"
 	"golang.org/x/time/rate"
 )
 
@@ -63,7 +64,7 @@ type Settings struct {
 
 	headers       map[string]func() string // closures, which hide the values from fmt
 	redirectHosts redirectHosts
-	network       config
+	network       wire.Config
 	ownTransport  string // the name of an option about the library's own transport, if given
 	service       string // the package's name
 	perCall       bool
@@ -142,20 +143,20 @@ func WithHTTPClient(c *http.Client) Option {
 }
 
 func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
-	return ofTransport("WithTransport", checked(fault.Require(wrap != nil, "the function given to WithTransport is nil"), func(s *Settings) { s.network.wrap = wrap }))
+	return ofTransport("WithTransport", checked(fault.Require(wrap != nil, "the function given to WithTransport is nil"), func(s *Settings) { s.network.Wrap = wrap }))
 }
 
 func WithTLSConfig(c *tls.Config) Option {
 	outdated := c != nil && c.MaxVersion != 0 && c.MaxVersion < tls.VersionTLS12
 	refusal := cmp.Or(fault.Require(c != nil, "the tls.Config is nil"), fault.Require(!outdated, "the tls.Config excludes TLS 1.2 and later"))
 	cloned := c.Clone() // the caller may change c later
-	return ofTransport("WithTLSConfig", checked(refusal, func(s *Settings) { s.network.tls = func() *tls.Config { return cloned } }))
+	return ofTransport("WithTLSConfig", checked(refusal, func(s *Settings) { s.network.TLS = func() *tls.Config { return cloned } }))
 }
 
 // WithProxy(nil) means no proxy, so the setting is a pointer. Without the option, the
 // environment's proxy is used.
 func WithProxy(proxy func(*http.Request) (*url.URL, error)) Option {
-	return ofTransport("WithProxy", option(func(s *Settings) { s.network.proxy = &proxy }))
+	return ofTransport("WithProxy", option(func(s *Settings) { s.network.Proxy = &proxy }))
 }
 
 // WithTokenSource makes the source serial here, so that all users of the option share its turn.
@@ -260,7 +261,7 @@ func WithJitter(f func(ctx context.Context, below time.Duration) time.Duration) 
 // WithDial makes the connections of the library's own transport. No package exposes it: it is
 // for simulated networks.
 func WithDial(dial func(ctx context.Context, network, address string) (net.Conn, error)) Option {
-	return option(func(s *Settings) { s.network.dial = dial })
+	return option(func(s *Settings) { s.network.Dial = dial })
 }
 
 // CheckOptions checks the options of a call without making it. A call that makes many calls

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/internal/fault"
+	"github.com/carddata/carddata-go/internal/wire"
 )
 
 // around returns a wrapper that handles requests with f.
@@ -102,12 +103,12 @@ func TestWrapper(t *testing.T) {
 		reads   int64 // of a read through the same wrapper
 		is      error // of a write
 	}{
-		"sends it twice":                     {twice, false, fault.OutcomeUnknown, 1, 2, errSentBefore},
+		"sends it twice":                     {twice, false, fault.OutcomeUnknown, 1, 2, wire.ErrSentBefore},
 		"sends it twice, without connection": {twice, true, fault.OutcomeNotSent, 0, 0, fault.ErrNoResponse},
 		"signs the query":                    {changed(func(r *http.Request) { r.URL.RawQuery = "signature=1" }), false, fault.OutcomeAccepted, 1, 1, nil},
 		"compresses the body": {changed(func(r *http.Request) { r.Body, r.ContentLength = io.NopCloser(strings.NewReader("x")), 1 }),
 			false, fault.OutcomeAccepted, 1, 1, nil},
-		"sends a request of its own":              {remade("new"), false, fault.OutcomeNotSent, 0, 1, errNoAttempt},
+		"sends a request of its own":              {remade("new"), false, fault.OutcomeNotSent, 0, 1, wire.ErrNoAttempt},
 		"sends nothing":                           {fails, false, fault.OutcomeNotSent, 0, 0, open},
 		"asks for a token":                        {afterToken(own, fails), false, fault.OutcomeNotSent, 0, 0, open},
 		"asks for a token without the context":    {afterToken(none, fails), false, fault.OutcomeNotSent, 0, 0, open},
@@ -130,7 +131,7 @@ func TestWrapper(t *testing.T) {
 			}
 			read.Write = true
 			r := c.Do(t.Context(), read, nil)
-			if n := p.requests.Load() - p.own.Load() - test.reads; r.Outcome != test.outcome || n != test.arrived || !errors.Is(r.err(), test.is) || errors.Is(r.err(), errSentBefore) != (test.is == errSentBefore) {
+			if n := p.requests.Load() - p.own.Load() - test.reads; r.Outcome != test.outcome || n != test.arrived || !errors.Is(r.err(), test.is) || errors.Is(r.err(), wire.ErrSentBefore) != (test.is == wire.ErrSentBefore) {
 				t.Errorf("%s: a write is %v and arrived %d times: %v", name, r.Outcome, n, r.err())
 			}
 			time.Sleep(2 * time.Second)

@@ -1,4 +1,4 @@
-package transport
+package wire
 
 import (
 	"cmp"
@@ -109,7 +109,7 @@ func newAhead(t *http.Transport) *ahead {
 	return p
 }
 
-// send makes one round trip. body returns a new copy of the body; nil if it cannot be sent
+// Send makes one round trip. body returns a new copy of the body; nil if it cannot be sent
 // again.
 func (p *ahead) send(req *http.Request, body func() io.ReadCloser) (*http.Response, error) {
 	req = req.Clone(req.Context())
@@ -120,7 +120,7 @@ func (p *ahead) send(req *http.Request, body func() io.ReadCloser) (*http.Respon
 	d := dialling{to: destination{scheme: req.URL.Scheme, address: address(req.URL)}}
 	var err error
 	if d.proxy, err = p.proxy(req); err != nil {
-		return refuse(req, err)
+		return Refuse(req, err)
 	}
 	s := p.begin(d.to)
 	defer p.end()
@@ -128,7 +128,7 @@ func (p *ahead) send(req *http.Request, body func() io.ReadCloser) (*http.Respon
 		fresh := s == nil
 		p.fill(d)
 		if s, err = p.connect(req, s, d); err != nil {
-			return refuse(req, err)
+			return Refuse(req, err)
 		}
 		before := s.counted.BytesWritten()
 		resp, err := s.send(req)
@@ -185,7 +185,7 @@ func (p *ahead) connect(req *http.Request, s *spare, d dialling) (*spare, error)
 	return s, nil
 }
 
-// dial makes the connection of s, which is then ready for its request.
+// Dial makes the connection of s, which is then ready for its request.
 func (p *ahead) dial(ctx context.Context, s *spare) (_ *spare, err error) {
 	s.began = time.Now()
 	s.ClientConn, err = p.transport.NewClientConn(context.WithValue(ctx, dialKey{}, &s.dialling), s.to.scheme, s.to.address)
@@ -199,7 +199,7 @@ func (p *ahead) dial(ctx context.Context, s *spare) (_ *spare, err error) {
 	return s, nil
 }
 
-// send makes the only round trip of the connection.
+// Send makes the only round trip of the connection.
 func (s *spare) send(req *http.Request) (*http.Response, error) {
 	resp, err := s.RoundTrip(req)
 	if err == nil && s.counted.state.Load() == spoilt {
@@ -209,7 +209,7 @@ func (s *spare) send(req *http.Request) (*http.Response, error) {
 	}
 	if err != nil {
 		s.Close()
-		return refuse(req, err)
+		return Refuse(req, err)
 	}
 	return resp, nil
 }

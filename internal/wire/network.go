@@ -1,4 +1,4 @@
-package transport
+package wire
 
 import (
 	"cmp"
@@ -17,30 +17,30 @@ import (
 // gigabyte for a hundred calls in flight.
 const maxHeaderBytes = 64 << 10
 
-// A config is what a caller may set of the library's own HTTP transport.
-type config struct {
-	reuse time.Duration                                                        // how long a connection of reads stays idle; 0: each serves one request
-	dial  func(ctx context.Context, network, address string) (net.Conn, error) // nil: as usual
-	proxy *func(*http.Request) (*url.URL, error)                               // nil: the environment's
-	tls   func() *tls.Config                                                   // a closure, because it holds a private key
-	wrap  func(http.RoundTripper) http.RoundTripper
+// A Config is what a caller may set of the library's own HTTP transport.
+type Config struct {
+	Reuse time.Duration                                                        // how long a connection of reads stays idle; 0: each serves one request
+	Dial  func(ctx context.Context, network, address string) (net.Conn, error) // nil: as usual
+	Proxy *func(*http.Request) (*url.URL, error)                               // nil: the environment's
+	TLS   func() *tls.Config                                                   // a closure, because it holds a private key
+	Wrap  func(http.RoundTripper) http.RoundTripper
 }
 
 // newTransport uses HTTP/1.1 only. With HTTP/2, net/http resends requests on its own, a lost
 // connection leaves all its requests in doubt, and their bytes cannot be told apart. HTTP/1.1
 // costs no speed: many connections are faster than a few shared ones.
-func newTransport(c config) *http.Transport {
+func newTransport(c Config) *http.Transport {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	// Calls have their own timeouts. These shorter ones leave time for another attempt after
 	// a host that does not respond.
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}
 	dial := dialer.DialContext
-	if c.dial != nil {
-		dial = c.dial
+	if c.Dial != nil {
+		dial = c.Dial
 	}
 	t := &http.Transport{
-		Proxy: *cmp.Or(c.proxy, new(proxyForTLS)),
+		Proxy: *cmp.Or(c.Proxy, new(proxyForTLS)),
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := dial(ctx, network, address)
 			if err != nil {
@@ -62,13 +62,13 @@ func newTransport(c config) *http.Transport {
 		TLSClientConfig:        &tls.Config{},
 		TLSHandshakeTimeout:    5 * time.Second,
 		MaxIdleConnsPerHost:    1024, // net/http's default of 2 would close most of a bulk call's
-		IdleConnTimeout:        c.reuse,
-		DisableKeepAlives:      c.reuse == 0,
+		IdleConnTimeout:        c.Reuse,
+		DisableKeepAlives:      c.Reuse == 0,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		Protocols:              &protocols,
 	}
-	if c.tls != nil {
-		t.TLSClientConfig = c.tls().Clone()
+	if c.TLS != nil {
+		t.TLSClientConfig = c.TLS().Clone()
 	}
 	// Keep the caller's configuration, except where it would break a promise.
 	t.TLSClientConfig.MinVersion = max(t.TLSClientConfig.MinVersion, tls.VersionTLS12)
@@ -98,23 +98,23 @@ func proxyForTLS(r *http.Request) (*url.URL, error) {
 	return http.ProxyFromEnvironment(r)
 }
 
-// A network sends a request once, and traces it.
-type network func(*http.Request, *exchange) (*http.Response, error)
+// A Network sends a request once, and traces it.
+type Network func(*http.Request, *Exchange) (*http.Response, error)
 
-func (n network) send(req *http.Request, x *exchange) (*http.Response, error) {
+func (n Network) Send(req *http.Request, x *Exchange) (*http.Response, error) {
 	x.trace.deadline, _ = req.Context().Deadline()
 	return n(req, x)
 }
 
-// newNetwork returns the library's own network.
-func newNetwork(c config) (network, error) {
+// New returns the library's own network.
+func New(c Config) (Network, error) {
 	t := newTransport(c)
 	writes := newAhead(t)
-	if c.wrap == nil {
-		return direct(t, writes, c.proxy != nil || c.tls != nil), nil
+	if c.Wrap == nil {
+		return direct(t, writes, c.Proxy != nil || c.TLS != nil), nil
 	}
 	w := &wrapped{transport: t, writes: writes}
-	if w.top = c.wrap(w); w.top == nil {
+	if w.top = c.Wrap(w); w.top == nil {
 		return nil, fault.Invalid("the function given to WithTransport returned nil")
 	}
 	return w.send, nil
@@ -122,8 +122,8 @@ func newNetwork(c config) (network, error) {
 
 // direct is the network of the library's own transport. held is true if a function of the
 // caller may run in it: a proxy function, or a check in a tls.Config.
-func direct(transport *http.Transport, writes *ahead, held bool) network {
-	return func(req *http.Request, x *exchange) (*http.Response, error) {
+func direct(transport *http.Transport, writes *ahead, held bool) Network {
+	return func(req *http.Request, x *Exchange) (*http.Response, error) {
 		send := transport.RoundTrip
 		if x.write {
 			send = func(req *http.Request) (*http.Response, error) { return writes.send(req, x.newBody) }
@@ -141,12 +141,12 @@ func direct(transport *http.Transport, writes *ahead, held bool) network {
 	}
 }
 
-// callers is the network of the caller's transport. An *http.Transport sends a request once
+// OfCaller is the network of the caller's transport. An *http.Transport sends a request once
 // and reports its events. Any other transport may send the request unseen, so it proves
 // nothing.
-func callers(transport http.RoundTripper) network {
+func OfCaller(transport http.RoundTripper) Network {
 	_, plain := transport.(*http.Transport)
-	return func(req *http.Request, x *exchange) (*http.Response, error) {
+	return func(req *http.Request, x *Exchange) (*http.Response, error) {
 		x.trace.uncounted = !plain
 		resp, left, err := holdRoundTrip(req.WithContext(x.trace.withTrace(req.Context())), transport.RoundTrip)
 		if left {
@@ -159,8 +159,8 @@ func callers(transport http.RoundTripper) network {
 	}
 }
 
-// refuse closes the body, as a RoundTripper must.
-func refuse(req *http.Request, err error) (*http.Response, error) {
+// Refuse closes the body, as a RoundTripper must.
+func Refuse(req *http.Request, err error) (*http.Response, error) {
 	if req.Body != nil {
 		req.Body.Close()
 	}

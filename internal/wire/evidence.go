@@ -1,4 +1,4 @@
-package transport
+package wire
 
 import (
 	"bytes"
@@ -23,51 +23,51 @@ type Evidence struct {
 	StatusCode      int       // of the response; 0: none
 }
 
-// unsent reports whether the evidence proves that no byte of the request left.
+// Unsent reports whether the evidence proves that no byte of the request left.
 //
 // A refund is retried on this, so only proof counts. The trace events WroteHeaders and
 // WroteRequest prove nothing: they may fire or not, regardless of the wire. An error's type
 // proves nothing: the same "connection reset" comes before the first byte and after the last.
 // The proof is that all connections are known and that none wrote a byte.
-func (e Evidence) unsent() bool {
+func (e Evidence) Unsent() bool {
 	return e.Traced && e.BytesWritten == 0
 }
 
 // premature reports whether a response came before the whole request had left. size is a
 // lower bound of the request. Such a response is not about this request: it comes from a
-// proxy or belongs to another request. A response without a connection was made in this
+// Proxy or belongs to another request. A response without a connection was made in this
 // process, for example by a fake.
 func (e Evidence) premature(size int64) bool {
 	return e.Traced && e.Connected && (!e.RequestWritten || e.BytesWritten >= 0 && e.BytesWritten < size)
 }
 
-// An exchange is one request on its way, and what is proven of it.
-type exchange struct {
+// An Exchange is one request on its way, and what is proven of it.
+type Exchange struct {
 	write bool          // nobody may process it twice
 	body  []byte        // of a write
 	out   *http.Request // the request as a wrapper got it; nil: there is no wrapper
 	trace connTrace
 }
 
-func newExchange(write bool, body []byte) exchange {
-	return exchange{write: write, body: body, trace: connTrace{writeEnded: make(chan struct{}, 1)}}
+func NewExchange(write bool, body []byte) Exchange {
+	return Exchange{write: write, body: body, trace: connTrace{writeEnded: make(chan struct{}, 1)}}
 }
 
 // newBody returns a new copy of a write's body.
-func (x *exchange) newBody() io.ReadCloser { return io.NopCloser(bytes.NewReader(x.body)) }
+func (x *Exchange) newBody() io.ReadCloser { return io.NopCloser(bytes.NewReader(x.body)) }
 
-// isWrapped reports whether a wrapper got the request.
-func (x *exchange) isWrapped() bool { return x.out != nil }
+// IsWrapped reports whether a wrapper got the request.
+func (x *Exchange) IsWrapped() bool { return x.out != nil }
 
-// evidence returns the evidence so far. Read the body of the response first, because bytes may
+// Evidence returns the evidence so far. Read the body of the response first, because bytes may
 // still leave while it arrives.
-func (x *exchange) evidence() Evidence { return x.trace.evidence() }
+func (x *Exchange) Evidence() Evidence { return x.trace.evidence() }
 
-// awaitWrite waits until writing the request has ended. A response can arrive microseconds
+// AwaitWrite waits until writing the request has ended. A response can arrive microseconds
 // before that event. If the request was not written whole, net/http gives up after 50
 // milliseconds.
-func (x *exchange) awaitWrite(ctx context.Context) {
-	if !x.evidence().Connected {
+func (x *Exchange) AwaitWrite(ctx context.Context) {
+	if !x.Evidence().Connected {
 		return
 	}
 	select {
@@ -77,13 +77,13 @@ func (x *exchange) awaitWrite(ctx context.Context) {
 	}
 }
 
-// cameEarly reports whether the response to a write began before the first byte of the request
+// CameEarly reports whether the response to a write began before the first byte of the request
 // left, or, if that matters, before the whole request had left.
-func (x *exchange) cameEarly(e Evidence, whole bool) bool {
+func (x *Exchange) CameEarly(e Evidence, whole bool) bool {
 	size, unasked := int64(len(x.body)), false
 	x.trace.record(func() {
 		unasked = x.trace.unasked && e.Connected
-		if x.isWrapped() {
+		if x.IsWrapped() {
 			size = min(size, x.trace.size) // a wrapper may have compressed the body
 		}
 	})
@@ -149,7 +149,7 @@ func (t *connTrace) withTrace(ctx context.Context) context.Context {
 		},
 		GotFirstResponseByte: func() {
 			t.record(func() {
-				t.unasked = t.unasked || !t.seen.ResponseStarted && t.read().unsent()
+				t.unasked = t.unasked || !t.seen.ResponseStarted && t.read().Unsent()
 				t.seen.ResponseStarted = true
 			})
 		},
@@ -162,7 +162,7 @@ func (t *connTrace) record(change func()) {
 	change()
 }
 
-// evidence returns the evidence so far.
+// Evidence returns the evidence so far.
 func (t *connTrace) evidence() (e Evidence) {
 	t.record(func() { e = t.read() })
 	return e
@@ -196,8 +196,8 @@ func (t *connTrace) enter(size int64) (refused error) {
 		switch {
 		case t.left:
 			refused = errTooLate
-		case t.entered || !t.read().unsent():
-			refused = errSentBefore
+		case t.entered || !t.read().Unsent():
+			refused = ErrSentBefore
 		default:
 			t.entered, t.size = true, size
 		}
@@ -206,7 +206,7 @@ func (t *connTrace) enter(size int64) (refused error) {
 }
 
 // leave ends the attempt of a write: from now on no first byte leaves. So a wrapper cannot
-// send a request unseen after it has returned.
+// Send a request unseen after it has returned.
 func (t *connTrace) leave() {
 	t.record(func() {
 		t.left = true

@@ -1,4 +1,4 @@
-package transport
+package wire
 
 import (
 	"bufio"
@@ -76,21 +76,21 @@ func TestEvidenceOfAResponse(t *testing.T) {
 	second.EnableHTTP2 = true
 	second.StartTLS()
 	defer second.Close()
-	counting := newTransport(config{reuse: time.Minute})
+	counting := newTransport(Config{Reuse: time.Minute})
 	defer counting.CloseIdleConnections()
 	counting.TLSClientConfig.RootCAs = second.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 	counting.Protocols.SetHTTP2(true)
-	own, err := newNetwork(config{reuse: time.Minute})
+	own, err := New(Config{Reuse: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct {
 		base    string
-		network network
+		network Network
 		counted bool
 	}{
-		"library's": {plain.URL, own, true}, "caller's": {plain.URL, callers(plain.Client().Transport), false}, "caller's that counts": {plain.URL, callers(counting), true},
-		"HTTP/2": {second.URL, callers(second.Client().Transport), false}, "HTTP/2 that counts": {second.URL, callers(counting), false},
+		"library's": {plain.URL, own, true}, "caller's": {plain.URL, OfCaller(plain.Client().Transport), false}, "caller's that counts": {plain.URL, OfCaller(counting), true},
+		"HTTP/2": {second.URL, OfCaller(second.Client().Transport), false}, "HTTP/2 that counts": {second.URL, OfCaller(counting), false},
 	} {
 		first, _ := post(t, test.network, test.base)
 		e, err := post(t, test.network, test.base)
@@ -107,21 +107,21 @@ func TestEvidenceOfAResponse(t *testing.T) {
 }
 
 // post makes a write.
-func post(t *testing.T, n network, url string) (Evidence, error) {
+func post(t *testing.T, n Network, url string) (Evidence, error) {
 	t.Helper()
-	x := newExchange(true, []byte("{}"))
+	x := NewExchange(true, []byte("{}"))
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, x.newBody())
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.ContentLength = int64(len(x.body))
-	resp, err := n.send(req, &x)
+	resp, err := n.Send(req, &x)
 	if err == nil {
 		io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
-		x.awaitWrite(t.Context())
+		x.AwaitWrite(t.Context())
 	}
-	return x.evidence(), err
+	return x.Evidence(), err
 }
 
 // No byte leaves on a connection that has ended, after its deadline, or after the attempt that
@@ -155,7 +155,7 @@ func TestEarlyResponse(t *testing.T) {
 	}{
 		{0, 100, false, true}, {0, 100, true, true}, {100, 0, false, false}, {100, 0, true, false}, {40, 0, false, false}, {40, 0, true, true},
 	} {
-		x := newExchange(true, make([]byte, 80))
+		x := NewExchange(true, make([]byte, 80))
 		conn, trace := new(countedConnection), httptrace.ContextClientTrace(x.trace.withTrace(t.Context()))
 		trace.GetConn("service.test:443")
 		trace.GotConn(httptrace.GotConnInfo{Conn: conn})
@@ -164,7 +164,7 @@ func TestEarlyResponse(t *testing.T) {
 		conn.written.Add(test.after)
 		trace.GotFirstResponseByte() // again, after an interim response
 		trace.WroteRequest(httptrace.WroteRequestInfo{})
-		if early := x.cameEarly(x.evidence(), test.whole); early != test.early {
+		if early := x.CameEarly(x.Evidence(), test.whole); early != test.early {
 			t.Errorf("%+v: %t", test, early)
 		}
 	}
@@ -178,8 +178,8 @@ func TestCountedConnection(t *testing.T) {
 			t.Cleanup(func() { ours.Close(); theirs.Close() })
 			return &countedConnection{Conn: &dead{ours, left}}, nil
 		}}
-		e, err := post(t, callers(transport), "http://127.0.0.1")
-		if !errors.Is(err, io.ErrClosedPipe) || e.BytesWritten != int64(left) || e.unsent() != (left == 0) {
+		e, err := post(t, OfCaller(transport), "http://127.0.0.1")
+		if !errors.Is(err, io.ErrClosedPipe) || e.BytesWritten != int64(left) || e.Unsent() != (left == 0) {
 			t.Errorf("%d bytes leave: %+v, %v", left, e, err)
 		}
 	}
@@ -210,7 +210,7 @@ func TestAheadEndsAsItIsDialled(t *testing.T) {
 				}()
 			}
 		}()
-		transport := newTransport(config{dial: func(ctx context.Context, _, _ string) (net.Conn, error) { return listener.Dial(ctx) }})
+		transport := newTransport(Config{Dial: func(ctx context.Context, _, _ string) (net.Conn, error) { return listener.Dial(ctx) }})
 		dial, ended := transport.DialContext, atomic.Int64{}
 		transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := dial(ctx, network, address)

@@ -1,4 +1,4 @@
-package transport
+package wire
 
 import (
 	"context"
@@ -36,18 +36,18 @@ type wrapped struct {
 type exchangeKey struct{}
 
 var (
-	errSentBefore = fault.NewError("the request was sent before, and is not sent twice")
+	ErrSentBefore = fault.NewError("the request was sent before, and is not sent twice")
 	errTooLate    = fault.NewError("the attempt that the request belongs to has ended")
 	errRedirected = fault.NewError("a redirect of a write is not followed")
-	errNoAttempt  = fault.NewError("a wrapper of the transport has to keep the context or the Cancel channel of the request, and needs another client for its own requests with a body")
+	ErrNoAttempt  = fault.NewError("a wrapper of the transport has to keep the context or the Cancel channel of the request, and needs another client for its own requests with a body")
 )
 
-// send hands the request of an exchange to the wrapper.
+// Send hands the request of an exchange to the wrapper.
 //
 // The request carries its exchange in two places, because a wrapper may replace the context.
 // Cancel is deprecated, so wrappers do not set it. Clone and WithContext copy it, and it ends
 // the request on the wire even if the context was replaced.
-func (w *wrapped) send(req *http.Request, x *exchange) (*http.Response, error) {
+func (w *wrapped) send(req *http.Request, x *Exchange) (*http.Response, error) {
 	if x.write {
 		w.hasWrites.Store(true)
 	}
@@ -70,16 +70,16 @@ func (w *wrapped) RoundTrip(req *http.Request) (*http.Response, error) {
 	x := w.exchangeOf(req)
 	switch {
 	case req.Response != nil && w.hasWrites.Load(): // an http.Client in the wrapper follows it
-		return refuse(req, errRedirected)
+		return Refuse(req, errRedirected)
 	case x == nil && w.hasWrites.Load() && mayBeWrite(req):
-		return refuse(req, errNoAttempt)
+		return Refuse(req, ErrNoAttempt)
 	case x == nil:
 		return w.transport.RoundTrip(req)
 	case !x.write:
 		return w.transport.RoundTrip(req.WithContext(x.trace.withTrace(req.Context())))
 	}
 	if err := x.trace.enter(req.ContentLength); err != nil {
-		return refuse(req, err)
+		return Refuse(req, err)
 	}
 	defer x.trace.record(func() { x.trace.entered = false })
 	// The end of the attempt ends the request, even if the wrapper has replaced its context.
@@ -95,13 +95,13 @@ func (w *wrapped) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // exchangeOf finds the exchange of a request. It returns nil for a request of the wrapper
 // itself, which may use the context of an exchange, too.
-func (w *wrapped) exchangeOf(req *http.Request) *exchange {
+func (w *wrapped) exchangeOf(req *http.Request) *Exchange {
 	//lint:ignore SA1019 see send
 	found, linked := w.exchanges.Load(req.Cancel)
 	if !linked {
 		found = req.Context().Value(exchangeKey{})
 	}
-	x, _ := found.(*exchange)
+	x, _ := found.(*Exchange)
 	if x == nil || x.isFor(req) || linked && !x.write || x.write && mayBeWrite(req) {
 		return x
 	}
@@ -109,7 +109,7 @@ func (w *wrapped) exchangeOf(req *http.Request) *exchange {
 }
 
 // isFor ignores the query, because a wrapper may add one to sign the request.
-func (x *exchange) isFor(req *http.Request) bool {
+func (x *Exchange) isFor(req *http.Request) bool {
 	return req.Method == x.out.Method && req.URL.Host == x.out.URL.Host && req.URL.Path == x.out.URL.Path
 }
 
