@@ -11,7 +11,7 @@ import (
 
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/flow"
-	"github.com/carddata/carddata-go/internal/transport"
+	"github.com/carddata/carddata-go/internal/limit"
 )
 
 // A health derives the state of the service from the results of a bulk lookup.
@@ -51,7 +51,7 @@ func meaningOf(ctx context.Context, err error, works bool) meaning {
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	dns, _ := errors.AsType[*net.DNSError](err)
 	switch {
-	case ctx.Err() != nil, transport.NoTurn(err), errors.Is(err, ErrInvalidArgument):
+	case ctx.Err() != nil, limit.NoTurn(err), errors.Is(err, ErrInvalidArgument):
 		return ofEnd
 	case errors.Is(err, ErrCredential) && failed.Retryable(): // a source that has worked may work again
 		return outageIf(works)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/flow"
-	"github.com/carddata/carddata-go/internal/transport"
+	"github.com/carddata/carddata-go/internal/limit"
 )
 
 // A bulkRun is one pass of LookupAll. Everything runs on the goroutine that ranges over it,
@@ -291,7 +291,7 @@ func (b *bulkRun) wait(inputs <-chan string) {
 
 // stop ends the lookup early. It yields the results of all inputs taken, and then the reason.
 func (b *bulkRun) stop() {
-	if !transport.NoTurn(b.fatal) { // otherwise let the requests in flight finish
+	if !limit.NoTurn(b.fatal) { // otherwise let the requests in flight finish
 		b.cancel()
 	}
 	for b.running > 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/limit"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
@@ -49,7 +50,7 @@ func (b *bulkRun) receive(r *record) {
 	}
 	b.unblock(r)
 	b.complete(r, r.err)
-	if transport.NoTurn(r.err) && !transport.HasLimiter(r.own) {
+	if limit.NoTurn(r.err) && !transport.HasLimiter(r.own) {
 		b.halt(errors.Unwrap(r.err))
 	}
 }
@@ -69,7 +70,7 @@ const maxRetryAfter = time.Minute
 func (b *bulkRun) isSentAgain(r *record, m meaning) bool {
 	const ownFault, others = 8, 10
 	switch {
-	case b.stopErr != nil, b.ctx.Err() != nil, r.panicked != nil, b.isOverdue(r), transport.NoTurn(r.err):
+	case b.stopErr != nil, b.ctx.Err() != nil, r.panicked != nil, b.isOverdue(r), limit.NoTurn(r.err):
 		return false
 	case r.place.pause != nil && r.isUnsent(): // the window held it back
 		return true

@@ -60,7 +60,7 @@ func (inv *invocation) RoundTrip(req *http.Request) (*http.Response, error) {
 		return wire.Refuse(req, a.err)
 	}
 	a.sent, a.queued = true, time.Since(arrived)
-	if inv.client.throttle.resumes() {
+	if inv.client.throttle.Resumes() {
 		inv.event(slog.LevelInfo, "resume")
 	}
 	if isRetry {
@@ -102,7 +102,7 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *fault.Ve
 			}
 		}
 	}
-	if stopped, err = inv.client.throttle.wait(waits, inv.settings.Limiter, inv.settings.random, inv.patience()); err != nil {
+	if stopped, err = inv.client.throttle.Wait(waits, inv.settings.Limiter, inv.settings.random, inv.patience()); err != nil {
 		return stopped, err
 	}
 	a.request = inv.header(a)
@@ -127,7 +127,7 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *fault.Ve
 // needed for the response. An attempt that need not wait leaves however little time it has.
 func (inv *invocation) waits() (context.Context, context.CancelFunc) {
 	deadline, bounded := inv.ctx.Deadline()
-	if inv.call.Usual == nil || !bounded || inv.settings.source == nil && inv.settings.Limiter == nil && inv.client.throttle.remaining() == 0 {
+	if inv.call.Usual == nil || !bounded || inv.settings.source == nil && inv.settings.Limiter == nil && inv.client.throttle.Remaining() == 0 {
 		return inv.ctx, func() {}
 	}
 	usual := inv.call.Usual()

@@ -13,6 +13,7 @@ import (
 	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/drift"
 	"github.com/carddata/carddata-go/internal/fault"
+	"github.com/carddata/carddata-go/internal/limit"
 	"github.com/carddata/carddata-go/internal/wire"
 	"github.com/hashicorp/go-retryablehttp"
 )
@@ -275,8 +276,8 @@ func (inv *invocation) failure(a *attempt, outcome fault.Outcome) *fault.Failure
 	last := cmp.Or(inv.unsent, a)
 	// This call has no Retry-After of its own: the pause came from the response to another
 	// call or attempt.
-	if last.err == errCooldown || last.err == fault.ErrPaused {
-		f.RetryAfter = inv.client.throttle.remaining()
+	if last.err == limit.ErrCooldown || last.err == fault.ErrPaused {
+		f.RetryAfter = inv.client.throttle.Remaining()
 	}
 	f.Err = fault.WithFacts(f.Err, fault.Facts{Verdict: a.verdict, Outcome: outcome, Response: response, Cause: last.err})
 	return f

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/internal/fault"
+	"github.com/carddata/carddata-go/internal/limit"
 	"github.com/carddata/carddata-go/internal/mask"
 	"github.com/carddata/carddata-go/internal/wire"
 )
@@ -30,7 +31,7 @@ type Client struct {
 	baseSegments func() []string // of its path; one may be an id of the caller
 	network      wire.Network
 	settings     *Settings
-	throttle     throttle
+	throttle     limit.Throttle
 	budget       budget
 }
 
@@ -77,18 +78,18 @@ func (c *Client) Address(path string) string { return c.base() + path }
 // Throttled returns a Failure if a cooldown outlasts the deadline, and otherwise nil. It is
 // for calls that wait for the response to another call.
 func (c *Client) Throttled(ctx context.Context, operation string) *fault.Failure {
-	left := c.throttle.remaining()
+	left := c.throttle.Remaining()
 	if deadline, ok := ctx.Deadline(); !ok || left == 0 || time.Until(deadline) > left {
 		return nil
 	}
-	return &fault.Failure{Operation: operation, RetryAfter: left, Err: fault.WithFacts(errCooldown, fault.Facts{Verdict: fault.Paused})}
+	return &fault.Failure{Operation: operation, RetryAfter: left, Err: fault.WithFacts(limit.ErrCooldown, fault.Facts{Verdict: fault.Paused})}
 }
 
 // PausedUntil is the end of a cooldown, or a time before now. Bulk calls begin no request
 // before it, because requests that wait would all leave then. A cooldown that outlasts ctx does
 // not count: a request reports that.
 func (c *Client) PausedUntil(ctx context.Context) time.Time {
-	end := c.throttle.end()
+	end := c.throttle.End()
 	if deadline, ok := ctx.Deadline(); ok && !deadline.After(end) {
 		return time.Time{}
 	}

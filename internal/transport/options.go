@@ -16,6 +16,7 @@ import (
 	"github.com/carddata/carddata-go/internal/auth"
 	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/fault"
+	"github.com/carddata/carddata-go/internal/limit"
 	"github.com/carddata/carddata-go/internal/mask"
 	"github.com/carddata/carddata-go/internal/wire"
 	"golang.org/x/time/rate"
@@ -30,7 +31,7 @@ import (
 type Settings struct {
 	HTTPClient       *http.Client
 	source           auth.Source // of newSource
-	Limiter          Limiter
+	Limiter          limit.Limiter
 	Logger           *slog.Logger
 	UserAgent        string
 	MaxRetries       int
@@ -205,7 +206,7 @@ func WithRateLimit(limit rate.Limit, burst int) Option {
 		func(s *Settings) { s.Limiter = rate.NewLimiter(limit, burst) }))
 }
 
-func WithLimiter(l Limiter) Option { return option(func(s *Settings) { s.Limiter = l }) }
+func WithLimiter(l limit.Limiter) Option { return option(func(s *Settings) { s.Limiter = l }) }
 
 func WithMaxResponseBytes(n int64) Option {
 	return checked(fault.Require(n >= 0, "the response size limit is negative"), func(s *Settings) { s.MaxResponseBytes = n })

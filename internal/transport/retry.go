@@ -27,7 +27,7 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 	}
 	retryAfter := a.retryAfter()
 	if retryAfter > 0 && !a.away && (a.verdict == fault.RateLimited || a.verdict == fault.ServerUnavailable) {
-		if pause := min(retryAfter, maxRetryAfter); inv.client.throttle.cooldown(pause) {
+		if pause := min(retryAfter, maxRetryAfter); inv.client.throttle.Cooldown(pause) {
 			inv.logPause(a, pause)
 		}
 	}

@@ -1,4 +1,4 @@
-package transport
+package limit
 
 import (
 	"context"
@@ -16,18 +16,18 @@ type Limiter interface {
 	Wait(ctx context.Context) error
 }
 
-// A throttle holds back every attempt of a client during a cooldown. The service asks for one
+// A Throttle holds back every attempt of a client during a cooldown. The service asks for one
 // with Retry-After on a 429 or 503. It applies to all calls: each would get the same answer,
 // and its request would add to the overload.
-type throttle struct {
+type Throttle struct {
 	mu          sync.Mutex
 	cooldownEnd time.Time
 	paused      bool // nothing was sent since the cooldown began
 }
 
-// cooldown extends the cooldown to d from now, and never shortens it. It reports whether to
+// Cooldown extends the cooldown to d from now, and never shortens it. It reports whether to
 // log it. Requests that are refused together extend it only slightly, and are logged once.
-func (t *throttle) cooldown(d time.Duration) (news bool) {
+func (t *Throttle) Cooldown(d time.Duration) (news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if end := time.Now().Add(d); end.After(t.cooldownEnd) {
@@ -37,8 +37,8 @@ func (t *throttle) cooldown(d time.Duration) (news bool) {
 	return news
 }
 
-// resumes reports the end of a cooldown once.
-func (t *throttle) resumes() (news bool) {
+// Resumes reports the end of a cooldown once.
+func (t *Throttle) Resumes() (news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	news = t.paused
@@ -46,23 +46,23 @@ func (t *throttle) resumes() (news bool) {
 	return news
 }
 
-func (t *throttle) end() time.Time {
+func (t *Throttle) End() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.cooldownEnd
 }
 
-func (t *throttle) remaining() time.Duration { return max(0, time.Until(t.end())) }
+func (t *Throttle) Remaining() time.Duration { return max(0, time.Until(t.End())) }
 
-// wait returns when the cooldown is over and the limiter lets the attempt go. If the deadline
+// Wait returns when the cooldown is over and the limiter lets the attempt go. If the deadline
 // comes first, it fails at once, so that the caller can do something else and leaves its
 // place in the queue free.
 //
 // patience bounds the wait for a limiter that may hang; 0: nothing does. It does not apply to a rate.Limiter,
 // which cannot hang and would refuse a longer wait at once.
-func (t *throttle) wait(ctx context.Context, l Limiter, jitter await.Jitter, patience time.Duration) (stopped *fault.Verdict, err error) {
+func (t *Throttle) Wait(ctx context.Context, l Limiter, jitter await.Jitter, patience time.Duration) (stopped *fault.Verdict, err error) {
 	for {
-		if left := t.remaining(); left > 0 {
+		if left := t.Remaining(); left > 0 {
 			if err := waitCooldown(ctx, jitter, left); err != nil {
 				return fault.Paused, err
 			}
@@ -73,7 +73,7 @@ func (t *throttle) wait(ctx context.Context, l Limiter, jitter await.Jitter, pat
 			}
 		}
 		// A cooldown may have begun while this attempt queued for the limiter.
-		if t.remaining() == 0 {
+		if t.Remaining() == 0 {
 			return nil, nil
 		}
 	}
@@ -103,7 +103,7 @@ func waitLimiter(ctx context.Context, l Limiter, patience time.Duration) error {
 // errNoTurn marks a refusal that every further call would get, too.
 var errNoTurn = errors.New("no further call can be sent")
 
-var errCooldown = fault.NewError(fault.Paused.Text+" beyond this call's deadline", fault.ErrRateLimited, errNoTurn, context.DeadlineExceeded)
+var ErrCooldown = fault.NewError(fault.Paused.Text+" beyond this call's deadline", fault.ErrRateLimited, errNoTurn, context.DeadlineExceeded)
 
 func waitCooldown(ctx context.Context, jitter await.Jitter, left time.Duration) error {
 	// Spread the calls that waited together over an eighth of the wait, or over the rest of
@@ -112,7 +112,7 @@ func waitCooldown(ctx context.Context, jitter await.Jitter, left time.Duration) 
 	if deadline, ok := ctx.Deadline(); ok {
 		spare := time.Until(deadline) - left
 		if spare <= 0 {
-			return errCooldown
+			return ErrCooldown
 		}
 		spread = min(spread, spare/2+1)
 	}
