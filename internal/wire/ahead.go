@@ -109,7 +109,7 @@ func newAhead(t *http.Transport) *ahead {
 	return p
 }
 
-// Send makes one round trip. body returns a new copy of the body; nil if it cannot be sent
+// send makes one round trip. body returns a new copy of the body; nil if it cannot be sent
 // again.
 func (p *ahead) send(req *http.Request, body func() io.ReadCloser) (*http.Response, error) {
 	req = req.Clone(req.Context())
@@ -185,7 +185,7 @@ func (p *ahead) connect(req *http.Request, s *spare, d dialling) (*spare, error)
 	return s, nil
 }
 
-// Dial makes the connection of s, which is then ready for its request.
+// dial makes the connection of s, which is then ready for its request.
 func (p *ahead) dial(ctx context.Context, s *spare) (_ *spare, err error) {
 	s.began = time.Now()
 	s.ClientConn, err = p.transport.NewClientConn(context.WithValue(ctx, dialKey{}, &s.dialling), s.to.scheme, s.to.address)
@@ -199,7 +199,7 @@ func (p *ahead) dial(ctx context.Context, s *spare) (_ *spare, err error) {
 	return s, nil
 }
 
-// Send makes the only round trip of the connection.
+// send makes the only round trip of the connection.
 func (s *spare) send(req *http.Request) (*http.Response, error) {
 	resp, err := s.RoundTrip(req)
 	if err == nil && s.counted.state.Load() == spoilt {

@@ -23,7 +23,7 @@ import (
 //	                         deadline of the attempt has passed
 //
 // A spoilt connection refuses the request. None of its bytes leaves, so the write is proven
-// Unsent. Without this, a request could go into a connection that the other side has already
+// unsent. Without this, a request could go into a connection that the other side has already
 // closed, and its outcome would be unknown.
 type countedConnection struct {
 	net.Conn
@@ -109,7 +109,7 @@ func (c *countedConnection) spoil() bool {
 	return true
 }
 
-// Refuse stops the only request of a connection, unless its first byte has left.
+// refuse stops the only request of a connection, unless its first byte has left.
 func (c *countedConnection) refuse() {
 	c.state.CompareAndSwap(unclaimed, spoilt)
 	c.spoil()

@@ -35,7 +35,7 @@ func (e Evidence) Unsent() bool {
 
 // premature reports whether a response came before the whole request had left. size is a
 // lower bound of the request. Such a response is not about this request: it comes from a
-// Proxy or belongs to another request. A response without a connection was made in this
+// proxy or belongs to another request. A response without a connection was made in this
 // process, for example by a fake.
 func (e Evidence) premature(size int64) bool {
 	return e.Traced && e.Connected && (!e.RequestWritten || e.BytesWritten >= 0 && e.BytesWritten < size)
@@ -162,7 +162,7 @@ func (t *connTrace) record(change func()) {
 	change()
 }
 
-// Evidence returns the evidence so far.
+// evidence returns the evidence so far.
 func (t *connTrace) evidence() (e Evidence) {
 	t.record(func() { e = t.read() })
 	return e
@@ -206,7 +206,7 @@ func (t *connTrace) enter(size int64) (refused error) {
 }
 
 // leave ends the attempt of a write: from now on no first byte leaves. So a wrapper cannot
-// Send a request unseen after it has returned.
+// send a request unseen after it has returned.
 func (t *connTrace) leave() {
 	t.record(func() {
 		t.left = true

@@ -42,7 +42,7 @@ var (
 	ErrNoAttempt  = fault.NewError("a wrapper of the transport has to keep the context or the Cancel channel of the request, and needs another client for its own requests with a body")
 )
 
-// Send hands the request of an exchange to the wrapper.
+// send hands the request of an exchange to the wrapper.
 //
 // The request carries its exchange in two places, because a wrapper may replace the context.
 // Cancel is deprecated, so wrappers do not set it. Clone and WithContext copy it, and it ends

@@ -193,7 +193,7 @@ type Request struct {
 }
 
 // JudgeResponse judges a response before its body is read. It also checks the header of a
-// Stream, because the caller gets the content from the first byte on.
+// stream, because the caller gets the content from the first byte on.
 func JudgeResponse(r Request, status int, h http.Header) *Verdict {
 	streamed := r.Stream && (status == http.StatusOK || r.Partial && status == http.StatusPartialContent)
 	switch {
