@@ -2,17 +2,13 @@ package auth
 
 import (
 	"context"
-	"math/rand/v2"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/fault"
-	"github.com/carddata/carddata-go/internal/mask"
 )
 
-// The packages that take a TokenSource declare it with the same method.
+// A Source returns tokens. The packages that take one declare it with the same method.
 type Source interface {
 	Token(ctx context.Context) (string, error)
 }
@@ -134,78 +130,4 @@ func (s *serial) question(ctx context.Context, refused string) (string, error) {
 	// If the caller gives up, the place stays taken until the source returns, so that the
 	// next call waits instead of calling in parallel.
 	return await.NewFuture(func() (string, error) { return question(ctx, s.source, refused) }, func(string, error) { <-s.asking }).Wait(ctx)
-}
-
-// Cached makes a TokenSource from a function that fetches a token, and keeps the token.
-func Cached(fetch func(ctx context.Context) (token string, expires time.Time, err error)) Source {
-	return &cachedToken{fetch: fetch}
-}
-
-type cachedToken struct {
-	fetch func(ctx context.Context) (string, time.Time, error)
-
-	mu       sync.Mutex
-	token    func() string // nil: none
-	expires  time.Time     // zero: never
-	renew    time.Time     // when to fetch the next token, while this one is still valid
-	inflight *await.Future[string]
-}
-
-// fetchTimeout bounds a fetch. No caller's deadline does: calls that are shorter than the
-// fetch would cancel each one, and never get a token.
-const fetchTimeout = 30 * time.Second
-
-// Token returns the cached token, or waits for one until ctx ends. Shortly before a token
-// expires, a call starts the next fetch and does not wait for it. So a slow token endpoint
-// delays nobody while a token is valid.
-func (c *cachedToken) Token(ctx context.Context) (string, error) {
-	c.mu.Lock()
-	now := time.Now()
-	valid := c.token != nil && (c.expires.IsZero() || now.Before(c.expires))
-	if c.inflight == nil && (!valid || !c.expires.IsZero() && !now.Before(c.renew)) {
-		c.begin(ctx, valid)
-	}
-	if valid {
-		defer c.mu.Unlock()
-		return c.token(), nil
-	}
-	f := c.inflight
-	c.mu.Unlock()
-	return f.Wait(ctx)
-}
-
-// begin fetches on a goroutine, so that a caller can stop waiting. The fetch keeps the values
-// of the context that began it.
-func (c *cachedToken) begin(ctx context.Context, renewal bool) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
-	var expires time.Time
-	c.inflight = await.NewFuture(func() (token string, err error) {
-		token, expires, err = c.fetch(ctx)
-		return token, err
-	}, func(token string, err error) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		now := time.Now()
-		switch left := expires.Sub(now); {
-		case err == nil && checkToken(token) == nil:
-			// Renew in the last tenth to fifth of the token's life. This is early enough for
-			// a slow endpoint, and late enough for a token that lives a minute. Jitter
-			// spreads the instances of a service that started together.
-			c.token, c.expires, c.renew = mask.Hide(token), expires, now.Add(left-left/10-rand.N(max(left/10, 1)))
-		case renewal:
-			c.renew = now.Add(c.expires.Sub(now) / 4) // retry in ever shorter steps
-		}
-		c.inflight = nil
-		cancel()
-	})
-}
-
-// Refused drops a refused token before it expires. It ignores a token that was replaced
-// meanwhile: of many calls that were refused together, only the first drops the token.
-func (c *cachedToken) Refused(token string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.token != nil && c.token() == token {
-		c.token = nil
-	}
 }

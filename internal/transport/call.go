@@ -122,6 +122,21 @@ type invocation struct {
 // go-retryablehttp runs the loop. RoundTrip (attempt.go) makes an attempt, and shouldRetry
 // decides whether another one follows. Both keep their state in the invocation, which also
 // provides the result.
+//
+// go-retryablehttp rewinds the body and sleeps until the context ends, and many people have
+// reviewed it. Its defaults assume requests that may be repeated. Here they would do harm:
+//
+//   - Its CheckRetry sees only a response or an error, and repeats a POST after a broken
+//     connection or a 502. A refund may be repeated only if it is proven unprocessed, so
+//     shouldRetry looks at the attempt and its evidence.
+//   - Its Backoff obeys any Retry-After, even one of years, and overflows. Ours is full
+//     jitter, and ends the call when a wait would outlast the deadline.
+//   - It closes the idle connections of its http.Client whenever a call fails. The
+//     RoundTripper that it gets has no CloseIdleConnections, which prevents this.
+//   - It logs requests, and its errors quote the URL. It gets no logger, and its error is
+//     dropped.
+//   - Its hooks do not know their call or what an attempt found. So each call has a
+//     retryablehttp.Client of its own, and its hooks are methods of the invocation.
 func (c *Client) Do(ctx context.Context, call *Call, opts []Option) (res Result) {
 	if ctx == nil {
 		return refused(call, fault.Invalid("the context is nil"))

@@ -83,6 +83,39 @@ func TestImportsRunDown(t *testing.T) {
 	}
 }
 
+// TestImportsInside: below transport, each room imports only the rooms under it, and only the
+// services import transport.
+func TestImportsInside(t *testing.T) {
+	const rooms = "github.com/carddata/carddata-go/internal/"
+	under := map[string][]string{
+		"mask":      nil,
+		"await":     nil,
+		"drift":     {"mask"},
+		"fault":     {"await", "mask"},
+		"auth":      {"await", "fault", "mask"},
+		"limit":     {"await", "fault"},
+		"wire":      {"await", "fault"},
+		"flow":      nil,
+		"transport": {"auth", "await", "drift", "fault", "limit", "mask", "wire"},
+	}
+	for room, allowed := range under {
+		for path := range strings.FieldsSeq(output(t, "go", "list", "-f", "{{range .Imports}}{{.}} {{end}}", "./internal/"+room)) {
+			if other, inside := strings.CutPrefix(path, rooms); inside && !slices.Contains(allowed, other) {
+				t.Errorf("%s imports %s", room, other)
+			}
+		}
+	}
+	listing := output(t, "go", "list", "-f", "{{.ImportPath}}{{range .Imports}} {{.}}{{end}}", "./...")
+	for line := range strings.Lines(listing) {
+		paths := strings.Fields(line)
+		importer := strings.TrimPrefix(paths[0], "github.com/carddata/carddata-go/")
+		isService := importer == "bins" || importer == "refunds" || importer == "updater"
+		if slices.Contains(paths[1:], rooms+"transport") && !isService {
+			t.Errorf("%s imports transport", importer)
+		}
+	}
+}
+
 // TestTrackedFiles: nothing large is in the repository, and so no program.
 func TestTrackedFiles(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
