@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/carddata/carddata-go/bins/internal/match"
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/transport"
 )
@@ -22,6 +23,9 @@ type lookup struct {
 	stale  bool // the memory has an expired result
 	inputs int  // number of waiting inputs of a bulk lookup
 }
+
+// identifier is the card number, token or BIN that is looked up.
+func (l *lookup) identifier() string { return l.sent }
 
 // reuse gives a lookup a result from the memory or the cache.
 func (l *lookup) reuse(r *Result) { l.result, l.reused = r, true }
@@ -63,7 +67,7 @@ func (s *store) request(ctx context.Context, c *Client, lookups []*lookup, call 
 	if resp, r.attempts, r.err = c.lookup(ctx, request, call, opts); r.err != nil {
 		return r
 	}
-	r.found, r.sent = correlate(sent, resp.Cards), time.Now()
+	r.found, r.sent = match.Find(sent, resp.Cards, (*Result).item), time.Now()
 	for i, at := range r.found {
 		l := lookups[i]
 		if at < 0 {

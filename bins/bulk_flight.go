@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/carddata/carddata-go/bins/internal/match"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
@@ -79,7 +80,7 @@ func takeBatch(from *[]*lookup) []*lookup {
 
 // fill makes batches of the unsent lookups.
 func (b *bulkRun) fill() {
-	for _, group := range apart(takeBatch(&b.unsent)) {
+	for _, group := range match.Apart(takeBatch(&b.unsent), (*lookup).identifier) {
 		b.batches = append(b.batches, &batch{lookups: group})
 	}
 }

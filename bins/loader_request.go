@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carddata/carddata-go/bins/internal/match"
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/flow"
 	"github.com/carddata/carddata-go/internal/transport"
@@ -53,7 +54,9 @@ const (
 
 // add puts id into a request that is still collecting cards.
 func (l *Loader) add(ctx context.Context, id string) *load {
-	i := slices.IndexFunc(l.pending, func(b *load) bool { return len(b.lookups) < MaxCards && canJoin(id, b.lookups) })
+	i := slices.IndexFunc(l.pending, func(b *load) bool {
+		return len(b.lookups) < MaxCards && match.CanJoin(id, b.lookups, (*lookup).identifier)
+	})
 	if i < 0 {
 		i = len(l.pending)
 		b := &load{began: time.Now(), done: make(chan struct{}), retrying: make(chan struct{}), earliest: time.Now().Add(l.o.Window + loadTimeout)}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/carddata/carddata-go/bins/internal/match"
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/mask"
 	"github.com/carddata/carddata-go/internal/transport"
@@ -248,4 +249,15 @@ func (r *LookupRequest) encode() ([]byte, error) {
 		Cards    []card `json:"cards"`
 		Enhanced *bool  `json:"enhanced,omitempty"`
 	}{cards, r.Enhanced})
+}
+
+func (r *Result) hasCard() bool { return r.Data != nil && r.Data.Card != nil }
+
+// item is what the result says about the card that it is for.
+func (r *Result) item() match.Item {
+	if !r.hasCard() {
+		return match.Item{BIN: r.BIN}
+	}
+	card := r.Data.Card
+	return match.Item{BIN: r.BIN, Echo: card.PANOrToken.Reveal(), HasCard: true, Low: card.BINMin, High: card.BINMax}
 }

@@ -1,3 +1,5 @@
+// Package match finds out which item of a response is for which identifier of the request. It
+// knows identifiers, names and positions, and nothing of cards.
 package match
 
 import (
@@ -6,32 +8,49 @@ import (
 	"unicode"
 )
 
-// correlate finds the index of each identifier's item, or -1 if the service left it out or
-// the item is ambiguous. No identifier may begin with another one: see apart.
+// An Item is what an item of a response says about the card that it is for.
+type Item struct {
+	BIN       string
+	Echo      string // the card number or token that it names; "": none
+	HasCard   bool
+	Low, High string // the BIN range of its card
+}
+
+// Find finds the index of each identifier's item, or -1 if the service left it out or the item is
+// ambiguous. No identifier may begin with another one: see Apart.
 //
 // Order, repetition and form of the echo are not documented, so evidence decides. First, an
 // item that names an identifier exactly belongs only to that identifier. Then an item that
 // fits only one open identifier belongs to it. The position decides last, if there is one
 // item for each identifier and no name contradicts the order.
-func correlate(sent []string, items []Result) []int {
-	c := correlation{sent: sent, items: items, found: slices.Repeat([]int{-1}, len(sent)), taken: make([]bool, len(items))}
-	if !c.inOrder(c.isExact) {
-		c.byName()
-		if slices.Contains(c.found, -1) && slices.Contains(c.taken, false) && !c.inOrder(c.isNamed) {
-			c.compare()
-			c.byElimination()
-			c.byPosition()
-		}
+func Find[T any](sent []string, answered []T, item func(*T) Item) []int {
+	c := begin(sent, len(answered))
+	if c.inOrder(func(i int) bool { return item(&answered[i]).isExact(sent[i]) }) {
+		return c.found
+	}
+	c.items = make([]Item, len(answered))
+	for i := range answered {
+		c.items[i] = item(&answered[i])
+	}
+	c.byName()
+	if slices.Contains(c.found, -1) && slices.Contains(c.taken, false) && !c.inOrder(c.isNamed) {
+		c.compare()
+		c.byElimination()
+		c.byPosition()
 	}
 	return c.found
 }
 
 type correlation struct {
 	sent     []string
-	items    []Result
+	items    []Item
 	found    []int
 	taken    []bool
 	evidence [][]evidence // of identifier and item
+}
+
+func begin(sent []string, items int) correlation {
+	return correlation{sent: sent, found: slices.Repeat([]int{-1}, len(sent)), taken: make([]bool, items)}
 }
 
 func (c *correlation) match(i, j int) { c.found[i], c.taken[j] = j, true }
@@ -40,7 +59,7 @@ func (c *correlation) match(i, j int) { c.found[i], c.taken[j] = j, true }
 // Nearly all responses are in order, and comparing all pairs gives the same result in ten
 // times the time.
 func (c *correlation) inOrder(fits func(i int) bool) bool {
-	if len(c.items) != len(c.sent) {
+	if len(c.taken) != len(c.sent) {
 		return false
 	}
 	for i, at := range c.found {
@@ -54,10 +73,7 @@ func (c *correlation) inOrder(fits func(i int) bool) bool {
 	return true
 }
 
-func (c *correlation) isExact(i int) bool {
-	echo := c.items[i].echo()
-	return echo == c.sent[i] || echo == "" && c.items[i].BIN == c.sent[i]
-}
+func (i Item) isExact(id string) bool { return i.Echo == id || i.Echo == "" && i.BIN == id }
 
 func (c *correlation) isNamed(i int) bool {
 	l := labelOf(&c.items[i])
@@ -73,7 +89,7 @@ func (c *correlation) byName() {
 	for i, id := range c.sent {
 		ids[id] = i
 	}
-	for _, name := range [...]func(*Result) string{(*Result).echo, func(r *Result) string { return r.BIN }} {
+	for _, name := range [...]func(*Item) string{func(i *Item) string { return i.Echo }, func(i *Item) string { return i.BIN }} {
 		for j := range c.items {
 			item := &c.items[j]
 			i, ok := ids[name(item)]
@@ -81,7 +97,7 @@ func (c *correlation) byName() {
 				continue
 			}
 			c.taken[j] = true
-			if at := c.found[i]; at < 0 || !c.items[at].hasCard() && item.hasCard() {
+			if at := c.found[i]; at < 0 || !c.items[at].HasCard && item.HasCard {
 				c.found[i] = j
 			}
 		}
@@ -123,7 +139,7 @@ func (c *correlation) byElimination() {
 		for i, at := range c.found {
 			best := -1
 			for j, e := range c.evidence[i] {
-				if at < 0 && !c.taken[j] && e == names && claims[j] == 1 && (best < 0 || !c.items[best].hasCard() && c.items[j].hasCard()) {
+				if at < 0 && !c.taken[j] && e == names && claims[j] == 1 && (best < 0 || !c.items[best].HasCard && c.items[j].HasCard) {
 					best = j
 				}
 			}
@@ -157,7 +173,7 @@ func (c *correlation) byPosition() {
 			return
 		}
 		open = append(open, i)
-		kinds[kind{e > silent, e == silent && c.items[i].hasCard()}] = true
+		kinds[kind{e > silent, e == silent && c.items[i].HasCard}] = true
 	}
 	for _, i := range open {
 		for _, k := range open {
@@ -184,11 +200,11 @@ const (
 
 // A label is all that an item says about the card that it is for.
 type label struct {
-	item      *Result
+	item      *Item
 	bin, echo name
 }
 
-func labelOf(item *Result) label { return label{item, nameOf(item.BIN), nameOf(item.echo())} }
+func labelOf(item *Item) label { return label{item, nameOf(item.BIN), nameOf(item.Echo)} }
 
 // rate compares the label with an identifier that was sent.
 func (l *label) rate(id string) evidence {
@@ -263,12 +279,9 @@ func (n name) rate(id name) evidence {
 
 // isOutOfRange reports whether no number that begins with the identifier is in the item's BIN
 // range.
-func (r *Result) isOutOfRange(id string) bool {
-	if !r.hasCard() || !isDigits(id) {
-		return false
-	}
-	low, high := r.Data.Card.BINMin, r.Data.Card.BINMax
-	if !isDigits(low) || !isDigits(high) || len(low) != len(high) || low > high {
+func (i *Item) isOutOfRange(id string) bool {
+	low, high := i.Low, i.High
+	if !i.HasCard || !isDigits(id) || !isDigits(low) || !isDigits(high) || len(low) != len(high) || low > high {
 		return false
 	}
 	n := min(len(id), len(low))
@@ -289,35 +302,26 @@ func isDigits(s string) bool {
 	return s != ""
 }
 
-// echo is the card number or token that the item names, if any.
-func (r *Result) echo() string {
-	if !r.hasCard() {
-		return ""
-	}
-	return r.Data.Card.PANOrToken.Reveal()
-}
-
-func (r *Result) hasCard() bool { return r.Data != nil && r.Data.Card != nil }
-
-// canJoin reports whether an identifier can share a request with others. It cannot if one
+// CanJoin reports whether an identifier can share a request with others. It cannot if one
 // begins with the other, because the shortened name of the longer one could look like the
 // shorter one.
-func canJoin(id string, others []*lookup) bool {
-	return !slices.ContainsFunc(others, func(other *lookup) bool {
-		return len(id) != len(other.sent) && (strings.HasPrefix(id, other.sent) || strings.HasPrefix(other.sent, id))
+func CanJoin[T any](id string, others []T, sent func(T) string) bool {
+	return !slices.ContainsFunc(others, func(other T) bool {
+		o := sent(other)
+		return len(id) != len(o) && (strings.HasPrefix(id, o) || strings.HasPrefix(o, id))
 	})
 }
 
-// apart divides the lookups into groups without identifiers that could be confused. Each
-// level of nested identifiers needs one more group.
-func apart(lookups []*lookup) (groups [][]*lookup) {
-	if !slices.ContainsFunc(lookups, func(l *lookup) bool { return len(l.sent) != len(lookups[0].sent) }) {
-		return [][]*lookup{lookups}
+// Apart divides lookups into groups without identifiers that could be confused. Each level of
+// nested identifiers needs one more group.
+func Apart[T any](lookups []T, sent func(T) string) (groups [][]T) {
+	if !slices.ContainsFunc(lookups, func(l T) bool { return len(sent(l)) != len(sent(lookups[0])) }) {
+		return [][]T{lookups}
 	}
 	for _, l := range lookups {
-		i := slices.IndexFunc(groups, func(group []*lookup) bool { return canJoin(l.sent, group) })
+		i := slices.IndexFunc(groups, func(group []T) bool { return CanJoin(sent(l), group, sent) })
 		if i < 0 {
-			i, groups = len(groups), append(groups, make([]*lookup, 0, len(lookups)))
+			i, groups = len(groups), append(groups, make([]T, 0, len(lookups)))
 		}
 		groups[i] = append(groups[i], l)
 	}
