@@ -57,7 +57,7 @@ func (w *Window) grow() {
 		w.now = max(w.now, float64(w.inFlight)) // time may have let more leave
 		// A loop without deadlines has time to find a limit, and lookups that wait share a request.
 		switch w.need = few; {
-		case w.waiting == 0:
+		case !w.called:
 			w.now = min(w.now*slowStart, anyLevel)
 			w.need = places(w.now)
 		case w.patient:

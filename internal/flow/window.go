@@ -29,6 +29,7 @@ type Window struct {
 	rested   int       // the last request before the service asked for a pause
 	inFlight int       // requests
 	waiting  int       // calls in Wait
+	called   bool      // one of them asked for a place last, and not a loop
 	heard    time.Time // the last result, or the first request of some
 	next     time.Time // no request leaves before
 	rtt      time.Duration
@@ -136,7 +137,7 @@ func (w *Window) IsFree() bool {
 
 func (w *Window) isFree() bool {
 	free := time.Until(w.next) <= 0 && w.inFlight < w.limit()
-	w.wanted = w.wanted || !free
+	w.wanted, w.called = w.wanted || !free, w.waiting > 0
 	return free
 }
 
