@@ -12,11 +12,19 @@ import (
 type Verdict string
 
 // What somebody can say. A verdict that is not true does harm: Recorded of a refund that
-// the service does not have loses it, Resubmit of one that it has may double it.
+// the service does not have loses it, NotRecorded or Resubmit of one that it has may double it.
 const (
-	Recorded Verdict = "accepted" // the service has it: Unknown or Pending becomes Accepted
-	Resubmit Verdict = "resubmit" // the service does not have it, or had better get it twice than not at all: Unknown or Rejected is sent again
-	Closed   Verdict = "closed"   // the service does not have it, and is not to get it: Unknown or Pending becomes Rejected
+	// Recorded: the service has it. Unknown, Pending or Sending becomes Accepted.
+	Recorded Verdict = "accepted"
+	// NotRecorded: the service has none of its attempts. Unknown is sent again, and what becomes
+	// of that attempt counts.
+	NotRecorded Verdict = "not recorded"
+	// Resubmit: the service had better get it twice than not at all. Unknown or Rejected is sent
+	// again. An earlier attempt stays in doubt: if this one is refused, it is Unknown again.
+	Resubmit Verdict = "resubmit"
+	// Closed: the service does not have it, and is not to get it. Unknown or Pending becomes
+	// Rejected.
+	Closed Verdict = "closed"
 )
 
 // Why nothing is decided about a refund.
@@ -35,7 +43,7 @@ var (
 // the table outbox_decision.
 func (o *Outbox) Decide(ctx context.Context, entries []Entry, v Verdict, by, why string) (decided int, err error) {
 	switch {
-	case !slices.Contains([]Verdict{Recorded, Resubmit, Closed}, v): // it could be another event
+	case !slices.Contains([]Verdict{Recorded, NotRecorded, Resubmit, Closed}, v): // it could be another event
 		return 0, fmt.Errorf("outbox: %q is no verdict", v)
 	case by == "":
 		return 0, errors.New("outbox: who decides? Name somebody")

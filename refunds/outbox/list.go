@@ -35,13 +35,26 @@ func (o *Outbox) List(ctx context.Context, states ...State) ([]Entry, error) {
 		args = append(args, state)
 	}
 	where = strings.Replace(where, " OR", " WHERE", 1)
+	entries, err := o.entries(ctx, where+` ORDER BY id`, args...)
+	if err != nil {
+		return nil, fmt.Errorf("outbox: list: %w", err)
+	}
+	return entries, nil
+}
+
+// entries returns the refunds that the rest of a statement chooses.
+func (o *Outbox) entries(ctx context.Context, rest string, args ...any) ([]Entry, error) {
+	return entriesIn(ctx, o, rest, args...)
+}
+
+func entriesIn(ctx context.Context, s session, rest string, args ...any) ([]Entry, error) {
 	rows, err := all[struct {
 		Entry            `db:""`
 		Enqueued, SentAt string
-	}](ctx, o, `SELECT id, state, account, refund_id, amount, currency, attempts,
-		enqueued_at AS enqueued, sent_at, request_id, reason FROM outbox_refund`+where+` ORDER BY id`, args...)
+	}](ctx, s, `SELECT id, state, account, refund_id, amount, currency, attempts,
+		enqueued_at AS enqueued, sent_at, request_id, reason FROM outbox_refund `+rest, args...)
 	if err != nil {
-		return nil, fmt.Errorf("outbox: list: %w", err)
+		return nil, err
 	}
 	entries := make([]Entry, len(rows))
 	for i, r := range rows {

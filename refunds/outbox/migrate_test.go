@@ -50,6 +50,18 @@ func TestMigrate(t *testing.T) {
 			t.Errorf("again: %v", err)
 		}
 		s.check("accepted")
+		// A database of the version before gets what is new, and keeps what it has.
+		s.set(`DROP TABLE outbox_question`)
+		s.set(`UPDATE outbox_version SET own = 1`)
+		box.tablesChecked.Store(false)
+		if _, err := box.Status(t.Context()); !errors.Is(err, ErrTables) {
+			t.Errorf("an older version: %v", err)
+		}
+		if err := box.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.check("accepted")
+		s.set(`SELECT 1 FROM outbox_question`)
 		s.set(`UPDATE outbox_version SET own = 99`)
 		box.tablesChecked.Store(false)
 		for _, err := range append(s.try()[:2], box.Migrate(t.Context())) {

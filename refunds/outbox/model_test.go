@@ -53,7 +53,7 @@ func (w world) move(e event) (world, bool) {
 	if to == "" {
 		return w, false
 	}
-	w.doubt = w.doubt || leavesDoubt(w.state, e)
+	w.doubt = doubtAfter(w.doubt, w.state, e)
 	w.state = to
 	return w, true
 }
@@ -82,10 +82,11 @@ func (w world) next(a assumptions, yield func(step string, next world)) {
 		do("the mark is buried", eventDoubted)
 		if w.records == 0 {
 			do("a report does not have it: resubmit", event(Resubmit))
+			do("who is asked does not have it", event(NotRecorded))
 		}
 	}
 	if w.records > 0 {
-		do("a report has it", event(Recorded))
+		do("a report, who is asked, or a webhook has it", event(Recorded))
 	}
 	for i := range w.attempts {
 		step := func(name string, at, said uint8) {

@@ -58,8 +58,8 @@ var tables string
 // A version is that of this package's tables and of River's.
 type version struct{ Own, River int }
 
-// ownVersion is the version that tables.sql makes.
-const ownVersion = 1
+// ownVersion is the version that tables.sql makes, one step after the other.
+const ownVersion = 2
 
 // quiet takes what River logs about migrations.
 var quiet = slog.New(slog.DiscardHandler)
@@ -109,11 +109,12 @@ func (o *Outbox) Migrate(ctx context.Context) error {
 			return err
 		}
 		return o.transact(ctx, func(tx session) error {
-			if found.Own == 0 {
-				if _, err := tx.exec(ctx, strings.ReplaceAll(tables, "NUMBER,", o.key+",")); err != nil {
+			for _, step := range strings.Split(tables, "\n-- Version ")[found.Own:] {
+				if _, err := tx.exec(ctx, strings.ReplaceAll("-- "+step, "NUMBER,", o.key+",")); err != nil {
 					return err
 				}
-			} else if _, err := tx.exec(ctx, `DELETE FROM outbox_version`); err != nil {
+			}
+			if _, err := tx.exec(ctx, `DELETE FROM outbox_version`); err != nil {
 				return err
 			}
 			_, err := tx.exec(ctx, `INSERT INTO outbox_version (own, river) VALUES ($1, $2)`, o.version.Own, o.version.River)

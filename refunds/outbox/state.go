@@ -51,7 +51,9 @@ var transitions = []transition{
 	{eventUnsent, []State{Sending, Unknown}, Pending, Pending},
 	{eventDoubted, []State{Sending}, Unknown, Unknown},
 
-	{event(Recorded), []State{Unknown, Pending}, Accepted, Accepted},
+	// A word can come before the response to the request that it is about.
+	{event(Recorded), []State{Unknown, Pending, Sending}, Accepted, Accepted},
+	{event(NotRecorded), []State{Unknown}, Pending, Pending},
 	{event(Resubmit), []State{Unknown, Rejected}, Pending, Pending},
 	{event(Closed), []State{Unknown, Pending}, Rejected, Rejected},
 }
@@ -69,9 +71,17 @@ func target(from State, e event, doubtful bool) State {
 	return ""
 }
 
-// leavesDoubt tells whether the last attempt may have been recorded although the refund is to
-// be sent again.
-func leavesDoubt(from State, e event) bool { return from == Unknown && e == event(Resubmit) }
+// doubtAfter tells whether, after an event, an attempt before the next one may have been recorded.
+// Who says that the service does not have a refund speaks of all its attempts.
+func doubtAfter(doubtful bool, from State, e event) bool {
+	switch {
+	case e == event(NotRecorded):
+		return false
+	case e == event(Resubmit) && from == Unknown:
+		return true
+	}
+	return doubtful
+}
 
 // A claim is an attempt: a refund that a worker has marked as sending.
 type claim struct {
@@ -107,8 +117,10 @@ func move(ctx context.Context, db session, c *claim, from State, e event, said *
 		return false, nil
 	}
 	set, args := "state = $4", []any{c.Row, c.Attempt, from, to}
-	if leavesDoubt(from, e) {
+	if doubtAfter(false, from, e) {
 		set += ", doubtful = TRUE"
+	} else if !doubtAfter(true, from, e) {
+		set += ", doubtful = FALSE"
 	}
 	if said != nil {
 		set += ", reason = $5, request_id = $6"
@@ -120,14 +132,23 @@ func move(ctx context.Context, db session, c *claim, from State, e event, said *
 
 // settle makes the transition of a verdict about an attempt, and keeps who said so and why.
 func (o *Outbox) settle(ctx context.Context, c *claim, from State, v Verdict, by, why string) (done bool, err error) {
-	err = o.transact(ctx, func(tx session) error {
-		done, err = move(ctx, tx, c, from, event(v), nil)
-		if err != nil || !done {
-			return err
-		}
-		_, err = tx.exec(ctx, `INSERT INTO outbox_decision (refund, attempt, decided_at, who, what, note) VALUES ($1, $2, $3, $4, $5, $6)`,
-			c.Row, c.Attempt, timeText(time.Now()), by, v, why)
+	err = o.transact(ctx, func(tx session) (err error) {
+		done, err = settle(ctx, tx, c, from, v, by, why)
 		return err
 	})
 	return done && err == nil, err
+}
+
+func settle(ctx context.Context, tx session, c *claim, from State, v Verdict, by, why string) (done bool, err error) {
+	if done, err = move(ctx, tx, c, from, event(v), nil); err != nil || !done {
+		return false, err
+	}
+	return true, keep(ctx, tx, c, string(v), by, why)
+}
+
+// keep writes down what somebody said about an attempt.
+func keep(ctx context.Context, tx session, c *claim, what, by, why string) error {
+	_, err := tx.exec(ctx, `INSERT INTO outbox_decision (refund, attempt, decided_at, who, what, note) VALUES ($1, $2, $3, $4, $5, $6)`,
+		c.Row, c.Attempt, timeText(time.Now()), by, what, why)
+	return err
 }

@@ -41,3 +41,12 @@ CREATE TABLE outbox_decision (
     note       TEXT NOT NULL
 );
 CREATE INDEX outbox_decision_refund ON outbox_decision (refund);
+
+-- Version 2.
+
+-- When an unknown refund may be asked about again.
+CREATE TABLE outbox_question (
+    refund  BIGINT NOT NULL PRIMARY KEY REFERENCES outbox_refund (id),
+    attempt INTEGER NOT NULL, -- the one that is asked about
+    next_at TEXT NOT NULL
+);

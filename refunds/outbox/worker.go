@@ -41,12 +41,31 @@ type Config struct {
 	Concurrency int
 	// Drain ends the worker when nothing is left that can be sent. It waits for marks of
 	// other workers, too. That of one that was killed takes a minute from when it was made:
-	// before, nobody knows that its refund is Unknown, which somebody has to look at.
+	// before, nobody knows that its refund is Unknown, which somebody has to look at. With
+	// FindOut, it waits until each unknown refund was asked about once.
 	Drain bool
 	// Resubmit is your word that the service takes records with one refund_id as one refund,
 	// which is not documented. A refund without a clear response is then sent again, and each
 	// time is kept as a decision. false: it becomes Unknown.
 	Resubmit bool
+	// FindOut says whether the service has a refund that is Unknown, by whatever way to ask you
+	// have: the processor's API, a ledger, a webhook that you stored. It returns [Recorded],
+	// [NotRecorded], or "" if nobody can say yet. NotRecorded means that the service has none of
+	// its attempts and will not get one that is still under way: the wait for something that
+	// does not come is no reason to say so.
+	//
+	// It is asked a minute after the request was sent, when that can no longer leave, and again
+	// with growing distance, an hour at most, by one of the workers. Concurrency bounds the
+	// questions of a worker at one time. Each has 30 s. An error, a panic or a function that does
+	// not return is logged, and costs nothing but the question. What it says is kept as a
+	// decision of "Config.FindOut" before anything follows from it. nil: nobody is asked.
+	FindOut func(ctx context.Context, e Entry) (Verdict, error)
+	// FindOutFor is how long after it was sent a refund is asked about. Then it stays Unknown
+	// until somebody decides. 0: a day.
+	FindOutFor time.Duration
+	// ResubmitNotRecorded sends a refund again of which FindOut says NotRecorded. If that word is
+	// wrong, it is recorded twice. false: the refund stays Unknown, and Entry.Reason has the word.
+	ResubmitNotRecorded bool
 	// Log gets what an operator has to know about the workers, and River's warnings. It tells
 	// nothing of single refunds, such as a 404 of each refund of a wrong account: alert on
 	// Status. nil: nothing is logged.
@@ -93,6 +112,7 @@ func (o *Outbox) Run(ctx context.Context, config Config) error {
 		return err
 	}
 	config.Concurrency = cmp.Or(config.Concurrency, 16)
+	config.FindOutFor = cmp.Or(config.FindOutFor, 24*time.Hour)
 	config.Log = cmp.Or(config.Log, quiet)
 	w := &worker{Config: config, Outbox: o, stopping: ctx}
 	workers := river.NewWorkers()
@@ -119,7 +139,13 @@ func (o *Outbox) Run(ctx context.Context, config Config) error {
 	if err := queue.Start(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("outbox: run: %w", err)
 	}
+	asking, end := context.WithCancel(ctx)
+	defer end()
+	if w.FindOut != nil {
+		go w.inquire(asking)
+	}
 	err = w.watch(ctx)
+	end()
 	if ctx.Err() != nil {
 		config.Log.Warn("stopping when the requests in flight have their outcomes")
 	}
@@ -161,6 +187,9 @@ func (w *worker) watch(ctx context.Context) error {
 			continue
 		}
 		left, err := one[bool](ctx, w, `SELECT EXISTS (SELECT 1 FROM outbox_refund AS this WHERE `+sendable+`)`)
+		if err == nil && !left && w.FindOut != nil {
+			left, err = w.unasked(ctx)
+		}
 		if err != nil && ctx.Err() == nil {
 			w.Log.Warn("what is left cannot be counted, and is tried again", "error", err)
 		} else if !left {
