@@ -2,6 +2,7 @@ package refunds
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/fault"
@@ -79,6 +80,10 @@ func (b *bulkRun) giveUp() {
 	switch end := b.giveUpTime(); {
 	case end.IsZero():
 	case b.failure != nil && b.inFlight == 0 && !b.client.health.isHopeful() && !b.seeks():
+		if i := slices.IndexFunc(b.ready, func(r *record) bool { return b.client.health.endPause(r.accountID) }); i >= 0 {
+			b.ready[0], b.ready[i] = b.ready[i], b.ready[0] // its account may work: it was held back before it was sent
+			return
+		}
 		b.halt(fault.NewError("nothing was accepted, and waiting does not help", b.failure))
 	case !time.Now().Before(end):
 		b.halt(fault.NewError("the service kept failing, submission is suspended", ErrSuspended, b.failure))

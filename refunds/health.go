@@ -162,14 +162,23 @@ func (h *health) meet(account string) bool {
 	if !h.window.State().Paused || !h.seeks() {
 		return false
 	}
+	h.endPause(account)
 	h.mu.Lock()
-	refused, outage := h.refused[account], h.outage
+	defer h.mu.Unlock()
+	return !h.refused[account]
+}
+
+// endPause ends a pause that is for other accounts than this one alone, and reports whether it did.
+func (h *health) endPause(account string) bool {
+	h.mu.Lock()
+	others := 0 < len(h.refused) && len(h.refused) < maxRefused && !h.refused[account] && !h.outage
 	h.mu.Unlock()
-	if !refused && !outage {
-		h.window.Resume()
-		h.log()
+	if !others || !h.window.State().Paused {
+		return false
 	}
-	return !refused
+	h.window.Resume()
+	h.log()
+	return true
 }
 
 // A place tracks one request through the window.

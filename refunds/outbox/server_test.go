@@ -38,6 +38,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(killedWorker) != "" {
 		workUntilKilled()
 	}
+	if os.Getenv(askingWorker) != "" {
+		askUntilKilled()
+	}
 	code := m.Run()
 	if databases.Load() > 0 {
 		if s, err := servers(); err == nil {
