@@ -21,17 +21,18 @@
 // response. A mark that is a minute old and has no outcome belongs to a dead worker. Its
 // request may have left, so the refund becomes [Unknown].
 //
-// An unknown refund is sent again only on somebody's word: a person's ([Outbox.Decide]) or
-// the configuration's (Config.Resubmit). The word is committed before the refund is sent
-// again.
+// An unknown refund is sent again only on somebody's word: a person's ([Outbox.Decide]), that of
+// who is asked (Config.FindOut) or told ([Outbox.Tell]), or the configuration's (Config.Resubmit).
+// The word is committed before the refund is sent again.
 //
 // Records with one refund_id, such as a refund and a later update of it, are sent one
 // at a time in the order of their rows. None overtakes one that is unknown.
 //
 // # What is not guaranteed
 //
-// The service documents no way to ask whether it has a refund. Some refunds stay unknown
-// until somebody compares them with a report ([Outbox.Compare]) or looks them up.
+// The service documents no way to ask whether it has a refund. If you have one, give it to the
+// worker as Config.FindOut. Otherwise some refunds stay unknown until somebody compares them with
+// a report ([Outbox.Compare]) or looks them up.
 //
 // A commit that the database loses is lost here, too. Run refuses a database that may lose
 // commits (synchronous_commit=off in PostgreSQL, synchronous below FULL in SQLite). A

@@ -99,3 +99,62 @@ func Example() {
 	// rf_1001 accepted
 	// rf_1002 accepted
 }
+
+// A worker asks about an unknown refund, and a webhook tells of another one. The question comes a
+// minute after the request, so a Drain that asks takes a minute.
+func ExampleConfig_findOut() {
+	ledger := map[string]bool{"rf_1002": true} // what your processor has
+	findOut := func(ctx context.Context, e outbox.Entry) (outbox.Verdict, error) {
+		if ledger[e.RefundID] {
+			return outbox.Recorded, nil
+		}
+		return outbox.NotRecorded, nil
+	}
+	config := outbox.Config{FindOut: findOut, FindOutFor: 12 * time.Hour, ResubmitNotRecorded: true}
+	for _, id := range []string{"rf_1002", "rf_1003"} {
+		verdict, err := config.FindOut(context.Background(), outbox.Entry{AccountID: "acct_7", RefundID: id})
+		fmt.Println(id, verdict, err)
+	}
+	// Output:
+	// rf_1002 accepted <nil>
+	// rf_1003 not recorded <nil>
+}
+
+// A webhook of the service tells of a refund before its response has come. What it says later, to the
+// contrary, is for a person.
+func ExampleOutbox_Tell() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "outbox-")
+	check(err)
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "shop.db")
+	own, db := openFile(file), openFile(file)
+	defer own.Close()
+	defer db.Close()
+	box, err := outbox.OpenSQLite(own)
+	check(err)
+	check(box.Migrate(ctx))
+	_, err = db.ExecContext(ctx, `CREATE TABLE orders (id INTEGER PRIMARY KEY, refunded BOOLEAN); INSERT INTO orders VALUES (1001, FALSE)`)
+	check(err)
+	check(bookRefund(ctx, db, box, 1001, 10150))
+
+	told := func(v outbox.Verdict) {
+		tx, err := db.BeginTx(ctx, nil)
+		check(err)
+		defer tx.Rollback()
+		difference, err := box.Tell(ctx, tx, outbox.Word{AccountID: "acct_7", RefundID: "rf_1001", Verdict: v, By: "webhook", Why: "event 17"})
+		check(err)
+		if difference != nil {
+			fmt.Println("look at row", difference.Row, "-", difference.What)
+		}
+		check(tx.Commit())
+	}
+	told(outbox.Recorded)
+	list(ctx, box)
+	told(outbox.NotRecorded)
+	list(ctx, box)
+	// Output:
+	// rf_1001 accepted
+	// look at row 1 - accepted here, and webhook says: not recorded
+	// rf_1001 accepted
+}

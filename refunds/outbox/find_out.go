@@ -41,8 +41,9 @@ func (w *worker) inquire(ctx context.Context) {
 			case <-ctx.Done():
 				return
 			}
+			w.asking.Add(1)
 			go func() {
-				defer func() { <-turns }()
+				defer func() { w.asking.Add(-1); <-turns }()
 				w.ask(ctx, e)
 			}()
 		}
@@ -58,7 +59,8 @@ func (w *worker) due(ctx context.Context, most int) ([]Entry, error) {
 		timeText(now.Add(-submitTimeout)), timeText(now.Add(-w.FindOutFor)), timeText(now), most)
 }
 
-// unasked tells whether a question is still to be asked for the first time.
+// unasked tells whether a question is still to be asked for the first time. What follows from a
+// question of this worker is written down before it no longer counts as asking.
 func (w *worker) unasked(ctx context.Context) (bool, error) {
 	return one[bool](ctx, w, `SELECT EXISTS (SELECT 1 FROM outbox_refund AS this WHERE this.state = 'unknown' AND this.sent_at > $1 AND NOT EXISTS (
 		SELECT 1 FROM outbox_question AS q WHERE q.refund = this.id AND q.attempt = this.attempts))`, timeText(time.Now().Add(-w.FindOutFor)))

@@ -168,7 +168,10 @@ func TestDrainAsksOnce(t *testing.T) {
 	s.unknown()
 	s.sentAgo(time.Hour)
 	s.w.Drain, s.w.ResubmitNotRecorded = true, true
-	s.w.FindOut = func(context.Context, Entry) (Verdict, error) { return NotRecorded, nil }
+	s.w.FindOut = func(context.Context, Entry) (Verdict, error) {
+		time.Sleep(500 * time.Millisecond) // longer than the worker needs to see that nothing else is left
+		return NotRecorded, nil
+	}
 	if err := s.box.Run(t.Context(), s.w.Config); err != nil {
 		t.Fatal(err)
 	}

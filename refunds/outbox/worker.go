@@ -95,6 +95,7 @@ type worker struct {
 	*Outbox
 	stopping    context.Context // ends when no further refund is to be begun
 	pausedUntil atomic.Int64    // in seconds, for the log
+	asking      atomic.Int64    // questions about unknown refunds
 }
 
 // Run submits what is enqueued until ctx ends. Then it waits for the outcomes of the
@@ -186,16 +187,24 @@ func (w *worker) watch(ctx context.Context) error {
 		if !w.Drain {
 			continue
 		}
-		left, err := one[bool](ctx, w, `SELECT EXISTS (SELECT 1 FROM outbox_refund AS this WHERE `+sendable+`)`)
-		if err == nil && !left && w.FindOut != nil {
-			left, err = w.unasked(ctx)
-		}
+		left, err := w.isLeft(ctx)
 		if err != nil && ctx.Err() == nil {
 			w.Log.Warn("what is left cannot be counted, and is tried again", "error", err)
 		} else if !left {
 			return nil
 		}
 	}
+}
+
+// isLeft tells whether something is left for a worker that drains: a question first, because what
+// follows from one can be sent.
+func (w *worker) isLeft(ctx context.Context) (left bool, err error) {
+	if w.FindOut != nil {
+		if left, err = w.unasked(ctx); err != nil || left || w.asking.Load() > 0 {
+			return true, err
+		}
+	}
+	return one[bool](ctx, w, `SELECT EXISTS (SELECT 1 FROM outbox_refund AS this WHERE `+sendable+`)`)
 }
 
 // nothingBefore tells of this refund that no other of its refund_id waits for a decision.

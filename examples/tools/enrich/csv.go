@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/carddata/carddata-go/examples/tools/internal/cli"
@@ -28,6 +29,18 @@ func (f *csvFormat) begin(in *input) ([]byte, error) {
 		return nil, cli.Usage("enrich: the input does not begin with a CSV header")
 	}
 	text, lineBreak := splitLineBreak(raw)
+	var head []byte
+	if in.bom {
+		head = []byte("\ufeff")
+	}
+	// Some spreadsheets say in a line before the header what separates the columns.
+	if sep, found := bytes.CutPrefix(text, []byte("sep=")); found && len(sep) == 1 {
+		head, f.delimiter = append(head, raw...), sep[0]
+		if raw, bad, err = in.take(f.end); err != nil || bad != nil {
+			return nil, cli.Usage("enrich: the input does not begin with a CSV header")
+		}
+		text, lineBreak = splitLineBreak(raw)
+	}
 	names, err := f.read(text)
 	if err != nil {
 		return nil, cli.Usage("enrich: the input does not begin with a CSV header")
@@ -38,13 +51,9 @@ func (f *csvFormat) begin(in *input) ([]byte, error) {
 	f.fields, f.index = len(names), slices.Index(names, f.column)
 	switch {
 	case f.index < 0:
-		return nil, cli.Usage("enrich: line 1 of the input names no column %q (-column, -delimiter)", f.column)
+		return nil, cli.Usage("enrich: the header of the input names no column %q, but %s (-column, -delimiter)", f.column, found(names))
 	case slices.Contains(names[f.index+1:], f.column):
-		return nil, cli.Usage("enrich: line 1 of the input names the column %q twice", f.column)
-	}
-	var head []byte
-	if in.bom {
-		head = []byte("\ufeff")
+		return nil, cli.Usage("enrich: the header of the input names the column %q twice", f.column)
 	}
 	head = append(head, text...)
 	for _, c := range f.columns {
@@ -54,6 +63,23 @@ func (f *csvFormat) begin(in *input) ([]byte, error) {
 		head = append(append(head, f.delimiter), f.quote(c.name)...)
 	}
 	return append(head, lineBreak...), nil
+}
+
+// found lists the names of the first columns. A file without a header has cards in their place, so
+// what is no word is not shown.
+func found(names []string) string {
+	const most = 12
+	var shown []string
+	for _, name := range names[:min(len(names), most)] {
+		if len(name) > 40 || strings.ContainsAny(name, "0123456789") {
+			name = "…"
+		}
+		shown = append(shown, strconv.Quote(name))
+	}
+	if len(names) > most {
+		shown = append(shown, "…")
+	}
+	return strings.Join(shown, ", ")
 }
 
 // end finds the first line break that is not between quotes. If the quotes do not match, the

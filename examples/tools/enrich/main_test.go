@@ -88,6 +88,11 @@ func TestFormats(t *testing.T) {
 				"3,999999,y,,,,,,,unknown bin\n", "",
 		},
 		{
+			"spreadsheet that says its delimiter", "in.csv", "\ufeffsep=;\r\nid;card\r\n1;45717360\r\n", nil,
+			"\ufeffsep=;\r\nid;card;card_brand;bank;country.numeric;alm;bin_length;cost.interchange.regulated;error\r\n" +
+				"1;45717360;VISA;Eksempelbanken;208;false;8;true;\r\n", "",
+		},
+		{
 			"windows csv, other name", "in.dat", "\ufeff\"the card\",id\r\n45717360,1\r\n", []string{"-column", "the card"},
 			"\ufeff\"the card\",id,card_brand,bank,country.numeric,alm,bin_length,cost.interchange.regulated,error\r\n" +
 				"45717360,1,VISA,Eksempelbanken,208,false,8,true,\r\n", "",
@@ -193,7 +198,7 @@ func TestUsage(t *testing.T) {
 		{vars, []string{"-4111111111111111"}, "enrich: flag provided but not defined: -411111******1111"},
 		{vars, []string{"-in", "4111111111111111", "-out", out, "-column", "card"}, "enrich: open 411111******1111: "},
 		{vars, append(file, "-column", "x", "-field", "x"), "enrich: -column and -field exclude"},
-		{vars, append(file, "-column", "pan"), `enrich: line 1 of the input names no column "pan"`},
+		{vars, append(file, "-column", "pan"), `enrich: the header of the input names no column "pan", but "id", "card", "type" (`},
 		{vars, file, `enrich: the input has a column "type" already: rename the new one (-columns NAME=type)`},
 		{vars, append(file, "-columns", "brand"), `enrich: the service's card object has no member "brand"`},
 		{vars, append(file, "-columns", "a=type,a=prepaid"), `enrich: -columns names the column "a" twice`},

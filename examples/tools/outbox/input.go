@@ -25,20 +25,30 @@ earlier one and any other difference is an update, and is sent, too. Exit code 3
 were refused.`
 
 func (c *command) enqueue(ctx context.Context, args []string) error {
-	in := c.flags.String("in", "", "the input `FILE`")
+	in := c.flags.String("in", "", "the input `FILE`, which may also follow the flags")
 	account := c.flags.String("account", c.env("CARDDATA_ACCOUNT_ID"), "the account's `ID`, in place of CARDDATA_ACCOUNT_ID")
 	change := c.flags.Bool("allow-changes", false, "take a record with the refund_id of an earlier one and another amount or\ncurrency; otherwise it is refused")
+	c.canMigrate()
 	if err := c.parse(enqueueUsage, args); err != nil {
 		return err
 	}
-	if *in == "" || *account == "" {
-		return cli.Usage("outbox: -in or the account is missing (-h helps)")
+	switch file := c.flags.Arg(0); {
+	case c.flags.NArg() > 1, file != "" && *in != "":
+		return cli.Usage("outbox: more than one input file is named")
+	case file != "":
+		*in = file
+	}
+	switch {
+	case *in == "":
+		return cli.Usage("outbox: the input file is missing: outbox enqueue FILE (-h helps)")
+	case *account == "":
+		return cli.Usage("outbox: the account is missing: set -account or CARDDATA_ACCOUNT_ID")
 	}
 	text, err := os.ReadFile(*in)
 	if err != nil {
 		return cli.Usage("outbox: %w", err)
 	}
-	s, err := c.open(ctx, false)
+	s, err := c.openToWork(ctx)
 	if err != nil {
 		return err
 	}

@@ -51,6 +51,7 @@ type command struct {
 	env            func(string) string
 	flags          *flag.FlagSet
 	file           string // of -db
+	migrates       bool   // -migrate
 }
 
 func main() {
@@ -105,7 +106,7 @@ func (c *command) parse(help string, args []string) error {
 		c.flags.PrintDefaults()
 		return err
 	}
-	if err == nil && c.flags.NArg() > 0 && c.flags.Name() != "outbox resolve" {
+	if err == nil && c.flags.NArg() > 0 && c.flags.Name() != "outbox resolve" && c.flags.Name() != "outbox enqueue" {
 		err = errors.New("no arguments besides flags")
 	}
 	if err != nil {
@@ -137,7 +138,7 @@ func (c *command) open(ctx context.Context, create bool) (*store, error) {
 	}
 	file := cmp.Or(c.file, "outbox.db")
 	if _, err := os.Stat(file); err != nil && !create {
-		return nil, cli.Usage("outbox: there is no database %s (migrate creates it)", file)
+		return nil, cli.Usage("outbox: there is no database %s: create it by %q", file, strings.TrimSpace("outbox migrate "+map[bool]string{true: "-db " + file}[c.file != ""]))
 	}
 	created, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600) // for its owner only
 	if err != nil {
@@ -151,6 +152,22 @@ func (c *command) open(ctx context.Context, create bool) (*store, error) {
 	}
 	box, err := outbox.OpenSQLite(db)
 	return &store{box, db, func() { db.Close() }}, err
+}
+
+// canMigrate gives a command the flag -migrate.
+func (c *command) canMigrate() {
+	c.flags.BoolVar(&c.migrates, "migrate", false, "first create the tables, and an SQLite file that is not there, as the command migrate does")
+}
+
+// openToWork opens the database, and migrates it if -migrate says so.
+func (c *command) openToWork(ctx context.Context) (*store, error) {
+	s, err := c.open(ctx, c.migrates)
+	if err == nil && c.migrates {
+		if err = s.Migrate(ctx); err != nil {
+			s.close()
+		}
+	}
+	return s, err
 }
 
 func (c *command) migrate(ctx context.Context, args []string) error {

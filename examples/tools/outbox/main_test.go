@@ -2,7 +2,10 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -101,7 +104,11 @@ func TestUsage(t *testing.T) {
 		{map[string]string{"CARDDATA_REFUND_URL": ""}, "CARDDATA_REFUND_URL is missing", []string{"work"}},
 		{map[string]string{"CARDDATA_REFUND_URL": "http://refund.example.com"}, "http", []string{"work"}},
 		{map[string]string{"DATABASE_URL": "postgres://u:canary@h/d"}, "both -db and DATABASE_URL", []string{"status"}},
-		{map[string]string{"CARDDATA_ACCOUNT_ID": ""}, "-in or the account is missing", []string{"enqueue", "-in", in}},
+		{map[string]string{"CARDDATA_ACCOUNT_ID": ""}, "the account is missing", []string{"enqueue", "-in", in}},
+		{nil, "outbox enqueue FILE", []string{"enqueue"}},
+		{nil, "more than one input file", []string{"enqueue", "-in", in, in}},
+		{nil, "-find-out is no URL", []string{"work", "-find-out", "x"}},
+		{nil, "needs -find-out", []string{"work", "-resubmit-not-recorded"}},
 		{nil, "no such file", []string{"enqueue", "-in", in + "x"}},
 		{nil, "-as names no decision", []string{"resolve", "1"}},
 		{nil, "which rows", []string{"resolve", "-as", "accepted"}},
@@ -119,7 +126,44 @@ func TestUsage(t *testing.T) {
 		s.holds(s.run(0, command, "-h"), "^usage: outbox "+command)
 	}
 	s.file += "x"
-	s.holds(s.run(2, "work"), "there is no database")
+	for _, args := range [][]string{{"work"}, {"enqueue", in}, {"status"}} {
+		s.holds(s.run(2, args[0], args[1:]...), `there is no database .*: create it by "outbox migrate -db .*outbox.dbx"`)
+	}
+	s.run(3, "enqueue", "-migrate", in)
+	s.file += "y"
+	s.run(0, "work", "-migrate", "-drain")
+}
+
+// TestFindOut: an unknown refund finds its own end.
+func TestFindOut(t *testing.T) {
+	s := newSystem(t)
+	s.engine.Script(sandbox.Refunds, sandbox.Fault{DropAfter: true}, sandbox.Fault{DropBefore: true}, sandbox.Fault{DropBefore: true})
+	s.enqueue(0, `{"refund_id":"a&b"}`, `{"refund_id":"c"}`, `{"refund_id":"d"}`)
+	s.run(0, "work", "-drain", "-concurrency", "1")
+	ledger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch id := r.URL.Query().Get("refund_id"); {
+		case r.URL.Query().Get("account") != "acct" || r.URL.Query().Get("key") != "1":
+			w.WriteHeader(http.StatusBadRequest)
+		case id == "d":
+			io.WriteString(w, `{"recorded":null}`)
+		default:
+			fmt.Fprintf(w, `{"recorded":%t}`, id == "a&b")
+		}
+	}))
+	defer ledger.Close()
+	s.age()
+	c := &command{file: s.file, env: func(string) string { return "" }}
+	db, err := c.open(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.close()
+	if _, err := db.db.Exec(`UPDATE outbox_refund SET sent_at = $1`, time.Now().UTC().Add(-time.Hour).Format("2006-01-02T15:04:05.000Z")); err != nil {
+		t.Fatal(err)
+	}
+	s.run(0, "work", "-drain", "-find-out", ledger.URL+"/?key=1", "-resubmit-not-recorded")
+	s.holds(s.run(3, "status"), "accepted +2 *\n", "unknown +1 *\n")
+	s.holds(s.run(0, "list"), "unknown,acct,d,")
 }
 
 // TestNoDatabase: a database that does not answer is no mistake of usage or configuration.
@@ -216,7 +260,7 @@ func TestReadmeCommands(t *testing.T) {
 	}
 	commands := regexp.MustCompile(`(?m)^ *\./outbox ([^#>\n]*)`).FindAllStringSubmatch(string(readme), -1)
 	for _, c := range commands {
-		args := strings.Fields(c[1])
+		args := strings.Fields(os.Expand(c[1], func(name string) string { return s.env[name] }))
 		s.run(0, args[0], args[1:]...)
 	}
 	if n := len(s.engine.Refunds()); n != 1 || len(commands) < 7 {

@@ -51,10 +51,10 @@ func decider() string {
 const resolveUsage = `Records a decision about the ROWs that follow the flags. Each row that nothing was decided
 about is named, with the reason, and the exit code is 1.
 
-  accepted  the service has it
-  resubmit  send it again: the service does not have it, or had better get it twice than not
-            at all
-  closed    the service does not have it, and is not to get it: it becomes rejected`
+  accepted        the service has it
+  "not recorded"  the service has none of its attempts: send it again
+  resubmit        send it again: the service had better get it twice than not at all
+  closed          the service does not have it, and is not to get it: it becomes rejected`
 
 func (c *command) resolve(ctx context.Context, args []string) error {
 	as := c.flags.String("as", "", "the `DECISION`, as above")
@@ -65,7 +65,7 @@ func (c *command) resolve(ctx context.Context, args []string) error {
 		return err
 	}
 	verdict := outbox.Verdict(*as)
-	if !slices.Contains([]outbox.Verdict{outbox.Recorded, outbox.Resubmit, outbox.Closed}, verdict) {
+	if !slices.Contains([]outbox.Verdict{outbox.Recorded, outbox.NotRecorded, outbox.Resubmit, outbox.Closed}, verdict) {
 		return cli.Usage("outbox: -as names no decision (-h helps)")
 	}
 	var rows []int64

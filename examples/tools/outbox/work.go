@@ -2,8 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/carddata/carddata-go/examples/tools/internal/cli"
@@ -23,10 +28,23 @@ func (c *command) work(ctx context.Context, args []string) error {
 	c.flags.BoolVar(&config.Resubmit, "resubmit-unknown", false, `send a refund without a clear response again, without asking. It is your word
 that the service takes records with one refund_id as one refund, which is not
 documented. Each time is kept as a decision`)
+	find := c.flags.String("find-out", "", `ask this `+"`URL`"+`, with the parameters account and refund_id, whether the service has an
+unknown refund: {"recorded":true} or {"recorded":false}; anything else is not known yet`)
+	c.flags.BoolVar(&config.ResubmitNotRecorded, "resubmit-not-recorded", false, "send a refund again that -find-out says is not recorded")
+	c.canMigrate()
 	if err := c.parse(workUsage, args); err != nil {
 		return err
 	}
+	if *find != "" {
+		address, err := url.Parse(*find)
+		if err != nil || address.Host == "" {
+			return cli.Usage("outbox: -find-out is no URL")
+		}
+		config.FindOut = finder(*address)
+	}
 	switch {
+	case config.ResubmitNotRecorded && *find == "":
+		return cli.Usage("outbox: -resubmit-not-recorded needs -find-out")
 	case config.Concurrency < 1:
 		return cli.Usage("outbox: -concurrency must be at least 1")
 	case c.env("CARDDATA_REFUND_URL") == "":
@@ -40,12 +58,43 @@ documented. Each time is kept as a decision`)
 	if config.Client, err = refunds.NewClient(c.env("CARDDATA_REFUND_URL"), options...); err != nil {
 		return cli.Usage("outbox: %w", err)
 	}
-	s, err := c.open(ctx, false)
+	s, err := c.openToWork(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.close()
 	return s.Run(ctx, config)
+}
+
+// finder asks an address about refunds. Its errors quote nothing of them.
+func finder(address url.URL) func(context.Context, outbox.Entry) (outbox.Verdict, error) {
+	return func(ctx context.Context, e outbox.Entry) (outbox.Verdict, error) {
+		about := address
+		query := about.Query()
+		query.Set("account", e.AccountID)
+		query.Set("refund_id", e.RefundID)
+		about.RawQuery = query.Encode()
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, about.String(), nil)
+		if err != nil {
+			return "", errors.New("-find-out is no URL")
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return "", errors.New("-find-out does not answer")
+		}
+		defer resp.Body.Close()
+		var answer struct{ Recorded *bool }
+		if resp.StatusCode != http.StatusOK || json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&answer) != nil {
+			return "", fmt.Errorf("-find-out answered with status %d and no JSON object", resp.StatusCode)
+		}
+		switch {
+		case answer.Recorded == nil:
+			return "", nil
+		case *answer.Recorded:
+			return outbox.Recorded, nil
+		}
+		return outbox.NotRecorded, nil
+	}
 }
 
 // pendingAtMost is how long a refund may be pending before somebody has to look.

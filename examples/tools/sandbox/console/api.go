@@ -40,6 +40,7 @@ func (c *Console) routes() {
 	})
 	c.mux.HandleFunc("GET /sandbox/requests/{number}", c.serveRequest)
 	c.mux.HandleFunc("GET /sandbox/requests.ndjson", c.export)
+	c.mux.HandleFunc("GET /sandbox/refunds", c.serveRefund)
 	c.mux.HandleFunc("GET /sandbox/events", c.events)
 	c.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		setHeader(w, "application/json")
@@ -112,6 +113,24 @@ func (c *Console) serveRequest(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	reply(w, detail{found, found.request, found.response})
+}
+
+// serveRefund says whether a refund was recorded: true, false, or null if the request for it may be
+// no longer kept.
+func (c *Console) serveRefund(w http.ResponseWriter, r *http.Request) {
+	account, id := r.URL.Query().Get("account"), r.URL.Query().Get("refund_id")
+	key := keyOf(http.MethodPost, "/v1/"+account+"/refunds", []byte(id))
+	c.mu.Lock()
+	recorded := slices.ContainsFunc(c.record.entries, func(e *entry) bool { return e.Accepted && e.key == key })
+	complete := c.record.dropped == 0
+	c.mu.Unlock()
+	answer := struct {
+		Recorded *bool `json:"recorded"`
+	}{&recorded}
+	if !recorded && !complete {
+		answer.Recorded = nil
+	}
+	reply(w, answer)
 }
 
 // export sends the record, one request to a line.

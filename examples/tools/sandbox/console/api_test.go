@@ -48,6 +48,31 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// TestRecorded: the sandbox says of a refund whether it was recorded, even if the caller got no
+// response.
+func TestRecorded(t *testing.T) {
+	s := start(t)
+	s.refund("a")
+	s.send("POST", "/sandbox/faults", `{"fault": "drop_after_accept", "area": "refunds", "next": 1}`)
+	s.refund("b")
+	s.send("POST", "/sandbox/faults", `{"status": 503, "area": "refunds", "next": 1}`)
+	s.refund("c")
+	for query, want := range map[string]string{
+		"account=acct&refund_id=a": `{"recorded":true}`, "account=acct&refund_id=b": `{"recorded":true}`,
+		"account=acct&refund_id=c": `{"recorded":false}`, "account=other&refund_id=a": `{"recorded":false}`,
+	} {
+		if got := strings.TrimSpace(s.send("GET", "/sandbox/refunds?"+query, "").body); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	for i := range 1100 { // more than are kept
+		s.refund(strconv.Itoa(i))
+	}
+	if got := strings.TrimSpace(s.send("GET", "/sandbox/refunds?account=acct&refund_id=c", "").body); got != `{"recorded":null}` {
+		t.Errorf("no longer kept: %s", got)
+	}
+}
+
 func TestExport(t *testing.T) {
 	s := start(t)
 	s.refund("a")

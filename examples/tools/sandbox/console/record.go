@@ -234,7 +234,7 @@ func newEntry(r *http.Request, body []byte, now time.Time) *entry {
 		State:   open,
 		request: message{Header: maskHeader(r.Header), Bytes: int64(len(body))},
 	}
-	identity := [][]byte{[]byte(r.Method), []byte(r.URL.Path)}
+	var same []byte // as in all attempts
 	switch e.Area {
 	case sandbox.Bins:
 		var lookup struct{ Cards []struct{ Card string } }
@@ -243,22 +243,20 @@ func newEntry(r *http.Request, body []byte, now time.Time) *entry {
 		for _, c := range lookup.Cards[:min(shownCards, e.CardCount)] {
 			e.Cards = append(e.Cards, mask.Identifier(c.Card))
 		}
-		identity = append(identity, body)
+		same = body
 	case sandbox.Refunds:
 		var refund map[string]json.RawMessage
 		var id string
 		json.Unmarshal(body, &refund)
 		json.Unmarshal(refund["refund_id"], &id)
 		e.RefundID, e.isRefund = text(id), id != ""
-		if e.isRefund {
-			identity = append(identity, []byte(id))
-		} else {
-			identity = append(identity, body)
+		if same = body; e.isRefund {
+			same = []byte(id)
 		}
 	case sandbox.Updater:
-		identity = append(identity, []byte(r.Header.Get("X-Merchant-Id")))
+		same = []byte(r.Header.Get("X-Merchant-Id"))
 	}
-	e.key = sha256.Sum256(bytes.Join(identity, []byte{0}))
+	e.key = keyOf(r.Method, r.URL.Path, same)
 	e.request.show(body, requestViews[e.Area])
 	if r.Method == http.MethodPost {
 		e.Contract = sandbox.CheckBody(e.Area, body)
@@ -267,6 +265,11 @@ func newEntry(r *http.Request, body []byte, now time.Time) *entry {
 		}
 	}
 	return e
+}
+
+// keyOf is the key of all attempts at a request.
+func keyOf(method, path string, same []byte) [sha256.Size]byte {
+	return sha256.Sum256(bytes.Join([][]byte{[]byte(method), []byte(path), same}, []byte{0}))
 }
 
 // contains reports whether e shows the text q, which is in lower case.
