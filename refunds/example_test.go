@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/jarcoal/httpmock"
 
@@ -86,4 +87,53 @@ func ExampleActionOf() {
 	// server_error - find out
 	// refunds: submit: failed (status 504 Gateway Timeout, request id req-504, 1 attempt): the outcome is unknown, the refund may have been recorded
 	// ask for rf_1005 and quote req-504
+}
+
+// Without a database, the same can be done in the loop. After an unknown outcome, a ledger of the
+// service is asked until it can say whether the refund is recorded. Nothing is sent again before
+// it says no.
+func ExampleActionFindOut() {
+	service := httpmock.NewMockTransport() // stands in for the service, whose first response is lost
+	service.RegisterResponder("POST", "https://refund.example.com/v1/acct_1/refunds",
+		httpmock.NewStringResponder(504, "").Then(httpmock.NewStringResponder(201, "")))
+	client, err := refunds.NewClient("https://refund.example.com", refunds.WithHTTPClient(&http.Client{Transport: service}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	answers := []string{"not known yet", "not known yet", "not recorded"} // of the ledger
+	find := func() string {
+		answer := answers[0]
+		answers = answers[1:]
+		fmt.Println("the ledger says:", answer)
+		return answer
+	}
+
+	submit := func(ctx context.Context, account string, refund *refunds.Refund) error {
+		for {
+			_, err := client.Submit(ctx, account, refund)
+			if refunds.ActionOf(err) != refunds.ActionFindOut {
+				return err // nil, or what the other actions say
+			}
+			wait := time.Millisecond // a minute in your program: until then the request can still leave
+			answer := "not known yet"
+			for answer == "not known yet" {
+				select {
+				case <-time.After(wait):
+				case <-ctx.Done():
+					return err // it stays unknown: keep it, and ask later
+				}
+				answer, wait = find(), 2*wait
+			}
+			if answer == "recorded" {
+				return nil
+			}
+		}
+	}
+	fmt.Println(submit(context.Background(), "acct_1", &refunds.Refund{RefundID: "rf_1006", Amount: new(int64(2500)), Currency: "USD"}))
+	// Output:
+	// the ledger says: not known yet
+	// the ledger says: not known yet
+	// the ledger says: not recorded
+	// <nil>
 }
