@@ -164,19 +164,16 @@ const (
 //
 // After 429, a 5xx status, a timeout, no response, a response that is not the documented one,
 // or a failing limiter or token source, the cards are sent again, however often:
-// [WithMaxRetries] does not count here. Only a batch that fails again and again while others
-// succeed fails its cards, because of what it may hold; with 429 and 503 it does so only after
-// GiveUpAfter. If no others are left, the lookup sends a known card again to compare, also as a
-// probe.
+// [WithMaxRetries] does not count here. Only a batch that keeps failing while others succeed
+// fails its cards; with 429 and 503 it does so only after GiveUpAfter. To compare, the lookup may
+// send a known card again.
 //
 // The lookup begins with ten requests in flight, and adapts to what the service accepts, and to
-// how long it takes. If you
-// know the service's rate limit, set [WithRateLimit]. Without it, as little as seven tenths of
-// a limit may be used, and less if the service bans clients that exceed it. While the service
-// is down, one request at a time is sent as a probe: after a second, then after delays that
-// double up to two minutes, each shortened by up to half at random. After repeated outages, it
-// can take five minutes until the lookup is at full speed again. It can take 35 minutes if
-// the service goes on failing a share of requests at random, or if the outages were bans.
+// how long it takes. If you know the service's rate limit, set [WithRateLimit]: without it, as
+// little as seven tenths of a limit may be used. While the service is down, one request at a time
+// is sent as a probe: after a second, and then after delays that double up to two minutes. After
+// repeated outages, it can take five minutes until the lookup is at full speed again, and 35 if
+// the service goes on failing requests at random.
 //
 // # Stopping
 //

@@ -90,8 +90,7 @@
 // for it, up to 60 s. With another status, only a retry of the same call does. A call that would
 // have to wait longer, or beyond its deadline, fails and reports the wait.
 //
-// All calls of a client share one retry budget of 500 points, so that retries do not multiply
-// the load of an outage. A retry costs 5 points, and nothing if it succeeds. A call that
-// gets an answer without a retry earns 1. Without points nothing is retried, and the error says
-// so.
+// All calls of a client share a retry budget, so that retries do not multiply the load of an
+// outage. It is a hundred retries at first. A retry that succeeds is free, and five calls that
+// need none earn one. An error says if the budget is spent.
 package bins

@@ -131,8 +131,8 @@ func WithUserAgent(product string) Option { return transport.WithUserAgent(produ
 //
 // The attributes are service, operation, route (without ids), attempt, attempts, status, queued
 // (the wait for a token, the limiter and Retry-After), duration, wait, until, bytes, result
-// (in words), condition (of [Error.Condition]), outcome, request_id, kind and place ("*" hides
-// a name that may be somebody's number). examples/engines/telemetry makes metrics of them.
+// (in words), condition (of [Error.Condition]), outcome, request_id, kind and place. A place "*"
+// hides a name that may be a number of somebody. examples/engines/telemetry makes metrics of them.
 func WithLogger(l *slog.Logger) Option { return transport.WithLogger(l) }
 
 // WithMaxRetries limits the retries of a call: see Retries in the package comment. Zero turns

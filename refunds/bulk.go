@@ -140,8 +140,8 @@ const (
 //
 // # When the service fails
 //
-// Submission pauses, and takes one record for each probe: see Overload and outages in the
-// package comment. After [BulkOptions.GiveUpAfter], what was taken is yielded as not sent, and
+// Submission pauses, and takes one record for each probe: see the package
+// comment. After [BulkOptions.GiveUpAfter], what was taken is yielded as not sent, and
 // SubmitAll ends. Both errors match [ErrSuspended].
 //
 // If the set-up is refused and the client has had no success before, SubmitAll ends at once,

@@ -61,8 +61,8 @@ func (r Receipt) LogValue() slog.Value {
 // and ErrNotSent.
 //
 // Submit retries only if the refund cannot have been recorded. While the service keeps
-// failing, it sends nothing and fails at once with [ErrSuspended]. See Retries, and Overload
-// and outages, in the package comment.
+// failing, it sends nothing and fails at once with [ErrSuspended]. See Retries, and Slow
+// services, overload and outages, in the package comment.
 //
 // The call ends at the deadline of ctx, or after 90 seconds if ctx has none. If ctx ends
 // while the request is in flight, the outcome is unknown, so choose a generous deadline. A call

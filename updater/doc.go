@@ -62,10 +62,9 @@
 // # Deadlines and your own code
 //
 // Every call ends by its deadline. If code of yours does not end with its context, such as
-// a limiter, a wrapper, a transport, a response body, a proxy function or a function of a
-// tls.Config, the call ends a tenth of a second later, and leaves one goroutine that waits
-// for that code. A logger and the functions of [FileOptions] and [WithNotReady] can hold a
-// call: they run on its goroutine.
+// a limiter, a wrapper or a function of a tls.Config, the call ends a tenth of a second later,
+// and leaves one goroutine that waits for that code. A logger and the functions of [FileOptions]
+// and [WithNotReady] run on the call's goroutine and can delay it.
 //
 // # Retries
 //
@@ -85,22 +84,15 @@
 // before its retry or as [WithWait] says. A call that would have to wait longer for a retry, or
 // beyond its deadline, fails and reports the wait.
 //
-// All calls of a client share one retry budget of 500 points. A retry costs 5 points,
-// and nothing if it succeeds. A call that gets an answer without a retry earns 1. Without
-// points nothing is retried, and the error says so.
+// All calls of a client share a retry budget, so that retries do not multiply the load of an
+// outage: an error says if it is spent.
 //
 // # Mixed content
 //
-// Parts of two versions are never joined if the service's validator tells them apart. Each
-// part must repeat the ETag (RFC 9110, 15.3.7) and agree in length. Without an ETag, the
-// service must honor If-Range with its Last-Modified.
+// Parts of two versions are never joined if the service's validator tells them apart. Each part
+// must repeat the ETag or the Last-Modified that it was asked by, and agree in length. Otherwise
+// the content is fetched again from its start, unless a sha-256 digest of the first response
+// (Repr-Digest, RFC 9530) proves the whole.
 //
-// If the service gives two versions the same validator, only a sha-256 digest finds a mixture:
-// the Repr-Digest (RFC 9530) of the first response.
-//
-// # Examples
-//
-// pkg.go.dev shows them, and they are in the files *example_test.go: Client.DownloadFile,
-// Client.Download, Client.ForMerchant, FileOptions (IfChanged, Check), WithNotReady and
-// WithRedirectHosts. Package bins has those of CachedToken, WithTLSConfig and WithTransport.
+// If the service gives two versions the same validator, only that digest finds a mixture.
 package updater

@@ -8,56 +8,30 @@ import (
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
-// Conditions to test for with [errors.Is]: the same values in packages bins, refunds and
-// updater. An error can match several, such as ErrRateLimited and context.Canceled after a
-// call that was canceled in a pause. For a refund, refunds.ActionOf says what to do.
+// Conditions to test for with [errors.Is]. An error can match several. They are the values of
+// package bins, where [github.com/carddata/carddata-go/bins.ErrInvalidArgument] and the others say
+// what to do.
 var (
-	// ErrInvalidArgument: refused before anything was sent. Correct the argument.
-	ErrInvalidArgument = fault.ErrInvalidArgument
-	// ErrLocalLimit: your limiter failed, or leaves no time before the deadline, and then
-	// context.DeadlineExceeded matches too. This attempt sent nothing.
-	ErrLocalLimit = fault.ErrLocalLimit
-	// ErrCredential: the token source failed, or its token is unusable. After a 401,
-	// ErrUnauthorized matches too.
-	ErrCredential = fault.ErrCredential
-	// ErrNoResponse: no connection could be made, or it broke before a response. Try later;
-	// if it persists, check the base URL, the network and the certificates.
-	ErrNoResponse = fault.ErrNoResponse
-	// ErrTimeout: an attempt took longer than WithAttemptTimeout, or status 408. The end of
-	// the call's own context is [context.DeadlineExceeded] or [context.Canceled].
-	ErrTimeout = fault.ErrTimeout
-	// ErrBadRequest: status 400, or a 4xx that is not named here. Correct the request.
-	ErrBadRequest = fault.ErrBadRequest
-	// ErrUnauthorized: status 401. Replace the credential: it is wrong or expired.
-	ErrUnauthorized = fault.ErrUnauthorized
-	// ErrForbidden: status 403 or 407, or a proxy forbids the connection. Check what the
-	// credential may do, or who may use the proxy.
-	ErrForbidden = fault.ErrForbidden
-	// ErrNotFound: status 404 or 410. Check the id and the base URL.
-	ErrNotFound = fault.ErrNotFound
-	// ErrConflict: status 409. For a refund, find out whether it was recorded before.
-	ErrConflict = fault.ErrConflict
-	// ErrTooLarge: status 413, 414 or 431. Send less.
-	ErrTooLarge = fault.ErrTooLarge
-	// ErrRateLimited: status 429, or the service asked all calls to pause beyond the
-	// deadline. Wait for Error.RetryAfter, and send less often.
-	ErrRateLimited = fault.ErrRateLimited
-	// ErrServer: a 5xx status. Try later, unless it is 501 or 505.
-	ErrServer = fault.ErrServer
-	// ErrRedirect: status 301, 302, 303, 307 or 308, not followed. Check the base URL.
-	ErrRedirect = fault.ErrRedirect
-	// ErrBadResponse: an HTML page, a body that is cut off or not as documented, or an
-	// unknown status. Check the base URL and proxies.
-	ErrBadResponse = fault.ErrBadResponse
-	// ErrResponseTooLarge: the response exceeds WithMaxResponseBytes.
-	ErrResponseTooLarge = fault.ErrResponseTooLarge
+	ErrInvalidArgument  = fault.ErrInvalidArgument  // refused before anything was sent
+	ErrLocalLimit       = fault.ErrLocalLimit       // your limiter failed, or leaves no time before the deadline; nothing was sent
+	ErrCredential       = fault.ErrCredential       // the token source failed, or its token is unusable
+	ErrNoResponse       = fault.ErrNoResponse       // no connection could be made, or it broke before a response
+	ErrTimeout          = fault.ErrTimeout          // an attempt took longer than WithAttemptTimeout, or status 408
+	ErrBadRequest       = fault.ErrBadRequest       // status 400, or another refusal that an RFC registers
+	ErrUnauthorized     = fault.ErrUnauthorized     // status 401
+	ErrForbidden        = fault.ErrForbidden        // status 403 or 407, or a proxy forbids the connection
+	ErrNotFound         = fault.ErrNotFound         // status 404 or 410
+	ErrConflict         = fault.ErrConflict         // status 409
+	ErrTooLarge         = fault.ErrTooLarge         // status 413, 414 or 431
+	ErrRateLimited      = fault.ErrRateLimited      // status 429, or a pause that the service asked for outlasts the deadline; see Error.RetryAfter
+	ErrServer           = fault.ErrServer           // a 5xx status
+	ErrRedirect         = fault.ErrRedirect         // status 301, 302, 303, 307 or 308, not followed
+	ErrBadResponse      = fault.ErrBadResponse      // an HTML page, a body that is cut off or not as documented, or a status that no RFC registers
+	ErrResponseTooLarge = fault.ErrResponseTooLarge // the response exceeds WithMaxResponseBytes
 )
 
-// An Error says why a call failed. Its text and fields are safe to log. Of what the service
-// wrote, they hold at most an error code and a request id, and neither if it looks unsafe or
-// repeats a credential or an id of yours, encoded or not. An id of less than six characters
-// counts only as the whole. The methods return what the service wrote: do not log that. For an
-// Error that you made, they return zero values.
+// An Error says why a call failed. Its text and fields are safe to log. The methods return what
+// the service wrote: do not log that. See [github.com/carddata/carddata-go/bins.Error].
 type Error struct {
 	Operation  string        // what failed, such as "lookup", "submit" or "download"
 	StatusCode int           // status of the last response; 0 if there was none
@@ -84,22 +58,12 @@ func (e *Error) Header() http.Header { return e.failure().Response().Header }
 // there was none. Its text may hold addresses and ids.
 func (e *Error) Cause() error { return e.failure().Cause() }
 
-// Condition returns a stable name of what went wrong, for metrics:
-//
-//	invalid_argument unauthorized forbidden not_found conflict too_large rate_limited
-//	server_error redirect response_too_large bad_response bad_request timeout
-//	no_response local_limit no_credential canceled deadline_exceeded
-//
-// It can also be missing (bins), suspended (bins, refunds), or busy, changed, digest_mismatch,
-// not_ready, not_resumable, not_synced, refused, unverified (updater), or else "other". If
-// several apply, a failure that the service reported comes first.
+// Condition returns a stable name of what went wrong, for metrics.
+// [github.com/carddata/carddata-go/bins.Error.Condition] lists them.
 func (e *Error) Condition() string { return e.failure().Condition() }
 
-// Retryable reports whether the same call, unchanged, can succeed later: after a timeout,
-// 429, most 5xx, a broken connection, a failed token source, a limit or pause, or the end of
-// its context. It is false if something must change first, such as the argument, the
-// credential, the base URL or a certificate. For refunds use refunds.ActionOf: there it is
-// false after an unknown outcome, and for the error that ends SubmitAll.
+// Retryable reports whether the same call, unchanged, can succeed later. It is false if something
+// must change first, such as the argument, the credential, the base URL or a certificate.
 func (e *Error) Retryable() bool { return e.failure().Retryable() }
 
 func (e *Error) failure() *fault.Failure { return (*fault.Failure)(e) }

@@ -15,39 +15,27 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// An Option adjusts a client, or one call: an option of a call wins over the client's. If two
-// set the same thing, the later one counts. A negative number or duration is refused.
-//
-// Only NewClient takes WithTransport, WithTLSConfig, WithProxy, WithHTTPClient,
-// WithInsecureHTTP and WithRateLimit. The first three cannot be combined with WithHTTPClient.
-// Printing an option, a token source or a client shows no secret.
-//
-// Packages bins, refunds and updater share this type, so one list of options can serve all
-// three. An option that a package does not have is refused with [ErrInvalidArgument].
+// An Option adjusts a client, or one call: an option of a call wins over the client's. Packages
+// bins, refunds and updater share this type and most options.
+// [github.com/carddata/carddata-go/bins.Option] says which of them only NewClient takes.
 type Option = transport.Option
 
-// A TokenSource provides the bearer token. How to obtain one is not documented.
-//
-// Token is called before every attempt, one call at a time. After a 401 it is called once
-// more, and a different token is tried. A source that caches its token should have a method
-// Refused(token string), which is called before that: it drops this token, and keeps a newer
-// one. If Token hangs, later calls wait for it, and each ends at its deadline with
-// [ErrCredential].
+// A TokenSource provides the bearer token before every attempt.
+// [github.com/carddata/carddata-go/bins.TokenSource] says when it is asked.
 type TokenSource interface {
-	// Token returns the token without the word Bearer. An error, an empty or an
-	// unprintable token ends the call with ErrCredential.
+	// Token returns the token without the word Bearer. After an error the call ends with
+	// ErrCredential.
 	Token(ctx context.Context) (string, error)
 }
 
 // A Limiter limits the rate of requests. *rate.Limiter is one.
 type Limiter interface {
-	// Wait returns when one request may be sent, or an error instead of waiting beyond the
-	// deadline of ctx. After an error nothing is sent: see [ErrLocalLimit].
+	// Wait returns when one request may be sent, or an error. After an error nothing is sent: see
+	// [ErrLocalLimit].
 	Wait(ctx context.Context) error
 }
 
-// StaticToken returns a TokenSource for a token that never changes, such as an API key. An
-// empty or unprintable token is refused by NewClient or the call that uses it.
+// StaticToken returns a TokenSource for a token that never changes.
 func StaticToken(token string) TokenSource { return auth.Static(token) }
 
 // TokenFunc returns a TokenSource that calls f before every attempt and caches nothing.
@@ -55,125 +43,84 @@ func TokenFunc(f func(ctx context.Context) (string, error)) TokenSource {
 	return auth.Func(f)
 }
 
-// CachedToken returns a TokenSource that caches the token from fetch until shortly before it
-// expires. If expires is zero, it never does.
-//
-//   - All callers wait for one fetch. Its context has the values of the first caller, and
-//     ends after 30 seconds, even if the callers end before: the next one gets the token.
-//   - In the last tenth to fifth of its lifetime a token is renewed in the background, while
-//     calls keep using it.
-//   - A token that the service refuses with 401 is dropped, and the call is retried with a
-//     new one.
-//   - If fetch fails, the calls that waited fail with its error and [ErrCredential], and the
-//     next call fetches again.
+// CachedToken returns a TokenSource that keeps the token from fetch, renews it shortly before it
+// expires, and drops it if it is refused. If expires is zero, it never does. See
+// [github.com/carddata/carddata-go/bins.CachedToken].
 func CachedToken(fetch func(ctx context.Context) (token string, expires time.Time, err error)) TokenSource {
 	return auth.Cached(fetch)
 }
 
-// WithTransport wraps the library's transport in your own RoundTripper, to instrument or
-// change requests. NewClient calls wrap once. Your RoundTripper sees every attempt, with ids
-// in the URL and the token in the header, and must call base to send it. All guarantees hold;
-// for refunds, see Wrappers in the comment of package refunds. A response that it makes up
-// counts as the service's.
-//
-//	WithTransport(func(base http.RoundTripper) http.RoundTripper { return otelhttp.NewTransport(base) })
+// WithTransport wraps the library's transport in your own RoundTripper, to instrument or change
+// requests. It sees every attempt, and must call base to send it. See
+// [github.com/carddata/carddata-go/bins.WithTransport].
 func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
 	return transport.WithTransport(wrap)
 }
 
-// WithTLSConfig uses a clone of c, for your own certificate authority or a client certificate.
-// Connections use HTTP/1.1 and TLS 1.2 or later. What c's own checks refuse is not retried, and
-// [Error.Cause] returns their error. A connection keeps its certificates while it is used: to
-// rotate them at once, make a new client. With TLS 1.3, a server may refuse the client
-// certificate only after a refund was written, and the outcome is then unknown: test it with a
-// lookup. Nil is refused. The default is the system's authorities.
+// WithTLSConfig uses a clone of c, for your own certificate authority or a client certificate. Nil
+// is refused. The default is the system's authorities. See
+// [github.com/carddata/carddata-go/bins.WithTLSConfig].
 func WithTLSConfig(c *tls.Config) Option { return transport.WithTLSConfig(c) }
 
-// WithProxy calls proxy for the proxy URL of each request; a nil URL is a direct connection.
-// [http.ProxyURL] makes such a function; the URL may have a user and a password. A nil function
-// is no proxy. The default is the environment's proxy (HTTPS_PROXY, NO_PROXY) for https, and
-// none for http, where a proxy can read the requests.
+// WithProxy calls proxy for the proxy URL of each request. A nil function is no proxy. The default
+// is the environment's proxy for https, and none for http. See
+// [github.com/carddata/carddata-go/bins.WithProxy].
 func WithProxy(proxy func(*http.Request) (*url.URL, error)) Option {
 	return transport.WithProxy(proxy)
 }
 
-// WithHTTPClient sends through the Transport of c, for fakes in tests. In production use
-// [WithTransport], [WithTLSConfig] and [WithProxy]: they keep what c may lose, which is the
-// limits of TLS, header and connecting, and for refunds the proof that nothing was sent. c is
-// not changed. Its Timeout bounds each attempt if it is shorter than [WithAttemptTimeout]; its
-// Jar and CheckRedirect are not used.
+// WithHTTPClient sends through the Transport of c, for fakes in tests. Its Timeout bounds each
+// attempt; its Jar and CheckRedirect are not used. In production use [WithTransport],
+// [WithTLSConfig] and [WithProxy].
 func WithHTTPClient(c *http.Client) Option { return transport.WithHTTPClient(c) }
 
-// WithTokenSource replaces the source given to NewClient; refunds have none by default. Make
-// the source and this option once, not for each call.
+// WithTokenSource replaces the source given to NewClient. Make the source and this option once,
+// not for each call.
 func WithTokenSource(source TokenSource) Option { return transport.WithTokenSource(source) }
 
-// WithHeader adds a header to every request, such as a correlation id or an undocumented
-// credential. Refused are names that the library sets, Authorization with a TokenSource, and an
-// empty value, which is what an unset environment variable leaves.
+// WithHeader adds a header to every request, such as an undocumented credential. Names that the
+// library sets, and empty values, are refused.
 func WithHeader(name, value string) Option { return transport.WithHeader(name, value) }
 
 // WithUserAgent puts a product, such as "acme-billing/2.1", before the library's own
 // User-Agent.
 func WithUserAgent(product string) Option { return transport.WithUserAgent(product) }
 
-// WithLogger logs to l. With nil, the default, nothing is logged. The messages are
-//
-//   - debug: "attempt"; "call" that succeeded; "content" of a download that was read whole
-//   - info: "call" that failed; "retry"; "pause", when the service asks all calls to wait or
-//     keeps failing; "resume" after a pause; "reconnect" of a broken download; "content" that
-//     broke
-//   - warn: "retry budget spent"; "drift", once per process for each kind and place: an
-//     "unknown member" or a "repeated member", a "name in another case", types such as
-//     "number for string" or "object for string, not read", a "deprecation" or "sunset" header
-//
-// Each request of a bulk call, each resume of a download and each request for a job that is
-// not ready is a "call". To count failures, count the errors that are returned.
-//
-// The attributes are service, operation, route (without ids), attempt, attempts, status, queued
-// (the wait for a token, the limiter and Retry-After), duration, wait, until, bytes, result
-// (in words), condition (of [Error.Condition]), outcome, request_id, kind and place ("*" hides
-// a name that may be somebody's number). examples/engines/telemetry makes metrics of them.
+// WithLogger logs to l: failed calls, retries and pauses at info, a spent retry budget and
+// responses that differ from the contract at warn, the rest at debug. With nil, the default,
+// nothing is logged. [github.com/carddata/carddata-go/bins.WithLogger] lists the messages and
+// attributes.
 func WithLogger(l *slog.Logger) Option { return transport.WithLogger(l) }
 
-// WithMaxRetries limits the retries of a call: see Retries in the package comment. Zero turns
-// off retries and the resuming of broken downloads. The default is 3 for bins and updater,
-// and 2 for refunds.
+// WithMaxRetries limits the retries of each request: see Retries in the package comment. Zero
+// turns off retries and the resuming of broken downloads. The default is 3.
 func WithMaxRetries(n int) Option { return transport.WithMaxRetries(n) }
 
-// WithRetryWait sets the backoff: a random wait of up to base, which doubles with each retry,
-// but never more than limit, or than a quarter of the time before the deadline. After a 429,
-// base is at least one second, and the deadline does not shorten the wait. A Retry-After
-// replaces the backoff. If base is zero, a retry does not wait. A base above limit is refused.
-// The default is 200 milliseconds and 5 seconds.
+// WithRetryWait sets the backoff: a random wait of up to base, which doubles with each retry up to
+// limit. If base is zero, a retry does not wait. The default is 200 milliseconds and 5 seconds.
+// See [github.com/carddata/carddata-go/bins.WithRetryWait].
 func WithRetryWait(base, limit time.Duration) Option { return transport.WithRetryWait(base, limit) }
 
-// WithAttemptTimeout bounds each attempt, from the end of the limiter's wait to the last byte
-// of the response. For a download it bounds the wait for the header, and then each wait for
-// more content. For refunds, a short timeout makes more outcomes unknown. With zero, only the
-// context's deadline or the call timeout ends an attempt. The default is 10 seconds for bins,
-// 35 for refunds, and 30 for updater.
+// WithAttemptTimeout bounds the wait for the header, from the end of the limiter's wait, and then
+// each wait for more content. With zero, only the context's deadline ends them. The default is 30
+// seconds.
 func WithAttemptTimeout(d time.Duration) Option { return transport.WithAttemptTimeout(d) }
 
-// WithRateLimit limits the client to limit requests a second, retries included, and burst
-// requests at once. An idle client can send limit + burst within one second: use a burst of 1
-// below a strict limit. An attempt that would wait beyond its deadline fails at once with
-// [ErrLocalLimit]. Each client has its own limiter: [WithLimiter] shares one. The default is
-// no limit, because the service's limits are not documented.
+// WithRateLimit limits the client to limit requests a second, retries included, and burst requests
+// at once. An attempt that would wait beyond its deadline fails at once with [ErrLocalLimit]. The
+// default is no limit. See [github.com/carddata/carddata-go/bins.WithRateLimit].
 func WithRateLimit(limit rate.Limit, burst int) Option { return transport.WithRateLimit(limit, burst) }
 
-// WithLimiter calls l before each attempt, and replaces [WithRateLimit]. It shares one limit
-// between clients, or between processes as examples/engines/redis does, or gives a call its
-// own. Nil, the default, is no limit.
+// WithLimiter calls l before each attempt, in place of [WithRateLimit], such as one limiter for
+// several clients. Nil, the default, is no limit.
 func WithLimiter(l Limiter) Option { return transport.WithLimiter(l) }
 
-// WithMaxResponseBytes limits the body of a response, in bytes after decompression. A longer
-// body fails with [ErrResponseTooLarge]; that of an accepted refund is cut off instead. Zero
-// is no limit. The default is 8 MiB for bins and 64 KiB for refunds. Downloads have no limit.
+// WithMaxResponseBytes limits a download, in bytes. A longer one fails with [ErrResponseTooLarge].
+// Zero, the default, is no limit.
 func WithMaxResponseBytes(n int64) Option { return transport.WithMaxResponseBytes(n) }
 
-// WithInsecureHTTP allows http for hosts other than this machine. Credentials and card numbers
-// are then sent unencrypted. By default only loopback addresses may be http.
+// WithInsecureHTTP allows http for hosts other than this machine, where everybody on the way can
+// read what is sent. By default only loopback addresses may be http.
 func WithInsecureHTTP() Option { return transport.WithInsecureHTTP() }
 
 // WithRedirectHosts follows redirects to these hosts, such as an object storage that keeps
