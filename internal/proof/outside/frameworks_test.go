@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/bins"
-	"github.com/carddata/carddata-go/internal/proof/testkit/program"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
 )
@@ -49,7 +48,9 @@ type running struct {
 	t                *testing.T
 	address          string
 	journal, content string
+	mu               sync.Mutex
 	cmd              *exec.Cmd
+	ended            chan struct{} // closed when it has
 }
 
 // run starts a framework with a content for downloads. NODE_PATH leads to the packages of npm.
@@ -61,13 +62,8 @@ func (f framework) run(t *testing.T, content []byte) *running {
 		}
 		t.Skipf("%s is not installed", f.name)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener.Close() // the framework wants a number
 	dir := t.TempDir()
-	r := &running{framework: f, t: t, address: listener.Addr().String(), journal: filepath.Join(dir, "journal"), content: filepath.Join(dir, "content.csv")}
+	r := &running{framework: f, t: t, address: freeAddress(t), journal: filepath.Join(dir, "journal"), content: filepath.Join(dir, "content.csv")}
 	r.replace(content, time.Now().Add(-48*time.Hour))
 	if err := os.WriteFile(r.journal, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -77,8 +73,22 @@ func (f framework) run(t *testing.T, content []byte) *running {
 	return r
 }
 
+// freeAddress returns an address for a program that wants a number. Another program may take it
+// meanwhile. The system does not give the same one again soon, so that is unlikely.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
 func (r *running) start() {
 	r.t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	_, port, _ := net.SplitHostPort(r.address)
 	args := make([]string, len(r.command))
 	for i, arg := range r.command {
@@ -90,18 +100,16 @@ func (r *running) start() {
 	if err := r.cmd.Start(); err != nil {
 		r.t.Fatal(err)
 	}
-	program.WaitFor(r.t, func() bool {
-		c, err := net.Dial("tcp", r.address)
-		if err == nil {
-			c.Close()
-		}
-		return err == nil
-	})
+	r.ended = make(chan struct{})
+	go func() { r.cmd.Wait(); close(r.ended) }()
+	listens(r.t, r.name, "tcp", r.address, r.ended)
 }
 
 func (r *running) kill() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL)
-	r.cmd.Wait()
+	<-r.ended
 }
 
 // replace replaces the content at once, as a deployment does.
@@ -178,51 +186,66 @@ func TestFrameworks(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
 			service := f.run(t, content)
-			base := "http://" + service.address
-			client, err := refunds.NewClient(base, refunds.WithInsecureHTTP())
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, want := range []struct {
-				kind   string
-				action refunds.Action
-			}{{"empty", refunds.ActionDone}, {"ok", refunds.ActionDone}, {"json", refunds.ActionDone}, {"bad", refunds.ActionCorrect}, {"boom", refunds.ActionFindOut}} {
-				for i := range 3 {
-					if _, err := client.Submit(t.Context(), "acct_1", &refunds.Refund{RefundID: fmt.Sprint(want.kind, i)}); refunds.ActionOf(err) != want.action {
-						t.Errorf("%s: %v", want.kind, err)
-					}
-				}
-			}
-			if n := len(service.recorded()); n != 12 {
-				t.Errorf("%d refunds recorded", n)
-			}
-
-			lookups, err := bins.NewClient(base, bins.StaticToken("key"), bins.WithInsecureHTTP())
-			if err != nil {
-				t.Fatal(err)
-			}
-			cards := 0
-			for r, err := range lookups.LookupAll(t.Context(), numbers(300), bins.BulkOptions{}) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := r.Card(); err != nil {
-					t.Error(err)
-				}
-				cards++
-			}
-			if cards != 300 {
-				t.Errorf("%d cards", cards)
-			}
-
-			path := filepath.Join(t.TempDir(), "result.csv")
-			if _, err := downloads(t, base).DownloadFile(t.Context(), "42", path, updater.FileOptions{}); err != nil {
-				t.Error(err)
-			}
-			if got, _ := os.ReadFile(path); !bytes.Equal(got, content) {
-				t.Errorf("%d bytes", len(got))
-			}
+			service.meet("http://"+service.address, content)
 		})
+	}
+}
+
+// meet uses all three operations at an address of the service, which has no fault.
+func (r *running) meet(base string, content []byte, opts ...bins.Option) {
+	t := r.t
+	t.Helper()
+	opts = append(opts, bins.WithInsecureHTTP())
+	client, err := refunds.NewClient(base, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct {
+		kind   string
+		action refunds.Action
+	}{
+		{"empty", refunds.ActionDone}, {"none", refunds.ActionDone}, {"ok", refunds.ActionDone}, {"json", refunds.ActionDone},
+		{"bad", refunds.ActionCorrect}, {"boom", refunds.ActionFindOut}, {"gone", refunds.ActionFindOut},
+		{"errors", refunds.ActionFindOut}, {"problem", refunds.ActionFindOut}, {"page", refunds.ActionFindOut},
+	} {
+		// Three failures in a row would pause the client, and the service has no fault.
+		for j := range 2 {
+			for _, kind := range []string{want.kind, "json"} {
+				_, err := client.Submit(t.Context(), "acct_1", &refunds.Refund{RefundID: fmt.Sprint(kind, 2*i+j)})
+				if action := refunds.ActionOf(err); kind == want.kind && action != want.action || kind != want.kind && action != refunds.ActionDone {
+					t.Errorf("%s: %v", kind, err)
+				}
+			}
+		}
+	}
+	if n := len(r.recorded()); n != 30 {
+		t.Errorf("%d refunds recorded", n)
+	}
+
+	lookups, err := bins.NewClient(base, bins.StaticToken("key"), opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cards := 0
+	for r, err := range lookups.LookupAll(t.Context(), numbers(300), bins.BulkOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Card(); err != nil {
+			t.Error(err)
+		}
+		cards++
+	}
+	if cards != 300 {
+		t.Errorf("%d cards", cards)
+	}
+
+	path := filepath.Join(t.TempDir(), "result.csv")
+	if _, err := downloads(t, base, opts...).DownloadFile(t.Context(), "42", path, updater.FileOptions{}); err != nil {
+		t.Error(err)
+	}
+	if got, _ := os.ReadFile(path); !bytes.Equal(got, content) {
+		t.Errorf("%d bytes", len(got))
 	}
 }
 
@@ -250,11 +273,28 @@ func TestFrameworksBehindCuts(t *testing.T) {
 					}
 				}
 			})
-			for s, err := range client.SubmitAll(t.Context(), input, refunds.BulkOptions{Concurrency: 4}) {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			for s, err := range client.SubmitAll(ctx, input, refunds.BulkOptions{Concurrency: 4}) {
 				if err != nil {
 					t.Fatal(err)
 				}
 				outcomes[s.RefundID] = s.Outcome
+			}
+			lookups, err := bins.NewClient("http://"+cutting(t, service.address, 0.3, 4000, func() {}), bins.StaticToken("key"), bins.WithInsecureHTTP())
+			if err != nil {
+				t.Fatal(err)
+			}
+			cards := 0
+			for r, err := range lookups.LookupAll(ctx, numbers(2000), bins.BulkOptions{Concurrency: 4}) {
+				card, failed := r.Card()
+				if err != nil || failed != nil || card.CardBrand != "VISA" || r.Result.BIN != r.Input.Reveal() {
+					t.Fatal(r, err, failed)
+				}
+				cards++
+			}
+			if cards != 2000 {
+				t.Errorf("%d cards", cards)
 			}
 			recorded, sum := service.recorded(), map[refunds.Outcome]int{}
 			for id, outcome := range outcomes {
@@ -274,7 +314,11 @@ func TestFrameworksBehindCuts(t *testing.T) {
 			front := cutting(t, service.address, 0.6, int64(len(a)), func() {
 				lock.Lock()
 				defer lock.Unlock()
-				if cuts++; cuts%3 == 0 {
+				switch cuts++; cuts % 4 {
+				case 2: // killed in the middle of a download
+					service.kill()
+					service.start()
+				case 0:
 					service.replace([][]byte{a, b}[cuts%2], time.Now().Add(-time.Duration(cuts)*time.Hour))
 				}
 			})
@@ -301,9 +345,10 @@ func TestFrameworksBehindCuts(t *testing.T) {
 	}
 }
 
-func downloads(t *testing.T, base string) *updater.Client {
+func downloads(t *testing.T, base string, opts ...updater.Option) *updater.Client {
 	t.Helper()
-	client, err := updater.NewClient(base, "merchant-1", updater.StaticToken("token"), updater.WithInsecureHTTP(), updater.WithRetryWait(time.Millisecond, 5*time.Millisecond))
+	opts = append(opts, updater.WithInsecureHTTP(), updater.WithRetryWait(time.Millisecond, 5*time.Millisecond))
+	client, err := updater.NewClient(base, "merchant-1", updater.StaticToken("token"), opts...)
 	if err != nil {
 		t.Fatal(err)
 	}

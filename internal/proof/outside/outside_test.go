@@ -174,8 +174,8 @@ func proxyDir(t *testing.T) string {
 	return dir
 }
 
-// start runs a program with a configuration, and waits until it listens.
-func start(t *testing.T, socket, config string, name string, args ...string) {
+// installed returns the path of a program. Without it, the test is skipped where that is allowed.
+func installed(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -187,6 +187,13 @@ func start(t *testing.T, socket, config string, name string, args ...string) {
 		}
 		t.Skipf("%s is not installed", name)
 	}
+	return path
+}
+
+// start runs a program with a configuration, and waits until it listens.
+func start(t *testing.T, socket, config string, name string, args ...string) {
+	t.Helper()
+	path := installed(t, name)
 	file := filepath.Join(filepath.Dir(socket), "config")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
@@ -199,13 +206,19 @@ func start(t *testing.T, socket, config string, name string, args ...string) {
 	ended := make(chan struct{})
 	go func() { cmd.Wait(); close(ended) }()
 	t.Cleanup(func() { cmd.Process.Kill(); <-ended })
+	listens(t, name, "unix", socket, ended)
+}
+
+// listens waits until a program listens, and fails if it ends before.
+func listens(t *testing.T, name, network, address string, ended <-chan struct{}) {
+	t.Helper()
 	program.WaitFor(t, func() bool {
 		select {
 		case <-ended:
 			t.Fatalf("%s has ended", name)
 		default:
 		}
-		c, err := net.Dial("unix", socket)
+		c, err := net.Dial(network, address)
 		if err == nil {
 			c.Close()
 		}

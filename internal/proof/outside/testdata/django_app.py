@@ -14,12 +14,22 @@ def refund(request, account):
     key = json.loads(request.body)['refund_id']
     if key.startswith('bad'):
         return HttpResponseBadRequest('bad amount')
+    if key.startswith('errors'):
+        return JsonResponse({'errors': [{'code': 'declined'}]})
+    if key.startswith('problem'):
+        return HttpResponse('{"title": "declined"}', content_type='application/problem+json')
+    if key.startswith('page'):
+        return HttpResponse('<!doctype html><title>Log in</title>')
     with open(os.environ['JOURNAL'], 'a') as journal:
         journal.write(key + '\n')
     if key.startswith('ok'):
         return HttpResponse('OK')
     if key.startswith('json'):
         return JsonResponse({'id': key}, status=201)
+    if key.startswith('none'):
+        return HttpResponse(status=204)
+    if key.startswith('gone'):
+        return HttpResponse('canceled', status=499)
     if key.startswith('boom'):
         raise RuntimeError(key)
     return HttpResponse(status=201)

@@ -9,12 +9,22 @@ def refund(account):
     key = request.get_json()['refund_id']
     if key.startswith('bad'):
         abort(422)
+    if key.startswith('errors'):
+        return {'errors': [{'code': 'declined'}]}
+    if key.startswith('problem'):
+        return {'title': 'declined'}, 200, {'Content-Type': 'application/problem+json'}
+    if key.startswith('page'):
+        return '<!doctype html><title>Log in</title>'
     with open(os.environ['JOURNAL'], 'a') as journal:
         journal.write(key + '\n')
     if key.startswith('ok'):
         return 'OK'
     if key.startswith('json'):
         return jsonify(id=key), 201
+    if key.startswith('none'):
+        return '', 204
+    if key.startswith('gone'):
+        return 'canceled', 499
     if key.startswith('boom'):
         raise RuntimeError(key)
     return '', 201

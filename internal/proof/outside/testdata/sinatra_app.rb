@@ -8,9 +8,14 @@ set :environment, :production
 post '/v1/:account/refunds' do
   key = JSON.parse(request.body.read)['refund_id']
   halt 422, 'bad amount' if key.start_with?('bad')
+  halt({ errors: [{ code: 'declined' }] }.to_json) if key.start_with?('errors')
+  halt 200, { 'Content-Type' => 'application/problem+json' }, '{"title":"declined"}' if key.start_with?('problem')
+  halt '<!doctype html><title>Log in</title>' if key.start_with?('page')
   File.write(ENV['JOURNAL'], key + "\n", mode: 'a')
   halt 'OK' if key.start_with?('ok')
   halt 201, { id: key }.to_json if key.start_with?('json')
+  halt 204 if key.start_with?('none')
+  halt 499, 'canceled' if key.start_with?('gone')
   raise key if key.start_with?('boom')
   status 201
 end
