@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/bins/internal/match"
-	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
@@ -51,8 +50,6 @@ func (r *response) release() {
 
 // size is the approximate memory of a response in bytes.
 func (r *response) size() int64 { return int64(r.body.Cap() + 500*len(r.lookups)) }
-
-var errPanicked = fault.NewError("a function of the caller's panicked, or ended its goroutine")
 
 // request sends one request for the lookups and gives each its result. It keeps none.
 func (s *store) request(ctx context.Context, c *Client, lookups []*lookup, call transport.Call, opts []Option) *response {

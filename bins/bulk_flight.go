@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/bins/internal/match"
+	"github.com/carddata/carddata-go/internal/bulk"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
@@ -43,7 +44,7 @@ func (b *bulkRun) start(task func() (event func())) {
 		var event func()
 		defer func() {
 			if panicked := recover(); event == nil {
-				event = func() { panic(cmp.Or(panicked, any(errPanicked))) } // the caller can recover here
+				event = func() { panic(bulk.Panicked(panicked)) } // the caller can recover here
 			}
 			b.events <- event
 		}()

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/bulk"
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/flow"
 	"github.com/carddata/carddata-go/internal/limit"
@@ -92,10 +93,7 @@ func (h *health) settle(f *flight, r *response, m meaning) {
 			h.bad++
 		}
 		h.failure, _ = errors.AsType[*Error](r.err)
-		h.window.Failed(f.request, h.failure.Condition())
-		if h.failure.RetryAfter > 0 {
-			h.window.Rests(f.request, min(h.failure.RetryAfter, time.Minute))
-		}
+		bulk.Fail(h.window, f.request, h.failure.failure())
 		f.batch.blame(h, f.probe, r.attempts > 0)
 	case ofEnd:
 		h.window.Ignored(f.request)
@@ -132,15 +130,6 @@ func (h *health) isAtFault(b *batch) bool {
 
 // isRefused reports whether the service refuses whatever is sent.
 func (h *health) isRefused() bool { return !h.works && h.refused >= maxRefused }
-
-// end returns when the lookup gives up, unless the service answers before; zero: never.
-func (h *health) end() time.Time {
-	state := h.window.State()
-	if !state.Paused || h.giveUpAfter < 0 {
-		return time.Time{}
-	}
-	return state.Since.Add(h.giveUpAfter)
-}
 
 // suspended is the error of a lookup that gives up.
 func (h *health) suspended() error {

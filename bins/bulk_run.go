@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/bulk"
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/flow"
 	"github.com/carddata/carddata-go/internal/limit"
@@ -32,11 +33,10 @@ type bulkRun struct {
 	health health
 	most   int // limit of the lookups that inputs wait for
 
-	inputs  chan string // with ReadAhead
-	failing *any        // the value of the input's panic, once inputs is closed
-	taken   int         // inputs taken so far
-	ended   bool        // the input has ended
-	overdue bool        // send the unsent lookups in a partial batch
+	input   *bulk.Input[string] // with ReadAhead
+	taken   int                 // inputs taken so far
+	ended   bool                // the input has ended
+	overdue bool                // send the unsent lookups in a partial batch
 	hurry   <-chan time.Time
 
 	unchecked []*lookup // not yet looked up in the caller's cache
@@ -97,7 +97,7 @@ func (b *bulkRun) run(cards iter.Seq[string]) {
 	defer b.tasks.Wait()
 	defer b.cancel()
 	if b.o.ReadAhead {
-		b.readAhead(cards)
+		b.input = bulk.Ahead(b.ctx, cards, func(card string) string { return card })
 	} else {
 		for card := range cards {
 			if b.add(card); !b.advance() {
@@ -107,26 +107,6 @@ func (b *bulkRun) run(cards iter.Seq[string]) {
 		b.ended = true
 	}
 	b.advance()
-}
-
-// readAhead runs the input on a goroutine of its own.
-func (b *bulkRun) readAhead(cards iter.Seq[string]) {
-	// Unbuffered, so that no input is taken after the loop has ended.
-	inputs, panicked := make(chan string), any(errPanicked)
-	b.inputs, b.failing = inputs, &panicked
-	go func() {
-		defer close(inputs)
-		defer func() { panicked = cmp.Or(recover(), panicked) }()
-		for card := range cards {
-			select {
-			case inputs <- card:
-				continue
-			case <-b.ctx.Done():
-			}
-			break
-		}
-		panicked = nil
-	}()
 }
 
 // add takes one input.
@@ -232,12 +212,12 @@ func (b *bulkRun) advance() bool {
 		case stepReceive:
 			b.receive(<-b.events)
 		case stepWait:
-			b.wait(nil)
+			b.wait(false)
 		case stepMore:
-			if b.inputs == nil {
+			if b.input == nil {
 				return true
 			}
-			b.wait(b.inputs)
+			b.wait(true)
 		case stepDone:
 			b.report()
 			return true
@@ -252,20 +232,31 @@ func (b *bulkRun) notice() {
 	}
 	if b.ctx.Err() != nil {
 		b.fatal = bulkError(fault.Ended(b.ctx))
-	} else if end := b.health.end(); !end.IsZero() && b.inFlight == 0 && !time.Now().Before(end) {
+	} else if end := b.giveUpAt(); !end.IsZero() && !time.Now().Before(end) {
 		b.fatal = b.health.suspended()
 	}
 }
 
+// giveUpAt is when the lookup gives up, unless the service answers before; zero: never. It waits
+// for the requests in flight.
+func (b *bulkRun) giveUpAt() time.Time {
+	if b.inFlight > 0 {
+		return time.Time{}
+	}
+	return bulk.GiveUpAt(b.health.window.State(), b.o.GiveUpAfter, time.Time{})
+}
+
 // wait waits for an event, for the time to send a batch or to give up, for the next input if
 // the loop may take one, or for the end of the context.
-func (b *bulkRun) wait(inputs <-chan string) {
-	var due, end <-chan time.Time
-	if at := b.health.window.Due(b.client.core.PausedUntil(b.ctx)); !at.IsZero() && b.inFlight < b.o.Concurrency && b.due() != noTurn {
-		due = time.After(time.Until(at))
+func (b *bulkRun) wait(takes bool) {
+	var due time.Time
+	if b.inFlight < b.o.Concurrency && b.due() != noTurn {
+		due = b.health.window.Due(b.client.core.PausedUntil(b.ctx))
 	}
-	if at := b.health.end(); !at.IsZero() && b.inFlight == 0 {
-		end = time.After(time.Until(at))
+	var cards <-chan string
+	var ended <-chan struct{}
+	if takes {
+		cards, ended = b.input.Items, b.input.Ended
 	}
 	if len(b.unsent)+len(b.unchecked)+len(b.failed) == 0 || !b.o.ReadAhead {
 		b.hurry, b.overdue = nil, false
@@ -275,16 +266,15 @@ func (b *bulkRun) wait(inputs <-chan string) {
 	select {
 	case event := <-b.events:
 		b.receive(event)
-	case card, ok := <-inputs:
-		if ok {
-			b.add(card)
-		} else if b.ended = true; *b.failing != nil {
-			panic(*b.failing)
+	case card := <-cards:
+		b.add(card)
+	case <-ended:
+		if b.ended = true; b.input.Panic() != nil {
+			panic(b.input.Panic())
 		}
 	case <-b.hurry:
 		b.hurry, b.overdue = nil, true
-	case <-due:
-	case <-end:
+	case <-bulk.At(due, b.giveUpAt()):
 	case <-b.ctx.Done():
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/bins/internal/match"
+	"github.com/carddata/carddata-go/internal/bulk"
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/flow"
 	"github.com/carddata/carddata-go/internal/transport"
@@ -126,7 +127,7 @@ func (l *Loader) send(b *load) {
 	ended := false
 	defer func() {
 		if !ended {
-			r.err, b.panicked = errPanicked, cmp.Or(recover(), any(errPanicked))
+			r.err, b.panicked = bulk.ErrPanicked, bulk.Panicked(recover())
 		}
 		l.close(b) // if the cache panicked
 		l.remove(b)
@@ -298,10 +299,7 @@ func (l *Loader) settle(b *load, failed *Error) {
 // fail tells the flow that a request failed in a way that others may meet, too.
 func (l *Loader) fail(b *load, failed *Error) {
 	l.failure = failed
-	l.flow.Failed(b.place, failed.Condition())
-	if failed.RetryAfter > 0 {
-		l.flow.Rests(b.place, min(failed.RetryAfter, time.Minute))
-	}
+	bulk.Fail(l.flow, b.place, failed.failure())
 	l.free(b)
 }
 

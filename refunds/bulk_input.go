@@ -87,46 +87,20 @@ func (b *bulkRun) take(i Item) *record {
 	return r
 }
 
-// takeAhead takes the records that the input's goroutine has ready. It does not wait.
+// takeAhead takes the record that the input's goroutine has ready. It does not wait.
 func (b *bulkRun) takeAhead() bool {
 	select {
-	case r := <-b.records:
+	case r := <-b.input.Items:
 		b.add(r)
-	case panicked := <-b.inputEnd:
-		b.inputEnded(panicked)
+	case <-b.input.Ended:
+		b.inputEnded()
 	default:
 		return false
 	}
 	return true
 }
 
-func (b *bulkRun) inputEnded(panicked any) {
+func (b *bulkRun) inputEnded() {
 	b.ended = true
-	b.panicked = cmp.Or(b.panicked, panicked)
-}
-
-// handOver waits until the loop takes a record.
-func (b *bulkRun) handOver(r *record) bool {
-	select {
-	case b.records <- r:
-		return true
-	case <-b.ctx.Done():
-		return false
-	}
-}
-
-// read runs the input on its own goroutine. If a record could not be handed over, it was not
-// taken, and the input's yield returns false.
-func (b *bulkRun) read(items iter.Seq[Item]) {
-	b.records, b.inputEnd = make(chan *record), make(chan any, 1)
-	go func() {
-		var panicked any = errPanicked
-		defer func() { b.inputEnd <- cmp.Or(recover(), panicked) }()
-		for i := range items {
-			if !b.handOver(b.take(i)) {
-				break
-			}
-		}
-		panicked = nil
-	}()
+	b.panicked = cmp.Or(b.panicked, b.input.Panic())
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/bulk"
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
@@ -28,12 +29,11 @@ type bulkRun struct {
 	began          time.Time
 	deadline       time.Time // of all responses; zero: none
 
-	records  chan *record            // from the input, with ReadAhead
-	inputEnd chan any                // the value of the input's panic, or nil, when it has returned
-	ready    []*record               // to be sent
-	blocked  map[refundKey][]*record // those that wait behind one with the same key, ready or in flight
-	expires  time.Time               // no ready or blocked record reaches HoldFor before this time; zero: no such record
-	sought   int                     // records taken in this pause to find an account that works
+	input   *bulk.Input[*record]    // with ReadAhead
+	ready   []*record               // to be sent
+	blocked map[refundKey][]*record // those that wait behind one with the same key, ready or in flight
+	expires time.Time               // no ready or blocked record reaches HoldFor before this time; zero: no such record
+	sought  int                     // records taken in this pause to find an account that works
 
 	inFlight  int
 	queued    int             // requests in flight that may still wait for a limiter
@@ -86,7 +86,7 @@ func (b *bulkRun) run(items iter.Seq[Item]) {
 		return
 	}
 	if b.o.ReadAhead {
-		b.read(items)
+		b.input = bulk.Ahead(b.ctx, items, b.take)
 	} else {
 		for i := range items {
 			if b.add(b.take(i)); !b.advance() {
@@ -149,7 +149,7 @@ func (b *bulkRun) advance() bool {
 		next, due := b.next()
 		switch {
 		case due && b.hasPlace() && b.send(next):
-		case take && b.records == nil:
+		case take && b.input == nil:
 			return true
 		case take && b.takeAhead():
 		case len(b.results) > 0:
@@ -226,8 +226,8 @@ func (b *bulkRun) send(i int) bool {
 	b.requests.Go(func() {
 		defer func() {
 			if r.receipt == nil && r.err == nil { // the caller's code panicked or ended the goroutine
-				r.panicked = cmp.Or[any](recover(), errPanicked)
-				r.err = r.failure(errPanicked)
+				r.panicked = bulk.Panicked(recover())
+				r.err = r.failure(bulk.ErrPanicked)
 			}
 			b.finished <- r
 		}()
@@ -244,15 +244,13 @@ func (b *bulkRun) send(i int) bool {
 	return true
 }
 
-var errPanicked = fault.NewError("a function of the caller's panicked, or ended its goroutine")
-
 // wait waits for a response, a place, a timer, the end of ctx, or the next record if the loop
 // may take one.
 func (b *bulkRun) wait(take bool) {
-	var records chan *record
-	var inputEnd chan any
+	var records <-chan *record
+	var inputEnd <-chan struct{}
 	if take {
-		records, inputEnd = b.records, b.inputEnd
+		records, inputEnd = b.input.Items, b.input.Ended
 	}
 	done := b.ctx.Done()
 	if b.stopErr != nil {
@@ -265,8 +263,8 @@ func (b *bulkRun) wait(take bool) {
 		b.unqueue(r)
 	case r := <-records:
 		b.add(r)
-	case panicked := <-inputEnd:
-		b.inputEnded(panicked)
+	case <-inputEnd:
+		b.inputEnded()
 	case <-b.changed:
 	case <-b.due(take):
 	case <-done:
@@ -279,20 +277,10 @@ func (b *bulkRun) due(take bool) <-chan time.Time {
 	if b.stopErr != nil {
 		return nil
 	}
-	var next time.Time
-	at := func(t time.Time) {
-		if !t.IsZero() && (next.IsZero() || t.Before(next)) {
-			next = t
-		}
-	}
+	var place time.Time
 	waits := len(b.ready) > 0 || !take && !b.ended && !b.isFull()
 	if waits && b.inFlight < b.o.Concurrency && b.queued == 0 {
-		at(b.client.health.window.Due(b.client.core.PausedUntil(b.ctx)))
+		place = b.client.health.window.Due(b.client.core.PausedUntil(b.ctx))
 	}
-	at(b.expires)
-	at(b.giveUpTime())
-	if next.IsZero() {
-		return nil
-	}
-	return time.After(time.Until(next))
+	return bulk.At(place, b.expires, b.giveUpTime())
 }

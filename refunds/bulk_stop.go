@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/bulk"
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
@@ -63,14 +64,7 @@ func (b *bulkRun) heldTooLong(r *record) error {
 
 // giveUpTime is when to give up, or zero if the service works, or may do so.
 func (b *bulkRun) giveUpTime() time.Time {
-	state := b.client.health.window.State()
-	if !state.Paused || b.o.GiveUpAfter < 0 {
-		return time.Time{}
-	}
-	if state.Since.Before(b.began) {
-		state.Since = b.began
-	}
-	return state.Since.Add(b.o.GiveUpAfter)
+	return bulk.GiveUpAt(b.client.health.window.State(), b.o.GiveUpAfter, b.began)
 }
 
 // giveUp ends the submission when its time has come, or at once if the set-up has been refused
@@ -118,10 +112,10 @@ func (b *bulkRun) stop() {
 	}
 	// The input must end when the caller's context ends. If the context has not ended, the
 	// input may still be waiting for its next record, so do not wait for it.
-	if b.records != nil && !b.ended && b.caller.Err() != nil {
+	if b.input != nil && !b.ended && b.caller.Err() != nil {
 		select {
-		case panicked := <-b.inputEnd:
-			b.inputEnded(panicked)
+		case <-b.input.Ended:
+			b.inputEnded()
 		case <-b.requestCtx.Done(): // the end of the grace period
 		}
 	}

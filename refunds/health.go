@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/bulk"
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/flow"
 	"github.com/carddata/carddata-go/internal/transport"
@@ -118,10 +119,8 @@ func (h *health) settle(request int, account string, m meaning, took time.Durati
 		}
 	case ofOutage:
 		h.outage = true
-		h.window.Failed(request, conditionOf(err))
-		if failed, ok := errors.AsType[*Error](err); ok && failed.RetryAfter > 0 {
-			h.window.Rests(request, min(failed.RetryAfter, maxRetryAfter))
-		}
+		failed, _ := errors.AsType[*Error](err)
+		bulk.Fail(h.window, request, failed.failure())
 	}
 }
 

@@ -98,6 +98,7 @@ func TestImportsInside(t *testing.T) {
 		"limit":     {"await", "fault"},
 		"wire":      {"await", "fault"},
 		"flow":      nil,
+		"bulk":      {"fault", "flow"},
 		"transport": {"auth", "await", "drift", "fault", "limit", "mask", "wire"},
 	}
 	for room, allowed := range under {

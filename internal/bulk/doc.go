@@ -1,0 +1,9 @@
+// Package bulk has what the loops over many requests do alike: LookupAll, SubmitAll and, where it
+// applies, the Loader.
+//
+//   - input.go: an input on a goroutine of its own, and its panic.
+//   - pulse.go: what a failure tells the window, and when a loop gives up.
+//
+// It knows no card and no refund. Which failures are about the service is decided by the verdict's
+// scope, in fault, and how many requests may be in flight in flow.
+package bulk
