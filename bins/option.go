@@ -30,8 +30,8 @@ type Option = transport.Option
 // Token is called before every attempt, one call at a time. After a 401 it is called once
 // more, and a different token is tried. A source that caches its token should have a method
 // Refused(token string), which is called before that: it drops this token, and keeps a newer
-// one. If Token hangs, later calls wait for it, and each ends at its deadline with
-// [ErrCredential].
+// one. If Token does not return, later calls wait for it, and each ends at its deadline
+// with [ErrCredential].
 type TokenSource interface {
 	// Token returns the token without the word Bearer. An error, an empty or an
 	// unprintable token ends the call with ErrCredential.

@@ -33,7 +33,7 @@ type BulkOptions struct {
 
 	// HoldFor is how long a record may wait to be sent, from the input's yield on. It is then
 	// yielded as not sent, with [ErrSuspended] and [ActionResubmit]. Zero is no limit, or 2
-	// minutes with ReadAhead, because a queue delivers what is held for long to somebody else.
+	// minutes with ReadAhead, because a queue then delivers the record to somebody else.
 	// Below zero is no limit. A request in flight goes on.
 	HoldFor time.Duration
 
@@ -105,7 +105,7 @@ func (s Submission) LogValue() slog.Value {
 }
 
 // ErrSuspended: the service or the token source keeps failing, so this record was not sent,
-// or not sent once more. [ActionOf] tells which: if it was not sent, submit it again later,
+// or not sent once more. [ActionOf] says which: if it was not sent, submit it again later,
 // after RetryAfter if it is set. Submit returns it during a pause, and SubmitAll after
 // [BulkOptions.HoldFor] or [BulkOptions.GiveUpAfter]; there it also matches the last failure,
 // such as [ErrServer].

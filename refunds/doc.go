@@ -97,7 +97,8 @@
 // What this leaves unknown:
 //
 //   - an outage: what was in flight when it began, and one refund for each probe, about 25 in half
-//     an hour. A process that starts in an outage adds ten if requests fail, and 40 if they hang.
+//     an hour. A process that starts in an outage adds ten if requests fail, and 40 if they get no
+//     response.
 //   - a service with a limit: about one refund in a hundred, or up to one in five if it counts a
 //     dozen by the minute
 //   - a service that queues what is too much: at most six in a hundred

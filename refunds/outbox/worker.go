@@ -44,8 +44,8 @@ type Config struct {
 	// before, nobody knows that its refund is Unknown, which somebody has to look at. With
 	// FindOut, it waits until each unknown refund was asked about once.
 	Drain bool
-	// Resubmit is your word that the service takes records with one refund_id as one refund,
-	// which is not documented. A refund without a clear response is then sent again, and each
+	// Resubmit states that the service takes records with one refund_id as one refund, which
+	// is not documented. A refund without a clear response is then sent again, and each
 	// time is kept as a decision. false: it becomes Unknown.
 	Resubmit bool
 	// FindOut says whether the service has a refund that is Unknown, by whatever way to ask you
@@ -63,10 +63,10 @@ type Config struct {
 	// FindOutFor is how long after it was sent a refund is asked about. Then it stays Unknown
 	// until somebody decides. 0: a day.
 	FindOutFor time.Duration
-	// ResubmitNotRecorded sends a refund again of which FindOut says NotRecorded. If that word is
-	// wrong, it is recorded twice. false: the refund stays Unknown, and Entry.Reason has the word.
+	// ResubmitNotRecorded sends a refund again of which FindOut says NotRecorded. If that is
+	// not true, it is recorded twice. false: the refund stays Unknown, and Entry.Reason has the word.
 	ResubmitNotRecorded bool
-	// Log gets what an operator has to know about the workers, and River's warnings. It tells
+	// Log gets what an operator has to know about the workers, and River's warnings. It says
 	// nothing of single refunds, such as a 404 of each refund of a wrong account: alert on
 	// Status. nil: nothing is logged.
 	Log *slog.Logger
