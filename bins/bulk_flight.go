@@ -181,14 +181,14 @@ func (b *bulkRun) settle(f *flight, r *response) {
 	b.health.settle(f, r, m)
 	switch {
 	case f.batch.control:
-	case m == ofEnd || b.fatal != nil && r.err != nil: // its lookups end with all others
-	case m == ofOutage && !b.health.isAtFault(f.batch):
+	case m == bulk.End || b.fatal != nil && r.err != nil: // its lookups end with all others
+	case m == bulk.Outage && !b.health.isAtFault(f.batch):
 		b.failed = append(b.failed, f.batch)
 	default:
 		b.memory.keep(r)
 		b.end(f.batch.lookups, r.err)
 	}
-	if m == ofEnd {
+	if m == bulk.End {
 		b.fatal = cmp.Or(b.fatal, r.err)
 	} else if b.health.isRefused() && b.inFlight == 0 {
 		b.fatal = cmp.Or(b.fatal, b.health.refusal)

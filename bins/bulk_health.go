@@ -32,20 +32,11 @@ type health struct {
 	good, bad int
 }
 
-// A meaning is what a result shows about the service.
-type meaning int
-
-const (
-	ofSuccess meaning = iota // the service works, even if it refused this request
-	ofOutage                 // the next request may fail, too
-	ofEnd                    // every further request would fail
-)
-
 // meaningOf returns the meaning of a request's error. works says that the service has sent a
 // result before.
-func meaningOf(ctx context.Context, err error, works bool) meaning {
+func meaningOf(ctx context.Context, err error, works bool) bulk.Meaning {
 	if err == nil {
-		return ofSuccess
+		return bulk.Success
 	}
 	failed, _ := errors.AsType[*Error](err)
 	scope := failed.failure().Scope()
@@ -53,31 +44,31 @@ func meaningOf(ctx context.Context, err error, works bool) meaning {
 	dns, _ := errors.AsType[*net.DNSError](err)
 	switch {
 	case ctx.Err() != nil, limit.NoTurn(err), errors.Is(err, ErrInvalidArgument):
-		return ofEnd
+		return bulk.End
 	case errors.Is(err, ErrCredential) && failed.Retryable(): // a source that has worked may work again
 		return outageIf(works)
 	case scope == fault.OfSetup && errors.Is(err, ErrNoResponse) && !untrusted && (dns == nil || !dns.IsNotFound):
 		return outageIf(works) // the handshake worked before
 	case scope == fault.OfSetup, scope == fault.OfAccount:
-		return ofEnd
+		return bulk.End
 	case scope != fault.OfOutage, errors.Is(err, ErrBadResponse) && !works: // for example a page from a wrong address
-		return ofSuccess
+		return bulk.Success
 	}
-	return ofOutage
+	return bulk.Outage
 }
 
-func outageIf(worked bool) meaning {
+func outageIf(worked bool) bulk.Meaning {
 	if worked {
-		return ofOutage
+		return bulk.Outage
 	}
-	return ofEnd
+	return bulk.End
 }
 
 // settle records the result of a request.
-func (h *health) settle(f *flight, r *response, m meaning) {
+func (h *health) settle(f *flight, r *response, m bulk.Meaning) {
 	first := f.batch.failures == 0
 	switch m {
-	case ofSuccess:
+	case bulk.Success:
 		h.answered++
 		if first {
 			h.good++
@@ -87,17 +78,14 @@ func (h *health) settle(f *flight, r *response, m meaning) {
 		} else {
 			h.refused, h.refusal = h.refused+1, r.err
 		}
-		h.window.Succeeded(f.request, f.took())
-	case ofOutage:
+	case bulk.Outage:
 		if first {
 			h.bad++
 		}
 		h.failure, _ = errors.AsType[*Error](r.err)
-		bulk.Fail(h.window, f.request, h.failure.failure())
 		f.batch.blame(h, f.probe, r.attempts > 0)
-	case ofEnd:
-		h.window.Ignored(f.request)
 	}
+	bulk.Settle(h.window, f.request, m, f.took(), h.failure.failure())
 }
 
 // blame counts a failure that the batch itself may have caused. A probe, a refused token, or

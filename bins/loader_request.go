@@ -277,10 +277,10 @@ func (l *Loader) settle(b *load, failed *Error) {
 	}
 	m := meaningOf(b.ctx, err, !l.worked.IsZero())
 	if failed != nil && errors.Is(b.ctx.Err(), context.DeadlineExceeded) {
-		m = ofOutage // no response in loadTimeout
+		m = bulk.Outage // no response in loadTimeout
 	}
 	switch m {
-	case ofSuccess:
+	case bulk.Success:
 		if err == nil {
 			l.worked = time.Now()
 			if b.left.After(l.overtook) {
@@ -289,9 +289,9 @@ func (l *Loader) settle(b *load, failed *Error) {
 		}
 		l.flow.Succeeded(b.place, time.Since(b.left))
 		l.free(b)
-	case ofOutage:
+	case bulk.Outage:
 		l.fail(b, failed)
-	case ofEnd:
+	case bulk.End:
 		l.giveBack(b)
 	}
 }
@@ -299,7 +299,7 @@ func (l *Loader) settle(b *load, failed *Error) {
 // fail tells the flow that a request failed in a way that others may meet, too.
 func (l *Loader) fail(b *load, failed *Error) {
 	l.failure = failed
-	bulk.Fail(l.flow, b.place, failed.failure())
+	bulk.Settle(l.flow, b.place, bulk.Outage, 0, failed.failure())
 	l.free(b)
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/bulk"
 	"github.com/carddata/carddata-go/internal/limit"
 	"github.com/carddata/carddata-go/internal/transport"
 )
@@ -21,16 +22,16 @@ func (b *bulkRun) receive(r *record) {
 	if r.before > 0 {
 		b.progress.Retries += min(1, r.attempts)
 	}
-	m := ofNothing
+	m := bulk.Nothing
 	if r.panicked == nil {
-		if m = meaningOf(r.err, r.own); m == ofDeadline {
-			m = ofNothing // it is the deadline of all records
+		if m = meaningOf(r.err, r.own); m == bulk.Deadline {
+			m = bulk.Nothing // it is the deadline of all records
 		}
 	}
 	switch m {
-	case ofSuccess:
+	case bulk.Success:
 		b.succeeded++
-	case ofAccount, ofOutage:
+	case bulk.Account, bulk.Outage:
 		b.failure = errors.Unwrap(r.err)
 	}
 	b.client.health.settle(r.place.request, r.accountID, m, r.place.took(), r.err)
@@ -44,7 +45,7 @@ func (b *bulkRun) receive(r *record) {
 		b.hold(r)
 		return
 	}
-	if m == ofNothing && r.isUnsent() && b.isOverdue(r) && b.ctx.Err() == nil && r.panicked == nil { // HoldFor ended its waits
+	if m == bulk.Nothing && r.isUnsent() && b.isOverdue(r) && b.ctx.Err() == nil && r.panicked == nil { // HoldFor ended its waits
 		r.before, r.attempts = r.before+r.attempts, 0
 		r.err = b.heldTooLong(r)
 	}
@@ -67,14 +68,14 @@ const maxRetryAfter = time.Minute
 
 // isSentAgain reports whether to send a record again. It must be proven not to be recorded. A
 // record that keeps failing while others succeed fails because of its content.
-func (b *bulkRun) isSentAgain(r *record, m meaning) bool {
+func (b *bulkRun) isSentAgain(r *record, m bulk.Meaning) bool {
 	const ownFault, others = 8, 10
 	switch {
 	case b.stopErr != nil, b.ctx.Err() != nil, r.panicked != nil, b.isOverdue(r), limit.NoTurn(r.err):
 		return false
 	case r.place.pause != nil && r.isUnsent(): // the window held it back
 		return true
-	case m != ofOutage || ActionOf(r.err) != ActionResubmit:
+	case m != bulk.Outage || ActionOf(r.err) != ActionResubmit:
 		return false
 	}
 	if failed, ok := errors.AsType[*Error](r.err); ok && failed.RetryAfter > maxRetryAfter {

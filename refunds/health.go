@@ -45,93 +45,69 @@ func newHealth(core *transport.Client) *health {
 	}
 }
 
-// A meaning is what a result shows about the service.
-type meaning int
-
-const (
-	ofNothing  meaning = iota // it was not sent, or its caller ended it
-	ofDeadline                // its caller's deadline passed before a response
-	ofSuccess                 // the service works: it accepted the record, or refused it for its content
-	ofAccount                 // its account is refused, and perhaps all are
-	ofOutage                  // the next record would fail, too
-)
-
 // meaningOf returns the meaning of a record's error. own are the options of its account.
-func meaningOf(err error, own []Option) meaning {
+func meaningOf(err error, own []Option) bulk.Meaning {
 	if err == nil {
-		return ofSuccess
+		return bulk.Success
 	}
 	failed, ok := errors.AsType[*OutcomeError](err)
 	if !ok {
-		return ofNothing
+		return bulk.Nothing
 	}
 	cause, ok := failed.Err.(*Error)
 	if !ok {
-		return ofNothing
+		return bulk.Nothing
 	}
 	switch scope := cause.failure().Scope(); {
 	case transport.HasCredential(own) && (errors.Is(err, ErrCredential) || errors.Is(err, ErrUnauthorized)),
 		errors.Is(err, ErrLocalLimit) && transport.HasLimiter(own):
-		return ofAccount
+		return bulk.Account
 	case scope == fault.OfAccount:
-		return ofAccount
+		return bulk.Account
 	case scope == fault.OfOutage, scope == fault.OfSetup:
-		return ofOutage
+		return bulk.Outage
 	case failed.Outcome == OutcomeRejected:
-		return ofSuccess
+		return bulk.Success
 	case failed.Outcome == OutcomeUnknown && errors.Is(err, context.DeadlineExceeded):
-		return ofDeadline
+		return bulk.Deadline
 	}
-	return ofNothing
+	return bulk.Nothing
 }
 
 // settle reports a request and its time on the wire to the window.
-func (h *health) settle(request int, account string, m meaning, took time.Duration, err error) {
+func (h *health) settle(request int, account string, m bulk.Meaning, took time.Duration, err error) {
 	defer h.log()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.hopeful = h.hopeful || m != ofNothing && !isOfSetup(err)
+	h.hopeful = h.hopeful || m != bulk.Nothing && !isOfSetup(err)
+	failed, _ := errors.AsType[*Error](err)
+	ofAccounts := !h.outage && len(h.refused) > 0
 	switch m {
-	case ofNothing:
-		h.window.Ignored(request)
-	case ofDeadline:
-		h.outage = h.window.Late(request, took, conditionOf(err)) || h.outage
-	case ofSuccess:
-		ofAccounts := !h.outage && len(h.refused) > 0
+	case bulk.Success:
 		clear(h.refused)
 		h.outage = false
 		if len(h.working) < maxWorking {
 			h.working[account] = true
 		}
-		h.window.Succeeded(request, took)
-		if ofAccounts { // a success from before the pause ends it, too
-			h.window.Resume()
-		}
-	case ofAccount:
+	case bulk.Account:
 		delete(h.working, account)
 		if len(h.refused) < maxRefused {
 			h.refused[account] = true
 		}
-		if len(h.working) > 0 && len(h.refused) < maxRefused {
-			h.window.Answered(request)
-		} else {
-			h.window.Failed(request, conditionOf(err))
+		if len(h.working) == 0 || len(h.refused) >= maxRefused { // none works
+			bulk.Settle(h.window, request, bulk.Outage, took, failed.failure())
+			return
 		}
-	case ofOutage:
-		h.outage = true
-		failed, _ := errors.AsType[*Error](err)
-		bulk.Fail(h.window, request, failed.failure())
+	}
+	h.outage = bulk.Settle(h.window, request, m, took, failed.failure()) || h.outage
+	if m == bulk.Success && ofAccounts { // a success from before the pause ends it, too
+		h.window.Resume()
 	}
 }
 
 func (h *health) log() {
 	state := h.window.State()
 	h.pauses.Log(state.Paused, state.Next, state.Why)
-}
-
-func conditionOf(err error) string {
-	failed, _ := errors.AsType[*Error](err)
-	return failed.Condition()
 }
 
 // isOfSetup reports whether somebody has to correct something first.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/bulk"
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/transport"
 )
@@ -76,7 +77,7 @@ func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts .
 	if ctx != nil {
 		p.deadline, _ = ctx.Deadline()
 	}
-	m := ofNothing // if the caller's own code panics
+	m := bulk.Nothing // if the caller's own code panics
 	defer func() {
 		if p.request > 0 {
 			c.health.settle(p.request, accountID, m, p.took(), err)

@@ -10,13 +10,38 @@ import (
 // longestRest is the longest wait that a service can impose on a loop.
 const longestRest = time.Minute
 
-// Fail tells the window that a request failed in a way that the next one may meet, too, and for how
-// long the service wants to rest.
-func Fail(w *flow.Window, request int, failure *fault.Failure) {
-	w.Failed(request, failure.Condition())
-	if failure.RetryAfter > 0 {
-		w.Rests(request, min(failure.RetryAfter, longestRest))
+// A Meaning is what the end of a request shows about the service.
+type Meaning int
+
+const (
+	Nothing  Meaning = iota // the request was not sent, or its caller ended it
+	End                     // every further request would fail, too: the loop ends
+	Deadline                // its caller's deadline passed before a response
+	Success                 // the service works, even if it refused this request
+	Account                 // its account is refused, which says nothing of the others
+	Outage                  // the next request may fail, too
+)
+
+// Settle reports the end of a request to the window, with its time on the wire. The failure is that of
+// an Outage or a Deadline. It reports whether the end counts as a failure of the service.
+func Settle(w *flow.Window, request int, m Meaning, took time.Duration, failure *fault.Failure) (failed bool) {
+	switch m {
+	case Success:
+		w.Succeeded(request, took)
+	case Account:
+		w.Answered(request)
+	case Deadline:
+		return w.Late(request, took, failure.Condition())
+	case Outage:
+		w.Failed(request, failure.Condition())
+		if failure.RetryAfter > 0 {
+			w.Rests(request, min(failure.RetryAfter, longestRest))
+		}
+		return true
+	default:
+		w.Ignored(request)
 	}
+	return false
 }
 
 // GiveUpAt is when a loop that began at a time gives up, unless the service works before: after has
