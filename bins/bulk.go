@@ -156,9 +156,9 @@ const (
 // The lookup ends early where every further request would fail: after the end of ctx, an
 // unusable argument or credential, 401, 403, 404, 407, 410, 501, 505, a redirect, a wrong host
 // name, certificate, port or proxy, a rate limit or a Retry-After beyond the deadline, and
-// GiveUpAfter. A token source that fails ends it before the first result; later it counts as
-// an outage. It also ends if the first eight requests are refused, such as by 400 or with an
-// HTML page. A request that is refused later fails its own cards.
+// GiveUpAfter. It also ends if the token source fails before the first result, or if the first
+// eight requests are refused, such as by 400 or with an HTML page. A request that is refused later
+// fails its own cards.
 //
 // # When the service fails
 //
@@ -178,10 +178,8 @@ const (
 // # Stopping
 //
 // Leaving the loop cancels requests in flight. Inputs beyond the last result may have been
-// taken by then: to lose none, cancel ctx and go on to the end of the loop. No goroutine is
-// left, except those of idle connections, of an input with ReadAhead, and of a cache or token
-// source that ignores its context. Input, loop and Progress run on one goroutine, unless
-// ReadAhead is set.
+// taken by then: to lose none, cancel ctx and go on to the end of the loop. Input, loop and
+// Progress run on one goroutine, unless ReadAhead is set.
 func (c *Client) LookupAll(ctx context.Context, cards iter.Seq[string], o BulkOptions, opts ...Option) iter.Seq2[BulkResult, error] {
 	return func(yield func(BulkResult, error) bool) {
 		b, err := newBulk(ctx, c, cards, o, opts, yield)

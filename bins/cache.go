@@ -11,19 +11,13 @@ import (
 
 // A Cache stores results outside this process, such as in a Redis that replicas share.
 // Implement it, as examples/engines/redis does, and set it in [LoaderOptions] or
-// [BulkOptions]. A key is made from an identifier and Enhanced: prefix keys where several
-// services, such as test and production, share a store. A value is opaque: if it is damaged,
-// under another key or too old, it costs a request and is not used.
+// [BulkOptions]. Prefix the keys where several services, such as test and production, share a
+// store. A value that is damaged or too old costs a request, and is not used.
 //
-// A failing cache costs requests, never a result. Each loader and bulk lookup makes one call
-// at a time. Its context ends after 50 milliseconds, or after a tenth of the time left until
-// the deadline if that is less. After a failure the cache is skipped for a second, and for
-// twice as long after each further one, up to 30 seconds. If it ignores its context, it holds
-// one goroutine, and is not called again until it returns. A panic of Get reaches the caller;
-// a panic of Set counts as a failure.
-//
-// TTL counts from the service's response, in every process. With [CacheOptions.StaleFor], a
-// process that starts during an outage serves expired results too.
+// A failing cache costs requests, and never a result. Each loader and bulk lookup makes one call
+// at a time, for 50 milliseconds at most. After a failure the cache is skipped for a second, and
+// for twice as long after each further one, up to 30 seconds. If it ignores its context, it is not
+// called again until it returns. A panic of Get reaches the caller.
 //
 // Only items with a card and without an error are stored. A Cache never gets a full card
 // number: pan_or_token, correlation_id and a bin that may be a card number are left out, and

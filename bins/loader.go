@@ -43,11 +43,9 @@ type LoaderOptions struct {
 // With the second, a cached card is served at once, even if it has expired and the service is
 // down. See the Examples of Loader and of CacheOptions (StaleFor).
 //
-// The number of requests in flight adapts to what the service accepts, and to how long it takes: a
-// slow service gets as many as it needs, and one that queues gets fewer. While a request waits
-// for its turn, further cards join it. If the service is down, Load fails at once with
-// [ErrSuspended], and one request at a time is sent as a probe, within five seconds of the one
-// before.
+// The requests in flight adapt to what the service accepts, and to how long it takes. While a
+// request waits for its turn, further cards join it. If the service is down, Load fails at once
+// with [ErrSuspended], and one request at a time is sent as a probe, at least every five seconds.
 //
 // Make one with [NewLoader] when the program starts. It is safe for concurrent use, and needs
 // no Close. Do not call Load in a loop, which sends one card in a request: use

@@ -64,12 +64,10 @@ func (c LookupCard) LogValue() slog.Value { return c.Card.LogValue() }
 type LookupResponse struct {
 	// Cards are the result items; nil if the service sent null or left them out. Neither
 	// their order is documented, nor that there is one for each card: match them by
-	// [Result.BIN], or use [Client.LookupAll] or [Loader.Load]. These match items by their
-	// names. Items that fit several cards of the request, such as one "bin" of six digits for
-	// two BINs of eight, or that name none, such as a token's with its BIN alone, are matched
-	// by position, if all other items are in order. A nameless item without a card may stand
-	// anywhere, so beside one all nameless items are [ErrMissing]. If your service changes the
-	// order, look up such cards one by one.
+	// [Result.BIN], or use [Client.LookupAll] or [Loader.Load]. These match an item by what it
+	// names. An item that fits several cards, such as a "bin" of six digits for two BINs of
+	// eight, or that names none, is matched by its position, if all other items are in order.
+	// What stays unclear is [ErrMissing]: look such cards up one by one.
 	Cards []Result `json:"cards"`
 
 	// RequestID is for the service's support: the header X-Request-Id, X-Correlation-Id or
