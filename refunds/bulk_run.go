@@ -139,8 +139,8 @@ func (b *bulkRun) advance() bool {
 		b.rethrow()
 		b.changed = b.client.health.window.Changed()
 		b.reportPause()
-		if b.ctx.Err() != nil {
-			b.halt(fault.Ended(b.ctx))
+		if b.caller.Err() != nil { // b.ctx ends a moment later
+			b.halt(fault.Ended(b.caller))
 		}
 		b.expire()
 		b.giveUp()

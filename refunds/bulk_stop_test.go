@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/carddata/carddata-go/refunds"
+	"github.com/carddata/carddata-go/refunds/refundstest"
 )
 
 // When the context ends, the requests in flight may finish within the grace period, and
@@ -130,5 +132,40 @@ func TestEndOfSubmitAll(t *testing.T) {
 				t.Errorf("%s: after %v, paused %t", name, took, paused)
 			}
 		})
+	}
+}
+
+// A context of the caller's own kind reaches what is derived from it a moment later. Nothing new is
+// sent in that moment.
+func TestSubmitAllSendsNothingAfterTheEnd(t *testing.T) {
+	for range 100 {
+		ended := &endedLater{Context: t.Context(), done: make(chan struct{})}
+		fake := refundstest.NewServer(t)
+		fake.ScriptFunc(func(refundstest.Request) refundstest.Fault {
+			ended.end()
+			return refundstest.Fault{}
+		})
+		for range fake.Client().SubmitAll(ended, numbered(3), refunds.BulkOptions{Concurrency: 1}) {
+		}
+		if n := len(fake.Recorded()); n != 1 {
+			t.Fatalf("%d recorded", n)
+		}
+	}
+}
+
+type endedLater struct {
+	context.Context
+	once sync.Once
+	done chan struct{}
+}
+
+func (c *endedLater) end()                  { c.once.Do(func() { close(c.done) }) }
+func (c *endedLater) Done() <-chan struct{} { return c.done }
+func (c *endedLater) Err() error {
+	select {
+	case <-c.done:
+		return context.Canceled
+	default:
+		return nil
 	}
 }
