@@ -6,14 +6,12 @@ import (
 )
 
 const (
-	minRTT    = time.Millisecond
 	maxLate   = 2 * time.Millisecond
 	slowest   = 5 * time.Second   // between two requests, without a pause
 	firstNeed = 10                // successes
 	backNeed  = 4                 // successes on the way back from an outage
 	first     = 10                // requests, before one has succeeded
 	few       = 3                 // successes
-	opening   = 50                // times the level
 	slowStart = 4                 // times the level
 	anyLevel  = 1e4               // no limit is known
 	leastStep = 1.05              // times the level
@@ -64,7 +62,7 @@ func (w *Window) grow() {
 			w.now = min(w.now*mostStep, anyLevel)
 			w.need = places(w.now)
 		default:
-			w.now = min(w.now*opening, anyLevel)
+			w.now = anyLevel
 		}
 	case w.now < w.known:
 		w.now = min(2*w.now, w.known)
@@ -143,7 +141,7 @@ func (w *Window) needed() int {
 
 // within is how many requests fit into a time.
 func (w *Window) within(d time.Duration) int {
-	return int(min(d.Seconds()/max(w.rtt, minRTT).Seconds()*w.now, math.MaxInt32))
+	return int(min(d.Seconds()/max(w.rtt, 1).Seconds()*w.now, math.MaxInt32))
 }
 
 // recent counts what the service accepted since the failure before the last one. Between

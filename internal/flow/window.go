@@ -354,7 +354,7 @@ func (w *Window) Succeeded(request int, took time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.settled(request, took, timed)
-	if took = max(took, minRTT); w.rtt == 0 {
+	if took = max(took, 1); w.rtt == 0 {
 		w.rtt = took
 	}
 	w.rtt += (min(took, 2*w.rtt) - w.rtt) / 32 // a single one that hung tells little
