@@ -1,8 +1,6 @@
 package bins
 
 import (
-	"context"
-	"iter"
 	"log/slog"
 	"time"
 
@@ -139,54 +137,4 @@ const (
 	readAheadWindow = 10 * time.Millisecond
 )
 
-// LookupAll looks up any number of cards, 50 in a request. It yields one result for each
-// input, in input order unless [BulkOptions.Unordered] is set, and holds at most 32,768
-// inputs. opts are those of each request. [LookupResponse] says how a card gets its item.
-//
-// A repeated identifier is not sent again while it is in flight, and while its result is in the
-// last 2 MiB of responses or in Memory. Results of card numbers (12 digits or more) are only
-// remembered with PrefixLength.
-//
-// # Errors
-//
-// The error of one card is in its [BulkResult.Err]. The sequence yields an error once, last, if
-// the lookup ends early: return it. All inputs that were taken have been yielded by then, those
-// without a result with [ErrSuspended]. The rest of the input is not taken.
-//
-// The lookup ends early where every further request would fail: after the end of ctx, an
-// unusable argument or credential, 401, 403, 404, 407, 410, 501, 505, a redirect, a wrong host
-// name, certificate, port or proxy, a rate limit or a Retry-After beyond the deadline, and
-// GiveUpAfter. It also ends if the token source fails before the first result, or if the first
-// eight requests are refused, such as by 400 or with an HTML page. A request that is refused later
-// fails its own cards.
-//
-// # When the service fails
-//
-// After 429, a 5xx status, a timeout, no response, a response that is not the documented one,
-// or a failing limiter or token source, the cards are sent again, however often:
-// [WithMaxRetries] does not count here. Only a batch that keeps failing while others succeed
-// fails its cards; with 429 and 503 it does so only after GiveUpAfter. To compare, the lookup may
-// send a known card again.
-//
-// The lookup begins with ten requests in flight, and adapts to what the service accepts, and to
-// how long it takes. If you know the service's rate limit, set [WithRateLimit]: without it, as
-// little as seven tenths of a limit may be used. While the service is down, one request at a time
-// is sent as a probe: after a second, and then after delays that double up to two minutes. After
-// repeated outages, it can take five minutes until the lookup is at full speed again, and 35 if
-// the service goes on failing requests at random.
-//
-// # Stopping
-//
-// Leaving the loop cancels requests in flight. Inputs beyond the last result may have been
-// taken by then: to lose none, cancel ctx and go on to the end of the loop. Input, loop and
-// Progress run on one goroutine, unless ReadAhead is set.
-func (c *Client) LookupAll(ctx context.Context, cards iter.Seq[string], o BulkOptions, opts ...Option) iter.Seq2[BulkResult, error] {
-	return func(yield func(BulkResult, error) bool) {
-		b, err := newBulk(ctx, c, cards, o, opts, yield)
-		if err != nil {
-			yield(BulkResult{}, err)
-			return
-		}
-		b.run(cards)
-	}
-}
+func bulkError(err error) *Error { return &Error{Operation: "lookup all", Err: err} }

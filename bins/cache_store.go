@@ -2,8 +2,6 @@ package bins
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/fault"
@@ -111,29 +109,4 @@ func (s *store) share(ctx context.Context, values map[string][]byte) {
 	if o := s.memory.options(); len(values) > 0 {
 		s.remote.set(context.WithoutCancel(ctx), values, jittered(o.TTL)+o.StaleFor)
 	}
-}
-
-// forgetCard removes the fields of a single card, so that the result can serve another one.
-func (r *Result) forgetCard(id string) {
-	if !strings.HasPrefix(id, r.BIN) {
-		r.BIN = ""
-	}
-	if r.hasCard() {
-		r.Data.Card.PANOrToken, r.Data.Card.CorrelationID = Identifier{}, ""
-	}
-}
-
-// clone returns a deep copy of all that a caller can change.
-func (r Result) clone() Result {
-	if r.Data != nil {
-		r.Data = &Data{Card: r.Data.Card}
-	}
-	if r.hasCard() {
-		card := *r.Data.Card
-		card.AdditionalCardBrands = slices.Clone(card.AdditionalCardBrands)
-		card.NetworkFees = slices.Clone(card.NetworkFees)
-		r.Data.Card = &card
-	}
-	r.Raw, r.Unread = slices.Clone(r.Raw), slices.Clone(r.Unread)
-	return r
 }

@@ -62,11 +62,6 @@ var (
 	intraSchema          = schemaOf[InterchangeCap](12, "cards.data.card.cost.interchange.intra")
 )
 
-const schemas, maxFields = 13, 63
-
-// An order maps each field to the next one. The first field of an object is at 0.
-type order [schemas][maxFields + 1]uint8
-
 var documented order
 
 func schemaOf[T any](id int, place string) *schema {
@@ -89,13 +84,6 @@ func (s *scanner) response() (*LookupResponse, bool) {
 	}
 	s.next()
 	return resp, !s.gaveUp && s.at == len(s.body)
-}
-
-// An item allocates all that an item of a response points to in one piece.
-type item struct {
-	data Data
-	card Card
-	echo string // what PANOrToken points to
 }
 
 // An errorText is Result.Error: a string, by the documentation.

@@ -235,3 +235,15 @@ func (s *scanner) skip() []byte {
 	}
 	return text
 }
+
+const schemas, maxFields = 13, 63
+
+// An order maps each field to the next one. The first field of an object is at 0.
+type order [schemas][maxFields + 1]uint8
+
+// An item allocates all that an item of a response points to in one piece.
+type item struct {
+	data Data
+	card Card
+	echo string // what PANOrToken points to
+}

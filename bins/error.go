@@ -117,45 +117,6 @@ func (e Error) Format(state fmt.State, verb rune) { fault.Format(state, verb, e.
 // MarshalText returns the text, so that JSON logs hold no more than it.
 func (e Error) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }
 
-// An ItemError says that one item of a response has an error, or no card, which is a normal
-// outcome of a lookup. Printing it shows neither BIN nor Message.
-type ItemError struct {
-	item func() Result // a func, because fmt prints only its address
-}
-
-func (e *ItemError) result() Result {
-	if e.item == nil {
-		return Result{}
-	}
-	return e.item()
-}
-
-// Unwrap returns [Result.Err]; nil if the item is a JSON object.
-func (e *ItemError) Unwrap() error { return e.result().Err }
-
-// BIN returns [Result.BIN], unmasked.
-func (e *ItemError) BIN() string { return e.result().BIN }
-
-// Message returns [Result.Error], the service's error text; "" if there is none.
-func (e *ItemError) Message() string { return e.result().Error }
-
-// Error returns the text.
-func (e *ItemError) Error() string {
-	switch {
-	case e.Unwrap() != nil:
-		return "bins: " + e.Unwrap().Error()
-	case e.Message() == "":
-		return "bins: the item holds neither a card nor an error"
-	}
-	return "bins: the item holds an error"
-}
-
-// Format prints the text, under any verb.
-func (e ItemError) Format(state fmt.State, verb rune) { fault.Format(state, verb, e.Error()) }
-
-// MarshalText returns the text, so that JSON logs hold no more than it.
-func (e ItemError) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }
-
 // isOutage reports whether the service, or what leads to it, is to blame for a failure.
 func isOutage(err error) bool {
 	failed, ok := errors.AsType[*Error](err)
