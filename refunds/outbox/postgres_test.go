@@ -125,3 +125,40 @@ func TestPostgresCrashes(t *testing.T) {
 	}
 	s.audit(records)
 }
+
+// TestPostgresTell: a word counts if the transaction of pgx commits.
+func TestPostgresTell(t *testing.T) {
+	box, pool := openPool(t, newDatabase(t))
+	if err := box.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, box)
+	s.enqueue(refund("a", 5))
+	tell := func(v Verdict, commit bool) *Difference {
+		t.Helper()
+		tx, err := pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback(t.Context())
+		d, err := box.TellPgx(t.Context(), tx, Word{AccountID: "acct", RefundID: "a", Verdict: v, By: "a webhook"})
+		if err == nil && commit {
+			err = tx.Commit(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	tell(Recorded, false)
+	s.check("pending")
+	tell(Recorded, true)
+	s.check("accepted")
+	if d := tell(NotRecorded, true); d == nil || d.Row != 1 {
+		t.Errorf("%+v", d)
+	}
+	kept, err := box.Differences(t.Context())
+	if err != nil || len(kept) != 1 || kept[0].Row != 1 {
+		t.Errorf("%+v, %v", kept, err)
+	}
+}
