@@ -55,11 +55,11 @@ func TestFullSpeedAgain(t *testing.T) {
 		t.Skip("takes seconds: run without -short")
 	}
 	check := func(name string, l load, bad, within time.Duration, s func(seed uint64) service) {
-		l.requests, l.jitter, l.concurrency, l.giveUp = l.requests+150_000, 0.4, 8, -1
+		l.requests, l.until, l.jitter, l.concurrency, l.giveUp = l.requests+150_000, bad, 0.4, 8, -1
 		worst := time.Duration(0)
 		for i := range *seeds {
 			seed := uint64(i + 1)
-			worst = max(worst, fullSpeed(run(t, seed, l, s(seed)), bad))
+			worst = max(worst, run(t, seed, l, s(seed)).fullSpeed(bad))
 		}
 		if t.Logf("%s: %v", name, worst); worst > within {
 			t.Errorf("%s: at full speed after %v", name, worst)
@@ -102,15 +102,21 @@ func TestFullSpeedAgain(t *testing.T) {
 	}
 }
 
-// fullSpeed returns how long after a time the first second ends with most of what is possible.
-func fullSpeed(r report, since time.Duration) time.Duration {
-	after, _ := slices.BinarySearch(r.accepted, since)
-	for full := after + 100; full < len(r.accepted); full++ {
-		if r.accepted[full]-r.accepted[full-100] <= time.Second {
-			return r.accepted[full] - since
+// fullSpeed returns how long after a time it first was at full speed.
+func (r report) fullSpeed(after time.Duration) time.Duration {
+	for i := range r.accepted {
+		if r.atFullSpeed(i, after) {
+			return r.accepted[i] - after
 		}
 	}
 	return math.MaxInt64
+}
+
+// atFullSpeed reports whether a second after a time ends with a request, in which most of what
+// is possible was accepted.
+func (r report) atFullSpeed(request int, after time.Duration) bool {
+	const most = 100
+	return request >= most && r.accepted[request-most] >= after && r.accepted[request]-r.accepted[request-most] <= time.Second
 }
 
 const records = 20_000

@@ -23,6 +23,7 @@ type load struct {
 	jitter      float64       // of it
 	giveUp      time.Duration // 0: 30 minutes
 	retryAfter  time.Duration // that a failure asks for
+	until       time.Duration // not 0: it ends at full speed after this time
 }
 
 // A report says what became of it.
@@ -116,6 +117,9 @@ func run(t *testing.T, seed uint64, l load, s service) (r report) {
 				if !f.failed {
 					w.Succeeded(f.request, time.Since(f.began))
 					r.accepted = append(r.accepted, time.Since(began))
+					if l.until > 0 && r.atFullSpeed(len(r.accepted)-1, l.until) {
+						return
+					}
 					continue
 				}
 				w.Failed(f.request, "503")
