@@ -162,7 +162,7 @@ func TestDamagedAnswers(t *testing.T) {
 		}
 	}
 	scanned := 0
-	for range 20_000 {
+	for range 4_000 {
 		body := bytes.Clone(bodies[random.IntN(len(bodies))])
 		for range 1 + random.IntN(3) {
 			at := random.IntN(len(body))
@@ -183,7 +183,7 @@ func TestDamagedAnswers(t *testing.T) {
 			scanned++
 		}
 	}
-	if scanned < 1000 {
+	if scanned < 200 {
 		t.Errorf("%d of the damaged answers were scanned", scanned)
 	}
 }

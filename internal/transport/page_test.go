@@ -34,7 +34,7 @@ func pageOrNot(t *testing.T, label, body string) (written, looked, downloaded bo
 		}
 		network := serve(func(*http.Request) (*http.Response, error) {
 			resp := reply(200, "", header...)
-			resp.Body = io.NopCloser(iotest.OneByteReader(strings.NewReader(body)))
+			resp.Body = io.NopCloser(iotest.HalfReader(strings.NewReader(body)))
 			return resp, nil
 		})
 		r := newClient(t, network, WithMaxRetries(0)).Do(t.Context(), call, nil)

@@ -98,7 +98,7 @@ func serve(t *testing.T) (*sandbox.Engine, string) {
 // TestBulkSendsEachBINOnce: an input of any length needs one request for each 50
 // distinct BINs, and the same memory.
 func TestBulkSendsEachBINOnce(t *testing.T) {
-	inputs := []int{400_000}
+	inputs := []int{200_000}
 	switch {
 	case racing:
 		inputs = []int{100_000}

@@ -17,7 +17,7 @@ import (
 // by the service's own record.
 func TestBulkKeepsToItsLimit(t *testing.T) {
 	const seconds = 3
-	for _, test := range []struct{ limit, burst int }{{200, 1}, {200, 20}} {
+	for _, test := range []struct{ limit, burst int }{{100, 1}, {100, 20}} {
 		name := fmt.Sprintf("%d a second, burst %d", test.limit, test.burst)
 		synctest.Test(t, func(t *testing.T) {
 			engine := sandbox.New()
