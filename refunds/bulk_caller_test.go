@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -74,13 +75,13 @@ func TestSubmitAllSurvivesPanics(t *testing.T) {
 	for name, test := range map[string]struct {
 		options []refunds.Option
 		bulk    refunds.BulkOptions
-		failed  refunds.Outcome // of rf_19
+		rf19    []refunds.Outcome // one of them
 	}{
-		"progress":                             {nil, refunds.BulkOptions{Progress: progress}, accepted},
-		"abandoned":                            {nil, refunds.BulkOptions{Progress: progress, Abandoned: func(refunds.Submission) { throw() }}, accepted},
-		"token source":                         {source(throw), refunds.BulkOptions{Concurrency: 1}, notSent},
-		"token source that ends its goroutine": {source(runtime.Goexit), refunds.BulkOptions{Concurrency: 1}, notSent},
-		"receipt check":                        {[]refunds.Option{check}, refunds.BulkOptions{Concurrency: 1}, unknown},
+		"progress":                             {nil, refunds.BulkOptions{Progress: progress}, []refunds.Outcome{accepted, notSent}}, // with eight in flight, it may not have left
+		"abandoned":                            {nil, refunds.BulkOptions{Progress: progress, Abandoned: func(refunds.Submission) { throw() }}, []refunds.Outcome{accepted, notSent}},
+		"token source":                         {source(throw), refunds.BulkOptions{Concurrency: 1}, []refunds.Outcome{notSent}},
+		"token source that ends its goroutine": {source(runtime.Goexit), refunds.BulkOptions{Concurrency: 1}, []refunds.Outcome{notSent}},
+		"receipt check":                        {[]refunds.Option{check}, refunds.BulkOptions{Concurrency: 1}, []refunds.Outcome{unknown}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			calls = 0
@@ -90,11 +91,11 @@ func TestSubmitAllSurvivesPanics(t *testing.T) {
 				t.Errorf("%s: the caller's panic is lost", name)
 			}
 			for _, r := range fake.Recorded() {
-				if id := r.Refund.RefundID; heard[id] != accepted && (id != "rf_19" || test.failed != unknown) {
+				if id := r.Refund.RefundID; heard[id] != accepted && (id != "rf_19" || !slices.Contains(test.rf19, unknown)) {
 					t.Errorf("%s: %s was recorded, and reported as %v", name, id, heard[id])
 				}
 			}
-			if n := len(fake.Recorded()); len(heard) < 20 || n > 40 || heard["rf_19"] != test.failed {
+			if n := len(fake.Recorded()); len(heard) < 20 || n > 40 || !slices.Contains(test.rf19, heard["rf_19"]) {
 				t.Errorf("%s: heard of %d, %d recorded, rf_19 is %v", name, len(heard), n, heard["rf_19"])
 			}
 		})
