@@ -36,39 +36,18 @@ type flight struct {
 // took is the duration of the last attempt, without the waits before it.
 func (f *flight) took() time.Duration { return time.Since(time.Unix(0, f.left.Load())) }
 
-// start runs a task on its own goroutine, and then the returned function on the loop's
-// goroutine.
-func (b *bulkRun) start(task func() (event func())) {
-	b.running++
-	b.tasks.Go(func() {
-		var event func()
-		defer func() {
-			if panicked := recover(); event == nil {
-				event = func() { panic(bulk.Panicked(panicked)) } // the caller can recover here
-			}
-			b.events <- event
-		}()
-		event = task()
-	})
-}
-
-func (b *bulkRun) receive(event func()) {
-	b.running--
-	event()
-}
-
 // check looks lookups up in the caller's cache.
 func (b *bulkRun) check() {
 	lookups := takeBatch(&b.unchecked)
 	b.checking++
-	b.start(func() func() {
+	b.loop.Start(func() func() {
 		missed := b.memory.fetch(b.ctx, lookups)
 		return func() {
 			b.checking--
 			b.unsent = append(b.unsent, missed...)
 			b.end(slices.DeleteFunc(lookups, func(l *lookup) bool { return !l.reused }), nil)
 		}
-	})
+	}, nil)
 }
 
 // takeBatch removes the lookups of a batch.
@@ -108,7 +87,7 @@ func (b *bulkRun) due() turn {
 		return ofFailed
 	case len(b.batches) > 0:
 		return ofBatch
-	case len(b.failed) == 0 || !b.ended && !b.overdue && !b.isFull():
+	case len(b.failed) == 0 || !b.loop.Ended && !b.overdue && !b.isFull():
 		return noTurn
 	case b.health.control == "" || b.failed[0].faults == 0 && !b.health.window.State().Paused:
 		return ofFailed
@@ -139,7 +118,7 @@ func (b *bulkRun) send(turn turn) {
 	b.health.sent++
 	b.inFlight++
 	packs := b.memory.packs() && !next.control
-	b.start(func() func() {
+	b.loop.Start(func() func() {
 		var body *bytes.Buffer
 		r := b.memory.request(b.ctx, b.client, next.lookups, transport.Call{
 			Bulk: true, Single: true,
@@ -157,10 +136,10 @@ func (b *bulkRun) send(turn turn) {
 			b.memory.take(r, body, packs)
 		}
 		if len(r.values) > 0 {
-			b.tasks.Go(func() { b.memory.share(b.ctx, r.values) }) // results do not wait for the caller's cache
+			b.loop.Tasks.Go(func() { b.memory.share(b.ctx, r.values) }) // results do not wait for the caller's cache
 		}
 		return func() { b.settle(f, r) }
-	})
+	}, nil)
 }
 
 func takeFirst(from *[]*batch) *batch {

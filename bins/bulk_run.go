@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"sync"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/bulk"
@@ -85,22 +84,18 @@ type bulkRun struct {
 	health health
 	most   int // limit of the lookups that inputs wait for
 
-	input   *bulk.Input[string] // with ReadAhead
-	taken   int                 // inputs taken so far
-	ended   bool                // the input has ended
-	overdue bool                // send the unsent lookups in a partial batch
-	hurry   <-chan time.Time
+	loop    *bulk.Loop[string, string]
+	taken   int       // inputs taken so far
+	hurry   time.Time // when to send the unsent lookups in a partial batch; zero: not at a time
+	overdue bool      // send them now
 
 	unchecked []*lookup // not yet looked up in the caller's cache
 	unsent    []*lookup // not yet in a batch
 	batches   []*batch  // not yet sent
 	failed    []*batch  // to be sent again
 
-	tasks    sync.WaitGroup
-	events   chan func() // work that a finished task leaves to the loop's goroutine
-	running  int         // tasks without a received event
-	checking int         // running calls of the caller's cache
-	inFlight int         // running requests
+	checking int // running calls of the caller's cache
+	inFlight int // running requests
 
 	fatal error // ends the lookup
 }
@@ -135,28 +130,18 @@ func newBulk(ctx context.Context, c *Client, cards iter.Seq[string], o BulkOptio
 		health: health{window: flow.New(true, jitter), jitter: jitter, giveUpAfter: o.GiveUpAfter},
 		// A retried batch must not delay the others by a second or two. With many in flight,
 		// the results that wait behind it would take too much memory.
-		most:   min(maxPending, MaxCards*min(12*o.Concurrency, max(o.Concurrency*5/4, 16_000/o.Concurrency))),
-		events: make(chan func(), 2*o.Concurrency),
+		most: min(maxPending, MaxCards*min(12*o.Concurrency, max(o.Concurrency*5/4, 16_000/o.Concurrency))),
 	}
+	b.loop = bulk.NewLoop(func(card string) string { return card }, b.add, 2*o.Concurrency)
 	b.ctx, b.cancel = context.WithCancel(ctx)
 	return b, nil
 }
 
 // run processes all input, unless something ends the lookup early.
 func (b *bulkRun) run(cards iter.Seq[string]) {
-	defer b.tasks.Wait()
+	defer b.loop.Tasks.Wait()
 	defer b.cancel()
-	if b.o.ReadAhead {
-		b.input = bulk.Ahead(b.ctx, cards, func(card string) string { return card })
-	} else {
-		for card := range cards {
-			if b.add(card); !b.advance() {
-				return
-			}
-		}
-		b.ended = true
-	}
-	b.advance()
+	b.loop.Run(b.ctx, cards, b.o.ReadAhead, b.advance)
 }
 
 // add takes one input.
@@ -214,11 +199,11 @@ func (b *bulkRun) next() step {
 		return stepFill
 	case due != noTurn && b.hasPlace():
 		return stepSend
-	case len(b.events) > 0:
+	case b.loop.HasEvents():
 		return stepReceive
-	case due != noTurn || b.isBatch(b.unchecked) || b.isFull() || b.ended && len(b.order.waiting) > 0:
+	case due != noTurn || b.isBatch(b.unchecked) || b.isFull() || b.loop.Ended && len(b.order.waiting) > 0:
 		return stepWait
-	case !b.ended:
+	case !b.loop.Ended:
 		return stepMore
 	}
 	return stepDone
@@ -237,13 +222,14 @@ func (b *bulkRun) isFull() bool {
 // isBatch reports whether lookups must leave now. A partial batch leaves if no more input can
 // come before it.
 func (b *bulkRun) isBatch(lookups []*lookup) bool {
-	return len(lookups) >= MaxCards || len(lookups) > 0 && (b.ended || b.overdue || b.isFull() && b.running == 0)
+	return len(lookups) >= MaxCards || len(lookups) > 0 && (b.loop.Ended || b.overdue || b.isFull() && b.loop.Running == 0)
 }
 
 // advance does all that needs no more input, and yields the ready results. It reports whether
 // to take more input. With ReadAhead it takes the input itself.
 func (b *bulkRun) advance() bool {
 	for {
+		b.loop.Rethrow()
 		b.notice()
 		switch b.next() {
 		case stepYield:
@@ -260,11 +246,11 @@ func (b *bulkRun) advance() bool {
 		case stepSend:
 			b.send(b.due())
 		case stepReceive:
-			b.receive(<-b.events)
+			b.loop.Receive()
 		case stepWait:
 			b.wait(false)
 		case stepMore:
-			if b.input == nil {
+			if !b.loop.IsAhead() {
 				return true
 			}
 			b.wait(true)
@@ -303,29 +289,14 @@ func (b *bulkRun) wait(takes bool) {
 	if b.inFlight < b.o.Concurrency && b.due() != noTurn {
 		due = b.health.window.Due(b.client.core.PausedUntil(b.ctx))
 	}
-	var cards <-chan string
-	var ended <-chan struct{}
-	if takes {
-		cards, ended = b.input.Items, b.input.Ended
-	}
 	if len(b.unsent)+len(b.unchecked)+len(b.failed) == 0 || !b.o.ReadAhead {
-		b.hurry, b.overdue = nil, false
-	} else if b.hurry == nil && !b.overdue {
-		b.hurry = time.After(readAheadWindow)
+		b.hurry, b.overdue = time.Time{}, false
+	} else if b.hurry.IsZero() && !b.overdue {
+		b.hurry = time.Now().Add(readAheadWindow)
 	}
-	select {
-	case event := <-b.events:
-		b.receive(event)
-	case card := <-cards:
-		b.add(card)
-	case <-ended:
-		if b.ended = true; b.input.Panic() != nil {
-			panic(b.input.Panic())
-		}
-	case <-b.hurry:
-		b.hurry, b.overdue = nil, true
-	case <-bulk.At(due, b.giveUpAt()):
-	case <-b.ctx.Done():
+	b.loop.Wait(takes, bulk.At(due, b.hurry, b.giveUpAt()), nil, b.ctx.Done())
+	if !b.hurry.IsZero() && !time.Now().Before(b.hurry) {
+		b.hurry, b.overdue = time.Time{}, true
 	}
 }
 
@@ -334,9 +305,10 @@ func (b *bulkRun) stop() {
 	if !limit.NoTurn(b.fatal) { // otherwise let the requests in flight finish
 		b.cancel()
 	}
-	for b.running > 0 {
-		b.receive(<-b.events)
+	for b.loop.Running > 0 {
+		b.loop.Receive()
 	}
+	b.loop.Rethrow()
 	suspended := b.fatal
 	if !errors.Is(suspended, ErrSuspended) {
 		suspended = bulkError(fault.NewError(ErrSuspended.Error(), ErrSuspended, b.fatal))

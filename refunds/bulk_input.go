@@ -1,7 +1,6 @@
 package refunds
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -68,10 +67,10 @@ type record struct {
 	limited bool // a limiter may delay it
 	queued  bool // it may still wait for the limiter
 
-	done     bool
-	receipt  *Receipt
-	err      error
-	panicked any
+	done    bool
+	receipt *Receipt
+	err     error
+	lost    bool // a function of the caller panicked, or ended the goroutine
 }
 
 // take makes a record of an item; err says why it cannot be sent.
@@ -85,22 +84,4 @@ func (b *bulkRun) take(i Item) *record {
 	}
 	r.limited = b.limited || len(r.own) > 0 && transport.HasLimiter(r.own)
 	return r
-}
-
-// takeAhead takes the record that the input's goroutine has ready. It does not wait.
-func (b *bulkRun) takeAhead() bool {
-	select {
-	case r := <-b.input.Items:
-		b.add(r)
-	case <-b.input.Ended:
-		b.inputEnded()
-	default:
-		return false
-	}
-	return true
-}
-
-func (b *bulkRun) inputEnded() {
-	b.ended = true
-	b.panicked = cmp.Or(b.panicked, b.input.Panic())
 }

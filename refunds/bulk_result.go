@@ -12,18 +12,14 @@ import (
 
 // receive takes a record back from the network.
 func (b *bulkRun) receive(r *record) {
-	for len(b.left) > 0 { // including this record
-		b.unqueue(<-b.left)
-	}
 	b.unqueue(r)
-	b.inFlight--
 	b.progress.Requests += r.attempts
 	b.progress.Retries += max(0, r.attempts-1)
 	if r.before > 0 {
 		b.progress.Retries += min(1, r.attempts)
 	}
 	m := bulk.Nothing
-	if r.panicked == nil {
+	if !r.lost {
 		if m = meaningOf(r.err, r.own); m == bulk.Deadline {
 			m = bulk.Nothing // it is the deadline of all records
 		}
@@ -35,9 +31,6 @@ func (b *bulkRun) receive(r *record) {
 		b.failure = errors.Unwrap(r.err)
 	}
 	b.client.health.settle(r.place.request, r.accountID, m, r.place.took(), r.err)
-	if b.panicked == nil {
-		b.panicked = r.panicked
-	}
 	if b.isSentAgain(r, m) {
 		r.before += r.attempts
 		r.attempts, r.cause = 0, errors.Unwrap(r.err)
@@ -45,7 +38,7 @@ func (b *bulkRun) receive(r *record) {
 		b.hold(r)
 		return
 	}
-	if m == bulk.Nothing && r.isUnsent() && b.isOverdue(r) && b.ctx.Err() == nil && r.panicked == nil { // HoldFor ended its waits
+	if m == bulk.Nothing && r.isUnsent() && b.isOverdue(r) && b.ctx.Err() == nil && !r.lost { // HoldFor ended its waits
 		r.before, r.attempts = r.before+r.attempts, 0
 		r.err = b.heldTooLong(r)
 	}
@@ -71,7 +64,7 @@ const maxRetryAfter = time.Minute
 func (b *bulkRun) isSentAgain(r *record, m bulk.Meaning) bool {
 	const ownFault, others = 8, 10
 	switch {
-	case b.stopErr != nil, b.ctx.Err() != nil, r.panicked != nil, b.isOverdue(r), limit.NoTurn(r.err):
+	case b.stopErr != nil, b.ctx.Err() != nil, r.lost, b.isOverdue(r), limit.NoTurn(r.err):
 		return false
 	case r.place.pause != nil && r.isUnsent(): // the window held it back
 		return true

@@ -5,7 +5,6 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/bulk"
@@ -20,7 +19,6 @@ type bulkRun struct {
 	cancel         context.CancelFunc
 	requestCtx     context.Context // outlives ctx by the grace period
 	cancelRequests context.CancelFunc
-	requests       sync.WaitGroup
 	client         *Client
 	o              BulkOptions
 	opts           []Option
@@ -29,16 +27,13 @@ type bulkRun struct {
 	began          time.Time
 	deadline       time.Time // of all responses; zero: none
 
-	input   *bulk.Input[*record]    // with ReadAhead
+	loop    *bulk.Loop[Item, *record]
 	ready   []*record               // to be sent
 	blocked map[refundKey][]*record // those that wait behind one with the same key, ready or in flight
 	expires time.Time               // no ready or blocked record reaches HoldFor before this time; zero: no such record
 	sought  int                     // records taken in this pause to find an account that works
 
-	inFlight  int
 	queued    int             // requests in flight that may still wait for a limiter
-	left      chan *record    // records that have passed the limiter
-	finished  chan *record    // back from the network
 	changed   <-chan struct{} // signals a change of the window since advance looked
 	succeeded int             // records that succeeded
 	failure   error           // the last failure that was not about its record
@@ -47,8 +42,6 @@ type bulkRun struct {
 	results []*record // to be yielded
 
 	stopErr  error // why no record is taken or sent any more; nil while running
-	ended    bool  // the input has ended
-	panicked any   // a panic of the caller's code, for the loop's goroutine
 	progress BulkProgress
 }
 
@@ -63,16 +56,15 @@ func newBulk(ctx context.Context, c *Client, o BulkOptions, opts []Option, yield
 	}
 	b := &bulkRun{
 		caller: ctx, client: c, o: o, opts: opts, yield: yield, limited: c.core.HasLimiter(opts), began: time.Now(),
-		blocked:  map[refundKey][]*record{},
-		left:     make(chan *record, o.Concurrency),
-		finished: make(chan *record, o.Concurrency),
+		blocked: map[refundKey][]*record{},
 	}
+	b.loop = bulk.NewLoop(b.take, b.add, 2*o.Concurrency)
 	if deadline, ok := ctx.Deadline(); ok {
 		b.deadline = deadline.Add(max(0, o.Grace))
 	}
 	b.ctx, b.cancel = context.WithCancel(ctx)
 	b.requestCtx, b.cancelRequests = context.WithCancel(context.WithoutCancel(ctx))
-	b.requests.Go(func() {
+	b.loop.Tasks.Go(func() {
 		<-b.ctx.Done()
 		defer time.AfterFunc(o.Grace, b.cancelRequests).Stop()
 		<-b.requestCtx.Done()
@@ -82,20 +74,9 @@ func newBulk(ctx context.Context, c *Client, o BulkOptions, opts []Option, yield
 
 // run processes all input, unless something ends the submission early.
 func (b *bulkRun) run(items iter.Seq[Item]) {
-	if !b.advance() {
-		return
+	if b.advance() {
+		b.loop.Run(b.ctx, items, b.o.ReadAhead, b.advance)
 	}
-	if b.o.ReadAhead {
-		b.input = bulk.Ahead(b.ctx, items, b.take)
-	} else {
-		for i := range items {
-			if b.add(b.take(i)); !b.advance() {
-				return
-			}
-		}
-		b.ended = true
-	}
-	b.advance()
 }
 
 // add queues one record. If its refund_id is in use for the same account, the record waits
@@ -133,10 +114,10 @@ func (b *bulkRun) add(r *record) {
 // to go on.
 func (b *bulkRun) advance() bool {
 	for {
-		for len(b.finished) > 0 {
-			b.receive(<-b.finished)
+		for b.loop.HasEvents() {
+			b.loop.Receive()
 		}
-		b.rethrow()
+		b.loop.Rethrow()
 		b.changed = b.client.health.window.Changed()
 		b.reportPause()
 		if b.caller.Err() != nil { // b.ctx ends a moment later
@@ -144,14 +125,14 @@ func (b *bulkRun) advance() bool {
 		}
 		b.expire()
 		b.giveUp()
-		more := !b.ended && b.stopErr == nil
+		more := !b.loop.Ended && b.stopErr == nil
 		take := more && b.mayTake()
 		next, due := b.next()
 		switch {
 		case due && b.hasPlace() && b.send(next):
-		case take && b.input == nil:
+		case take && !b.loop.IsAhead():
 			return true
-		case take && b.takeAhead():
+		case take && b.loop.TakeAhead():
 		case len(b.results) > 0:
 			if !b.deliver() {
 				return false
@@ -175,7 +156,7 @@ func (b *bulkRun) held() int { return b.progress.Taken - b.progress.Done }
 // waits for a limiter at a time. More would all leave in an outage, before one of those that
 // left first has shown that it has begun.
 func (b *bulkRun) hasPlace() bool {
-	return b.inFlight < b.o.Concurrency && b.queued == 0 && time.Until(b.client.core.PausedUntil(b.ctx)) <= 0
+	return b.loop.Running < b.o.Concurrency && b.queued == 0 && time.Until(b.client.core.PausedUntil(b.ctx)) <= 0
 }
 
 // mayTake reports whether to take one more record, because it can be sent at once. In a pause
@@ -193,7 +174,7 @@ func (b *bulkRun) mayTake() bool {
 
 // seeks reports whether to look for an account that works, because those so far are refused.
 func (b *bulkRun) seeks() bool {
-	return b.progress.Paused && !b.ended && b.sought < maxWaiting && b.held() < maxWaiting+b.o.Concurrency && b.client.health.seeks()
+	return b.progress.Paused && !b.loop.Ended && b.sought < maxWaiting && b.held() < maxWaiting+b.o.Concurrency && b.client.health.seeks()
 }
 
 // isFull bounds the results that wait for the caller, and the records without one.
@@ -217,20 +198,12 @@ func (b *bulkRun) send(i int) bool {
 	}
 	r := b.ready[i]
 	b.ready = slices.Delete(b.ready, i, i+1)
-	b.inFlight++
 	r.place = place{health: b.client.health, waits: r.taken, deadline: b.deadline, request: request}
 	if r.queued = r.limited; r.queued {
 		b.queued++
-		r.place.onLeave = func() { b.left <- r }
+		r.place.onLeave = func() { b.loop.Post(func() { b.unqueue(r) }) }
 	}
-	b.requests.Go(func() {
-		defer func() {
-			if r.receipt == nil && r.err == nil { // the caller's code panicked or ended the goroutine
-				r.panicked = bulk.Panicked(recover())
-				r.err = r.failure(bulk.ErrPanicked)
-			}
-			b.finished <- r
-		}()
+	b.loop.Start(func() func() {
 		ctx, cancel := b.ctx, func() {}
 		if b.o.HoldFor >= 0 {
 			// HoldFor ends its waits. With a deadline, a limiter would refuse a record
@@ -240,6 +213,10 @@ func (b *bulkRun) send(i int) bool {
 		}
 		defer cancel()
 		r.receipt, r.err = b.client.send(ctx, b.requestCtx, &r.encodedRefund, &r.place, r.options)
+		return func() { b.receive(r) }
+	}, func() {
+		r.lost, r.err = true, r.failure(bulk.ErrPanicked)
+		b.receive(r)
 	})
 	return true
 }
@@ -247,28 +224,11 @@ func (b *bulkRun) send(i int) bool {
 // wait waits for a response, a place, a timer, the end of ctx, or the next record if the loop
 // may take one.
 func (b *bulkRun) wait(take bool) {
-	var records <-chan *record
-	var inputEnd <-chan struct{}
-	if take {
-		records, inputEnd = b.input.Items, b.input.Ended
-	}
 	done := b.ctx.Done()
 	if b.stopErr != nil {
 		done = nil
 	}
-	select {
-	case r := <-b.finished:
-		b.receive(r)
-	case r := <-b.left:
-		b.unqueue(r)
-	case r := <-records:
-		b.add(r)
-	case <-inputEnd:
-		b.inputEnded()
-	case <-b.changed:
-	case <-b.due(take):
-	case <-done:
-	}
+	b.loop.Wait(take, b.due(take), b.changed, done)
 }
 
 // due returns a channel that receives at the next time to act: a request is due, a record has
@@ -278,8 +238,8 @@ func (b *bulkRun) due(take bool) <-chan time.Time {
 		return nil
 	}
 	var place time.Time
-	waits := len(b.ready) > 0 || !take && !b.ended && !b.isFull()
-	if waits && b.inFlight < b.o.Concurrency && b.queued == 0 {
+	waits := len(b.ready) > 0 || !take && !b.loop.Ended && !b.isFull()
+	if waits && b.loop.Running < b.o.Concurrency && b.queued == 0 {
 		place = b.client.health.window.Due(b.client.core.PausedUntil(b.ctx))
 	}
 	return bulk.At(place, b.expires, b.giveUpTime())

@@ -73,7 +73,7 @@ func (b *bulkRun) giveUpTime() time.Time {
 func (b *bulkRun) giveUp() {
 	switch end := b.giveUpTime(); {
 	case end.IsZero():
-	case b.failure != nil && b.inFlight == 0 && !b.client.health.isHopeful() && !b.seeks():
+	case b.failure != nil && b.loop.Running == 0 && !b.client.health.isHopeful() && !b.seeks():
 		if i := slices.IndexFunc(b.ready, func(r *record) bool { return b.client.health.endPause(r.accountID) }); i >= 0 {
 			b.ready[0], b.ready[i] = b.ready[i], b.ready[0] // its account may work: it was held back before it was sent
 			return
@@ -107,31 +107,18 @@ func (b *bulkRun) halt(err error) {
 func (b *bulkRun) stop() {
 	b.cancel()
 	b.halt(fault.Ended(b.ctx))
-	for b.inFlight > 0 {
-		b.receive(<-b.finished)
+	for b.loop.Running > 0 {
+		b.loop.Receive()
 	}
 	// The input must end when the caller's context ends. If the context has not ended, the
 	// input may still be waiting for its next record, so do not wait for it.
-	if b.input != nil && !b.ended && b.caller.Err() != nil {
-		select {
-		case <-b.input.Ended:
-			b.inputEnded()
-		case <-b.requestCtx.Done(): // the end of the grace period
-		}
+	if b.caller.Err() != nil {
+		b.loop.AwaitInput(b.requestCtx.Done()) // until the end of the grace period
 	}
 	b.cancelRequests()
-	b.requests.Wait()
+	b.loop.Tasks.Wait()
 	b.abandon()
-	b.rethrow()
-}
-
-// rethrow repeats a panic of the caller's code on the loop's goroutine, where the caller can
-// recover.
-func (b *bulkRun) rethrow() {
-	if panicked := b.panicked; panicked != nil {
-		b.panicked = nil
-		panic(panicked)
-	}
+	b.loop.Rethrow()
 }
 
 // abandon gives Abandoned the remaining results, even if a function that it calls panics.
