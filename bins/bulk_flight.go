@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/carddata/carddata-go/bins/internal/match"
@@ -30,11 +29,8 @@ type flight struct {
 	batch   *batch
 	request int // number of the request in the window
 	probe   bool
-	left    atomic.Int64 // when its last attempt was sent, in nanoseconds since 1970
+	clock   transport.Clock
 }
-
-// took is the duration of the last attempt, without the waits before it.
-func (f *flight) took() time.Duration { return time.Since(time.Unix(0, f.left.Load())) }
 
 // check looks lookups up in the caller's cache.
 func (b *bulkRun) check() {
@@ -114,18 +110,13 @@ func (b *bulkRun) send(turn turn) {
 	if f.request, free = b.health.window.Take(); !free {
 		panic("bins: no place in the window")
 	}
-	f.left.Store(time.Now().UnixNano())
 	b.health.sent++
 	b.inFlight++
 	packs := b.memory.packs() && !next.control
 	b.loop.Start(func() func() {
 		var body *bytes.Buffer
 		r := b.memory.request(b.ctx, b.client, next.lookups, transport.Call{
-			Bulk: true, Single: true,
-			Leave: func() error {
-				f.left.Store(time.Now().UnixNano())
-				return nil
-			},
+			Bulk: true, Single: true, Clock: &f.clock,
 			KeepBody: func(kept *bytes.Buffer) { body = kept },
 		}, b.opts)
 		if next.control {

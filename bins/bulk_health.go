@@ -85,7 +85,7 @@ func (h *health) settle(f *flight, r *response, m bulk.Meaning) {
 		h.failure, _ = errors.AsType[*Error](r.err)
 		f.batch.blame(h, f.probe, r.attempts > 0)
 	}
-	bulk.Settle(h.window, f.request, m, f.took(), h.failure.failure())
+	bulk.Settle(h.window, f.request, m, f.clock.Took(), h.failure.failure())
 }
 
 // blame counts a failure that the batch itself may have caused. A probe, a refused token, or

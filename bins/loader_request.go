@@ -27,6 +27,7 @@ type load struct {
 	// the request on the wire, which may continue.
 	window, ctx, wireCtx            context.Context
 	closeWindow, cancel, cancelWire context.CancelFunc
+	clock                           transport.Clock
 
 	// The loader's lock guards the fields below.
 	began     time.Time
@@ -35,8 +36,7 @@ type load struct {
 	latest    time.Time     // deadline of a waiter; zero: nobody has waited
 	checked   int           // lookups that were looked up in the caller's cache
 	place     int           // number of the request in the flow; 0: it has no place
-	left      time.Time     // when its last attempt was sent
-	overdue   *time.Timer   // ends the place of that attempt; nil: the usual time is not known
+	overdue   *time.Timer   // ends the place of the last attempt; nil: the usual time is not known
 	pause     time.Duration // until the next probe, if the flow held the request back
 	sent      bool
 	detached  bool // and counted in Loader.detached
@@ -171,6 +171,7 @@ func (l *Loader) request(b *load, lookups []*lookup) *response {
 		Enter:          func(ctx context.Context) error { return l.enter(ctx, b) },
 		Leave:          func() error { return l.start(b) },
 		Usual:          l.flow.Usual,
+		Clock:          &b.clock,
 		Observe:        func(attempts int, failed *fault.Failure) { l.observe(b, attempts, failed) },
 	}, l.opts)
 	if failed, ok := errors.AsType[*Error](r.err); ok {
@@ -217,7 +218,6 @@ func (l *Loader) start(b *load) error {
 		l.giveBack(b)
 		return transport.TooLate(nil)
 	}
-	b.left = time.Now()
 	// A request that takes much longer than usual, and is overtaken by others, loses its place:
 	// those of other callers need it. It counts as a failure if none has succeeded meanwhile.
 	if place, overdue := b.place, l.flow.Overdue(); place > 0 && overdue > 0 {
@@ -227,9 +227,9 @@ func (l *Loader) start(b *load) error {
 			defer l.mu.Unlock()
 			switch {
 			case b.place != place:
-			case l.overtook.After(b.left): // only this one hangs
+			case l.overtook.After(b.clock.Left()): // only this one hangs
 				l.giveBack(b)
-			case l.worked.After(b.left): // it waits behind those that left before it
+			case l.worked.After(b.clock.Left()): // it waits behind those that left before it
 				b.overdue.Reset(overdue)
 			default:
 				l.fail(b, &Error{Operation: "load", Err: fault.NewError("the response takes too long", ErrTimeout)})
@@ -283,11 +283,11 @@ func (l *Loader) settle(b *load, failed *Error) {
 	case bulk.Success:
 		if err == nil {
 			l.worked = time.Now()
-			if b.left.After(l.overtook) {
-				l.overtook = b.left
+			if left := b.clock.Left(); left.After(l.overtook) {
+				l.overtook = left
 			}
 		}
-		l.flow.Succeeded(b.place, time.Since(b.left))
+		l.flow.Succeeded(b.place, b.clock.Took())
 		l.free(b)
 	case bulk.Outage:
 		l.fail(b, failed)

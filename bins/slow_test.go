@@ -78,3 +78,25 @@ func TestLoaderAtSlowServices(t *testing.T) {
 		})
 	}
 }
+
+// A caller who takes his time with the results is no slow service.
+func TestLookupAllForASlowCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n, unhurried = 60_000, 30_000
+		s := &service{latency: func() time.Duration { return 50 * time.Millisecond }}
+		var resumed time.Time
+		done := 0
+		for r, err := range s.client(t).LookupAll(t.Context(), numbered(n), bins.BulkOptions{Concurrency: 32}) {
+			if err != nil || r.Err != nil {
+				t.Fatal(err, r.Err)
+			}
+			if done++; done <= unhurried && done%50 == 0 {
+				time.Sleep(200 * time.Millisecond)
+				resumed = time.Now()
+			}
+		}
+		if took := time.Since(resumed); took > 3*time.Second { // 1 s by hand
+			t.Errorf("the last %d took %v", n-unhurried, took)
+		}
+	})
+}

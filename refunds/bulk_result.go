@@ -30,7 +30,7 @@ func (b *bulkRun) receive(r *record) {
 	case bulk.Account, bulk.Outage:
 		b.failure = errors.Unwrap(r.err)
 	}
-	b.client.health.settle(r.place.request, r.accountID, m, r.place.took(), r.err)
+	b.client.health.settle(r.place.request, r.accountID, m, r.place.clock.Took(), r.err)
 	if b.isSentAgain(r, m) {
 		r.before += r.attempts
 		r.attempts, r.cause = 0, errors.Unwrap(r.err)

@@ -162,7 +162,7 @@ type place struct {
 	waits    time.Time // since when it waits
 	deadline time.Time // of its response; zero: none
 	request  int       // 0: it has no place
-	left     time.Time // when its last attempt was handed to the network
+	clock    transport.Clock
 	pause    *flow.Pause
 	onLeave  func() // called once, when it waits for nothing more
 }
@@ -183,7 +183,7 @@ func (p *place) leave() error {
 		told()
 	}
 	request := p.request
-	if !p.left.IsZero() { // a retry is no probe
+	if !p.clock.Left().IsZero() { // a retry is no probe
 		request = 0
 	}
 	if err := p.health.window.Recheck(request); err != nil {
@@ -192,7 +192,6 @@ func (p *place) leave() error {
 	if !p.deadline.IsZero() && p.health.window.TooLate(p.deadline, time.Since(p.waits)) {
 		return p.suspended(flow.ErrTooLate)
 	}
-	p.left = time.Now()
 	return nil
 }
 
@@ -205,11 +204,4 @@ func (p *place) suspended(err error) error {
 		return fault.NewError("requests keep failing, submission pauses", ErrSuspended)
 	}
 	return err
-}
-
-func (p *place) took() time.Duration {
-	if p.left.IsZero() {
-		return 0
-	}
-	return time.Since(p.left)
 }

@@ -80,7 +80,7 @@ func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts .
 	m := bulk.Nothing // if the caller's own code panics
 	defer func() {
 		if p.request > 0 {
-			c.health.settle(p.request, accountID, m, p.took(), err)
+			c.health.settle(p.request, accountID, m, p.clock.Took(), err)
 		}
 	}()
 	c.health.meet(accountID)
@@ -153,6 +153,7 @@ func (c *Client) send(ctx, requestCtx context.Context, e *encodedRefund, p *plac
 		Write:          true,
 		Identifiers:    e.identifiers,
 		Leave:          p.leave,
+		Clock:          &p.clock,
 		Bulk:           requestCtx != nil,
 		Single:         requestCtx != nil,
 		RequestContext: requestCtx,

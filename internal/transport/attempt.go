@@ -177,6 +177,7 @@ func (inv *invocation) token(ctx context.Context, refused string) (string, *faul
 func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(cmp.Or(inv.call.RequestContext, inv.ctx))
 	began := time.Now()
+	inv.call.Clock.leaves(began)
 	timer := time.AfterFunc(inv.timeout, func() { cancel(fault.ErrTimeout) })
 	defer func() { // also when the caller's code panics, such as a transport
 		if a.Stream == nil {
@@ -201,6 +202,7 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 	}
 	if err == nil {
 		inv.receive(ctx, cancel, timer, a, resp)
+		inv.call.Clock.arrives()
 		if inv.call.Write {
 			a.exchange.AwaitWrite(ctx)
 		}
@@ -305,14 +307,15 @@ func (inv *invocation) asks() fault.Request {
 // accept reads and checks the body of a success. It decodes here, inside the retry loop,
 // because a malformed body is retried.
 func (inv *invocation) accept(ctx context.Context, body io.ReadCloser, a *attempt) {
+	buffer := buffers.Get().(*bytes.Buffer)
+	buffer.Reset()
+	a.Body, a.err = readBounded(body, buffer, inv.settings.MaxResponseBytes, a.Length)
+	inv.call.Clock.arrives()
 	// Let waiting requests leave before this response is decoded, so that the service works
 	// meanwhile. Otherwise responses arrive in bursts.
 	if inv.call.Bulk {
 		runtime.Gosched()
 	}
-	buffer := buffers.Get().(*bytes.Buffer)
-	buffer.Reset()
-	a.Body, a.err = readBounded(body, buffer, inv.settings.MaxResponseBytes, a.Length)
 	a.verdict = fault.JudgeBody(ctx, inv.asks(), a.Header, a.Body, a.err)
 	if a.verdict == fault.Success && inv.call.Decode != nil {
 		if a.err = inv.call.Decode(a.Body); a.err != nil {

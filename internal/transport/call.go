@@ -51,6 +51,8 @@ type Call struct {
 	// before an attempt ends as soon as less time than that is left. Nil: it waits until its
 	// deadline.
 	Usual func() time.Duration
+	// Clock measures each attempt. Nil: none is measured.
+	Clock *Clock
 	// RequestContext ends the request on the wire. The call's own context then ends only
 	// waits and further attempts, and must not outlive it. Nil: the call's context ends both.
 	RequestContext context.Context

@@ -15,7 +15,7 @@
 //	│       ▼                                       │
 //	│  invocation.RoundTrip                         │                   attempt.go
 //	│       │  prepare: token, throttle, header     │    auth, limit; header.go
-//	│       │  send: one exchange                   │                         wire
+//	│       │  send: one exchange                   │               wire; clock.go
 //	│       │  receive: bounded body, or a stream   │         buffer.go stream.go
 //	│       │  verdict: how the attempt ended       │                        fault
 //	│       ▼                                       │
