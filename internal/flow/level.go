@@ -9,9 +9,8 @@ const (
 	maxLate   = 2 * time.Millisecond
 	slowest   = 5 * time.Second   // between two requests, without a pause
 	firstNeed = 10                // successes
-	backNeed  = 4                 // successes on the way back from an outage
 	first     = 10                // requests, before one has succeeded
-	few       = 3                 // successes
+	few       = 4                 // successes, at first and on the way back from an outage
 	slowStart = 4                 // times the level
 	anyLevel  = 1e4               // no limit is known
 	leastStep = 1.05              // times the level
@@ -66,7 +65,7 @@ func (w *Window) grow() {
 		}
 	case w.now < w.known:
 		w.now = min(2*w.now, w.known)
-		if w.need = max(places(w.now), backNeed); w.now == w.known {
+		if w.need = max(places(w.now), few); w.now == w.known {
 			w.need = w.needed()
 		}
 	default:

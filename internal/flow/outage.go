@@ -104,7 +104,7 @@ func (w *Window) resume() {
 		w.probation = min(max(w.probation, w.delay/leastProbation), w.delay)
 	}
 	w.recent.forget() // a pause says nothing of what is accepted
-	w.now, w.have, w.need = 1, 0, backNeed
+	w.now, w.have, w.need = 1, 0, few
 	if w.patient {
 		w.failing, w.need = time.Time{}, 1
 	}
