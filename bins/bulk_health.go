@@ -51,6 +51,8 @@ func meaningOf(ctx context.Context, err error, works bool) bulk.Meaning {
 		return outageIf(works) // the handshake worked before
 	case scope == fault.OfSetup, scope == fault.OfAccount:
 		return bulk.End
+	case scope == fault.OfRequest && failed.StatusCode == 0: // it was not sent
+		return bulk.Nothing
 	case scope != fault.OfOutage, errors.Is(err, ErrBadResponse) && !works: // for example a page from a wrong address
 		return bulk.Success
 	}

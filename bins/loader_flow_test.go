@@ -1,6 +1,7 @@
 package bins_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -160,5 +161,31 @@ func TestLoaderPassesRequestsThatHang(t *testing.T) {
 			t.Errorf("%d of 3000 loads succeeded, beside a third that hangs", n)
 		}
 		time.Sleep(time.Minute)
+	})
+}
+
+// A limiter that refuses says nothing of the service: the next loads are sent.
+func TestLoaderBesideALimiterThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := errors.New("full")
+		refuses := false
+		s := &service{latency: func() time.Duration { return 40 * time.Millisecond }}
+		client := s.client(t, bins.WithLimiter(limiterFunc(func(context.Context) error {
+			if refuses {
+				return full
+			}
+			return nil
+		})))
+		l, err := bins.NewLoader(client, bins.LoaderOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 60 {
+			refuses = 10 <= i && i < 50
+			_, err := loadWithin(t, l, time.Second, fmt.Sprintf("4%07d", i))
+			if refuses != errors.Is(err, full) || errors.Is(err, bins.ErrSuspended) || !refuses && err != nil {
+				t.Errorf("load %d, refused %t: %v", i, refuses, err)
+			}
+		}
 	})
 }

@@ -276,8 +276,12 @@ func (l *Loader) settle(b *load, failed *Error) {
 		err = failed
 	}
 	m := meaningOf(b.ctx, err, !l.worked.IsZero())
-	if failed != nil && errors.Is(b.ctx.Err(), context.DeadlineExceeded) {
+	switch {
+	case failed == nil:
+	case errors.Is(b.ctx.Err(), context.DeadlineExceeded):
 		m = bulk.Outage // no response in loadTimeout
+	case errors.Is(failed, ErrLocalLimit):
+		m = bulk.Nothing // a limiter that refuses says nothing of the service
 	}
 	switch m {
 	case bulk.Success:
@@ -291,7 +295,7 @@ func (l *Loader) settle(b *load, failed *Error) {
 		l.free(b)
 	case bulk.Outage:
 		l.fail(b, failed)
-	case bulk.End:
+	default:
 		l.giveBack(b)
 	}
 }

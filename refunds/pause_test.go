@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/carddata/carddata-go/refunds"
+	"github.com/carddata/carddata-go/refunds/refundstest"
+	"golang.org/x/time/rate"
 )
 
 // In a pause, a Submit that is the probe sends one request: its retries wait for the next probe
@@ -85,4 +89,67 @@ func pause(t *testing.T, client *refunds.Client) {
 		}
 	}
 	t.Fatal("no pause")
+}
+
+// What was not sent says nothing of the service: calls whose deadline comes before the end of a
+// Retry-After, or before their turn at a limiter, begin no pause and prolong none.
+func TestUnsentSubmitsBeginNoPause(t *testing.T) {
+	submitFor := func(t *testing.T, client *refunds.Client, left time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), left)
+		defer cancel()
+		_, err := client.Submit(ctx, "acct-1", record())
+		return err
+	}
+	t.Run("Retry-After", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			fake := refundstest.NewServer(t)
+			client := fake.Client()
+			if err := submitFor(t, client, time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			fake.Script(refundstest.Fault{Status: http.StatusTooManyRequests, RetryAfter: time.Minute})
+			end := time.Now().Add(time.Minute)
+			for time.Until(end) > 0 {
+				err := submitFor(t, client, 5*time.Second)
+				failed, ok := errors.AsType[*refunds.Error](err)
+				if left := time.Until(end); ok && left > 5*time.Second && (!errors.Is(err, refunds.ErrRateLimited) || failed.RetryAfter < left-time.Second) {
+					t.Fatalf("%v before the end: wait for %v: %v", left, failed.RetryAfter, err)
+				}
+				time.Sleep(500 * time.Millisecond)
+			}
+			if err := submitFor(t, client, 5*time.Second); err != nil {
+				t.Errorf("after the end: %v", err)
+			}
+		})
+	})
+	for name, limiter := range map[string]func() refunds.Option{
+		"a rate limit":         func() refunds.Option { return refunds.WithRateLimit(10, 1) },
+		"a limiter that fails": func() refunds.Option { return refunds.WithLimiter(limiterFunc(rate.NewLimiter(10, 1).Wait)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := refundstest.NewServer(t).Client(limiter())
+				var calls sync.WaitGroup
+				var sent atomic.Int32
+				for range 200 {
+					calls.Go(func() {
+						if err := submitFor(t, client, 5*time.Second); err == nil {
+							sent.Add(1)
+						} else if !errors.Is(err, refunds.ErrNotSent) || errors.Is(err, refunds.ErrSuspended) {
+							t.Error(err)
+						}
+					})
+				}
+				if calls.Wait(); sent.Load() < 45 {
+					t.Errorf("%d of 50 were sent", sent.Load())
+				}
+				for range 20 {
+					time.Sleep(200 * time.Millisecond)
+					if err := submitFor(t, client, 5*time.Second); err != nil {
+						t.Errorf("after the burst: %v", err)
+					}
+				}
+			})
+		})
+	}
 }

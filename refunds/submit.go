@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -85,7 +86,9 @@ func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts .
 	}()
 	c.health.meet(accountID)
 	receipt, err := c.send(ctx, nil, &e, p, opts)
-	m = meaningOf(err, opts)
+	if m = meaningOf(err, opts); errors.Is(err, ErrLocalLimit) {
+		m = bulk.Nothing // a limiter that refuses says nothing of the service
+	}
 	return receipt, err
 }
 

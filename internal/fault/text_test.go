@@ -14,7 +14,7 @@ func TestDescribe(t *testing.T) {
 	for want, f := range map[string]*Failure{
 		"bins": {},
 		"bins: lookup: refused (status 429 Too Many Requests, code slow, request id r-1, Retry-After: 3s, 4 attempts)": {
-			Operation: "lookup", StatusCode: 429, Code: "slow", RequestID: "r-1", RetryAfter: 2600 * time.Millisecond, Attempts: 4, Err: NewError("refused")},
+			Operation: "lookup", StatusCode: 429, Code: "slow", RequestID: "r-1", RetryAfter: 2300 * time.Millisecond, Attempts: 4, Err: NewError("refused")},
 		"bins: lookup: no response (1 attempt)":         {Operation: "lookup", Attempts: 1, Err: fmt.Errorf("secret: %w", NewError("no response"))},
 		"bins: lookup: failed":                          {Operation: "lookup", Err: errors.New("secret")},
 		"bins: lookup (status 503 Service Unavailable)": {Operation: "lookup", StatusCode: 503},

@@ -71,10 +71,11 @@ var (
 	Success = &Verdict{0, OutcomeAccepted, nil, OfRequest, "success"}
 
 	// Nothing was sent. The same limiter would refuse another attempt, and the caller may
-	// make the call again.
+	// make the call again. A call whose deadline comes before its turn says nothing of others.
 	LimiterRefused = &Verdict{0, OutcomeNotSent, ErrLocalLimit, OfOutage, "the local rate limiter refused to send"}
+	TurnTooLate    = &Verdict{0, OutcomeNotSent, ErrLocalLimit, OfRequest, "the local rate limiter refused to send"}
+	Paused         = &Verdict{0, OutcomeNotSent, ErrRateLimited, OfRequest, "the service asked all calls to wait"}
 	NotBegun       = &Verdict{0, OutcomeNotSent, ErrLocalLimit, OfRequest, "the function before sending failed"}
-	Paused         = &Verdict{0, OutcomeNotSent, ErrRateLimited, OfOutage, "the service asked all calls to wait"}
 	// Call.Enter or Call.Leave ended the call, and its error says why.
 	HeldBack = &Verdict{0, OutcomeNotSent, nil, OfRequest, "held back"}
 	// The source failed before the first attempt, or had no replacement for a refused token.

@@ -68,8 +68,8 @@ func (t *Throttle) Wait(ctx context.Context, l Limiter, jitter await.Jitter, pat
 			}
 		}
 		if l != nil {
-			if err := waitLimiter(ctx, l, patience); err != nil {
-				return fault.LimiterRefused, err
+			if stopped, err := waitLimiter(ctx, l, patience); err != nil {
+				return stopped, err
 			}
 		}
 		// A cooldown may have begun while this attempt queued for the limiter.
@@ -79,8 +79,8 @@ func (t *Throttle) Wait(ctx context.Context, l Limiter, jitter await.Jitter, pat
 	}
 }
 
-func waitLimiter(ctx context.Context, l Limiter, patience time.Duration) error {
-	bounded, err := ctx, error(nil)
+func waitLimiter(ctx context.Context, l Limiter, patience time.Duration) (stopped *fault.Verdict, err error) {
+	bounded := ctx
 	if own, ok := l.(*rate.Limiter); ok {
 		err = own.Wait(ctx)
 	} else {
@@ -93,9 +93,9 @@ func waitLimiter(ctx context.Context, l Limiter, patience time.Duration) error {
 	}
 	switch {
 	case err == nil:
-		return nil
+		return nil, nil
 	case bounded.Err() != nil && ctx.Err() == nil:
-		return fault.NewError("the limiter did not return in time", fault.ErrLocalLimit)
+		return fault.LimiterRefused, fault.NewError("the limiter did not return in time", fault.ErrLocalLimit)
 	}
 	return limiterRefusal(ctx, l, err)
 }
@@ -125,17 +125,19 @@ func waitCooldown(ctx context.Context, jitter await.Jitter, left time.Duration) 
 // limiterRefusal says that the refusal is local. x/time/rate refuses a wait beyond the
 // deadline with an error that is not context.DeadlineExceeded, so add it. The errors of other
 // limiters are unknown.
-func limiterRefusal(ctx context.Context, l Limiter, err error) error {
+func limiterRefusal(ctx context.Context, l Limiter, err error) (stopped *fault.Verdict, _ error) {
+	stopped = fault.LimiterRefused
 	if ctxErr := ctx.Err(); ctxErr != nil {
-		return ctxErr
+		return stopped, ctxErr
 	}
 	causes := []error{fault.ErrLocalLimit, err}
 	if r, ok := l.(*rate.Limiter); ok && r.Burst() == 0 {
 		causes = []error{fault.ErrLocalLimit, errNoTurn, err} // it never lets a call through
 	} else if ok {
 		causes = []error{fault.ErrLocalLimit, errNoTurn, context.DeadlineExceeded, err}
+		stopped = fault.TurnTooLate
 	}
-	return fault.NewError(fault.LimiterRefused.Text, causes...)
+	return stopped, fault.NewError(stopped.Text, causes...)
 }
 
 // NoTurn reports that a limit or a pause lets no further call through, at least before the
