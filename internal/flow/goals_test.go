@@ -48,21 +48,26 @@ func TestGoals(t *testing.T) {
 }
 
 // TestFullSpeedAgain lets a service work only now and then for ten minutes, or ban the window
-// again and again for longer. Minutes after it works again, the window is at full speed, and
-// in half an hour if a share still fails, or if there were bans. Its seeds are fixed.
+// again and again for longer. Minutes after it works again, the window is at full speed, or in
+// half an hour if a share still fails, or if there were bans. One in six may take longer, up to
+// most. Its seeds are fixed.
 func TestFullSpeedAgain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds: run without -short")
 	}
+	const most = 50 * time.Minute
 	check := func(name string, l load, bad, within time.Duration, s func(seed uint64) service) {
 		l.requests, l.until, l.jitter, l.concurrency, l.giveUp = l.requests+150_000, bad, 0.4, 8, -1
-		worst := time.Duration(0)
+		worst, over := time.Duration(0), 0
 		for i := range *seeds {
 			seed := uint64(i + 1)
-			worst = max(worst, run(t, seed, l, s(seed)).fullSpeed(bad))
+			took := run(t, seed, l, s(seed)).fullSpeed(bad)
+			if worst = max(worst, took); took > within {
+				over++
+			}
 		}
-		if t.Logf("%s: %v", name, worst); worst > within {
-			t.Errorf("%s: at full speed after %v", name, worst)
+		if t.Logf("%s: %v, %d over %v", name, worst, over, within); 6*over > *seeds || worst > most {
+			t.Errorf("%s: at full speed after %v, %d over %v", name, worst, over, within)
 		}
 	}
 	for _, s := range []struct {
