@@ -130,8 +130,9 @@ func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
 // The call ends at the deadline of ctx, or after 30 seconds if ctx has none. Other callers of
 // the same request go on. If none is left, up to 16 such requests still go on without retries,
 // so that later callers find their results in the cache: do not set [WithAttemptTimeout] to
-// your callers' deadline. A request has the context values, such as a trace, of the caller
-// that began it.
+// your callers' deadline. If the service is slower than that deadline, later callers find only
+// some of the cards. A request has the context values, such as a trace, of the caller that began
+// it.
 func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
 	fail := func(err error) (Result, error) { return Result{}, &Error{Operation: "load", Err: err} }
 	switch {

@@ -22,8 +22,9 @@ const (
 	ActionDone
 	// ActionResubmit: the call did not record the refund. Submit the same record again
 	// later, after Error.RetryAfter if it is set. This follows a 421, 425 or 429, a failed
-	// connection, limiter, token source or WithBeforeSend, ErrSuspended, and the end of the
-	// context before the refund was sent, or too little time left for a response. If
+	// connection, limiter or token source, ErrSuspended, and the end of the context before the
+	// refund was sent, or too little time left for a response. It also follows an error of
+	// WithBeforeSend: test for that first, because another call may be sending this refund. If
 	// ErrCredential persists, raise an alarm: a token source can be set up wrongly.
 	ActionResubmit
 	// ActionCorrect: the refund was not recorded, and will not be as it is. Correct the

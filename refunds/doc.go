@@ -22,8 +22,8 @@
 //     lead to each action.
 //   - For many refunds, use [Client.SubmitAll]. It takes records of any number of accounts, and
 //     yields the result of each in bounded memory.
-//   - For refunds that come from a queue or a table, remember what was begun: see below. The
-//     module refunds/outbox does this for you in PostgreSQL or SQLite.
+//   - If a refund can come twice, or the process can be killed, keep a row of what was begun: see
+//     below. The module refunds/outbox does this for you in PostgreSQL or SQLite.
 //
 // The package covers one endpoint of the service:
 //
@@ -113,26 +113,28 @@
 // that waits for that code. A logger and the function of [WithReceiptCheck] run on the call's
 // goroutine and can delay it.
 //
-// # If refunds come from a queue or a table
+// # If a refund can come twice, or the process can be killed
 //
-// A client remembers nothing, and SubmitAll removes no duplicates. Keep a durable mark for each
-// record, so that you know after a kill what was begun:
+// This is for handlers whose callers repeat requests, for queue workers, and for jobs over a file
+// or a table. A client remembers nothing, and SubmitAll removes no duplicates. Keep a row for each
+// refund in a database, as the Example of [WithBeforeSend] does. Its unique key is the account and
+// the RefundID, and a number of your own if a later status goes under the same RefundID.
 //
-//   - [WithBeforeSend] writes the mark, in one step that fails if another process wrote it: an
-//     INSERT with a unique key. The key is account and RefundID, and a number of your own if a
-//     later status goes under the same RefundID. To submit a record again, use an UPDATE that
-//     replaces the action that you read with the mark. Never delete the row first: another
-//     process could begin in between.
-//   - After the call, replace the mark that this call wrote with the action. A call can fail
-//     before it writes one. Then leave what the table holds: it is another call's.
+//   - Read the row first. Submit the refund if there is no row, or one with [ActionResubmit].
+//   - [WithBeforeSend] writes "begun", the time, and an id of this call. It inserts the row, or
+//     updates one that still has the action that you read, and fails otherwise: then another call
+//     has begun. A retry finds the id of its own call, and renews the time. Never delete the row
+//     first: another call could begin in between.
+//   - After the call, replace its own "begun" with the action. If the row has another id, or if
+//     there is none, the call has not begun: leave the row as it is.
 //
-// A record with a mark may still be in flight, because queues deliver some messages twice.
-// Leave it alone until the mark is older than the call's timeout (in SubmitAll, the attempt
-// timeout) and the time that you take to write the action. After that, its process has ended, and
-// the outcome is unknown. With one job under a lock, a mark that is found at the start is
-// unknown at once. Let the queue hide a message for that time, and in SubmitAll for
-// [BulkOptions.HoldFor] more. Delete a message if its record is done with, and otherwise let it
-// come again. Read the table before the call, too: WithBeforeSend comes after all waits.
+// A row that is "begun" is in flight until its time is older than the timeout of the call, or in
+// SubmitAll than the attempt timeout. Add the time that you need to write the action. After that,
+// the outcome is unknown. With one job under a lock, each row that is "begun" at the start is
+// unknown at once.
+//
+// A queue has to hide a message for as long, and in SubmitAll for [BulkOptions.HoldFor] more.
+// Delete the message if its refund is done with, and otherwise let it come again.
 //
 // A shutdown must not cancel a call of Submit: give the call a context of its own, such as
 // context.WithoutCancel with a timeout. After [ActionFixSetup], leave the other records in the

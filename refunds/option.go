@@ -130,13 +130,15 @@ func WithResubmit() Option {
 	return transport.Only("refunds", "WithResubmit", transport.WithResubmit())
 }
 
-// WithBeforeSend calls f before each attempt is sent, after all waits, to mark durably that
-// this refund was begun: see the part about queues in the package comment. Give it to a call
-// or to [Item.Options]; SubmitAll calls the functions of several items at once. A retry calls
-// f again: let f accept the mark of its own call. If f fails, this attempt is not sent, and
-// the error matches [ErrLocalLimit] and that of f, with [ActionResubmit]: test for your own
-// "begun before" first. f has to end with ctx: one that does not may write its mark after the
-// call has ended, unsent. The default is nil.
+// WithBeforeSend calls f before each attempt is sent, after all waits. f writes to a database that
+// this refund was begun, so that it is known after a kill: see the package comment. Give it to a
+// call or to [Item.Options]; SubmitAll calls the functions of several items at once. A retry calls
+// f again, which renews the time of its own row.
+//
+// If f fails, this attempt is not sent. The error matches [ErrLocalLimit] and that of f, with
+// [ActionResubmit]: test for your own "begun before" first, because another call may be sending
+// this refund. f has to end with ctx: one that does not may write its row after the call has ended,
+// unsent. The default is nil.
 func WithBeforeSend(f func(ctx context.Context) error) Option {
 	return transport.Only("refunds", "WithBeforeSend", transport.WithBeforeSend(f))
 }

@@ -72,8 +72,8 @@ func ExampleWithResubmit() {
 }
 
 // A ledger says what became of each record, also after a kill. The map stands for a table,
-// and begin for an INSERT with a unique key. A call can fail before it begins: only the mark
-// that it wrote is replaced.
+// and begin for an INSERT with a unique key, or an UPDATE that renews the time of a retry. A call
+// can fail before it begins: only the row that it wrote is replaced.
 func ExampleWithBeforeSend() {
 	fake := refundstest.Start() // stands in for the service
 	defer fake.Close()
@@ -84,10 +84,10 @@ func ExampleWithBeforeSend() {
 	submit := func(ctx context.Context, id string) {
 		var mine atomic.Bool // a call can end at its deadline while begin still runs
 		begin := refunds.WithBeforeSend(func(context.Context) error {
-			if ledger[id] != "" && !mine.Load() { // a retry of this call finds its own mark
+			if ledger[id] != "" && !mine.Load() { // a retry of this call finds its own row
 				return errors.New("begun before")
 			}
-			ledger[id] = "begun"
+			ledger[id] = "begun" // now
 			mine.Store(true)
 			return nil
 		})

@@ -30,12 +30,12 @@
 //		of, err := client.ForMerchant(merchant)
 //		…
 //		// A second run for the same job fetches only what has changed.
-//		file, err := of.DownloadFile(ctx, jobID, path(merchant), updater.FileOptions{IfChanged: true})
+//		file, err := of.DownloadFile(ctx, jobID, path(merchant, jobID), updater.FileOptions{IfChanged: true})
 //		…
 //	}
 //
-// Do not use an id as a file name: it may contain a slash, be "..", or be too long. Use its
-// SHA-256 in hexadecimal.
+// Do not use an id as a file name: it may contain a slash, be "..", or be too long. Use the SHA-256
+// of merchant and job in hexadecimal. Downloads to different paths may run at once, such as eight.
 //
 // # Errors
 //

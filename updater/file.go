@@ -20,7 +20,8 @@ var (
 	// Check matches too, but is not quoted.
 	ErrRefused = fault.NewCondition("refused", "content refused", false)
 	// ErrNotSynced: the new file is at its path, whole, but its directory was not synced:
-	// after a crash of the machine the old file may be there again.
+	// after a crash of the machine the old file may be there again. DownloadFile returns no File
+	// beside it: the next call, with IfChanged, returns it and need not fetch it again.
 	ErrNotSynced = fault.NewCondition("not_synced", "not synced", true)
 )
 
