@@ -86,6 +86,9 @@ func (r *Future[T]) Wait(ctx context.Context) (value T, err error) {
 
 // Sleep waits, and returns early with an error if the context ends.
 func Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():

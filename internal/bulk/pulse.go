@@ -56,6 +56,13 @@ func GiveUpAt(s flow.State, after time.Duration, began time.Time) time.Time {
 	return s.Since.Add(after)
 }
 
+// past has received.
+var past = func() <-chan time.Time {
+	c := make(chan time.Time)
+	close(c)
+	return c
+}()
+
 // At returns a channel that receives at the earliest of the times that are not zero; nil if all are.
 func At(times ...time.Time) <-chan time.Time {
 	var earliest time.Time
@@ -67,5 +74,8 @@ func At(times ...time.Time) <-chan time.Time {
 	if earliest.IsZero() {
 		return nil
 	}
-	return time.After(time.Until(earliest))
+	if left := time.Until(earliest); left > 0 {
+		return time.After(left)
+	}
+	return past
 }

@@ -227,7 +227,11 @@ func (w *Window) await(ctx context.Context, line chan<- struct{}, changed <-chan
 		late = time.After(left)
 	}
 	if !due.IsZero() {
-		free = time.After(time.Until(due))
+		left := time.Until(due)
+		if left <= 0 {
+			return false, nil
+		}
+		free = time.After(left)
 	}
 	select {
 	case line <- struct{}{}:
