@@ -8,9 +8,7 @@ import (
 
 const (
 	leastSample  = 9                     // requests
-	mostSamples  = 64                    // that have not ended
 	inSamples    = 8                     // one request in so many in flight is in a sample
-	perBest      = 4                     // samples in the time that a response takes at best
 	usualWeight  = 1.0 / 4               // of a sample in what is usual
 	bestWeight   = 1.0 / 64              // of a sample in what is best
 	queued       = math.Ln2              // times the best, as a logarithm: responses that take longer wait for each other
@@ -21,7 +19,6 @@ const (
 	unneeded     = 10                    // times what is in flight
 	instantly    = 20                    // a wait of this part of the usual time is none
 	safely       = 1.5                   // times the time of responses that wait for each other
-	mostLate     = 8                     // requests in a row without a response
 )
 
 // A latency says how long responses take, and for how many requests in flight they begin to
@@ -36,7 +33,7 @@ type latency struct {
 	best    float64  // median of requests that did not wait for each other
 	fewest  int      // requests in flight when it was measured first
 
-	late   int       // requests in a row that ended at their callers' deadlines
+	late   bool      // a request has ended at its caller's deadline since the last success
 	worked time.Time // when a request succeeded last
 	flying time.Time // since when requests are in flight
 
@@ -88,14 +85,8 @@ func (l *latency) leaves(request, inFlight int) {
 	if l.count > 0 {
 		size = max(size, inFlight/inSamples)
 	}
-	if n := len(l.samples); n > 0 {
-		last := &l.samples[n-1]
-		if l.count == 0 || request < last.first+last.size || now.Sub(last.left) < since(l.best)/perBest {
-			return
-		}
-		if n == mostSamples {
-			l.samples = slices.Delete(l.samples, 0, 1)
-		}
+	if n := len(l.samples); n > 0 && (l.count == 0 || request < l.samples[n-1].first+l.samples[n-1].size) {
+		return
 	}
 	l.samples = append(l.samples, sample{first: request, size: size, left: now, inFlight: inFlight})
 }

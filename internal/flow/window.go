@@ -154,7 +154,7 @@ func (w *Window) Take() (request int, ok bool) {
 		if w.last > 0 && now.Sub(w.heard) > memory {
 			w.forget()
 		}
-		if w.latency.late == 0 || now.Sub(w.heard) > w.overdue() {
+		if !w.latency.late || now.Sub(w.heard) > w.overdue() {
 			w.latency.flying = now
 		}
 		w.heard = now
@@ -362,7 +362,7 @@ func (w *Window) Succeeded(request int, took time.Duration) {
 		w.rtt = took
 	}
 	w.rtt += (min(took, 2*w.rtt) - w.rtt) / 32 // a single one that hung tells little
-	w.latency.late, w.latency.worked = 0, time.Now()
+	w.latency.late, w.latency.worked = false, time.Now()
 	w.accepted++
 	w.works++
 	if w.row > 0 && request < w.rowFirst || w.paused && request <= w.cut {
@@ -393,12 +393,12 @@ func (w *Window) Succeeded(request int, took time.Duration) {
 func (w *Window) Late(request int, took time.Duration, why string) (failed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.latency.late++
+	w.latency.late = true
 	switch {
 	case w.rtt == 0: // nothing has ever worked
 		failed = took >= w.patience
 	default:
-		failed = w.latency.count > 0 && took >= w.overdue() || w.latency.late >= mostLate && w.isSilent()
+		failed = w.latency.count > 0 && (took >= w.overdue() || w.isSilent())
 	}
 	if failed {
 		w.settled(request, 0, untimed)
