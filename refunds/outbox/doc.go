@@ -17,13 +17,13 @@
 // # What is guaranteed
 //
 // A refund is stored with its job in the transaction that books it: both are there, or
-// neither. The worker commits a mark before the request leaves, and the outcome after the
-// response. A mark that is a minute old and has no outcome belongs to a dead worker. Its
-// request may have left, so the refund becomes [Unknown].
+// neither. The worker commits the state [Sending] before the request leaves, and the outcome after
+// the response. If a refund is in that state for a minute, its worker is dead. Its request may have
+// left, so the refund becomes [Unknown].
 //
-// An unknown refund is sent again only on somebody's word: a person's ([Outbox.Decide]), that of
-// who is asked (Config.FindOut) or told ([Outbox.Tell]), or the configuration's (Config.Resubmit).
-// The word is committed before the refund is sent again.
+// An unknown refund is sent again only after a decision. It is made by a person ([Outbox.Decide]),
+// by your function (Config.FindOut), by a message that you got ([Outbox.Tell]), or by the
+// configuration (Config.Resubmit). The decision is committed before the refund is sent again.
 //
 // Records with one refund_id, such as a refund and a later update of it, are sent one
 // at a time in the order of their rows. None overtakes one that is unknown.

@@ -16,9 +16,9 @@ type Entry struct {
 	RefundID   string    // as in the record
 	Amount     *int64    // as in the record: nil if it has none
 	Currency   string    // as in the record: "" if it has none
-	Attempts   int       // times that it was marked as sending
+	Attempts   int       // times that it was in the state Sending
 	EnqueuedAt time.Time `db:"-"` // when
-	LastSent   time.Time `db:"-"` // when it was marked last
+	LastSent   time.Time `db:"-"` // when it was Sending last
 	RequestID  string    // the service's, of the last response
 	Reason     string    // why the last attempt was not accepted
 }
@@ -68,7 +68,7 @@ func entriesIn(ctx context.Context, s session, rest string, args ...any) ([]Entr
 type Status struct {
 	Counts       map[State]int // refunds in each state
 	PendingSince time.Time     // when the oldest of the pending was enqueued
-	LastSent     time.Time     // when a worker last marked a refund
+	LastSent     time.Time     // when a worker last sent a refund
 	Reasons      []Reason      // of all states but Accepted, the most frequent first
 }
 

@@ -153,7 +153,7 @@ func (c *Comparison) compare(group []Entry, rows []ReportRow) {
 // missing deals with a refund_id that the report does not have.
 func (c *Comparison) missing(group []Entry, report Report, unclear bool) {
 	covered := func(e Entry) bool {
-		// A request can leave, and be recorded, within a minute of its mark.
+		// A request can leave, and be recorded, within a minute after it is Sending.
 		return !unclear && !e.LastSent.Add(submitTimeout).After(report.Until) && !e.EnqueuedAt.Before(report.From)
 	}
 	lost := false

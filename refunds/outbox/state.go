@@ -12,7 +12,7 @@ type State string
 // The states of a refund.
 const (
 	Pending  State = "pending"  // to be sent
-	Sending  State = "sending"  // a worker marked it: its request may be on the wire
+	Sending  State = "sending"  // its request may be on the wire
 	Accepted State = "accepted" // the service has it
 	Rejected State = "rejected" // the service does not have it, and it is not to be sent again
 	Unknown  State = "unknown"  // the service may have it; nothing is sent until somebody decides

@@ -32,17 +32,17 @@ const (
 // Config says how a worker works.
 type Config struct {
 	// Client submits the refunds; required. Its WithResubmit and WithMaxRetries have no
-	// effect here: the worker repeats refunds, and marks each request. For the live service
+	// effect here: the worker repeats refunds, and stores the state of each request. For the live service
 	// it must not have WithHTTPClient, because only the library's own transport keeps a late
 	// request from leaving.
 	Client *refunds.Client
 	// Concurrency is how many requests are in flight at most. 0: 16. It is also how many
 	// refunds a worker that is killed leaves unknown at most.
 	Concurrency int
-	// Drain ends the worker when nothing is left that can be sent. It waits for marks of
-	// other workers, too. That of one that was killed takes a minute from when it was made:
-	// before, nobody knows that its refund is Unknown, which somebody has to look at. With
-	// FindOut, it waits until each unknown refund was asked about once.
+	// Drain ends the worker when nothing is left that can be sent. It waits for refunds
+	// that other workers send, too. If such a worker was killed, that takes a minute: before,
+	// nobody knows that its refund is Unknown, which somebody has to look at. With FindOut, it
+	// waits until each unknown refund was asked about once.
 	Drain bool
 	// Resubmit states that the service takes records with one refund_id as one refund, which
 	// is not documented. A refund without a clear response is then sent again, and each
@@ -63,7 +63,7 @@ type Config struct {
 	// FindOutFor is how long after it was sent a refund is asked about. Then it stays Unknown
 	// until somebody decides. 0: a day.
 	FindOutFor time.Duration
-	// ResubmitNotRecorded sends a refund again of which FindOut says NotRecorded. If that is
+	// ResubmitNotRecorded sends a refund again after FindOut has said NotRecorded. If that was
 	// not true, it is recorded twice. false: the refund stays Unknown, and Entry.Reason has the word.
 	ResubmitNotRecorded bool
 	// Log gets what an operator has to know about the workers, and River's warnings. It says
