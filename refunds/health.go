@@ -59,9 +59,10 @@ func meaningOf(err error, own []Option) bulk.Meaning {
 		return bulk.Nothing
 	}
 	switch scope := cause.failure().Scope(); {
-	case transport.HasCredential(own) && (errors.Is(err, ErrCredential) || errors.Is(err, ErrUnauthorized)),
-		errors.Is(err, ErrLocalLimit) && transport.HasLimiter(own):
+	case transport.HasCredential(own) && errors.Is(err, ErrUnauthorized):
 		return bulk.Account
+	case transport.HasCredential(own) && errors.Is(err, ErrCredential), transport.HasLimiter(own) && errors.Is(err, ErrLocalLimit):
+		return bulk.Nothing // the item's own code ended it before it was sent
 	case scope == fault.OfAccount:
 		return bulk.Account
 	case scope == fault.OfOutage, scope == fault.OfSetup:

@@ -153,3 +153,38 @@ func TestUnsentSubmitsBeginNoPause(t *testing.T) {
 		})
 	}
 }
+
+// Calls that fail by their own code or deadline do not hold up the others, however many they are.
+func TestOthersAreNotHeldUp(t *testing.T) {
+	errDown := errors.New("down")
+	for name, odd := range map[string]struct {
+		within time.Duration
+		option refunds.Option
+	}{
+		"a deadline shorter than any response": {100 * time.Millisecond, nil},
+		"a token source of the call":           {time.Minute, refunds.WithTokenSource(refunds.TokenFunc(func(context.Context) (string, error) { return "", errDown }))},
+		"a token source that does not return":  {5 * time.Second, refunds.WithTokenSource(refunds.TokenFunc(func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }))},
+		"a limiter of the call":                {time.Minute, refunds.WithLimiter(refusal(errDown))},
+		"begun before":                         {time.Minute, refunds.WithBeforeSend(func(context.Context) error { return errDown })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := clientOver(t, &slowService{latency: time.Second, spread: 0.2})
+				for i := range 200 {
+					within, opts := time.Minute, []refunds.Option(nil)
+					if i%20 > 0 && i > 20 {
+						if within = odd.within; odd.option != nil {
+							opts = append(opts, odd.option)
+						}
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), within)
+					_, err := client.Submit(ctx, "acct-1", record(), opts...)
+					if cancel(); errors.Is(err, refunds.ErrSuspended) || opts == nil && within == time.Minute && err != nil {
+						t.Fatalf("call %d: %v", i, err)
+					}
+					time.Sleep(time.Second)
+				}
+			})
+		})
+	}
+}

@@ -388,8 +388,8 @@ func (w *Window) Succeeded(request int, took time.Duration) {
 }
 
 // Late records a request that had no response by its caller's deadline. That says something of
-// the service if the request took much longer than usual, or if there was no response to any
-// other for as long. Then it is a failure, and Late reports that.
+// the service if the request took much longer than usual, or as long as usual while there was no
+// response to any other for much longer. Then it is a failure, and Late reports that.
 func (w *Window) Late(request int, took time.Duration, why string) (failed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -398,7 +398,7 @@ func (w *Window) Late(request int, took time.Duration, why string) (failed bool)
 	case w.rtt == 0: // nothing has ever worked
 		failed = took >= w.patience
 	default:
-		failed = w.latency.count > 0 && (took >= w.overdue() || w.isSilent())
+		failed = w.latency.count > 0 && (took >= w.overdue() || took >= since(w.latency.usual) && w.isSilent())
 	}
 	if failed {
 		w.settled(request, 0, untimed)
