@@ -124,7 +124,9 @@
 // refund in a database, as the Example of [WithBeforeSend] does. Its unique key is the account and
 // the RefundID, and a number of your own if a later status goes under the same RefundID.
 //
-//   - Read the row first. Submit the refund if there is no row, or one with [ActionResubmit].
+//   - Read the row first. Submit the refund if there is no row, or one with [ActionResubmit]. If
+//     it has [ActionFixSetup] or [ActionCorrect], submit once the setup or the record is corrected.
+//     After [ActionFindOut], write down what you found out, in the same way as "begun".
 //   - [WithBeforeSend] writes "begun", the time, and an id of this call. It inserts the row, or
 //     updates one that still has the action that you read, and fails otherwise: then another call
 //     has begun. A retry finds the id of its own call, and renews the time. Never delete the row

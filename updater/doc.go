@@ -35,7 +35,8 @@
 //	}
 //
 // Do not use an id as a file name: it may contain a slash, be "..", or be too long. Use the SHA-256
-// of merchant and job in hexadecimal. Downloads to different paths may run at once, such as eight.
+// of merchant, a zero byte and job, in hexadecimal. Downloads to different paths may run at once,
+// such as eight.
 //
 // # Errors
 //

@@ -32,9 +32,11 @@ var ErrNoRefund = errors.New("outbox: no such refund")
 // known to be what the word says, so tell it as often as you like.
 //
 // A word that contradicts what is known is never followed. Tell returns it as a Difference for a
-// person, and keeps it: see [Outbox.Differences]. The error is [ErrNoRefund]; [ErrTooEarly] for
-// NotRecorded or Closed while the request of the refund can still leave, a minute after it was
-// sent; or one of the database.
+// person, and keeps it if the transaction commits, so commit then, too: see [Outbox.Differences].
+// NotRecorded sends a refund that is Unknown again, whatever Config.ResubmitNotRecorded is.
+//
+// The error is [ErrNoRefund]; [ErrTooEarly] for NotRecorded or Closed while the request of the
+// refund can still leave, a minute after it was sent; or one of the database.
 //
 // With several records of one refund_id, a word is about the one that is open. If another one is
 // accepted, only Amount and Currency can tell which the word is about.
