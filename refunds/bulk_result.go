@@ -62,7 +62,7 @@ const maxRetryAfter = time.Minute
 // isSentAgain reports whether to send a record again. It must be proven not to be recorded. A
 // record that keeps failing while others succeed fails because of its content.
 func (b *bulkRun) isSentAgain(r *record, m bulk.Meaning) bool {
-	const ownFault, others = 8, 10
+	const ownFault, ownFaultAtTheEnd, others = 8, 4, 10
 	switch {
 	case b.stopErr != nil, b.ctx.Err() != nil, r.lost, b.isOverdue(r), limit.NoTurn(r.err):
 		return false
@@ -74,11 +74,23 @@ func (b *bulkRun) isSentAgain(r *record, m bulk.Meaning) bool {
 	if failed, ok := errors.AsType[*Error](r.err); ok && failed.RetryAfter > maxRetryAfter {
 		return false // the caller must plan for a wait of hours
 	}
-	if b.succeeded >= r.behind {
+	mostFailures := ownFault
+	switch {
+	case b.succeeded >= r.behind:
 		r.failures++
+	case b.isAtTheEnd(r):
+		r.failures++
+		mostFailures = ownFaultAtTheEnd
 	}
 	r.behind = b.succeeded + others
-	return r.failures < ownFault
+	return r.failures < mostFailures
+}
+
+// isAtTheEnd reports whether no other record can show any more that only r fails, and those that
+// are left have failed again after others had succeeded.
+func (b *bulkRun) isAtTheEnd(r *record) bool {
+	again := func(r *record) bool { return r.failures > 1 }
+	return b.loop.Ended && b.loop.Running == 0 && again(r) && !slices.ContainsFunc(b.ready, func(r *record) bool { return !again(r) })
 }
 
 func (r *record) isUnsent() bool {

@@ -131,15 +131,19 @@ func TestTheFirstRequests(t *testing.T) {
 func TestDueAfterItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := New(false, nil)
-		for range 3 {
-			request, _ := w.Take()
-			time.Sleep(time.Second)
-			w.Succeeded(request, time.Second)
+		for i := range 100 { // every second one fails: that is no chance
+			request, ok := w.Take()
+			if !ok {
+				break
+			}
+			if time.Sleep(time.Second); i%2 == 0 {
+				w.Succeeded(request, time.Second)
+			} else {
+				w.Failed(request, "503")
+			}
 		}
-		request, _ := w.Take()
-		w.Failed(request, "503")
 		if _, ok := w.Take(); ok {
-			t.Fatal("no pace after a failure")
+			t.Fatal("no pace after 50 failures")
 		}
 		due := w.Due(time.Time{})
 		if time.Sleep(time.Until(due) + time.Microsecond); w.Due(time.Time{}).IsZero() {

@@ -20,7 +20,7 @@ const (
 	restHold  = 4                 // times the rest that the service has asked for
 	margin    = 0.95              // of what the service accepted
 	many      = 200               // successes between failures
-	memory    = 150 * time.Second // without a request, after which a level says little
+	memory    = 150 * time.Second // after which a level that is not in use says little
 )
 
 // A level is how many requests leave in each round trip.
@@ -33,9 +33,18 @@ type level struct {
 	changedAt  int           // the last request before this level
 	inVain     float64       // the last level that was grown to in vain
 	wanted     bool          // somebody was refused a place: the level is in use
+	used       time.Time     // when it last was in use, or a failure counted
 }
 
 func (l *level) starting() bool { return l.known == 0 }
+
+// tried is the level that a failure speaks of. Without a level that is what was in flight.
+func (w *Window) tried() float64 {
+	if w.starting() {
+		return min(w.now, float64(w.inFlight+1))
+	}
+	return w.now
+}
 
 // grow raises a level that has held.
 func (w *Window) grow() {

@@ -23,6 +23,7 @@ type outage struct {
 	cut           int     // the last request that was sent when a failure became known
 
 	began, resumed time.Time     // the last outage; zero: there was none
+	lacked         bool          // somebody was refused a place since it began
 	works          int           // what the service accepted since it began
 	fell           float64       // the sound level then
 	probation      time.Duration // how long levels have to succeed after it
@@ -37,7 +38,7 @@ func (w *Window) isDown() bool {
 		return w.row > 1
 	case w.row > inARow && (!w.testing || w.passed == 0):
 		return !w.isLikely(w.row)
-	case w.now > 1 || w.share > 0 && w.failing.IsZero():
+	case w.tried() > 1 || w.share > 0 && w.failing.IsZero():
 		return false
 	case w.patient: // a large share that fails at random has such rows, too
 		return w.row > 3 && (!w.testing || w.passed == 0)
@@ -51,7 +52,7 @@ func (w *Window) begin() {
 	switch {
 	case w.paused:
 		w.delay *= 2
-	case !w.starting(), w.rtt > 0 && w.now <= 1: // even one at a time may be too many, beside another process
+	case w.rtt > 0:
 		w.fallBack()
 	}
 	if !w.patient {
@@ -61,17 +62,20 @@ func (w *Window) begin() {
 	w.pause(w.delay)
 }
 
-// fallBack chooses the level to return to. One outage says nothing of the load. If another
-// follows, what the service accepted since the first one began, its pause included, is what
-// it allows in the long run: all of its limit if that counts by the minute, and less if it
-// bans who exceeds it. So the new level is between that and the level before.
+// fallBack chooses the level to return to. One outage says nothing of the load, nor does another
+// while nothing waits for a place. Otherwise, what the service accepted since the first one began,
+// its pause included, is what it allows in the long run: all of its limit if that counts by the
+// minute, and less if it bans who exceeds it. So the new level is between that and the one before.
 //
 // A level that works for as long as the service did before this outage is not the reason for
 // the next. If this outage began far lower than the one before, no level was the reason.
 func (w *Window) fallBack() {
 	now := time.Now()
-	w.known, w.ceiling = w.sound, w.sound
-	if !w.began.IsZero() {
+	again := !w.began.IsZero() && w.lacked
+	if again || !w.starting() {
+		w.known, w.ceiling = w.sound, w.sound
+	}
+	if again {
 		cycle := margin * float64(w.works) / now.Sub(w.began).Seconds() * w.rtt.Seconds()
 		lower := math.Sqrt(min(cycle, w.sound) * w.sound)
 		if w.works < firstNeed { // a few successes may have been all by chance
@@ -85,7 +89,7 @@ func (w *Window) fallBack() {
 	if w.probation = 0; w.fell > 0 && w.sound > w.fell/beyond {
 		w.probation = now.Sub(w.resumed)
 	}
-	w.began, w.works, w.fell = now, 0, w.sound
+	w.began, w.works, w.fell, w.lacked = now, 0, w.sound, false
 }
 
 func (w *Window) pause(delay time.Duration) {
@@ -99,6 +103,7 @@ func (w *Window) pause(delay time.Duration) {
 // resume goes on after a probe that succeeded, one request at a time at first.
 func (w *Window) resume() {
 	w.paused, w.next, w.resumed = false, time.Time{}, time.Now()
+	w.used = w.resumed
 	w.hold, w.untested = 0, 0
 	if w.ceiling > 0 {
 		w.probation = min(max(w.probation, w.delay/leastProbation), w.delay)

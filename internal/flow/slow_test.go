@@ -2,11 +2,74 @@ package flow
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
+
+// A few failures while nothing waits for a place are no load, however slow the service is: the
+// calls after them end as by hand. An outage in a quiet time costs no more than the outage. All
+// draws have a fixed seed.
+func TestFailuresThatAreNotTheLoads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds: run without -short")
+	}
+	const quiet, end = 2 * time.Minute, 7 * time.Minute // one call in ten seconds, and then ten a second
+	at := func(failures ...time.Duration) service {
+		return func(now time.Duration, _ int) bool {
+			if len(failures) == 0 || now < failures[0] {
+				return false
+			}
+			failures = failures[1:]
+			return true
+		}
+	}
+	between := func(from, to time.Duration) service {
+		return func(now time.Duration, _ int) bool { return from <= now && now < to }
+	}
+	random := func(share float64) service {
+		random := rand.New(rand.NewPCG(1, 77))
+		return func(time.Duration, int) bool { return random.Float64() < share }
+	}
+	for _, latency := range []time.Duration{20 * time.Millisecond, 300 * time.Millisecond, time.Second, 4 * time.Second, 8 * time.Second} {
+		for _, deadline := range []time.Duration{3*latency + 50*time.Millisecond, 90 * time.Second} {
+			for name, fails := range map[string]func() service{
+				"one":                func() service { return at(50 * time.Second) },
+				"the last before":    func() service { return at(quiet - 10*time.Second) },
+				"the first call":     func() service { return at(0) },
+				"two":                func() service { return at(50*time.Second, 60*time.Second) },
+				"three":              func() service { return at(50*time.Second, 90*time.Second, quiet-10*time.Second) },
+				"two while many fly": func() service { return at(quiet+time.Minute, quiet+62*time.Second) },
+				"one in a hundred":   func() service { return random(0.01) },
+				"three in a hundred": func() service { return random(0.03) },
+				"an outage before":   func() service { return between(30*time.Second, 100*time.Second) },
+				"two outages before": func() service {
+					return func(now time.Duration, n int) bool {
+						return between(10*time.Second, 40*time.Second)(now, n) || between(60*time.Second, 90*time.Second)(now, n)
+					}
+				},
+			} {
+				s := submits{deadline: deadline}
+				for at := time.Duration(0); at < quiet; at += 10 * time.Second {
+					s.bursts = append(s.bursts, burst{at, 1})
+				}
+				for at := quiet; at < end; at += 100 * time.Millisecond {
+					s.bursts = append(s.bursts, burst{at, 1})
+				}
+				e, _ := throughWindow(t, 1, healthy{latency: latency, spread: 0.2, fails: fails()}, s)
+				line := fmt.Sprintf("%v, deadline %v, %s fail: %+v", latency, deadline, name, e)
+				if e.notSent > e.all()/100 || e.unknown > 0 {
+					t.Error("missed: " + line)
+				} else {
+					t.Log(line)
+				}
+			}
+		}
+	}
+}
 
 // One request that takes minutes among hundreds that take 50 ms does not slow the others down
 // afterwards, if their pace is limited.

@@ -19,6 +19,7 @@ type healthy struct {
 	places  int
 	forEver bool                            // it works on what it got, even if the caller has left
 	becomes func(now time.Duration) float64 // times the latency
+	fails   service                         // nil: nothing does
 }
 
 // Submits are calls that arrive one by one, each with a deadline.
@@ -35,9 +36,9 @@ type burst struct {
 }
 
 // Ends counts what became of them.
-type ends struct{ accepted, notSent, unknown int }
+type ends struct{ accepted, failed, notSent, unknown int }
 
-func (e ends) all() int { return e.accepted + e.notSent + e.unknown }
+func (e ends) all() int { return e.accepted + e.failed + e.notSent + e.unknown }
 
 func (s submits) arrivals() (at []time.Duration) {
 	for i := range int(s.perSecond * s.during.Seconds()) {
@@ -91,6 +92,7 @@ type sentSubmit struct {
 	began   time.Time
 	request int
 	late    bool
+	failed  bool
 }
 
 type sentSubmits []sentSubmit
@@ -133,10 +135,14 @@ func throughWindow(t *testing.T, seed uint64, h healthy, s submits) (e ends, wai
 			now := time.Since(began)
 			for len(air) > 0 && !air[0].at.After(time.Now()) {
 				f := heap.Pop(&air).(sentSubmit)
-				if f.late {
+				switch {
+				case f.late:
 					e.unknown++
 					w.Late(f.request, time.Since(f.began), "late")
-				} else {
+				case f.failed:
+					e.failed++
+					w.Failed(f.request, "503")
+				default:
 					e.accepted++
 					w.Succeeded(f.request, time.Since(f.began))
 				}
@@ -160,7 +166,8 @@ func throughWindow(t *testing.T, seed uint64, h healthy, s submits) (e ends, wai
 				deadline := line[0] + s.deadline
 				line = line[1:]
 				done := server(now, deadline)
-				f := sentSubmit{began.Add(min(done, deadline)), time.Now(), request, done > deadline}
+				failed := h.fails != nil && h.fails(now, len(air)+1)
+				f := sentSubmit{began.Add(min(done, deadline)), time.Now(), request, done > deadline, failed}
 				heap.Push(&air, f)
 			}
 			var next time.Time

@@ -9,6 +9,7 @@ const (
 	leastTrial, mostTrial = 40, 150 // results without a failure
 	failedTrial           = 5       // failures that end a trial
 	mostBorne             = 0.2     // a larger share of failures is not borne
+	unexplained           = 0.05    // the share that is borne of a level that is not in use
 	longestTrial          = 30 * time.Second
 	deepest               = 16          // times below the level that failed
 	patience              = 8           // times the results of a trial until the next
@@ -78,12 +79,36 @@ func (w *Window) judge() (down bool) {
 // isLikely reports whether the share explains so many failures in a row.
 func (t *trial) isLikely(row int) bool { return math.Pow(t.share, float64(row)) > 0.01 }
 
+// isChance reports whether a failure is borne, because a share that was found fails at random, or
+// because nothing waits for a place: then so few failures are not the load's.
+func (w *Window) isChance() bool {
+	switch {
+	case w.credit < 1:
+		return false
+	case w.share > 0 && (w.now > w.held || w.untested > 0):
+		return true
+	}
+	return w.isIdle()
+}
+
+// isIdle reports whether the level is not in use. While starting, calls wait for the first responses
+// and not for a place.
+func (w *Window) isIdle() bool {
+	if w.starting() {
+		return w.called || !w.wanted
+	}
+	return !w.wanted && w.now <= w.held
+}
+
 // bear adds to the credit what each result allows: a little more than the share that was
 // found, but never all. Only a patient window bears more than mostBorne.
 func (w *Window) bear() {
 	due := min(1.5*w.share, (1+w.share)/2)
 	if !w.patient {
 		due = min(due, mostBorne)
+	}
+	if w.isIdle() {
+		due = max(due, unexplained)
 	}
 	w.credit = min(w.credit+due, maxCredit)
 }

@@ -72,7 +72,7 @@ func (w *Window) forget() {
 	if !w.paused {
 		w.outage = outage{cut: w.cut, why: w.why}
 	}
-	w.trial = trial{}
+	w.trial = trial{credit: maxCredit}
 	w.recent.forget()
 	w.latency.forget()
 }
@@ -137,7 +137,10 @@ func (w *Window) IsFree() bool {
 
 func (w *Window) isFree() bool {
 	free := time.Until(w.next) <= 0 && w.inFlight < w.limit()
-	w.wanted, w.called = w.wanted || !free, w.waiting > 0
+	w.called = w.waiting > 0
+	if !free && !w.paused && (w.row == 0 || w.inFlight >= places(w.now)) { // and not because of failures
+		w.wanted, w.lacked, w.used = true, true, time.Now()
+	}
 	return free
 }
 
@@ -150,10 +153,10 @@ func (w *Window) Take() (request int, ok bool) {
 		return 0, false
 	}
 	now := time.Now()
+	if w.inFlight == 0 && w.last > 0 && now.Sub(w.heard) > memory || !w.starting() && !w.paused && now.Sub(w.used) > memory {
+		w.forget()
+	}
 	if w.inFlight == 0 {
-		if w.last > 0 && now.Sub(w.heard) > memory {
-			w.forget()
-		}
 		if !w.latency.late || now.Sub(w.heard) > w.overdue() {
 			w.latency.flying = now
 		}
@@ -436,7 +439,7 @@ func (w *Window) isSilent() bool {
 func (w *Window) usual() time.Duration {
 	switch l := &w.latency; {
 	case l.count == 0:
-		return 0
+		return time.Duration(safely * float64(w.rtt))
 	case w.patient, w.starting() && l.places == 0:
 		return since(l.usual + l.spread)
 	default:
@@ -463,24 +466,27 @@ func (w *Window) fails(request int, why string) {
 	if known && !untried && !(w.testing && request > w.changedAt) {
 		return
 	}
-	down := w.isDown()
+	starting, down := w.starting(), w.isDown()
 	switch {
 	case down:
 	case w.rtt == 0: // the first request of all says little: try again
 	case w.testing:
 		w.failed++
 		down = w.judge()
-	case w.credit >= 1 && (w.now > w.held || w.untested > 0): // borne
-		w.credit--
-		w.row--
+	case w.isChance():
+		if w.credit--; w.share > 0 {
+			w.row--
+			w.used = time.Now()
+		} else if w.row == 1 {
+			w.sound = w.tried()
+		}
 		return
 	default:
-		if w.starting() {
-			w.now = min(w.now, float64(w.inFlight+1))
-		}
+		w.now = w.tried()
 		w.shrink()
 	}
-	if w.row == 1 { // the next failures in this row tell nothing of the level
+	w.used = time.Now()
+	if w.row == 1 || starting && !w.starting() { // the next failures in this row tell nothing of the level
 		if w.sound = w.now; w.testing {
 			w.sound = w.back
 		}
