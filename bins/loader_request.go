@@ -322,7 +322,7 @@ func (l *Loader) log() {
 // giveBack gives back a place without a result.
 func (l *Loader) giveBack(b *load) {
 	if b.place > 0 {
-		l.flow.Ignored(b.place)
+		l.flow.Ignored(b.place, b.clock.Took())
 		l.free(b)
 	}
 }

@@ -33,6 +33,26 @@ func interleave(account string, others []string) (accounts []string) {
 	return accounts
 }
 
+// If some refunds of an account are refused with 404, so that others of it are accepted between them,
+// that is about these refunds. Nothing else waits for that.
+func TestRefusalsOfSomeRefunds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{latency: func(string) time.Duration { return 100 * time.Millisecond }, status: func(id string) int {
+			if strings.HasSuffix(id, "1") || strings.HasSuffix(id, "2") || strings.HasSuffix(id, "3") {
+				return http.StatusNotFound
+			}
+			return http.StatusOK
+		}}
+		if counts := submits(s.client(t), 1000, 50*time.Millisecond, 10*time.Second); counts[accepted] != 700 || counts[rejected] != 300 {
+			t.Errorf("Submit: %v", counts)
+		}
+		began := time.Now()
+		if counts, err := count(t, s.client(t), numbered(1000), refunds.BulkOptions{}); err != nil || counts[accepted] != 700 || counts[rejected] != 300 || time.Since(began) > time.Minute {
+			t.Errorf("SubmitAll: %v after %v: %v", counts, time.Since(began), err)
+		}
+	})
+}
+
 // An account that the service refuses does not stop the others, wherever it stands in the
 // input. If no account works, submission ends at once, or pauses if one has worked before.
 func TestSubmitAllTellsAnAccountFromAnOutage(t *testing.T) {

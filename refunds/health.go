@@ -25,13 +25,15 @@ type health struct {
 
 	mu      sync.Mutex
 	hopeful bool            // a request succeeded, or failed in a way that may pass
-	working map[string]bool // some of the accounts that were not refused last
+	working map[string]int  // some of the accounts that were accepted last, or refused less than mostRefusals times since
 	refused map[string]bool // accounts refused since a record succeeded
 	outage  bool            // a failure since then was not about an account
 }
 
 const (
 	maxWorking = 16
+	// After so many in a row it is not the refund that is refused, but its account.
+	mostRefusals = 8
 	// After maxRefused refused accounts without a success, none works.
 	maxRefused = 32
 )
@@ -41,7 +43,7 @@ func newHealth(core *transport.Client) *health {
 	call := transport.Call{Operation: operation, Method: http.MethodPost, Route: route}
 	return &health{
 		window: flow.New(false, jitter), pauses: transport.PauseLog{Client: core, Call: call},
-		working: map[string]bool{}, refused: map[string]bool{},
+		working: map[string]int{}, refused: map[string]bool{},
 	}
 }
 
@@ -87,11 +89,15 @@ func (h *health) settle(request int, account string, m bulk.Meaning, took time.D
 	case bulk.Success:
 		clear(h.refused)
 		h.outage = false
-		if len(h.working) < maxWorking {
-			h.working[account] = true
+		if _, ok := h.working[account]; ok || len(h.working) < maxWorking {
+			h.working[account] = 0
 		}
 	case bulk.Account:
-		delete(h.working, account)
+		if refusals, ok := h.working[account]; ok && refusals+1 < mostRefusals {
+			h.working[account]++
+		} else {
+			delete(h.working, account)
+		}
 		if len(h.refused) < maxRefused {
 			h.refused[account] = true
 		}
@@ -162,19 +168,56 @@ type place struct {
 	health   *health
 	waits    time.Time // since when it waits
 	deadline time.Time // of its response; zero: none
-	request  int       // 0: it has no place
 	clock    transport.Clock
 	pause    *flow.Pause
 	onLeave  func() // called once, when it waits for nothing more
+
+	mu      sync.Mutex
+	request int             // 0: it has no place
+	ctx     context.Context // of the wait for the place; nil: it had one from the start
+	idle    *time.Timer     // until the place is given back
 }
+
+// mostIdle is how long a call may keep its place before its request leaves. Others need the place
+// if the call's own limiter, token source or BeforeSend hangs, above all the place of a probe.
+const mostIdle = time.Second
 
 // enter waits for a place, unless the refund has one from its last attempt.
 func (p *place) enter(ctx context.Context) (err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.request > 0 {
 		return nil
 	}
+	if err := p.take(ctx); err != nil {
+		return err
+	}
+	p.ctx = ctx
+	p.idle = time.AfterFunc(mostIdle, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.idle != nil {
+			p.health.window.Ignored(p.request, 0)
+			p.request = 0
+		}
+	})
+	return nil
+}
+
+func (p *place) take(ctx context.Context) (err error) {
 	p.request, err = p.health.window.Wait(ctx)
 	return p.suspended(err)
+}
+
+// keep keeps the place, if it still has one, and returns its request.
+func (p *place) keep() (request int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.idle != nil {
+		p.idle.Stop()
+		p.idle = nil
+	}
+	return p.request
 }
 
 // leave checks the window again, because the attempt may have waited for a limiter.
@@ -183,7 +226,13 @@ func (p *place) leave() error {
 		p.onLeave = nil
 		told()
 	}
-	request := p.request
+	request := p.keep()
+	if request == 0 && p.ctx != nil {
+		if err := p.take(p.ctx); err != nil {
+			return err
+		}
+		request = p.request
+	}
 	if !p.clock.Left().IsZero() { // a retry is no probe
 		request = 0
 	}

@@ -71,12 +71,48 @@ func TestPanicBeforeSendingEndsNoPause(t *testing.T) {
 						client.Submit(t.Context(), "acct-1", record(), option)
 					}
 				}()
+				_, _ = client.Submit(t.Context(), "acct-1", record()) // the probe
 				_, err := client.Submit(t.Context(), "acct-1", record())
-				if n := len(s.sent()) - sent; n > 0 || !errors.Is(err, refunds.ErrSuspended) {
+				if n := len(s.sent()) - sent; n > 1 || !errors.Is(err, refunds.ErrSuspended) {
 					t.Errorf("%s, bulk %t: %d requests after the panic: %v", name, bulk, n, err)
 				}
 			})
 		}
+	}
+}
+
+// After an outage, a call that never comes to send its request keeps no other from being the probe.
+func TestOneCallThatHangsIsNoProbe(t *testing.T) {
+	hangs := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	token := func(ctx context.Context) (string, error) { return "", hangs(ctx) }
+	for name, option := range map[string]refunds.Option{
+		"BeforeSend hangs":   refunds.WithBeforeSend(hangs),
+		"limiter hangs":      refunds.WithLimiter(limiterFunc(hangs)),
+		"token source hangs": refunds.WithTokenSource(refunds.TokenFunc(token)),
+		"BeforeSend fails":   refunds.WithBeforeSend(refusal(errors.New("no row"))),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			status := http.StatusServiceUnavailable
+			s := &service{status: func(string) int { return status }}
+			client := s.client(t)
+			pause(t, client)
+			s.change(func() { status = http.StatusOK })
+			time.Sleep(time.Minute) // the probe is due
+			ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+			defer cancel()
+			go client.Submit(ctx, "acct-1", record(), option)
+			synctest.Wait()
+			began := time.Now()
+			for time.Since(began) < time.Minute {
+				if _, err := client.Submit(t.Context(), "acct-1", record()); err == nil {
+					break
+				}
+				time.Sleep(50 * time.Millisecond)
+			}
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("%s: nothing is accepted for %v", name, took)
+			}
+		})
 	}
 }
 

@@ -23,10 +23,12 @@ type slowService struct {
 	latency time.Duration
 	spread  float64
 	status  int // 0: 200
+	odd     int // status of the fifth request; 0: as the others; 1: its connection breaks
 	places  chan struct{}
 
 	mu     sync.Mutex
 	random *rand.Rand
+	count  int
 }
 
 func (s *slowService) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -45,6 +47,8 @@ func (s *slowService) RoundTrip(r *http.Request) (*http.Response, error) {
 		s.random = rand.New(rand.NewPCG(1, 1))
 	}
 	took := time.Duration(float64(s.latency) * (1 - s.spread + 2*s.spread*s.random.Float64()))
+	s.count++
+	isOdd := s.odd > 0 && s.count == 5
 	s.mu.Unlock()
 	select {
 	case <-time.After(took):
@@ -52,7 +56,12 @@ func (s *slowService) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, r.Context().Err()
 	}
 	status := 200
-	if s.status > 0 {
+	switch {
+	case isOdd && s.odd == 1:
+		return nil, io.ErrUnexpectedEOF
+	case isOdd:
+		status = s.odd
+	case s.status > 0:
 		status = s.status
 	}
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}")), ContentLength: 2, Request: r}, nil
@@ -108,6 +117,42 @@ func TestSubmitAtSlowServices(t *testing.T) {
 				if counts := submits(client, test.n, test.interval, test.deadline); counts[accepted] != test.n {
 					t.Errorf("%+v: %v", test, counts)
 				}
+			}
+		})
+	}
+}
+
+// One failure in a quiet time costs one refund, however slow the service is. internal/flow has more.
+func TestOneFailureAtASlowService(t *testing.T) {
+	for _, latency := range []time.Duration{20 * time.Millisecond, time.Second, 8 * time.Second} {
+		for _, odd := range []int{1, 429, 499, 503} {
+			synctest.Test(t, func(t *testing.T) {
+				client := clientOver(t, &slowService{latency: latency, odd: odd}, refunds.WithMaxRetries(0))
+				if counts := submits(client, 5, 10*time.Second, 30*time.Second); counts[accepted] != 4 {
+					t.Fatal(counts)
+				}
+				if counts := submits(client, 600, time.Second/10, 30*time.Second); counts[accepted] != 600 {
+					t.Errorf("%v, %d: %v", latency, odd, counts)
+				}
+			})
+		}
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			asked := 0
+			source := refunds.TokenFunc(func(context.Context) (string, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if asked++; asked == 5 {
+					return "", errors.New("no token")
+				}
+				return "token", nil
+			})
+			client := clientOver(t, &slowService{latency: latency}, refunds.WithTokenSource(source))
+			if counts := submits(client, 5, 10*time.Second, 30*time.Second); counts[accepted] != 4 {
+				t.Fatal(counts)
+			}
+			if counts := submits(client, 600, time.Second/10, 30*time.Second); counts[accepted] != 600 {
+				t.Errorf("%v, after the token source failed: %v", latency, counts)
 			}
 		})
 	}

@@ -80,8 +80,8 @@ func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts .
 	}
 	m := bulk.Nothing // if the caller's own code panics
 	defer func() {
-		if p.request > 0 {
-			c.health.settle(p.request, accountID, m, p.clock.Took(), err)
+		if request := p.keep(); request > 0 {
+			c.health.settle(request, accountID, m, p.clock.Took(), err)
 		}
 	}()
 	c.health.meet(accountID)

@@ -39,7 +39,7 @@ func Settle(w *flow.Window, request int, m Meaning, took time.Duration, failure 
 		}
 		return true
 	default:
-		w.Ignored(request)
+		w.Ignored(request, took)
 	}
 	return false
 }

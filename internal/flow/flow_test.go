@@ -206,12 +206,16 @@ func TestRecheck(t *testing.T) {
 			if err := w.Recheck(request); !errors.As(err, &pause) || pause.Left <= 0 || pause.Why != "timeout" {
 				t.Errorf("%d of %d: %v in %+v", request, last, err, w.State())
 			}
-			w.Ignored(request)
+			w.Ignored(request, 0)
 		}
 		time.Sleep(time.Until(w.Due(time.Time{})))
 		probe, ok := w.Take()
 		if err := w.Recheck(probe); !ok || err != nil {
 			t.Errorf("no probe: %v", err)
+		}
+		w.Ignored(probe, 0) // it did not leave
+		if probe, ok = w.Take(); !ok {
+			t.Error("nothing has been sent, and there is no other probe")
 		}
 		w.Answered(probe) // by somebody else than the service
 		if delay := time.Until(w.Due(time.Time{})); !w.State().Paused || delay > time.Second {
@@ -250,7 +254,7 @@ func TestForgetAndResume(t *testing.T) {
 		if now := w.State().Level; !ok || now != 10 || now < low {
 			t.Errorf("level %v after %v", now, low)
 		}
-		w.Ignored(request)
+		w.Ignored(request, 0)
 	})
 }
 
@@ -287,7 +291,7 @@ func TestWaitEndsWithAPause(t *testing.T) {
 		}
 		for request := range first - 1 {
 			if request > 0 {
-				w.Ignored(request)
+				w.Ignored(request, 0)
 			}
 		}
 		time.Sleep(time.Until(state.Next))

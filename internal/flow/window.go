@@ -326,12 +326,14 @@ func (w *Window) extra() int { return min(bits.Len64(uint64(time.Since(w.heard)/
 
 func places(level float64) int { return int(math.Ceil(max(level, 1) - 1e-9)) }
 
-// Ignored records a request that did not leave, or that its caller ended.
-func (w *Window) Ignored(request int) {
+// Ignored records a request that its caller ended after some time, or that did not leave, if that is 0.
+func (w *Window) Ignored(request int, took time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.settled(request, 0, untimed)
-	w.reprobe(request)
+	if took > 0 {
+		w.reprobe(request)
+	}
 }
 
 // Answered records a request that the service answered in a way that says nothing of the
