@@ -34,7 +34,7 @@ func (b *bulkRun) receive(r *record) {
 	if b.isSentAgain(r, m) {
 		r.before += r.attempts
 		r.attempts, r.cause = 0, errors.Unwrap(r.err)
-		b.ready = slices.Insert(b.ready, 0, r)
+		b.ready = append(b.ready, r)
 		b.hold(r)
 		return
 	}
@@ -60,9 +60,10 @@ func (b *bulkRun) unqueue(r *record) {
 const maxRetryAfter = time.Minute
 
 // isSentAgain reports whether to send a record again. It must be proven not to be recorded. A
-// record that keeps failing while others succeed fails because of its content.
+// record that keeps failing while others succeed fails because of its content, and others need not
+// wait for it.
 func (b *bulkRun) isSentAgain(r *record, m bulk.Meaning) bool {
-	const ownFault, ownFaultAtTheEnd, others = 8, 4, 10
+	const ownFault, ownFaultAtTheEnd, others = 8, 3, 10
 	switch {
 	case b.stopErr != nil, b.ctx.Err() != nil, r.lost, b.isOverdue(r), limit.NoTurn(r.err):
 		return false
@@ -82,7 +83,13 @@ func (b *bulkRun) isSentAgain(r *record, m bulk.Meaning) bool {
 		r.failures++
 		mostFailures = ownFaultAtTheEnd
 	}
-	r.behind = b.succeeded + others
+	wait := others // and as long again for each other one, so that they are no large share of the requests
+	for _, other := range b.ready {
+		if other.failures > 0 {
+			wait += others
+		}
+	}
+	r.behind = b.succeeded + wait
 	return r.failures < mostFailures
 }
 

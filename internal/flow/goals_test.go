@@ -161,7 +161,7 @@ func goals() (all []goal) {
 			add(name, refunds, b.rate, 0.02, 1/0.85, s)
 			add(name, batches, b.rate, 0.15, 1.22, s)
 			add(name+", Retry-After", rested(refunds), b.rate, 0.02, 1.2, s)
-			add(name+", Retry-After", rested(batches), b.rate, 0.15, 1.4, s)
+			add(name+", Retry-After", rested(batches), b.rate, 0.15, 1.54, s)
 		}
 		for _, w := range []struct {
 			span     time.Duration

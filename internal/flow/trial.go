@@ -95,7 +95,7 @@ func (w *Window) isChance() bool {
 // and not for a place.
 func (w *Window) isIdle() bool {
 	if w.starting() {
-		return w.called || !w.wanted
+		return w.called || !w.wanted || w.credit == maxCredit
 	}
 	return !w.wanted && w.now <= w.held
 }
