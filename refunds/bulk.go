@@ -150,8 +150,9 @@ const (
 //
 // A refusal with 403, 404 or 410 is about its account, and so is a 401 if the item has its own
 // credential. It delays no other account, and each record of its account is sent and refused.
-// With one account, it is about the set-up. So it is with several, if SubmitAll finds none that
-// works in up to 1,024 records of up to 32 accounts.
+// With one account, it is about the set-up, at once if nothing was accepted before, and otherwise
+// after eight in a row. With several, it is about the set-up if SubmitAll finds none that works in
+// up to 1,024 records of up to 32 accounts.
 //
 // # Stopping
 //

@@ -94,9 +94,8 @@
 // delays that double up to two minutes. Meanwhile SubmitAll waits, and Submit fails at once with
 // [ErrSuspended] and the time to the next probe as RetryAfter.
 //
-// Known limit: after a single failure while nothing else is in flight, a slow service is used too
-// little for minutes. At ten refunds a second with deadlines of 30 s, 558 of the next 3,000 are not
-// sent at 1 s, and nearly all at 4 s and more.
+// A few failures slow nothing down: one in twenty, as long as no refund has to wait for others. Three
+// in a row are an outage, or six if others are in flight.
 //
 // What this leaves unknown:
 //
@@ -145,7 +144,8 @@
 // A shutdown must not cancel a call of Submit: give the call a context of its own, such as
 // context.WithoutCancel with a timeout. After [ActionFixSetup], leave the other records in the
 // queue, because they would fail too. With several accounts, 403, 404 and 410 are about one
-// account, and so is 401 if each has its own credential.
+// account, and so is 401 if each has its own credential. While others of its refunds are accepted,
+// they are about one refund.
 //
 // # If a proxy stands before the service
 //

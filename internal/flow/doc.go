@@ -6,7 +6,7 @@
 // evenly spread over the round trip, so that a level below one is a pace.
 //
 //	state      may leave in a round trip         ends with
-//	starting   10, then all that wait            a failure: steady at what was accepted
+//	starting   10, then all that wait            failures: steady at what was accepted
 //	steady     the level, later a step more      a failure: a lower level, or a trial; many: paused
 //	trial      two thirds of what was accepted   five failures: chance; many successes: load
 //	paused     nothing but a probe               a probe that succeeds: returning
@@ -14,11 +14,13 @@
 //
 // A level holds when it had enough successes; then one request tries a step beyond it. A failure at
 // a level that had held goes to what the service accepted meanwhile. A trial tells load from a share
-// that fails at random: below its capacity a service fails nothing. Such a share is borne.
+// that fails at random: below its capacity a service fails nothing. Such a share is borne. So is one
+// failure in twenty while no request waits for a place: such a level is not the load.
 //
 // Failures in a row are an outage. One probe at a time is sent then, after delays that double up to
 // two minutes. Afterwards the window returns to the level at which the outage began, or lower if
-// outages repeat, so that it finds limits by the minute, and rates that lead to bans.
+// outages repeat while requests wait, so that it finds limits by the minute, and rates that lead to
+// bans.
 //
 // # Time
 //
@@ -30,8 +32,8 @@
 //
 // A request that has waited and has less time left than a response usually takes is too late. One
 // that ends at its caller's deadline is a failure only if it took much longer than usual, or if the
-// service has fallen silent: then one request at a time may leave. After minutes without a request
-// the window forgets limits, and not that the service works.
+// service has fallen silent: then one request at a time may leave. After minutes without a request,
+// or without one that waits, the window forgets limits, and not that the service works.
 //
 // # Use
 //
