@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,6 +77,54 @@ func TestLoaderAtSlowServices(t *testing.T) {
 				t.Errorf("%s: %v, %d requests", name, failed, requests)
 			}
 		})
+	}
+}
+
+// One failed request costs the others nothing, however slow the service is. internal/flow has more.
+func TestOneFailureAtASlowService(t *testing.T) {
+	for _, latency := range []time.Duration{300 * time.Millisecond, 4 * time.Second, 8 * time.Second} {
+		for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+			newService := func() *service {
+				return &service{latency: func() time.Duration { return latency }, fail: func(n int64) int {
+					if n == 3 {
+						return status
+					}
+					return 0
+				}}
+			}
+			synctest.Test(t, func(t *testing.T) {
+				l := loader(t, newService(), bins.LoaderOptions{})
+				for i := range 5 {
+					_, _ = loadWithin(t, l, 30*time.Second, fmt.Sprintf("5%07d", i))
+				}
+				var loads sync.WaitGroup
+				var failed atomic.Int64
+				for i := range 600 {
+					loads.Go(func() {
+						if _, err := loadWithin(t, l, 30*time.Second, fmt.Sprintf("4%07d", i)); err != nil {
+							failed.Add(1)
+						}
+					})
+					time.Sleep(50 * time.Millisecond)
+				}
+				if loads.Wait(); failed.Load() > 0 {
+					t.Errorf("Loader, %v, %d: %d of 600 failed", latency, status, failed.Load())
+				}
+			})
+			synctest.Test(t, func(t *testing.T) {
+				const n, inFlight = 20_000, 16
+				began, found := time.Now(), 0
+				for r, err := range newService().client(t).LookupAll(t.Context(), numbered(n), bins.BulkOptions{Concurrency: inFlight}) {
+					if err != nil || r.Err != nil {
+						t.Fatal(err, r.Err)
+					}
+					found++
+				}
+				if took, byHand := time.Since(began), n/50/inFlight*latency; found != n || took > byHand*5/4 {
+					t.Errorf("LookupAll, %v, %d: %d found in %v, by hand in %v", latency, status, found, took, byHand)
+				}
+			})
+		}
 	}
 }
 

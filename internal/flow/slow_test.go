@@ -13,7 +13,7 @@ import (
 // A few failures while nothing waits for a place are no load, however slow the service is: the
 // calls after them end as by hand. An outage in a quiet time costs no more than the outage. All
 // draws have a fixed seed.
-func TestFailuresThatAreNotTheLoads(t *testing.T) {
+func TestSlowServiceFailsNowAndThen(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds: run without -short")
 	}
