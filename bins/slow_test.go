@@ -84,6 +84,9 @@ func TestLoaderAtSlowServices(t *testing.T) {
 func TestOneFailureAtASlowService(t *testing.T) {
 	for _, latency := range []time.Duration{300 * time.Millisecond, 4 * time.Second, 8 * time.Second} {
 		for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+			if testing.Short() && (latency != 4*time.Second || status == http.StatusTooManyRequests) {
+				continue
+			}
 			newService := func() *service {
 				return &service{latency: func() time.Duration { return latency }, fail: func(n int64) int {
 					if n == 3 {
@@ -99,7 +102,7 @@ func TestOneFailureAtASlowService(t *testing.T) {
 				}
 				var loads sync.WaitGroup
 				var failed atomic.Int64
-				for i := range 600 {
+				for i := range 300 {
 					loads.Go(func() {
 						if _, err := loadWithin(t, l, 30*time.Second, fmt.Sprintf("4%07d", i)); err != nil {
 							failed.Add(1)
@@ -108,11 +111,11 @@ func TestOneFailureAtASlowService(t *testing.T) {
 					time.Sleep(50 * time.Millisecond)
 				}
 				if loads.Wait(); failed.Load() > 0 {
-					t.Errorf("Loader, %v, %d: %d of 600 failed", latency, status, failed.Load())
+					t.Errorf("Loader, %v, %d: %d of 300 failed", latency, status, failed.Load())
 				}
 			})
 			synctest.Test(t, func(t *testing.T) {
-				const n, inFlight = 20_000, 16
+				const n, inFlight = 10_000, 16
 				began, found := time.Now(), 0
 				for r, err := range newService().client(t).LookupAll(t.Context(), numbered(n), bins.BulkOptions{Concurrency: inFlight}) {
 					if err != nil || r.Err != nil {

@@ -269,6 +269,9 @@ func TestSubmitPausesAfterDeadlines(t *testing.T) {
 func TestSubmitAllGoesOnBesideRecordsThatAreAlwaysThrottled(t *testing.T) {
 	for _, concurrency := range []int{1, 8, 64} {
 		for _, throttled := range [][]string{{"rf_0"}, {"rf_7"}, {"rf_0", "rf_1"}, {"rf_500", "rf_501", "rf_502"}, {"rf_700"}, {"rf_700", "rf_710", "rf_720", "rf_730"}} {
+			if testing.Short() && (concurrency == 1 || len(throttled) == 2) {
+				continue
+			}
 			synctest.Test(t, func(t *testing.T) {
 				s := &service{
 					latency: func(string) time.Duration { return 20 * time.Millisecond },
