@@ -16,7 +16,7 @@ type Entry struct {
 	RefundID   string    // as in the record
 	Amount     *int64    // as in the record: nil if it has none
 	Currency   string    // as in the record: "" if it has none
-	Attempts   int       // times that it was in the state Sending
+	Attempts   int       // times that it was in the state Sending, also if nothing was sent, as in an outage
 	EnqueuedAt time.Time `db:"-"` // when
 	LastSent   time.Time `db:"-"` // when it was Sending last
 	RequestID  string    // the service's, of the last response

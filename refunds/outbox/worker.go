@@ -54,11 +54,11 @@ type Config struct {
 	// its attempts and will not get one that is still under way: the wait for something that
 	// does not come is no reason to say so.
 	//
-	// It is asked a minute after the request was sent, when that can no longer leave, and again
-	// with growing distance, an hour at most, by one of the workers. Concurrency bounds the
-	// questions of a worker at one time. Each has 30 s. An error, a panic or a function that does
-	// not return is logged, and costs nothing but the question. What it says is kept as a
-	// decision of "Config.FindOut" before anything follows from it. nil: nobody is asked.
+	// It is asked a minute after the request was sent, when that can no longer leave, and then after
+	// two minutes, four, eight, and so on up to an hour, by one of the workers. Concurrency bounds
+	// the questions of a worker at one time. Each has 30 s. An error, a panic or a function that
+	// does not return is logged, and the next question comes at its usual time. What it says is
+	// kept as a decision of "Config.FindOut" before anything follows from it. nil: nobody is asked.
 	FindOut func(ctx context.Context, e Entry) (Verdict, error)
 	// FindOutFor is how long after it was sent a refund is asked about. Then it stays Unknown
 	// until somebody decides. 0: a day.
