@@ -51,12 +51,12 @@ type latency struct {
 
 // A sample is requests that left one after the other.
 type sample struct {
-	first, size int // requests
-	left        time.Time
-	inFlight    int
-	times       []float64 // of responses
-	slow        int       // of them
-	ended       int       // requests
+	first, size    int // requests
+	left           time.Time
+	inFlight, most int       // with the first one, and at most
+	times          []float64 // of responses
+	slow           int       // of them
+	ended          int       // requests
 }
 
 func since(log float64) time.Duration { return time.Duration(math.Exp(log) * float64(time.Second)) }
@@ -82,13 +82,20 @@ func (l *latency) forget() { l.places, l.slow, l.samples = 0, 0, nil }
 func (l *latency) leaves(request, inFlight int) {
 	now := time.Now()
 	size := leastSample
-	if l.count > 0 {
+	if l.count > 0 && l.first.inFlight == 0 { // and otherwise soon, at a level that may be too low
 		size = max(size, inFlight/inSamples)
 	}
-	if n := len(l.samples); n > 0 && (l.count == 0 || request < l.samples[n-1].first+l.samples[n-1].size) {
-		return
+	if n := len(l.samples); n > 0 {
+		last := &l.samples[n-1]
+		if request < last.first+last.size {
+			last.most = max(last.most, inFlight)
+			return
+		}
+		if l.count == 0 {
+			return
+		}
 	}
-	l.samples = append(l.samples, sample{first: request, size: size, left: now, inFlight: inFlight})
+	l.samples = append(l.samples, sample{first: request, size: size, left: now, inFlight: inFlight, most: inFlight})
 }
 
 // A timing says what the end of a request tells of the time that responses take.
@@ -157,15 +164,15 @@ func (l *latency) measure(s sample, paused bool) {
 
 // queues is called when responses have waited for each other: too many requests are in flight.
 // The new limit is a little less than the service works on at once, so that the next samples
-// measure the best time. If these take as long although far fewer are in flight, the service
-// itself has become slower.
+// measure the best time. If these take as long although far fewer are in flight, or each is alone,
+// the service itself has become slower.
 func (l *latency) queues(s sample, median float64) {
 	now, took := time.Now(), since(median)
-	l.slow = 0
+	l.slow, l.usual = 0, median
 	if l.first.inFlight == 0 {
-		l.first.inFlight, l.first.median, l.first.drained = s.inFlight, median, now.Add(2*took)
+		l.first.inFlight, l.first.median, l.first.drained = s.most, median, now.Add(2*took)
 	}
-	if s.inFlight <= l.first.inFlight*2/3 && median > l.first.median-0.2 && s.left.After(l.first.drained) {
+	if (s.inFlight <= l.first.inFlight*2/3 || s.most == 1) && median > l.first.median-0.2 && s.left.After(l.first.drained) {
 		l.best, l.usual, l.places, l.first.inFlight = median, median, 0, 0
 		return
 	}

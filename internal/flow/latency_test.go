@@ -56,21 +56,41 @@ func asByHand(t *testing.T, name string, h healthy, s submits) {
 	}
 }
 
-// A service that becomes slower for good, or has requests of another size, is not throttled for
-// that after the first minute.
+// A service that becomes slower, at once or little by little, is not throttled for that for longer
+// than a minute, and what is not sent then is not unknown.
 func TestSlowerService(t *testing.T) {
-	for _, times := range []float64{1.5, 3, 4} {
-		h := healthy{latency: 500 * time.Millisecond, spread: 0.3, becomes: func(now time.Duration) float64 {
-			if now < time.Minute {
-				return 1
+	const ms, change, end = time.Millisecond, time.Minute, 5 * time.Minute
+	for _, test := range []struct {
+		before, after time.Duration
+		perSecond     float64
+		deadline      time.Duration
+	}{
+		{20 * ms, 500 * ms, 50, 5 * time.Second},
+		{20 * ms, time.Second, 200, 5 * time.Second},
+		{50 * ms, 200 * ms, 100, 500 * ms},
+		{50 * ms, 500 * ms, 100, 2 * time.Second},
+		{50 * ms, time.Second, 5, 5 * time.Second},
+		{100 * ms, time.Second, 1, 5 * time.Second},
+		{100 * ms, 2 * time.Second, 10, 5 * time.Second},
+		{100 * ms, 2 * time.Second, 10, 10 * time.Second},
+		{100 * ms, 4 * time.Second, 10, 30 * time.Second},
+		{500 * ms, 750 * ms, 20, 8 * time.Second},
+		{500 * ms, 3 * time.Second, 20, 8 * time.Second},
+		{time.Second, 3 * time.Second, 100, 8 * time.Second},
+		{2 * time.Second, 8 * time.Second, 10, 20 * time.Second},
+	} {
+		for _, slope := range []time.Duration{1, 15 * time.Second} {
+			h := healthy{latency: test.before, spread: 0.2, becomes: func(now time.Duration) float64 {
+				part := min(1, max(0, (now-change).Seconds()/slope.Seconds()))
+				return 1 + part*(float64(test.after)/float64(test.before)-1)
+			}}
+			e, _ := throughWindow(t, 1, h, submits{perSecond: test.perSecond, during: end, deadline: test.deadline})
+			line := fmt.Sprintf("%v to %v in %v, %v a second, deadline %v: %+v", test.before, test.after, slope, test.perSecond, test.deadline, e)
+			if float64(e.notSent) > test.perSecond*time.Minute.Seconds() || float64(e.unknown) > 3+0.005*float64(e.all()) {
+				t.Error("missed: " + line)
+			} else {
+				t.Log(line)
 			}
-			return times
-		}}
-		s := submits{perSecond: 20, during: 4 * time.Minute, deadline: 8 * time.Second}
-		if e, _ := throughWindow(t, 1, h, s); e.unknown > 48 || e.notSent > 20*30 {
-			t.Errorf("%v times as slow after a minute: %+v", times, e)
-		} else {
-			t.Logf("%v times as slow after a minute: %+v", times, e)
 		}
 	}
 }

@@ -437,7 +437,7 @@ func (w *Window) isSilent() bool {
 }
 
 // usual is longer if requests wait for their places: those that leave are then the last ones that
-// have time for a response. A lookup that is too late loses nothing.
+// have time for a response, also if the service has just become slower. A lookup that is too late loses nothing.
 func (w *Window) usual() time.Duration {
 	switch l := &w.latency; {
 	case l.count == 0:
@@ -445,7 +445,7 @@ func (w *Window) usual() time.Duration {
 	case w.patient, w.starting() && l.places == 0:
 		return since(l.usual + l.spread)
 	default:
-		return time.Duration(safely * float64(since(l.limit())))
+		return max(time.Duration(safely*float64(since(l.limit()))), since(l.usual+l.spread))
 	}
 }
 
