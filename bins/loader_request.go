@@ -37,6 +37,7 @@ type load struct {
 	checked   int           // lookups that were looked up in the caller's cache
 	place     int           // number of the request in the flow; 0: it has no place
 	overdue   *time.Timer   // ends the place of the last attempt; nil: the usual time is not known
+	late      bool          // it has counted as a failure because it took too long
 	pause     time.Duration // until the next probe, if the flow held the request back
 	sent      bool
 	detached  bool // and counted in Loader.detached
@@ -232,6 +233,7 @@ func (l *Loader) start(b *load) error {
 			case l.worked.After(b.clock.Left()): // it waits behind those that left before it
 				b.overdue.Reset(overdue)
 			default:
+				b.late = true
 				l.fail(b, &Error{Operation: "load", Err: fault.NewError("the response takes too long", ErrTimeout)})
 			}
 		})
@@ -269,6 +271,10 @@ func (l *Loader) observe(b *load, attempts int, failed *fault.Failure) {
 // settle tells the flow what an attempt shows about the service.
 func (l *Loader) settle(b *load, failed *Error) {
 	if b.place == 0 {
+		if b.late && failed == nil {
+			l.worked = time.Now()
+			l.flow.Arrived(b.clock.Took())
+		}
 		return
 	}
 	var err error

@@ -80,6 +80,33 @@ func TestLoaderAtSlowServices(t *testing.T) {
 	}
 }
 
+// A service that becomes many times slower is not down: within half a minute all loads succeed again.
+func TestLoaderAtAServiceThatBecomesSlower(t *testing.T) {
+	for _, test := range []struct{ before, after, deadline time.Duration }{
+		{5 * time.Millisecond, 60 * time.Millisecond, 80 * time.Millisecond},
+		{50 * time.Millisecond, time.Second, 2 * time.Second},
+		{100 * time.Millisecond, 2 * time.Second, 10 * time.Second},
+	} {
+		if testing.Short() && test.before != 50*time.Millisecond {
+			continue
+		}
+		synctest.Test(t, func(t *testing.T) {
+			latency := test.before
+			s := &service{latency: func() time.Duration { return latency }}
+			l := loader(t, s, bins.LoaderOptions{})
+			if n := checkouts(t, l, 1000, test.deadline); n != 1000 {
+				t.Fatal(n)
+			}
+			s.change(func() { latency = test.after })
+			checkouts(t, l, 3000, test.deadline)
+			if n := checkouts(t, l, 1000, test.deadline); n != 1000 {
+				t.Errorf("%v to %v: half a minute later %d of 1000 loads succeed", test.before, test.after, n)
+			}
+			time.Sleep(time.Minute) // until requests without callers have ended
+		})
+	}
+}
+
 // One failed request costs the others nothing, however slow the service is. internal/flow has more.
 func TestOneFailureAtASlowService(t *testing.T) {
 	for _, latency := range []time.Duration{300 * time.Millisecond, 4 * time.Second, 8 * time.Second} {

@@ -94,6 +94,9 @@
 // delays that double up to two minutes. Meanwhile SubmitAll waits, and Submit fails at once with
 // [ErrSuspended] and the time to the next probe as RetryAfter.
 //
+// A service that becomes many times slower at once looks like a queue, for half a minute as a rule:
+// refunds that have no time to wait are not sent then.
+//
 // A few failures slow nothing down: one in twenty, as long as no refund has to wait for others. Three
 // in a row are an outage, or six if others are in flight.
 //

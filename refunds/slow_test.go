@@ -122,6 +122,29 @@ func TestSubmitAtSlowServices(t *testing.T) {
 	}
 }
 
+// A service that becomes many times slower at once is not used less for that for long, and what is
+// not sent meanwhile is not unknown. internal/flow has more.
+func TestSubmitAtAServiceThatBecomesSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowService{latency: 100 * time.Millisecond}
+		client := clientOver(t, s)
+		if counts := submits(client, 200, time.Second/10, 10*time.Second); counts[accepted] != 200 {
+			t.Fatal(counts)
+		}
+		s.mu.Lock()
+		s.latency = 2 * time.Second
+		s.mu.Unlock()
+		if counts := submits(client, 600, time.Second/10, 10*time.Second); counts[accepted]+counts[notSent] != 600 || counts[accepted] < 300 {
+			t.Errorf("in the first minute: %v", counts)
+		} else {
+			t.Log(counts)
+		}
+		if counts := submits(client, 600, time.Second/10, 10*time.Second); counts[accepted] != 600 {
+			t.Errorf("in the second minute: %v", counts)
+		}
+	})
+}
+
 // One failure in a quiet time costs one refund, however slow the service is. internal/flow has more.
 func TestOneFailureAtASlowService(t *testing.T) {
 	for _, latency := range []time.Duration{20 * time.Millisecond, time.Second, 8 * time.Second} {

@@ -415,6 +415,19 @@ func (w *Window) Late(request int, took time.Duration, why string) (failed bool)
 	return failed
 }
 
+// Arrived records the response to a request that counts as a failure, because it took too long. So
+// the service works, and is slower than it was.
+func (w *Window) Arrived(took time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.latency.late, w.latency.worked = false, time.Now()
+	w.latency.usual = max(w.latency.usual, math.Log(took.Seconds()))
+	if w.paused {
+		w.resume()
+	}
+	w.announce()
+}
+
 // Overdue is a time after which no response comes from a service that works; 0: it is not known.
 func (w *Window) Overdue() time.Duration {
 	w.mu.Lock()
