@@ -200,7 +200,7 @@ func (l *Loader) enter(ctx context.Context, b *load) error {
 	if place > 0 {
 		return nil
 	}
-	place, err := l.flow.Wait(ctx)
+	place, err := l.flow.Wait(ctx, 0)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b.place = place

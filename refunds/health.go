@@ -25,14 +25,17 @@ type health struct {
 
 	mu      sync.Mutex
 	hopeful bool            // a request succeeded, or failed in a way that may pass
-	working map[string]int  // some of the accounts that were accepted last, or refused less than mostRefusals times since
+	working map[string]bool // some of the accounts that were accepted
+	turned  int             // refusals of these since a record succeeded
 	refused map[string]bool // accounts refused since a record succeeded
 	outage  bool            // a failure since then was not about an account
+
+	preparing time.Duration // by BeforeSend, on average
 }
 
 const (
 	maxWorking = 16
-	// After so many in a row it is not the refund that is refused, but its account.
+	// After so many in a row, not these refunds are refused, but accounts that have worked.
 	mostRefusals = 8
 	// After maxRefused refused accounts without a success, none works.
 	maxRefused = 32
@@ -43,7 +46,7 @@ func newHealth(core *transport.Client) *health {
 	call := transport.Call{Operation: operation, Method: http.MethodPost, Route: route}
 	return &health{
 		window: flow.New(false, jitter), pauses: transport.PauseLog{Client: core, Call: call},
-		working: map[string]int{}, refused: map[string]bool{},
+		working: map[string]bool{}, refused: map[string]bool{},
 	}
 }
 
@@ -89,14 +92,16 @@ func (h *health) settle(request int, account string, m bulk.Meaning, took time.D
 	case bulk.Success:
 		clear(h.refused)
 		h.outage = false
-		if _, ok := h.working[account]; ok || len(h.working) < maxWorking {
-			h.working[account] = 0
+		h.turned = 0
+		if len(h.working) < maxWorking {
+			h.working[account] = true
 		}
 	case bulk.Account:
-		if refusals, ok := h.working[account]; ok && refusals+1 < mostRefusals {
-			h.working[account]++
-		} else {
-			delete(h.working, account)
+		if h.working[account] {
+			h.turned++
+		}
+		if h.turned >= mostRefusals {
+			clear(h.working)
 		}
 		if len(h.refused) < maxRefused {
 			h.refused[account] = true
@@ -110,6 +115,20 @@ func (h *health) settle(request int, account string, m bulk.Meaning, took time.D
 	if m == bulk.Success && ofAccounts { // a success from before the pause ends it, too
 		h.window.Resume()
 	}
+}
+
+// prepares notes how long a call's BeforeSend took.
+func (h *health) prepares(took time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.preparing += (took - h.preparing) / 8
+}
+
+// preparation is how long BeforeSend takes on average.
+func (h *health) preparation() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.preparing
 }
 
 func (h *health) log() {
@@ -173,40 +192,41 @@ type place struct {
 	onLeave  func() // called once, when it waits for nothing more
 
 	mu      sync.Mutex
-	request int             // 0: it has no place
-	ctx     context.Context // of the wait for the place; nil: it had one from the start
-	idle    *time.Timer     // until the place is given back
+	request int         // 0: it has no place
+	yielded bool        // it had one
+	idle    *time.Timer // until the place may be given to others; nil: the request leaves
 }
 
-// mostIdle is how long a call may keep its place before its request leaves. Others need the place
-// if the call's own limiter, token source or BeforeSend hangs, above all the place of a probe.
+// mostIdle is how long a call may keep the place of a probe before its request leaves. Others need
+// it if the call's own limiter, token source or BeforeSend hangs.
 const mostIdle = time.Second
 
 // enter waits for a place, unless the refund has one from its last attempt.
 func (p *place) enter(ctx context.Context) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.request > 0 {
-		return nil
-	}
-	if err := p.take(ctx); err != nil {
-		return err
-	}
-	p.ctx = ctx
-	p.idle = time.AfterFunc(mostIdle, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.idle != nil {
-			p.health.window.Ignored(p.request, 0)
-			p.request = 0
+	switch {
+	case p.request == 0:
+		if p.request, err = p.health.window.Wait(ctx, p.health.preparation()); err != nil {
+			return p.suspended(err)
 		}
-	})
+	case !p.clock.Left().IsZero(): // a retry is no probe
+		return p.suspended(p.health.window.Recheck(0))
+	}
+	p.idle = time.AfterFunc(mostIdle, p.yield)
 	return nil
 }
 
-func (p *place) take(ctx context.Context) (err error) {
-	p.request, err = p.health.window.Wait(ctx)
-	return p.suspended(err)
+func (p *place) yield() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.idle == nil:
+	case p.clock.Left().IsZero() && p.health.window.Yield(p.request):
+		p.request, p.yielded = 0, true
+	default:
+		p.idle.Reset(mostIdle)
+	}
 }
 
 // keep keeps the place, if it still has one, and returns its request.
@@ -221,22 +241,22 @@ func (p *place) keep() (request int) {
 }
 
 // leave checks the window again, because the attempt may have waited for a limiter.
-func (p *place) leave() error {
+func (p *place) leave() (err error) {
 	if told := p.onLeave; told != nil {
 		p.onLeave = nil
 		told()
 	}
 	request := p.keep()
-	if request == 0 && p.ctx != nil {
-		if err := p.take(p.ctx); err != nil {
-			return err
-		}
-		request = p.request
+	p.health.prepares(p.clock.Preparing())
+	switch {
+	case p.yielded && request == 0:
+		p.request, err = p.health.window.Return()
+	case !p.clock.Left().IsZero(): // a retry is no probe
+		err = p.health.window.Recheck(0)
+	default:
+		err = p.health.window.Recheck(request)
 	}
-	if !p.clock.Left().IsZero() { // a retry is no probe
-		request = 0
-	}
-	if err := p.health.window.Recheck(request); err != nil {
+	if err != nil {
 		return p.suspended(err)
 	}
 	if !p.deadline.IsZero() && p.health.window.TooLate(p.deadline, time.Since(p.waits)) {

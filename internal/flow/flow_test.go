@@ -265,14 +265,14 @@ func TestWaitEndsWithAPause(t *testing.T) {
 		var first int
 		for range 10 {
 			var err error
-			if first, err = w.Wait(t.Context()); err != nil {
+			if first, err = w.Wait(t.Context(), 0); err != nil {
 				t.Fatal(err)
 			}
 		}
 		ended := make(chan error)
 		for range 3 {
 			go func() {
-				_, err := w.Wait(t.Context())
+				_, err := w.Wait(t.Context(), 0)
 				ended <- err
 			}()
 		}
@@ -295,7 +295,7 @@ func TestWaitEndsWithAPause(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Until(state.Next))
-		probe, err := w.Wait(t.Context())
+		probe, err := w.Wait(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -324,14 +324,14 @@ func TestTooLate(t *testing.T) {
 		soon, cancel := context.WithTimeout(t.Context(), time.Second/2)
 		defer cancel()
 		for range 10 {
-			if _, err := w.Wait(soon); err != nil {
+			if _, err := w.Wait(soon, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
 		began := time.Now()
 		later, cancel := context.WithTimeout(t.Context(), 3*time.Second/2)
 		defer cancel()
-		if _, err := w.Wait(later); !errors.Is(err, ErrTooLate) || time.Since(began) != time.Second/2 {
+		if _, err := w.Wait(later, 0); !errors.Is(err, ErrTooLate) || time.Since(began) != time.Second/2 {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		deadline := time.Now().Add(time.Second / 2)

@@ -169,6 +169,9 @@ func (r *recent) perSecond() float64 {
 func (w *Window) Rests(request int, d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.share == 0 { // the service speaks of its load, so the next failure is no chance
+		w.credit = 0
+	}
 	if request > w.rested {
 		w.rested = w.last
 		w.hold = min(max(w.hold, restHold*d), mostHold) // growing in vain would cost as much again

@@ -14,6 +14,7 @@ const (
 // An outage holds all requests back but for one probe at a time.
 type outage struct {
 	paused  bool
+	probe   int           // the one that has left; 0: none
 	delay   time.Duration // before the last probe
 	failing time.Time     // its begin; zero once the service has recovered
 	why     string

@@ -44,7 +44,6 @@ func TestSlowServiceFailsNowAndThen(t *testing.T) {
 				"three":              func() service { return at(50*time.Second, 90*time.Second, quiet-10*time.Second) },
 				"two while many fly": func() service { return at(quiet+time.Minute, quiet+62*time.Second) },
 				"one in a hundred":   func() service { return random(0.01) },
-				"three in a hundred": func() service { return random(0.03) },
 				"an outage before":   func() service { return between(30*time.Second, 100*time.Second) },
 				"two outages before": func() service {
 					return func(now time.Duration, n int) bool {
@@ -85,7 +84,7 @@ func TestOneSlowRequestChangesNoPace(t *testing.T) {
 			for range 8 {
 				workers.Go(func() {
 					for time.Since(began) < end {
-						request, err := w.Wait(t.Context())
+						request, err := w.Wait(t.Context(), 0)
 						if pause, ok := errors.AsType[*Pause](err); ok {
 							time.Sleep(pause.Left)
 							continue

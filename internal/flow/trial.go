@@ -9,13 +9,13 @@ const (
 	leastTrial, mostTrial = 40, 150 // results without a failure
 	failedTrial           = 5       // failures that end a trial
 	mostBorne             = 0.2     // a larger share of failures is not borne
-	unexplained           = 0.05    // the share that is borne of a level that is not in use
+	unexplained           = 0.02    // the share that is borne of a level that is not in use
 	longestTrial          = 30 * time.Second
 	deepest               = 16          // times below the level that failed
 	patience              = 8           // times the results of a trial until the next
 	nearBy                = 1.2         // times the level to which a trial returns
 	certain               = time.Minute // for so long, a finding is not tested again at a low level
-	maxCredit             = 8
+	maxCredit             = 6
 )
 
 // A trial tells load from chance. Below its capacity a service fails nothing, whereas a
@@ -34,6 +34,9 @@ type trial struct {
 	safe     float64 // a level that passed the last one
 	judged   time.Time
 	untested int // results until the next trial may begin
+
+	doubted float64 // the level of a failure that was borne; 0: none was
+	others  int     // more failures than these, of those in flight then, are no chance
 }
 
 // tryBelow begins a trial.
@@ -78,18 +81,6 @@ func (w *Window) judge() (down bool) {
 
 // isLikely reports whether the share explains so many failures in a row.
 func (t *trial) isLikely(row int) bool { return math.Pow(t.share, float64(row)) > 0.01 }
-
-// isChance reports whether a failure is borne, because a share that was found fails at random, or
-// because nothing waits for a place: then so few failures are not the load's.
-func (w *Window) isChance() bool {
-	switch {
-	case w.credit < 1:
-		return false
-	case w.share > 0 && (w.now > w.held || w.untested > 0):
-		return true
-	}
-	return w.isIdle()
-}
 
 // isIdle reports whether the level is not in use. While starting, calls wait for the first responses
 // and not for a place.

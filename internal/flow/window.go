@@ -180,8 +180,9 @@ func (w *Window) Take() (request int, ok bool) {
 // Wait waits for a place, in the order of the calls. It fails with a *Pause at once, and
 // as soon as the window pauses, because a probe can be minutes away; with ErrTooLate, as soon as
 // the deadline of the context leaves too little time for a response; and with the context's
-// error. A request that finds a place at once has it, whatever its deadline is.
-func (w *Window) Wait(ctx context.Context) (request int, err error) {
+// error. A request that finds a place at once has it, whatever its deadline is. Own is the time
+// that it will spend in this process afterwards.
+func (w *Window) Wait(ctx context.Context, own time.Duration) (request int, err error) {
 	waited, isNext := false, false
 	w.waits(1)
 	defer w.waits(-1)
@@ -191,14 +192,14 @@ func (w *Window) Wait(ctx context.Context) (request int, err error) {
 	default:
 	}
 	for !isNext {
-		if isNext, err = w.await(ctx, w.line, nil, time.Time{}); err != nil {
+		if isNext, err = w.await(ctx, own, w.line, nil, time.Time{}); err != nil {
 			return 0, err
 		}
 		waited = true
 	}
 	defer func() { <-w.line }()
 	for ; ; waited = true {
-		if left, ok := w.timeLeft(ctx); waited && ok && left <= 0 {
+		if left, ok := w.timeLeft(ctx, own); waited && ok && left <= 0 {
 			return 0, ErrTooLate
 		}
 		changed := w.Changed()
@@ -208,7 +209,7 @@ func (w *Window) Wait(ctx context.Context) (request int, err error) {
 		if err := w.Recheck(0); err != nil {
 			return 0, err
 		}
-		if _, err := w.await(ctx, nil, changed, w.Due(time.Time{})); err != nil {
+		if _, err := w.await(ctx, own, nil, changed, w.Due(time.Time{})); err != nil {
 			return 0, err
 		}
 	}
@@ -221,9 +222,9 @@ func (w *Window) waits(n int) {
 }
 
 // await waits for a place in the line, for a change, or for a time.
-func (w *Window) await(ctx context.Context, line chan<- struct{}, changed <-chan struct{}, due time.Time) (isNext bool, err error) {
+func (w *Window) await(ctx context.Context, own time.Duration, line chan<- struct{}, changed <-chan struct{}, due time.Time) (isNext bool, err error) {
 	var late, free <-chan time.Time
-	if left, ok := w.timeLeft(ctx); ok {
+	if left, ok := w.timeLeft(ctx, own); ok {
 		if left <= 0 {
 			return false, ErrTooLate
 		}
@@ -252,10 +253,10 @@ func (w *Window) await(ctx context.Context, line chan<- struct{}, changed <-chan
 var ErrTooLate = errors.New("no time is left for a response")
 
 // timeLeft is how long a request may still wait for its place.
-func (w *Window) timeLeft(ctx context.Context) (left time.Duration, limited bool) {
+func (w *Window) timeLeft(ctx context.Context, own time.Duration) (left time.Duration, limited bool) {
 	deadline, ok := ctx.Deadline()
 	usual := w.Usual()
-	return time.Until(deadline) - usual, ok && usual > 0
+	return time.Until(deadline) - usual - own, ok && usual > 0
 }
 
 // TooLate reports whether a request that has waited for so long, be it for its place or for
@@ -272,13 +273,21 @@ func (w *Window) Usual() time.Duration {
 	return w.usual()
 }
 
-// Recheck returns a *Pause if an outage has begun since the request took its place. A
-// request that has waited for something else meanwhile, such as a rate limiter, is not
-// sent then, and is given back with Ignored.
+// Recheck returns a *Pause if an outage has begun since the request took its place, or if another
+// probe has left meanwhile. A request that has waited for something else, such as a rate limiter,
+// is not sent then, and is given back with Ignored. Otherwise it leaves.
 func (w *Window) Recheck(request int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.paused || request > w.cut {
+	return w.recheck(request)
+}
+
+func (w *Window) recheck(request int) error {
+	if !w.paused {
+		return nil
+	}
+	if request > w.cut && (w.probe == 0 || w.probe == request) {
+		w.probe = request
 		return nil
 	}
 	left := time.Until(w.next)
@@ -286,6 +295,36 @@ func (w *Window) Recheck(request int) error {
 		left = w.firstDelay
 	}
 	return &Pause{Left: left, Why: w.why}
+}
+
+// Yield gives the place of a request that has not left to others, if there is a pause: they would
+// wait for it as for a probe. It reports whether it did.
+func (w *Window) Yield(request int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.paused || w.probe == request {
+		return false
+	}
+	w.settled(request, 0, untimed)
+	return true
+}
+
+// Return takes a place for a request that has yielded its own and leaves now. It waits no more: it
+// has waited for all else. In a pause it is the probe, if one is due and no other has left.
+func (w *Window) Return() (request int, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	request = w.last + 1
+	if w.paused && time.Until(w.next) > 0 {
+		request = 0
+	}
+	if err := w.recheck(request); err != nil {
+		return 0, err
+	}
+	w.last++
+	w.inFlight++
+	w.latency.leaves(w.last, w.inFlight)
+	return w.last, nil
 }
 
 // A Pause is the error of a request that found the service down.
@@ -479,8 +518,10 @@ func (w *Window) fails(request int, why string) {
 	known := request <= w.cut // it was sent before the last failure was known
 	untried := w.rtt == 0 && !w.paused
 	if known && !untried && !(w.testing && request > w.changedAt) {
+		w.doubt()
 		return
 	}
+	w.doubted = 0
 	starting, down := w.starting(), w.isDown()
 	switch {
 	case down:
@@ -488,13 +529,18 @@ func (w *Window) fails(request int, why string) {
 	case w.testing:
 		w.failed++
 		down = w.judge()
-	case w.isChance():
-		if w.credit--; w.share > 0 {
-			w.row--
-			w.used = time.Now()
-		} else if w.row == 1 {
-			w.sound = w.tried()
+	case w.credit >= 1 && w.share > 0 && (w.now > w.held || w.untested > 0): // borne
+		w.credit--
+		w.row--
+		w.used = time.Now()
+		return
+	case w.credit >= 1 && w.isIdle(): // chance, unless more of those in flight fail
+		w.credit--
+		w.doubted, w.others = w.tried(), 1+w.inFlight/20
+		if w.row == 1 {
+			w.sound = w.doubted
 		}
+		w.cut = w.last
 		return
 	default:
 		w.now = w.tried()
@@ -512,6 +558,23 @@ func (w *Window) fails(request int, why string) {
 	}
 }
 
+// doubt looks at a failure that a borne one belongs to: if too many of those that were in flight
+// then fail, it was no chance.
+func (w *Window) doubt() {
+	if w.doubted == 0 || w.paused || w.testing {
+		return
+	}
+	if w.others--; w.others < 0 {
+		w.now, w.doubted = min(w.now, w.doubted), 0
+		w.shrink()
+		w.sound, w.used = w.now, time.Now()
+		if w.testing {
+			w.sound = w.back
+		}
+		w.cut = w.last
+	}
+}
+
 // settled is what all results have in common.
 func (w *Window) settled(request int, took time.Duration, t timing) {
 	w.inFlight--
@@ -520,6 +583,9 @@ func (w *Window) settled(request int, took time.Duration, t timing) {
 	w.bear()
 	if s, complete := w.latency.ended(request, took, t); complete {
 		w.latency.measure(s, w.paused)
+	}
+	if request == w.probe {
+		w.probe = 0
 	}
 	if request == w.scout {
 		w.scout, w.have, w.changedAt = 0, 0, w.last

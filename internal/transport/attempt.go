@@ -109,6 +109,7 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *fault.Ve
 	if err := fault.EndOf(inv.ctx); err != nil { // the limiter and the source may have ignored the context
 		return nil, err
 	}
+	inv.call.Clock.hasWaited(time.Now())
 	if before := inv.settings.BeforeSend; before != nil {
 		if _, _, err := await.Call(inv.ctx, func() (struct{}, error) { return struct{}{}, before(inv.ctx) }); err != nil {
 			return fault.NotBegun, fault.NewError(fault.NotBegun.Text, fault.ErrLocalLimit, err)

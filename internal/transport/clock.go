@@ -10,6 +10,24 @@ import (
 type Clock struct {
 	mu            sync.Mutex
 	left, arrived time.Time
+	waited        time.Time
+}
+
+// hasWaited notes that the call has its token and its turn, and runs BeforeSend next.
+func (c *Clock) hasWaited(now time.Time) {
+	if c != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.waited = now
+	}
+}
+
+// Preparing is the time since the last attempt has waited for its token and its turn, which its
+// BeforeSend takes.
+func (c *Clock) Preparing() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Since(c.waited)
 }
 
 func (c *Clock) leaves(now time.Time) {
