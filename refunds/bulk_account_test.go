@@ -53,6 +53,29 @@ func TestRefusalsOfSomeRefunds(t *testing.T) {
 	})
 }
 
+// A firewall that refuses all accounts is noticed by a few requests, however many have worked.
+func TestRefusalsOfAllAccounts(t *testing.T) {
+	for _, accounts := range []int{1, 10, 30} {
+		synctest.Test(t, func(t *testing.T) {
+			status := http.StatusOK
+			s := &service{status: func(string) int { return status }}
+			client := s.client(t)
+			submitEach := func(n int) {
+				for i := range n {
+					_, _ = client.Submit(t.Context(), fmt.Sprint("a", i%accounts), record())
+					time.Sleep(50 * time.Millisecond)
+				}
+			}
+			submitEach(100)
+			s.change(func() { status = http.StatusForbidden })
+			before := len(s.sent())
+			if submitEach(1200); len(s.sent())-before > 45 { // 16, 16 and 37
+				t.Errorf("%d accounts: %d requests in a minute", accounts, len(s.sent())-before)
+			}
+		})
+	}
+}
+
 // An account that the service refuses does not stop the others, wherever it stands in the
 // input. If no account works, submission ends at once, or pauses if one has worked before.
 func TestSubmitAllTellsAnAccountFromAnOutage(t *testing.T) {

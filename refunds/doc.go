@@ -97,8 +97,8 @@
 // A service that becomes many times slower at once looks like a queue, for half a minute as a rule:
 // refunds that have no time to wait are not sent then.
 //
-// A few failures slow nothing down: one in twenty, as long as no refund has to wait for others. Three
-// in a row are an outage, or six if others are in flight.
+// A few failures slow nothing down: one in a hundred, as long as no refund has to wait for others.
+// Three in a row are an outage, or six if others are in flight.
 //
 // What this leaves unknown:
 //

@@ -3,6 +3,7 @@ package refunds_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/refunds/refundstest"
 	"golang.org/x/time/rate"
@@ -114,6 +116,83 @@ func TestOneCallThatHangsIsNoProbe(t *testing.T) {
 			}
 		})
 	}
+}
+
+// After an outage, calls are accepted again although their BeforeSend takes longer than a probe may
+// keep its place: one that is ready to leave goes before those that only enter.
+func TestSlowBeforeSendAfterAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		s := &service{latency: func(string) time.Duration { return 100 * time.Millisecond }, status: func(string) int {
+			if at := time.Since(began); time.Minute < at && at < 2*time.Minute {
+				return http.StatusServiceUnavailable
+			}
+			return http.StatusOK
+		}}
+		client := s.client(t, refunds.WithBeforeSend(func(ctx context.Context) error {
+			return sleep(ctx, 1100*time.Millisecond+rand.N(500*time.Millisecond))
+		}))
+		if counts := submits(client, 1440, 501*time.Millisecond, 30*time.Second); counts[accepted] < 800 { // of 1,320; at least 1,113 in 40 runs
+			t.Errorf("beside an outage of a minute in twelve: %v", counts)
+		} else {
+			t.Log(counts)
+		}
+	})
+}
+
+// A service that hangs for a while is not flooded afterwards by the calls that waited for their turn
+// at the client's rate limit.
+func TestRateLimitHoldsAfterAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const perSecond, hangs, works = 20, 10 * time.Second, 40 * time.Second
+		began := time.Now()
+		s := &service{latency: func(string) time.Duration {
+			if at := time.Since(began); hangs < at && at < works {
+				return works - at
+			}
+			return 200 * time.Millisecond
+		}}
+		submits(s.client(t, refunds.WithRateLimit(perSecond, 1)), 60*50, time.Second/50, time.Minute)
+		sent := s.sent()
+		for i, first := range sent {
+			n := 0
+			for n = i; n < len(sent) && sent[n].at < first.at+time.Second; n++ {
+			}
+			if n-i > perSecond+1 {
+				t.Fatalf("%d requests in the second after %v", n-i, first.at)
+			}
+		}
+	})
+}
+
+// A burst of failures is no outage: the next burst waits for places instead.
+func TestBurstsAtALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const places = 50
+		inFlight := 0
+		var mu sync.Mutex
+		client := clientOver(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+			mu.Lock()
+			inFlight++
+			refused := inFlight > places
+			mu.Unlock()
+			time.Sleep(400*time.Millisecond + rand.N(200*time.Millisecond))
+			mu.Lock()
+			defer mu.Unlock()
+			if inFlight--; refused {
+				return testkit.Answer(http.StatusServiceUnavailable, "")(r)
+			}
+			return testkit.Answer(http.StatusOK, "{}")(r)
+		}))
+		submits(client, 20, time.Second, 30*time.Second)
+		for i := range 4 {
+			time.Sleep(time.Minute)
+			counts := submits(client, 60, 0, 30*time.Second)
+			if counts[accepted]+counts[unknown] != 60 || counts[unknown] > 10 || i > 0 && counts[unknown] > 1 {
+				t.Errorf("burst %d: %v", i, counts)
+			}
+		}
+	})
 }
 
 // pause submits until the client pauses.

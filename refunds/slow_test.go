@@ -124,7 +124,7 @@ func TestSubmitAtSlowServices(t *testing.T) {
 
 // A service that becomes many times slower at once is not used less for that for long, and what is
 // not sent meanwhile is not unknown. internal/flow has more.
-func TestSubmitAtAServiceThatBecomesSlow(t *testing.T) {
+func TestSubmitAtASlowerService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowService{latency: 100 * time.Millisecond}
 		client := clientOver(t, s)

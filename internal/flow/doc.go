@@ -15,7 +15,8 @@
 // A level holds when it had enough successes; then one request tries a step beyond it. A failure at
 // a level that had held goes to what the service accepted meanwhile. A trial tells load from a share
 // that fails at random: below its capacity a service fails nothing. Such a share is borne. So is one
-// failure in twenty while no request waits for a place: such a level is not the load.
+// failure in fifty while no request waits for a place, if no more of those in flight with it fail:
+// such a level is not the load.
 //
 // Failures in a row are an outage. One probe at a time is sent then, after delays that double up to
 // two minutes. Afterwards the window returns to the level at which the outage began, or lower if
