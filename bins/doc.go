@@ -52,7 +52,7 @@
 //
 // # Errors
 //
-// Every failed call returns an [*Error]. Test for the conditions with errors.Is; the comment
+// Every failed call of a client returns an [*Error]. Test for the conditions with errors.Is; the comment
 // of each says what to do. [Error.Condition] names it for metrics, and [Error.Retryable]
 // says whether the same call can succeed later. An item without a card does not fail the call:
 // [Result.Card] returns an [*ItemError].

@@ -104,8 +104,8 @@ func (s Submission) LogValue() slog.Value {
 		slog.Int("index", s.Index), slog.String("outcome", s.Outcome.String()), slog.Int("attempts", s.Attempts))
 }
 
-// ErrSuspended: the service or the token source keeps failing, so this record was not sent,
-// or not sent once more. [ActionOf] says which: if it was not sent, submit it again later,
+// ErrSuspended: the service or the token source keeps failing, or the record has waited for
+// [BulkOptions.HoldFor], so it was not sent, or not sent once more. [ActionOf] says which: if it was not sent, submit it again later,
 // after RetryAfter if it is set. Submit returns it during a pause, and SubmitAll after
 // [BulkOptions.HoldFor] or [BulkOptions.GiveUpAfter]; there it also matches the last failure,
 // such as [ErrServer].
@@ -130,7 +130,7 @@ const (
 // because the same call would submit the earlier records again. The rest of the input was not
 // taken: submit that later.
 //
-// SubmitAll holds at most 1,024 records and [BulkOptions.Concurrency]. It sends a record again
+// SubmitAll holds at most 1,024 records, and those in flight. It sends a record again
 // only if it was proven not to be recorded, as after a 429 or without a connection, or with
 // [WithResubmit]. An unusable item, such as one without a Refund or an account, is yielded as
 // not sent, with [ErrInvalidArgument].

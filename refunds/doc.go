@@ -84,10 +84,11 @@
 // of a limit, set [WithRateLimit].
 //
 // A slow service is not slowed down further. Ten requests are in flight at first, and the first
-// successes let all that wait go. If requests fail, or take twice as long as at best, fewer are in
-// flight. A refund that has waited in this process, and has less time left than a response usually
-// takes, is not sent, with [ActionResubmit] and context.DeadlineExceeded. A refund that need not
-// wait is always sent. A deadline of yours that passes is no failure of the service, unless the
+// successes let all that wait go. SubmitAll keeps to its Concurrency. If requests fail, or take
+// twice as long as at best, fewer are in flight. A refund that has waited in this process for a
+// tenth of a usual response time, and has less time left than a response usually takes, is not
+// sent, with [ActionResubmit] and context.DeadlineExceeded. A refund that need not wait is always
+// sent. A deadline of yours that passes is no failure of the service, unless the
 // response took much longer than usual.
 //
 // A service that is down gets one request at a time as a probe: after a second, and then after
@@ -103,8 +104,8 @@
 // What this leaves unknown:
 //
 //   - an outage: what was in flight when it began, and one refund for each probe, about 25 in half
-//     an hour. A process that starts in an outage adds ten if requests fail, and 40 if they get no
-//     response.
+//     an hour. A process that starts in an outage adds ten if requests fail, and 42 in half a minute if
+//     they get no response.
 //   - a service with a limit: about one refund in a hundred, or up to one in five if it counts a
 //     dozen by the minute
 //   - a service that queues what is too much: at most six in a hundred
@@ -128,16 +129,18 @@
 //
 //   - Read the row first. Submit the refund if there is no row, or one with [ActionResubmit]. If
 //     it has [ActionFixSetup] or [ActionCorrect], submit once the setup or the record is corrected.
-//     After [ActionFindOut], write down what you found out, in the same way as "begun".
+//     After [ActionFindOut], write down what you found out, if the row still has the action that
+//     you read.
 //   - [WithBeforeSend] writes "begun", the time, and an id of this call. It inserts the row, or
 //     updates one that still has the action that you read, and fails otherwise: then another call
 //     has begun. A retry finds the id of its own call, and renews the time. Never delete the row
 //     first: another call could begin in between.
-//   - After the call, replace its own "begun" with the action. If the row has another id, or if
-//     there is none, the call has not begun: leave the row as it is.
+//   - After the call, replace its own "begun" with the action. If there is no row with its id, the
+//     call has not begun: do nothing.
 //
 // A row that is "begun" is in flight until its time is older than the timeout of the call, or in
-// SubmitAll than the attempt timeout. Add the time that you need to write the action. After that,
+// SubmitAll than [BulkOptions.HoldFor] and the attempt timeout together. Without HoldFor, it is in
+// flight until SubmitAll has ended. Add the time that you need to write the action. After that,
 // the outcome is unknown. With one job under a lock, each row that is "begun" at the start is
 // unknown at once.
 //

@@ -27,7 +27,7 @@ var (
 	ErrServer           = fault.ErrServer           // a 5xx status
 	ErrRedirect         = fault.ErrRedirect         // status 301, 302, 303, 307 or 308, not followed
 	ErrBadResponse      = fault.ErrBadResponse      // an HTML page, a body that is cut off or not as documented, or a status that no RFC registers
-	ErrResponseTooLarge = fault.ErrResponseTooLarge // the response exceeds WithMaxResponseBytes
+	ErrResponseTooLarge = fault.ErrResponseTooLarge // the response exceeds WithMaxResponseBytes: see Receipt.BodyErr
 )
 
 // An Error says why a call failed. Its text and fields are safe to log. The methods return what

@@ -40,7 +40,7 @@
 //
 // # Errors
 //
-// Every failed call returns an [*Error]. Test for its conditions with errors.Is; the comment
+// Every failed call of a client returns an [*Error]. Test for its conditions with errors.Is; the comment
 // of each says what to do. [Error.Condition] names the condition for metrics, and
 // [Error.Retryable] says whether the same call can succeed later.
 //
