@@ -30,7 +30,7 @@ type trial struct {
 
 	// What trials have found:
 	share    float64 // of failures that are not the load's
-	credit   float64 // failures of that share that are due: these are borne
+	credit   float64 // failures that are borne: those of that share, or of an idle level
 	safe     float64 // a level that passed the last one
 	judged   time.Time
 	untested int // results until the next trial may begin
@@ -82,8 +82,9 @@ func (w *Window) judge() (down bool) {
 // isLikely reports whether the share explains so many failures in a row.
 func (t *trial) isLikely(row int) bool { return math.Pow(t.share, float64(row)) > 0.01 }
 
-// isIdle reports whether the level is not in use. While starting, calls wait for the first responses
-// and not for a place.
+// isIdle reports whether the level is not in use, so that a failure is hardly the load's. While
+// starting, calls wait for the first responses and not for a place, and one failure of a loop is
+// borne, too.
 func (w *Window) isIdle() bool {
 	if w.starting() {
 		return w.called || !w.wanted || w.credit == maxCredit

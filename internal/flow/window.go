@@ -489,7 +489,8 @@ func (w *Window) isSilent() bool {
 }
 
 // usual is longer if requests wait for their places: those that leave are then the last ones that
-// have time for a response, also if the service has just become slower. A lookup that is too late loses nothing.
+// have time for a response, also if the service has just become slower. A lookup that is too late
+// loses nothing.
 func (w *Window) usual() time.Duration {
 	switch l := &w.latency; {
 	case l.count == 0:
