@@ -95,8 +95,8 @@
 // delays that double up to two minutes. Meanwhile SubmitAll waits, and Submit fails at once with
 // [ErrSuspended] and the time to the next probe as RetryAfter.
 //
-// A service that becomes many times slower at once looks like a queue, for half a minute as a rule:
-// refunds that have no time to wait are not sent then.
+// A service that becomes many times slower at once looks like a queue for about fifteen of its new
+// response times: refunds that have no time to wait are not sent then.
 //
 // A few failures slow nothing down: one in a hundred, as long as no refund has to wait for others.
 // Three in a row are an outage, or six if others are in flight.
@@ -150,8 +150,8 @@
 // A shutdown must not cancel a call of Submit: give the call a context of its own, such as
 // context.WithoutCancel with a timeout. After [ActionFixSetup], leave the other records in the
 // queue, because they would fail too. With several accounts, 403, 404 and 410 are about one
-// account, and so is 401 if each has its own credential. While others of its refunds are accepted,
-// they are about one refund.
+// account, and so is 401 if each has its own credential. Up to seven in a row are about single
+// refunds, if the account has worked.
 //
 // # If a proxy stands before the service
 //

@@ -140,6 +140,26 @@ func TestSlowBeforeSendAfterAnOutage(t *testing.T) {
 	})
 }
 
+// After an outage of three seconds, calls that wait for a moment are not refused for long, although
+// they have little more time than a response takes.
+func TestShortDeadlinesAfterAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		s := &service{latency: func(string) time.Duration { return 500 * time.Millisecond }, status: func(string) int {
+			if at := time.Since(began); 30*time.Second < at && at < 33*time.Second {
+				return http.StatusServiceUnavailable
+			}
+			return http.StatusOK
+		}}
+		client := s.client(t, refunds.WithBeforeSend(func(ctx context.Context) error { return sleep(ctx, 100*time.Millisecond) }))
+		if counts := submits(client, 1500, 200*time.Millisecond, 1500*time.Millisecond); counts[accepted] < 1300 {
+			t.Errorf("beside an outage of three seconds: %v", counts)
+		} else {
+			t.Log(counts)
+		}
+	})
+}
+
 // A service that hangs for a while is not flooded afterwards by the calls that waited for their turn
 // at the client's rate limit.
 func TestRateLimitHoldsAfterAPause(t *testing.T) {

@@ -497,6 +497,8 @@ func (w *Window) usual() time.Duration {
 		return time.Duration(safely * float64(w.rtt))
 	case w.patient, w.starting() && l.places == 0:
 		return since(l.usual + l.spread)
+	case l.places == 0:
+		return since(l.usual + 3*l.spread)
 	default:
 		return max(time.Duration(safely*float64(since(l.limit()))), since(l.usual+l.spread))
 	}
