@@ -82,14 +82,14 @@ func TestLoaderAtSlowServices(t *testing.T) {
 
 // A service that becomes many times slower is not down: within half a minute all loads succeed again.
 func TestLoaderAtAServiceThatBecomesSlower(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds with the race detector: run without -short")
+	}
 	for _, test := range []struct{ before, after, deadline time.Duration }{
 		{5 * time.Millisecond, 60 * time.Millisecond, 80 * time.Millisecond},
 		{50 * time.Millisecond, time.Second, 2 * time.Second},
 		{100 * time.Millisecond, 2 * time.Second, 10 * time.Second},
 	} {
-		if testing.Short() && test.before != 50*time.Millisecond {
-			continue
-		}
 		synctest.Test(t, func(t *testing.T) {
 			latency := test.before
 			s := &service{latency: func() time.Duration { return latency }}
@@ -109,11 +109,11 @@ func TestLoaderAtAServiceThatBecomesSlower(t *testing.T) {
 
 // One failed request costs the others nothing, however slow the service is. internal/flow has more.
 func TestOneFailureAtASlowService(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds with the race detector: run without -short")
+	}
 	for _, latency := range []time.Duration{300 * time.Millisecond, 4 * time.Second, 8 * time.Second} {
 		for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
-			if testing.Short() && (latency != 4*time.Second || status == http.StatusTooManyRequests) {
-				continue
-			}
 			newService := func() *service {
 				return &service{latency: func() time.Duration { return latency }, fail: func(n int64) int {
 					if n == 3 {

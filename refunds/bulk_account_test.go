@@ -36,6 +36,9 @@ func interleave(account string, others []string) (accounts []string) {
 // If some refunds of an account are refused with 404, so that others of it are accepted between them,
 // that is about these refunds. Nothing else waits for that.
 func TestRefusalsOfSomeRefunds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds with the race detector: run without -short")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{latency: func(string) time.Duration { return 100 * time.Millisecond }, status: func(id string) int {
 			if strings.HasSuffix(id, "1") || strings.HasSuffix(id, "2") || strings.HasSuffix(id, "3") {
@@ -55,6 +58,9 @@ func TestRefusalsOfSomeRefunds(t *testing.T) {
 
 // A firewall that refuses all accounts is noticed by a few requests, however many have worked.
 func TestRefusalsOfAllAccounts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds with the race detector: run without -short")
+	}
 	for _, accounts := range []int{1, 10, 30} {
 		synctest.Test(t, func(t *testing.T) {
 			status := http.StatusOK

@@ -121,6 +121,9 @@ func TestOneCallThatHangsIsNoProbe(t *testing.T) {
 // After an outage, calls are accepted again although their BeforeSend takes longer than a probe may
 // keep its place: one that is ready to leave goes before those that only enter.
 func TestSlowBeforeSendAfterAnOutage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds with the race detector: run without -short")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		s := &service{latency: func(string) time.Duration { return 100 * time.Millisecond }, status: func(string) int {
@@ -143,6 +146,9 @@ func TestSlowBeforeSendAfterAnOutage(t *testing.T) {
 // After an outage of three seconds, calls that wait for a moment are not refused for long, although
 // they have little more time than a response takes.
 func TestShortDeadlinesAfterAnOutage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds with the race detector: run without -short")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		s := &service{latency: func(string) time.Duration { return 500 * time.Millisecond }, status: func(string) int {
@@ -163,6 +169,9 @@ func TestShortDeadlinesAfterAnOutage(t *testing.T) {
 // A service that hangs for a while is not flooded afterwards by the calls that waited for their turn
 // at the client's rate limit.
 func TestRateLimitHoldsAfterAPause(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds with the race detector: run without -short")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		const perSecond, hangs, works = 20, 10 * time.Second, 40 * time.Second
 		began := time.Now()

@@ -125,6 +125,9 @@ func TestSubmitAtSlowServices(t *testing.T) {
 // A service that becomes many times slower at once is not used less for that for long, and what is
 // not sent meanwhile is not unknown. internal/flow has more.
 func TestSubmitAtASlowerService(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds with the race detector: run without -short")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowService{latency: 100 * time.Millisecond}
 		client := clientOver(t, s)
@@ -147,10 +150,10 @@ func TestSubmitAtASlowerService(t *testing.T) {
 
 // One failure in a quiet time costs one refund, however slow the service is. internal/flow has more.
 func TestOneFailureAtASlowService(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds with the race detector: run without -short")
+	}
 	for _, latency := range []time.Duration{20 * time.Millisecond, time.Second, 8 * time.Second} {
-		if testing.Short() && latency < 8*time.Second {
-			continue
-		}
 		for _, odd := range []int{1, 429, 499, 503} {
 			synctest.Test(t, func(t *testing.T) {
 				client := clientOver(t, &slowService{latency: latency, odd: odd}, refunds.WithMaxRetries(0))

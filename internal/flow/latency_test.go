@@ -59,6 +59,9 @@ func asByHand(t *testing.T, name string, h healthy, s submits) {
 // A service that becomes slower, at once or little by little, is not throttled for that for longer
 // than a minute, and what is not sent then is not unknown.
 func TestSlowerService(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds: run without -short")
+	}
 	const ms, change, end = time.Millisecond, time.Minute, 5 * time.Minute
 	for _, test := range []struct {
 		before, after time.Duration
