@@ -193,7 +193,6 @@ type place struct {
 
 	mu      sync.Mutex
 	request int         // 0: it has no place
-	yielded bool        // it had one
 	idle    *time.Timer // until the place may be given to others; nil: the request leaves
 }
 
@@ -222,8 +221,8 @@ func (p *place) yield() {
 	defer p.mu.Unlock()
 	switch {
 	case p.idle == nil:
-	case p.clock.Left().IsZero() && p.health.window.Yield(p.request):
-		p.request, p.yielded = 0, true
+	case p.health.window.Yield(p.request):
+		p.request = 0
 	default:
 		p.idle.Reset(mostIdle)
 	}
@@ -249,7 +248,7 @@ func (p *place) leave() (err error) {
 	request := p.keep()
 	p.health.prepares(p.clock.Preparing())
 	switch {
-	case p.yielded && request == 0:
+	case request == 0: // it has yielded its own
 		p.request, err = p.health.window.Return()
 	case !p.clock.Left().IsZero(): // a retry is no probe
 		err = p.health.window.Recheck(0)

@@ -125,13 +125,7 @@ func TestSlowBeforeSendAfterAnOutage(t *testing.T) {
 		t.Skip("takes seconds with the race detector: run without -short")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		s := &service{latency: func(string) time.Duration { return 100 * time.Millisecond }, status: func(string) int {
-			if at := time.Since(began); time.Minute < at && at < 2*time.Minute {
-				return http.StatusServiceUnavailable
-			}
-			return http.StatusOK
-		}}
+		s := &service{latency: func(string) time.Duration { return 100 * time.Millisecond }, status: downBetween(time.Minute, 2*time.Minute)}
 		client := s.client(t, refunds.WithBeforeSend(func(ctx context.Context) error {
 			return sleep(ctx, 1100*time.Millisecond+rand.N(500*time.Millisecond))
 		}))
@@ -150,13 +144,7 @@ func TestShortDeadlinesAfterAnOutage(t *testing.T) {
 		t.Skip("takes seconds with the race detector: run without -short")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		s := &service{latency: func(string) time.Duration { return 500 * time.Millisecond }, status: func(string) int {
-			if at := time.Since(began); 30*time.Second < at && at < 33*time.Second {
-				return http.StatusServiceUnavailable
-			}
-			return http.StatusOK
-		}}
+		s := &service{latency: func(string) time.Duration { return 500 * time.Millisecond }, status: downBetween(30*time.Second, 33*time.Second)}
 		client := s.client(t, refunds.WithBeforeSend(func(ctx context.Context) error { return sleep(ctx, 100*time.Millisecond) }))
 		if counts := submits(client, 1500, 200*time.Millisecond, 1500*time.Millisecond); counts[accepted] < 1300 {
 			t.Errorf("beside an outage of three seconds: %v", counts)
@@ -222,6 +210,17 @@ func TestBurstsAtALimit(t *testing.T) {
 			}
 		}
 	})
+}
+
+// downBetween is the status of a service that fails for a time, from now on.
+func downBetween(from, to time.Duration) func(string) int {
+	began := time.Now()
+	return func(string) int {
+		if at := time.Since(began); from < at && at < to {
+			return http.StatusServiceUnavailable
+		}
+		return http.StatusOK
+	}
 }
 
 // pause submits until the client pauses.

@@ -551,9 +551,7 @@ func (w *Window) fails(request int, why string) {
 	}
 	w.used = time.Now()
 	if w.row == 1 || starting && !w.starting() { // the next failures in this row tell nothing of the level
-		if w.sound = w.now; w.testing {
-			w.sound = w.back
-		}
+		w.remember()
 	}
 	w.why, w.cut = why, w.last
 	if down {
@@ -570,11 +568,15 @@ func (w *Window) doubt() {
 	if w.others--; w.others < 0 {
 		w.now, w.doubted = min(w.now, w.doubted), 0
 		w.shrink()
-		w.sound, w.used = w.now, time.Now()
-		if w.testing {
-			w.sound = w.back
-		}
-		w.cut = w.last
+		w.remember()
+		w.used, w.cut = time.Now(), w.last
+	}
+}
+
+// remember notes the level to which failures in a row have led.
+func (w *Window) remember() {
+	if w.sound = w.now; w.testing {
+		w.sound = w.back
 	}
 }
 
