@@ -47,7 +47,7 @@ import (
 // little as seven tenths of a limit may be used. While the service is down, one request at a time
 // is sent as a probe: after a second, and then after delays that double up to two minutes. After
 // repeated outages, the lookup is at full speed again within five minutes as a rule. One in
-// seven takes up to 18 minutes, and up to 45 if the service goes on failing requests at random.
+// five takes up to 18 minutes, and up to 32 if the service goes on failing requests at random.
 //
 // # Stopping
 //

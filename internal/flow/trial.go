@@ -6,11 +6,10 @@ import (
 )
 
 const (
-	leastTrial, mostTrial = 40, 150 // results without a failure
-	failedTrial           = 5       // failures that end a trial
-	mostBorne             = 0.2     // a larger share of failures is not borne
-	unexplained           = 0.02    // the share that is borne of a level that is not in use
-	longestTrial          = 30 * time.Second
+	leastTrial, mostTrial = 15, 150     // results without a failure
+	failedTrial           = 5           // failures that end a trial
+	mostBorne             = 0.2         // a larger share of failures is not borne
+	unexplained           = 0.02        // the share that is borne of a level that is not in use
 	deepest               = 16          // times below the level that failed
 	patience              = 8           // times the results of a trial until the next
 	nearBy                = 1.2         // times the level to which a trial returns
@@ -46,7 +45,7 @@ func (w *Window) tryBelow(accepted float64, count int) {
 	}
 	w.testing, w.passed, w.failed, w.safe = true, 0, 0, 0
 	w.goTo(accepted*2/3, accepted*2/3)
-	w.enough = min(max(leastTrial, count*3/2), mostTrial, max(firstNeed, w.within(longestTrial)))
+	w.enough = min(max(leastTrial, count*3/2), mostTrial)
 }
 
 // judge ends a trial as soon as it is clear. It reports whether the service is down.
