@@ -16,7 +16,6 @@ const (
 	doubtful     = math.Ln2 / 2          // more than that after one sample
 	drained      = 0.9                   // of what the service works on at once
 	placesGrowth = 1.0 / 48              // of the places with each sample
-	unneeded     = 10                    // times what is in flight
 	instantly    = 20                    // a wait of this part of the usual time is none
 	safely       = 1.5                   // times the time of responses that wait for each other
 )
@@ -38,7 +37,6 @@ type latency struct {
 	flying time.Time // since when requests are in flight
 
 	places   float64   // requests in flight that do not wait for each other; 0: no limit is known
-	tooMany  float64   // requests in flight that did, last
 	slow     int       // samples in a row that did
 	measured time.Time // samples from before say nothing of these places
 	base     int       // samples that measure the best time now
@@ -177,8 +175,7 @@ func (l *latency) queues(s sample, median float64) {
 		return
 	}
 	l.measured, l.base = now.Add(took), 2
-	l.tooMany = float64(s.inFlight)
-	l.places = max(1, drained*l.tooMany*math.Exp(l.best-median))
+	l.places = max(1, drained*float64(s.inFlight)*math.Exp(l.best-median))
 }
 
 // flows is called when responses have not waited for each other: more requests may be in flight.
@@ -195,7 +192,7 @@ func (l *latency) flows(s sample, median, spread float64) {
 		l.best += (median - l.best) * bestWeight
 	}
 	l.spread += (spread - l.spread) * weight
-	if l.places += l.places * placesGrowth; l.places > unneeded*l.tooMany {
+	if l.places += l.places * placesGrowth; l.places > anyLevel {
 		l.places = 0
 	}
 }
