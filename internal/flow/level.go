@@ -116,7 +116,7 @@ func (w *Window) shrink() {
 	case w.share > 0 && w.credit < 1: // more failures than the last trial explains
 		w.share, w.untested = 0, 0
 		w.goTo(lower, ceiling)
-	case w.untested <= 0 || w.now <= w.safe || time.Since(w.judged) > certain:
+	case w.untested <= 0 || time.Since(w.judged) > certain:
 		w.tryBelow(min(w.now, max(accepted, lower/4)), count)
 		w.back = lower
 	default:

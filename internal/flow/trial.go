@@ -30,7 +30,6 @@ type trial struct {
 	// What trials have found:
 	share    float64 // of failures that are not the load's
 	credit   float64 // failures that are borne: those of that share, or of an idle level
-	safe     float64 // a level that passed the last one
 	judged   time.Time
 	untested int // results until the next trial may begin
 
@@ -40,10 +39,10 @@ type trial struct {
 
 // tryBelow begins a trial.
 func (w *Window) tryBelow(accepted float64, count int) {
-	if w.deeper == 0 && w.now > w.safe {
+	if w.deeper == 0 {
 		w.top = min(w.now, 1.25*accepted+1)
 	}
-	w.testing, w.passed, w.failed, w.safe = true, 0, 0, 0
+	w.testing, w.passed, w.failed = true, 0, 0
 	w.goTo(accepted*2/3, accepted*2/3)
 	w.enough = min(max(leastTrial, count*3/2), mostTrial)
 }
@@ -56,7 +55,7 @@ func (w *Window) judge() (down bool) {
 	case w.failed < failedTrial && n < w.enough*(w.failed+1):
 		return false // not clear yet
 	case w.failed < failedTrial: // it was the load
-		w.share, w.credit, w.safe = 0, 0, w.now
+		w.share, w.credit = 0, 0
 		w.goTo(w.back, min(w.top, nearBy*w.back))
 	case tooMany && w.now*deepest > w.top && w.now > w.floor(): // it may still be the load: the next failure goes deeper
 		w.deeper++
