@@ -19,7 +19,6 @@ const (
 	mostHold  = 20 * time.Second  // after growing in vain
 	restHold  = 4                 // times the rest that the service has asked for
 	margin    = 0.95              // of what the service accepted
-	many      = 200               // successes between failures
 	memory    = 150 * time.Second // after which a level that is not in use says little
 )
 
@@ -108,19 +107,15 @@ func (w *Window) shrink() {
 	}
 	accepted, count := w.recent.perSecond()*w.rtt.Seconds(), w.accepted+w.before
 	lower := min(w.now, max(w.now/2, margin*accepted))
-	ceiling := lower // after few successes, what failed may have been chance
-	if count > many {
-		ceiling = w.now
-	}
 	switch {
 	case w.share > 0 && w.credit < 1: // more failures than the last trial explains
 		w.share, w.untested = 0, 0
-		w.goTo(lower, ceiling)
+		w.goTo(lower, lower)
 	case w.untested <= 0 || time.Since(w.judged) > certain:
 		w.tryBelow(min(w.now, max(accepted, lower/4)), count)
 		w.back = lower
 	default:
-		w.goTo(lower, ceiling)
+		w.goTo(lower, lower)
 	}
 	w.recent.restart()
 }
