@@ -37,7 +37,7 @@ func (w *Window) isDown() bool {
 		return true
 	case w.rtt == 0: // nothing has ever worked
 		return w.row > 1
-	case w.row > inARow && (!w.testing || w.passed == 0):
+	case w.row > inARow:
 		return !w.isLikely(w.row)
 	case w.tried() > 1 || w.share > 0 && w.failing.IsZero():
 		return false
