@@ -12,7 +12,6 @@ const (
 	unexplained           = 0.02        // the share that is borne of a level that is not in use
 	deepest               = 16          // times below the level that failed
 	patience              = 8           // times the results of a trial until the next
-	nearBy                = 1.2         // times the level to which a trial returns
 	certain               = time.Minute // for so long, a finding is not tested again at a low level
 	maxCredit             = 6
 )
@@ -56,7 +55,7 @@ func (w *Window) judge() (down bool) {
 		return false // not clear yet
 	case w.failed < failedTrial: // it was the load
 		w.share, w.credit = 0, 0
-		w.goTo(w.back, min(w.top, nearBy*w.back))
+		w.goTo(w.back, w.back)
 	case tooMany && w.now*deepest > w.top && w.now > w.floor(): // it may still be the load: the next failure goes deeper
 		w.deeper++
 		w.testing, w.untested = false, 0
