@@ -65,14 +65,6 @@ func (l *latency) limit() float64 {
 	return max(limit, math.Log(math.Exp(l.best)+noQueue.Seconds()))
 }
 
-// overdue is a time after which no response comes from a service that works.
-func (l *latency) overdue() time.Duration {
-	if l.count == 0 {
-		return 0
-	}
-	return 4 * since(l.usual+3*l.spread)
-}
-
 // forget forgets the limit, but not how long responses take.
 func (l *latency) forget() { l.places, l.slow, l.samples = 0, 0, nil }
 

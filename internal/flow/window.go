@@ -477,7 +477,9 @@ func (w *Window) Overdue() time.Duration {
 	return w.overdue()
 }
 
-func (w *Window) overdue() time.Duration { return max(w.patience, w.latency.overdue()) }
+func (w *Window) overdue() time.Duration {
+	return max(w.patience, 4*since(w.latency.usual+3*w.latency.spread))
+}
 
 // isSilent reports whether nothing has succeeded for so long that no response is to be expected.
 func (w *Window) isSilent() bool {
