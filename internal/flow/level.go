@@ -59,7 +59,6 @@ func (w *Window) grow() {
 	w.wanted = false
 	switch {
 	case w.starting():
-		w.now = max(w.now, float64(w.inFlight)) // time may have let more leave
 		// A loop without deadlines has time to find a limit, and lookups that wait share a request.
 		switch w.need = few; {
 		case !w.called:
