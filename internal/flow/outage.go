@@ -106,9 +106,7 @@ func (w *Window) resume() {
 	w.paused, w.next, w.resumed = false, time.Time{}, time.Now()
 	w.used = w.resumed
 	w.hold, w.untested = 0, 0
-	if w.ceiling > 0 {
-		w.probation = min(max(w.probation, w.delay/leastProbation), w.delay)
-	}
+	w.probation = min(max(w.probation, w.delay/leastProbation), w.delay)
 	w.recent.forget() // a pause says nothing of what is accepted
 	w.now, w.have, w.need = 1, 0, few
 	if w.patient {
