@@ -61,7 +61,7 @@ func (w *Window) judge() (down bool) {
 		w.testing, w.untested = false, 0
 		w.goTo(w.now, w.now)
 		return false
-	case tooMany && (!w.patient || w.passed < w.convincing):
+	case tooMany && (!w.patient || w.passed == 0):
 		down = true
 	default: // it was not the load
 		if w.share > 0 {

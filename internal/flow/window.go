@@ -17,7 +17,6 @@ type Window struct {
 	patient              bool
 	slowest              time.Duration // between two requests
 	patience             time.Duration // a request that takes less is not overdue
-	convincing           int           // successes beside many failures that are not chance
 	firstDelay, maxDelay time.Duration // before a probe
 	jitter               func(below time.Duration) time.Duration
 	line                 chan struct{} // held by the one goroutine in Wait that asks for a place
@@ -50,7 +49,7 @@ func New(patient bool, jitter func(below time.Duration) time.Duration) *Window {
 	if jitter == nil {
 		jitter = rand.N[time.Duration]
 	}
-	w := &Window{patient: patient, slowest: slowest, patience: time.Second, convincing: 2, firstDelay: firstDelay, maxDelay: maxDelay, jitter: jitter, line: make(chan struct{}, 1)}
+	w := &Window{patient: patient, slowest: slowest, patience: time.Second, firstDelay: firstDelay, maxDelay: maxDelay, jitter: jitter, line: make(chan struct{}, 1)}
 	w.forget()
 	return w
 }
@@ -60,7 +59,6 @@ func New(patient bool, jitter func(below time.Duration) time.Duration) *Window {
 // five seconds at most.
 func NewPrompt(jitter func(below time.Duration) time.Duration) *Window {
 	w := New(true, jitter)
-	w.convincing = 1 // a pause costs more
 	w.slowest, w.patience, w.firstDelay, w.maxDelay = 50*time.Millisecond, 250*time.Millisecond, 100*time.Millisecond, 5*time.Second
 	return w
 }
