@@ -71,10 +71,7 @@ func (l *latency) forget() { l.places, l.slow, l.samples = 0, 0, nil }
 // leaves notes that a request leaves.
 func (l *latency) leaves(request, inFlight int) {
 	now := time.Now()
-	size := leastSample
-	if l.count > 0 && l.first.inFlight == 0 { // and otherwise soon, at a level that may be too low
-		size = max(size, inFlight/inSamples)
-	}
+	size := max(leastSample, inFlight/inSamples)
 	if n := len(l.samples); n > 0 {
 		last := &l.samples[n-1]
 		if request < last.first+last.size {
