@@ -525,7 +525,7 @@ func (w *Window) fails(request int, why string) {
 		return
 	}
 	w.doubted = 0
-	starting, down := w.starting(), w.isDown()
+	down := w.isDown()
 	switch {
 	case down:
 	case w.rtt == 0: // the first request of all says little: try again
@@ -550,7 +550,7 @@ func (w *Window) fails(request int, why string) {
 		w.shrink()
 	}
 	w.used = time.Now()
-	if w.row == 1 || starting && !w.starting() { // the next failures in this row tell nothing of the level
+	if w.row == 1 { // the next failures in this row tell nothing of the level
 		w.remember()
 	}
 	w.why, w.cut = why, w.last
