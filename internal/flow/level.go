@@ -60,15 +60,11 @@ func (w *Window) grow() {
 	switch {
 	case w.starting():
 		// A loop without deadlines has time to find a limit, and lookups that wait share a request.
-		switch w.need = few; {
-		case !w.called:
+		if w.called && !w.patient {
+			w.now, w.need = anyLevel, few
+		} else {
 			w.now = min(w.now*slowStart, anyLevel)
 			w.need = places(w.now)
-		case w.patient:
-			w.now = min(w.now*mostStep, anyLevel)
-			w.need = places(w.now)
-		default:
-			w.now = anyLevel
 		}
 	case w.now < w.known:
 		w.now = min(2*w.now, w.known)
