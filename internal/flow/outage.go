@@ -56,9 +56,6 @@ func (w *Window) begin() {
 	case w.rtt > 0:
 		w.fallBack()
 	}
-	if !w.patient {
-		w.credit = 0
-	}
 	w.delay = min(max(w.firstDelay, w.delay), w.maxDelay)
 	w.pause(w.delay)
 }
