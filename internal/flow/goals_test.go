@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-var seeds = flag.Int("seeds", 1, "of each goal, whose medians count, and hundreds of random services")
+var seeds = flag.Int("seeds", 1, "hundreds of random services; goals count the medians of twice as many seeds and one more")
 
 // A goal is what the window must reach at a kind of service.
 type goal struct {
@@ -27,9 +27,10 @@ func TestGoals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds: run without -short")
 	}
+	draws := 2**seeds + 1 // one alone may be bad luck
 	for _, g := range goals() {
-		failed, took, left := make([]float64, *seeds), make([]float64, *seeds), 0
-		for i := range *seeds {
+		failed, took, left := make([]float64, draws), make([]float64, draws), 0
+		for i := range draws {
 			seed := uint64(i + 1)
 			r := run(t, seed, g.load, g.service(seed))
 			failed[i], took[i] = float64(r.failed)/float64(g.load.requests*max(1, g.load.windows)), r.took.Seconds()/g.best.Seconds()
@@ -37,7 +38,7 @@ func TestGoals(t *testing.T) {
 		}
 		slices.Sort(failed)
 		slices.Sort(took)
-		middle, last := *seeds/2, *seeds-1
+		middle, last := draws/2, draws-1
 		line := fmt.Sprintf("%s: failed %.4f, at most %.4f, in %.2f of the time, at most %.2f, %d left", g.name, failed[middle], failed[last], took[middle], took[last], left)
 		if failed[middle] > g.failed || g.took > 0 && took[middle] > g.took || (left == 0) != (g.took > 0) {
 			t.Error("missed: " + line)
@@ -159,7 +160,7 @@ func goals() (all []goal) {
 		}{{5, 1}, {5, 20}, {20, 1}, {20, 20}, {50, 5}, {50, 20}} {
 			name, s := fmt.Sprintf("%v a second, burst %d", b.rate, b.burst), same(func() service { return bucket(b.rate, b.burst) })
 			add(name, refunds, b.rate, 0.02, 1/0.85, s)
-			add(name, batches, b.rate, 0.15, 1.25, s)
+			add(name, batches, b.rate, 0.15, 1.22, s)
 			add(name+", Retry-After", rested(refunds), b.rate, 0.02, 1.2, s)
 			add(name+", Retry-After", rested(batches), b.rate, 0.15, 1.54, s)
 		}
@@ -216,7 +217,7 @@ func goals() (all []goal) {
 		add("a capacity that moves", hours, moved, 0.003, 1.6, same(func() service { return moving(2*time.Minute, 8, 2, 16, 1, 64) }))
 		two := load{requests: 5000, jitter: 0.4, concurrency: c, windows: 2}
 		add("2 processes at 5 a second, burst 1", two, 2.5, 0.06, 1.6, same(func() service { return bucket(5, 1) }))
-		for windows, took := range map[int]float64{2: 1.25, 4: 1.75} {
+		for windows, took := range map[int]float64{2: 1.25, 4: 1.6} {
 			several := load{requests: records / windows, jitter: 0.4, concurrency: c, windows: windows}
 			add(fmt.Sprintf("%d processes at one limit", windows), several, 20/float64(windows), 0.03*float64(windows), took, same(func() service { return bucket(20, 5) }))
 		}
