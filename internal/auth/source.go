@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/fault"
@@ -110,9 +111,14 @@ func question(ctx context.Context, source Source, refused string) (string, error
 // wait for it. This costs nothing with a source that keeps its token. A source that fetches a
 // token for each call gets slower, which spares its token endpoint. Calls do not share a
 // result, because the source may use the context of each.
+//
+// If calls come faster than the source answers, each would get its turn when its time is nearly up,
+// and leave before it has a token. So one that has waited, and has little more time left than the
+// source took last, leaves its turn to the next.
 type serial struct {
 	source Source
 	asking chan struct{} // full while the source is being called
+	took   time.Duration // by the last call of the source; guarded by asking
 }
 
 func oneAtATime(source Source) *serial {
@@ -122,12 +128,22 @@ func oneAtATime(source Source) *serial {
 func (s *serial) Token(ctx context.Context) (string, error) { return s.question(ctx, "") }
 
 func (s *serial) question(ctx context.Context, refused string) (string, error) {
+	arrived := time.Now()
 	select {
 	case s.asking <- struct{}{}:
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
+	began := time.Now()
+	if deadline, ok := ctx.Deadline(); ok && began.After(arrived) && deadline.Sub(began) < s.took*3/2 {
+		<-s.asking
+		<-ctx.Done()
+		return "", ctx.Err()
+	}
 	// If the caller gives up, the place stays taken until the source returns, so that the
 	// next call waits instead of calling in parallel.
-	return await.NewFuture(func() (string, error) { return question(ctx, s.source, refused) }, func(string, error) { <-s.asking }).Wait(ctx)
+	return await.NewFuture(func() (string, error) { return question(ctx, s.source, refused) }, func(string, error) {
+		s.took = time.Since(began)
+		<-s.asking
+	}).Wait(ctx)
 }
