@@ -85,11 +85,11 @@
 //
 // A slow service is not slowed down further. Ten requests are in flight at first, and the first
 // successes let all that wait go. SubmitAll keeps to its Concurrency. If requests fail, or take
-// twice as long as at best, fewer are in flight. A refund that has waited in this process for a
-// tenth of a usual response time, and has less time left than a response usually takes, is not
-// sent, with [ActionResubmit] and context.DeadlineExceeded. A refund that need not wait is always
-// sent. A deadline of yours that passes is no failure of the service, unless the
-// response took much longer than usual.
+// twice as long as at best, fewer are in flight. A refund that has waited in this process for more
+// than a twentieth of a usual response time, and has less time left than a response usually takes,
+// is not sent, with [ActionResubmit] and context.DeadlineExceeded. A refund that need not wait is
+// always sent. A deadline of yours that passes is no failure of the service, unless the response
+// took much longer than usual.
 //
 // A service that is down gets one request at a time as a probe: after a second, and then after
 // delays that double up to two minutes. Meanwhile SubmitAll waits, and Submit fails at once with
@@ -99,7 +99,9 @@
 // response times: refunds that have no time to wait are not sent then.
 //
 // A few failures slow nothing down: one in a hundred, as long as no refund has to wait for others.
-// Three in a row are an outage, or six if others are in flight.
+// If more fail at random, some refunds are not sent, while the client finds out that its load is not
+// the reason: one in twenty as a rule, and one in four at worst. Three failures in a row are an
+// outage, or six if others are in flight.
 //
 // What this leaves unknown:
 //
@@ -114,29 +116,39 @@
 //
 // # Deadlines and your own code
 //
-// Every call ends by its deadline, and no refund begins to leave after it, even if the machine
-// was suspended. If code of yours does not end with its context, such as a limiter, a wrapper or
-// a function of a tls.Config, the call ends a tenth of a second later, and leaves one goroutine
-// that waits for that code. A logger and the function of [WithReceiptCheck] run on the call's
+// A call ends by its deadline, and no refund begins to leave after it, even if the machine was
+// suspended. If code of yours does not end with its context, such as a limiter, a wrapper or a
+// function of a tls.Config, the call ends a tenth of a second after the deadline, and leaves one
+// goroutine that waits for that code. A logger and the function of [WithReceiptCheck] run on the call's
 // goroutine and can delay it.
 //
 // # If a refund can come twice, or the process can be killed
 //
 // This is for handlers whose callers repeat requests, for queue workers, and for jobs over a file
 // or a table. A client remembers nothing, and SubmitAll removes no duplicates. Keep a row for each
-// refund in a database, as the Example of [WithBeforeSend] does. Its unique key is the account and
-// the RefundID, and a number of your own if a later status goes under the same RefundID.
+// refund in a database. Its unique key is the account and the RefundID, and a number of your own if
+// a later status goes under the same RefundID. Never delete a row to begin again: another call could
+// begin in between.
 //
 //   - Read the row first. Submit the refund if there is no row, or one with [ActionResubmit]. If
 //     it has [ActionFixSetup] or [ActionCorrect], submit once the setup or the record is corrected.
 //     After [ActionFindOut], write down what you found out, if the row still has the action that
 //     you read.
-//   - [WithBeforeSend] writes "begun", the time, and an id of this call. It inserts the row, or
-//     updates one that still has the action that you read, and fails otherwise: then another call
-//     has begun. A retry finds the id of its own call, and renews the time. Never delete the row
-//     first: another call could begin in between.
-//   - After the call, replace its own "begun" with the action. If there is no row with its id, the
-//     call has not begun: do nothing.
+//   - [WithBeforeSend] writes "begun", the time, and an id of this call. If no row has changed,
+//     another call has begun, and it fails. A retry finds the id of its own call, and renews the
+//     time.
+//   - After the call, replace its own "begun" with the action. If no row has changed, the call has
+//     not begun: do nothing.
+//
+// In PostgreSQL, where $3 is the id of the call, and $4 the action that was read (NULL without a
+// row) or is written:
+//
+//	INSERT INTO refund (account, id, state, call, at) VALUES ($1, $2, 'begun', $3, now())
+//	ON CONFLICT (account, id) DO UPDATE SET state = 'begun', call = $3, at = now()
+//	WHERE refund.state = $4 OR refund.state = 'begun' AND refund.call = $3
+//
+//	UPDATE refund SET state = $4
+//	WHERE account = $1 AND id = $2 AND state = 'begun' AND call = $3
 //
 // A row that is "begun" is in flight until its time is older than the timeout of the call, or in
 // SubmitAll than [BulkOptions.HoldFor] and the attempt timeout together. Without HoldFor, it is in

@@ -37,7 +37,8 @@ type Limiter interface {
 // StaticToken returns a TokenSource for a token that never changes.
 func StaticToken(token string) TokenSource { return auth.Static(token) }
 
-// TokenFunc returns a TokenSource that calls f before every attempt and caches nothing.
+// TokenFunc returns a TokenSource that calls f before every attempt, one call at a time, and caches
+// nothing. If f takes a while, the client sends no faster: use [CachedToken].
 func TokenFunc(f func(ctx context.Context) (string, error)) TokenSource {
 	return auth.Func(f)
 }

@@ -142,7 +142,7 @@ func ExampleOutbox_Tell() {
 		tx, err := db.BeginTx(ctx, nil)
 		check(err)
 		defer tx.Rollback()
-		difference, err := box.Tell(ctx, tx, outbox.Word{AccountID: "acct_7", RefundID: "rf_1001", Verdict: v, By: "webhook", Why: "event 17"})
+		difference, err := box.Tell(ctx, tx, outbox.Notice{AccountID: "acct_7", RefundID: "rf_1001", Verdict: v, By: "webhook", Why: "event 17"})
 		check(err)
 		if difference != nil {
 			fmt.Println("look at row", difference.Row, "-", difference.What)

@@ -26,7 +26,7 @@ type outcome struct {
 	final     bool          // another attempt would settle nothing
 }
 
-// judge turns what Submit returned into an outcome: what to do next is the library's word.
+// judge turns what Submit returned into an outcome: refunds.ActionOf says what to do next.
 func judge(receipt *refunds.Receipt, err error) outcome {
 	if err == nil {
 		return outcome{event: eventAccepted, response: response{requestID: receipt.RequestID}}

@@ -126,7 +126,7 @@ func TestPostgresCrashes(t *testing.T) {
 	s.audit(records)
 }
 
-// TestPostgresTell: a word counts if the transaction of pgx commits.
+// TestPostgresTell: a notice counts if the transaction of pgx commits.
 func TestPostgresTell(t *testing.T) {
 	box, pool := openPool(t, newDatabase(t))
 	if err := box.Migrate(t.Context()); err != nil {
@@ -141,7 +141,7 @@ func TestPostgresTell(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer tx.Rollback(t.Context())
-		d, err := box.TellPgx(t.Context(), tx, Word{AccountID: "acct", RefundID: "a", Verdict: v, By: "a webhook"})
+		d, err := box.TellPgx(t.Context(), tx, Notice{AccountID: "acct", RefundID: "a", Verdict: v, By: "a webhook"})
 		if err == nil && commit {
 			err = tx.Commit(t.Context())
 		}

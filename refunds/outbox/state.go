@@ -51,7 +51,7 @@ var transitions = []transition{
 	{eventUnsent, []State{Sending, Unknown}, Pending, Pending},
 	{eventDoubted, []State{Sending}, Unknown, Unknown},
 
-	// A word can come before the response to the request that it is about.
+	// A notice can come before the response to the request that it is about.
 	{event(Recorded), []State{Unknown, Pending, Sending}, Accepted, Accepted},
 	{event(NotRecorded), []State{Unknown}, Pending, Pending},
 	{event(Resubmit), []State{Unknown, Rejected}, Pending, Pending},

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func (s *system) tell(w Word) (d *Difference, err error) {
+func (s *system) tell(w Notice) (d *Difference, err error) {
 	w.AccountID, w.By = "acct", "a webhook"
 	err = s.box.transact(s.t.Context(), func(tx session) (err error) {
 		d, err = s.box.tell(s.t.Context(), tx, w)
@@ -16,7 +16,7 @@ func (s *system) tell(w Word) (d *Difference, err error) {
 	return d, err
 }
 
-// TestTell: what a word does in each state.
+// TestTell: what a notice does in each state.
 func TestTell(t *testing.T) {
 	for _, test := range []struct {
 		state  State
@@ -48,7 +48,7 @@ func TestTell(t *testing.T) {
 			s.set(`UPDATE outbox_refund SET state = $1, attempts = 1, sent_at = $2`, test.state, timeText(time.Now().Add(-test.age)))
 		}
 		for range 2 { // webhooks come twice
-			d, err := s.tell(Word{RefundID: "a", Verdict: test.says})
+			d, err := s.tell(Notice{RefundID: "a", Verdict: test.says})
 			if !errors.Is(err, test.err) || (d != nil) != (test.differ != "") || d != nil && (d.What != test.differ || d.Row != 1) {
 				t.Errorf("%s, %s: %+v, %v", test.state, test.says, d, err)
 			}
@@ -68,55 +68,55 @@ func TestTell(t *testing.T) {
 	}
 }
 
-// TestTellAboutUpdates: with several records of a refund_id, a word is about the open one, unless
+// TestTellAboutUpdates: with several records of a refund_id, a notice is about the open one, unless
 // it may be about an accepted one.
 func TestTellAboutUpdates(t *testing.T) {
 	s := newSystem(t)
 	s.enqueue(refund("a", 5), refund("a", 6))
 	s.set(`UPDATE outbox_refund SET state = 'accepted', attempts = 1 WHERE id = 1`)
 	s.set(`UPDATE outbox_refund SET state = 'unknown', attempts = 1 WHERE id = 2`)
-	if d, err := s.tell(Word{RefundID: "a", Verdict: Recorded}); err != nil || d == nil || d.Row != 2 || !strings.Contains(d.What, "cannot tell them apart") {
+	if d, err := s.tell(Notice{RefundID: "a", Verdict: Recorded}); err != nil || d == nil || d.Row != 2 || !strings.Contains(d.What, "cannot tell them apart") {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if d, err := s.tell(Word{RefundID: "a", Verdict: Recorded, Amount: new(int64(7))}); err != nil || d == nil || !strings.Contains(d.What, "differs") {
+	if d, err := s.tell(Notice{RefundID: "a", Verdict: Recorded, Amount: new(int64(7))}); err != nil || d == nil || !strings.Contains(d.What, "differs") {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if d, err := s.tell(Word{RefundID: "a", Verdict: Recorded, Amount: new(int64(5)), Currency: "EUR"}); err != nil || d != nil {
+	if d, err := s.tell(Notice{RefundID: "a", Verdict: Recorded, Amount: new(int64(5)), Currency: "EUR"}); err != nil || d != nil {
 		t.Errorf("%+v, %v", d, err)
 	}
 	s.check("accepted unknown")
-	if d, err := s.tell(Word{RefundID: "a", Verdict: Recorded, Amount: new(int64(6)), Currency: "EUR"}); err != nil || d != nil {
+	if d, err := s.tell(Notice{RefundID: "a", Verdict: Recorded, Amount: new(int64(6)), Currency: "EUR"}); err != nil || d != nil {
 		t.Errorf("%+v, %v", d, err)
 	}
 	s.check("accepted accepted")
 }
 
-// TestTellRefuses: a word about nobody's refund, and words that are none, change nothing.
+// TestTellRefuses: a notice about nobody's refund, and notices that are none, change nothing.
 func TestTellRefuses(t *testing.T) {
 	s := newSystem(t)
 	s.enqueue(refund("a", 5))
-	if _, err := s.tell(Word{RefundID: "b", Verdict: Recorded}); !errors.Is(err, ErrNoRefund) {
+	if _, err := s.tell(Notice{RefundID: "b", Verdict: Recorded}); !errors.Is(err, ErrNoRefund) {
 		t.Error(err)
 	}
 	for _, v := range []Verdict{"", Resubmit, Verdict(eventBegun)} {
-		if _, err := s.tell(Word{RefundID: "a", Verdict: v}); err == nil {
+		if _, err := s.tell(Notice{RefundID: "a", Verdict: v}); err == nil {
 			t.Errorf("%q is told", v)
 		}
 	}
-	if _, err := s.box.Tell(t.Context(), nil, Word{AccountID: "acct", RefundID: "a", Verdict: Recorded}); err == nil {
+	if _, err := s.box.Tell(t.Context(), nil, Notice{AccountID: "acct", RefundID: "a", Verdict: Recorded}); err == nil {
 		t.Error("nobody tells")
 	}
 	s.check("pending")
 }
 
-// TestToldWhileSending: the response to a request that a word came before changes nothing.
+// TestToldWhileSending: the response to a request that a notice came before changes nothing.
 func TestToldWhileSending(t *testing.T) {
 	for _, e := range []event{eventAccepted, eventRefused, eventUnsent, eventDoubted} {
 		s := newSystem(t)
 		s.w.Resubmit = true
 		s.enqueue(refund("a", 5))
 		c := s.take(1)
-		if d, err := s.tell(Word{RefundID: "a", Verdict: Recorded}); d != nil || err != nil {
+		if d, err := s.tell(Notice{RefundID: "a", Verdict: Recorded}); d != nil || err != nil {
 			t.Fatal(d, err)
 		}
 		if err := s.w.recordOnce(t.Context(), c, outcome{event: e}); err != nil {

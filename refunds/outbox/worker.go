@@ -64,8 +64,8 @@ type Config struct {
 	// until somebody decides. 0: a day.
 	FindOutFor time.Duration
 	// ResubmitNotRecorded sends a refund again after FindOut has said NotRecorded. If that was
-	// not true, it is recorded twice. false: the refund stays Unknown, and Entry.Reason has the
-	// word. It does not apply to Tell.
+	// not true, it is recorded twice. false: the refund stays Unknown, and Entry.Reason says
+	// so. It does not apply to Tell.
 	ResubmitNotRecorded bool
 	// Log gets what an operator has to know about the workers, and River's warnings. It says
 	// nothing of single refunds, such as a 404 of each refund of a wrong account: alert on
