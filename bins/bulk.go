@@ -60,8 +60,8 @@ type BulkProgress struct {
 	Retries  int // of them, those that repeat another one
 	Errors   int // results yielded with an error
 
-	// Level is the most requests in a round trip. It adapts to what the service accepts; 0.1
-	// is one request in ten round trips.
+	// Level is the most requests that the client sends in the time of one response. It adapts to
+	// what the service accepts. 0.1 is one request in ten such times.
 	Level float64
 	// Reason is [Error.Condition] of the failure that lowered Level last; "" if none did.
 	Reason string
