@@ -27,7 +27,7 @@ var (
 	// ErrTimeout: an attempt took longer than WithAttemptTimeout, or status 408. The end of
 	// the call's own context is [context.DeadlineExceeded] or [context.Canceled].
 	ErrTimeout = fault.ErrTimeout
-	// ErrBadRequest: status 400, or another refusal that an RFC registers. Correct the request.
+	// ErrBadRequest: status 400, or another 4xx that IANA registers. Correct the request.
 	ErrBadRequest = fault.ErrBadRequest
 	// ErrUnauthorized: status 401. Replace the credential: it is wrong or expired.
 	ErrUnauthorized = fault.ErrUnauthorized
@@ -48,7 +48,7 @@ var (
 	// ErrRedirect: status 301, 302, 303, 307 or 308, not followed. Check the base URL.
 	ErrRedirect = fault.ErrRedirect
 	// ErrBadResponse: an HTML page, a body that is cut off or not as documented, or a
-	// status that no RFC registers, such as 499. Check the base URL and proxies.
+	// status that IANA does not register, such as 499. Check the base URL and proxies.
 	ErrBadResponse = fault.ErrBadResponse
 	// ErrResponseTooLarge: the response exceeds WithMaxResponseBytes.
 	ErrResponseTooLarge = fault.ErrResponseTooLarge

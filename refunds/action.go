@@ -29,7 +29,7 @@ const (
 	ActionResubmit
 	// ActionCorrect: the refund was not recorded, and will not be as it is. Correct the
 	// record or the argument. This follows ErrInvalidArgument, and a rejection with any other
-	// 4xx that an RFC registers. After one that none does, such as 499, find out.
+	// 4xx that IANA registers. After an unregistered one, such as 499, find out.
 	ActionCorrect
 	// ActionFixSetup: the refund was not recorded, and others will fail like it. Stop, and
 	// correct the credential (401, an unusable token), the account (403, 404, 410), the base

@@ -144,9 +144,9 @@ const (
 // comment. After [BulkOptions.GiveUpAfter], what was taken is yielded as not sent, and
 // SubmitAll ends. Both errors match [ErrSuspended].
 //
-// If the set-up is refused and the client has had no success before, SubmitAll ends at once,
-// unless it never gives up. What was taken is yielded as not sent, with [ActionFixSetup]:
-// correct the URL, the credential or the account.
+// If the set-up is refused and the client has had no success before, SubmitAll ends after the
+// first few refusals, unless it never gives up. What was taken is yielded as not sent, with
+// [ActionFixSetup]: correct the URL, the credential or the account.
 //
 // A refusal with 403, 404 or 410 is about its account, and so is a 401 if the item has its own
 // credential. It delays no other account, and each record of its account is sent and refused.

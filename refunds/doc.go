@@ -44,8 +44,8 @@
 //     [WithReceiptCheck] refuses.
 //   - Not sent: the arguments, the limiter or the token source ended the call, or no byte was
 //     written to a connection.
-//   - Rejected: a 4xx that an RFC registers, other than 408, or 307, 308, 501 and 505. After a
-//     409, an earlier submission may have been recorded.
+//   - Rejected: a 4xx that IANA registers, such as 400, 404 or 422, but not 408. Also 307, 308, 501
+//     and 505. After a 409, an earlier submission may have been recorded.
 //   - Unknown: everything else, such as a timeout, a broken connection, a 499, or a cancellation
 //     after the first byte. A proxy may send 408, 500, 502, 503, 504, or 301 to 303 although the
 //     service has recorded the refund. The outcome is also unknown if the response began before

@@ -17,7 +17,7 @@ var (
 	ErrCredential       = fault.ErrCredential       // the token source failed, or its token is unusable
 	ErrNoResponse       = fault.ErrNoResponse       // no connection could be made, or it broke before a response
 	ErrTimeout          = fault.ErrTimeout          // an attempt took longer than WithAttemptTimeout, or status 408
-	ErrBadRequest       = fault.ErrBadRequest       // status 400, or another refusal that an RFC registers
+	ErrBadRequest       = fault.ErrBadRequest       // status 400, or another 4xx that IANA registers
 	ErrUnauthorized     = fault.ErrUnauthorized     // status 401
 	ErrForbidden        = fault.ErrForbidden        // status 403 or 407, or a proxy forbids the connection
 	ErrNotFound         = fault.ErrNotFound         // status 404 or 410
@@ -26,7 +26,7 @@ var (
 	ErrRateLimited      = fault.ErrRateLimited      // status 429, or a pause that the service asked for outlasts the deadline; see Error.RetryAfter
 	ErrServer           = fault.ErrServer           // a 5xx status
 	ErrRedirect         = fault.ErrRedirect         // status 301, 302, 303, 307 or 308, not followed
-	ErrBadResponse      = fault.ErrBadResponse      // an HTML page, a body that is cut off or not as documented, or a status that no RFC registers
+	ErrBadResponse      = fault.ErrBadResponse      // an HTML page, a body that is cut off or not as documented, or an unregistered status, such as 499
 	ErrResponseTooLarge = fault.ErrResponseTooLarge // the response exceeds WithMaxResponseBytes
 )
 

@@ -131,7 +131,7 @@ var (
 
 	// From here on the response is unusable under any status.
 	UnexpectedStatus = &Verdict{0, OutcomeUnknown, ErrBadResponse, OfOutage, "unexpected status"}
-	// A 4xx that no RFC registers is a word of a gateway, and does not say whether the service has
+	// A 4xx that IANA does not register comes from a gateway, and does not say whether the service has
 	// processed the request: a 499 of one means that it was canceled, perhaps afterwards.
 	unregistered = &Verdict{2, OutcomeUnknown, ErrBadResponse, OfOutage, "unexpected status"}
 	// A login or block page with status 200 comes from a proxy or gateway.
