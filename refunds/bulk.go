@@ -145,8 +145,9 @@ const (
 // SubmitAll ends. Both errors match [ErrSuspended].
 //
 // If the set-up is refused and the client has had no success before, SubmitAll ends after the
-// first few refusals, unless it never gives up. What was taken is yielded as not sent, with
-// [ActionFixSetup]: correct the URL, the credential or the account.
+// first few refusals. What was taken is yielded as not sent, with [ActionFixSetup]: correct the
+// URL, the credential or the account. With GiveUpAfter below zero it goes on: then stop it
+// yourself at that action.
 //
 // A refusal with 403, 404 or 410 is about its account, and so is a 401 if the item has its own
 // credential. It delays no other account, and each record of its account is sent and refused.

@@ -19,7 +19,7 @@
 // Three decisions are yours:
 //
 //   - After each call, do what [ActionOf] says. The comments of [Action] list the failures that
-//     lead to each action.
+//     lead to each action. If you use [WithBeforeSend], test for its error first.
 //   - For many refunds, use [Client.SubmitAll]. It takes records of any number of accounts, and
 //     yields the result of each in bounded memory.
 //   - If a refund can come twice, or the process can be killed, keep a row of what was begun: see
@@ -37,15 +37,16 @@
 //
 // # Outcomes
 //
-// The connection and the status decide the outcome, and never the text of an error:
+// The connection and the status decide the outcome, and never the text of an error. A 2xx must also
+// have a body that reports no error:
 //
 //   - Accepted: a 2xx status. The exceptions are an HTML page, a JSON object with a non-empty
 //     "error" or "errors", broken JSON with either name, a problem of RFC 9457, and a receipt that
 //     [WithReceiptCheck] refuses.
 //   - Not sent: the arguments, the limiter or the token source ended the call, or no byte was
 //     written to a connection.
-//   - Rejected: a 4xx that IANA registers, such as 400, 404 or 422, but not 408. Also 307, 308, 501
-//     and 505. After a 409, an earlier submission may have been recorded.
+//   - Rejected: 307, 308, 501, 505, and each 4xx that IANA registers but 408. After a 409, an
+//     earlier submission may have been recorded.
 //   - Unknown: everything else, such as a timeout, a broken connection, a 499, or a cancellation
 //     after the first byte. A proxy may send 408, 500, 502, 503, 504, or 301 to 303 although the
 //     service has recorded the refund. The outcome is also unknown if the response began before
@@ -73,7 +74,7 @@
 //   - Attempt timeout: 35 s ([WithAttemptTimeout])
 //   - Call timeout: 90 s, if the context has no deadline. In SubmitAll it bounds the request of a
 //     record, and not the waits before it.
-//   - Connections: one for each refund, connect 5 s, TLS handshake 5 s, HTTP/1.1, TLS 1.2 and
+//   - Connections: each attempt opens a new one; connect 5 s, TLS handshake 5 s, HTTP/1.1, TLS 1.2 and
 //     later, the environment's proxy, headers of 64 KiB at most, no redirects
 //   - Everything else: see the options
 //
@@ -83,12 +84,12 @@
 // together. Use one client for a service, because clients do not know of each other. If you know
 // of a limit, set [WithRateLimit].
 //
-// A slow service is not slowed down further. Ten requests are in flight at first, and the first
-// successes let all that wait go. SubmitAll keeps to its Concurrency. If requests fail, or take
-// twice as long as at best, fewer are in flight. A refund that has waited in this process for more
+// A service that is always slow gets as many requests as a fast one. Ten are in flight at first, and
+// after the first successes there is no limit but the Concurrency of SubmitAll. If requests fail, or
+// take twice as long as at best, fewer are in flight. A refund that has waited in this process for more
 // than a twentieth of a usual response time, and has less time left than a response usually takes,
-// is not sent, with [ActionResubmit] and context.DeadlineExceeded. A refund that need not wait is
-// always sent. A deadline of yours that passes is no failure of the service, unless the response
+// is not sent, with [ActionResubmit] and context.DeadlineExceeded. Outside an outage, a refund that
+// need not wait is always sent. A deadline of yours that passes is no failure of the service, unless the response
 // took much longer than usual.
 //
 // A service that is down gets one request at a time as a probe: after a second, and then after
@@ -98,18 +99,18 @@
 // A service that becomes many times slower at once looks like a queue for about fifteen of its new
 // response times: refunds that have no time to wait are not sent then.
 //
-// A few failures slow nothing down: one in a hundred, as long as no refund has to wait for others.
-// If more fail at random, some refunds are not sent, while the client finds out that its load is not
-// the reason: one in twenty as a rule, and one in four at worst. Three failures in a row are an
-// outage, or six if others are in flight.
+// If one request in a hundred fails, and no refund has to wait for others, nothing changes as a
+// rule. If more fail at random, about one refund in twenty is not sent, and at worst one in four,
+// while the client finds out that its load is not the reason. Three failures in a row are an outage,
+// or six if others are in flight.
 //
 // What this leaves unknown:
 //
 //   - an outage: what was in flight when it began, and one refund for each probe, about 25 in half
 //     an hour. A process that starts in an outage adds ten if requests fail, and 42 in half a minute if
 //     they get no response.
-//   - a service with a limit: about one refund in a hundred, or up to one in five if it counts a
-//     dozen by the minute
+//   - a service with a limit: about one refund in a hundred, or up to one in five if it allows
+//     about a dozen a minute
 //   - a service that queues what is too much: at most six in a hundred
 //   - a service that fails a tenth of the requests at random: that tenth. From about three tenths
 //     on it counts as an outage.
@@ -134,14 +135,18 @@
 //     it has [ActionFixSetup] or [ActionCorrect], submit once the setup or the record is corrected.
 //     After [ActionFindOut], write down what you found out, if the row still has the action that
 //     you read.
-//   - [WithBeforeSend] writes "begun", the time, and an id of this call. If no row has changed,
-//     another call has begun, and it fails. A retry finds the id of its own call, and renews the
-//     time.
-//   - After the call, replace its own "begun" with the action. If no row has changed, the call has
-//     not begun: do nothing.
+//   - The function of [WithBeforeSend] writes "begun", the time, and an id of this call. If no row
+//     has changed, somebody else has changed it, and the function returns an error. A retry finds
+//     the id of its own call, and renews the time.
+//   - After the call, replace its own "begun" with the action. If no row has changed and the
+//     function had written the row, somebody has taken this call for lost: log the outcome. If it
+//     had not, do nothing.
 //
-// In PostgreSQL, where $3 is the id of the call, and $4 the action that was read (NULL without a
-// row) or is written:
+// In PostgreSQL, where a state is "begun" or the text of an action, $3 is the id of the call, and $4
+// the state that was read (NULL without a row) or is written:
+//
+//	CREATE TABLE refund (account text, id text, state text NOT NULL, call text NOT NULL,
+//		at timestamptz NOT NULL, PRIMARY KEY (account, id))
 //
 //	INSERT INTO refund (account, id, state, call, at) VALUES ($1, $2, 'begun', $3, now())
 //	ON CONFLICT (account, id) DO UPDATE SET state = 'begun', call = $3, at = now()
@@ -150,14 +155,17 @@
 //	UPDATE refund SET state = $4
 //	WHERE account = $1 AND id = $2 AND state = 'begun' AND call = $3
 //
-// A row that is "begun" is in flight until its time is older than the timeout of the call, or in
-// SubmitAll than [BulkOptions.HoldFor] and the attempt timeout together. Without HoldFor, it is in
-// flight until SubmitAll has ended. Add the time that you need to write the action. After that,
-// the outcome is unknown. With one job under a lock, each row that is "begun" at the start is
-// unknown at once.
+// A row that is "begun" can be in flight for this long after its time. Then the outcome is unknown,
+// and the second statement makes it "find out".
 //
-// A queue has to hide a message for as long, and in SubmitAll for [BulkOptions.HoldFor] more.
-// Delete the message if its refund is done with, and otherwise let it come again.
+//   - Submit: the timeout of the call, and the time that you need to write the action.
+//   - SubmitAll: [BulkOptions.HoldFor], because a retry can wait for so long, the attempt timeout,
+//     and the time that you need to write. If HoldFor is no limit, until SubmitAll has ended.
+//   - One job under a lock: each row that is "begun" at the start is unknown at once.
+//
+// A queue has to hide a message until its row is no longer in flight, and in SubmitAll for another
+// HoldFor, which the record can wait before it is sent.
+// Delete the message if nothing is left to do for its refund, and otherwise let it come again.
 //
 // A shutdown must not cancel a call of Submit: give the call a context of its own, such as
 // context.WithoutCancel with a timeout. After [ActionFixSetup], leave the other records in the

@@ -6,7 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync/atomic"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/jarcoal/httpmock"
@@ -71,41 +72,57 @@ func ExampleWithResubmit() {
 	// accepted after 2 attempts
 }
 
-// A ledger says what became of each record, also after a kill. The map stands for a table,
-// and begin for an INSERT with a unique key, or an UPDATE that renews the time of a retry. A call
-// can fail before it begins: only the row that it wrote is replaced.
+// A row says what became of each refund, also after a kill. The map stands for the table of the
+// package comment. Only a refund without a row, or one to resubmit, is submitted, and of two calls
+// that have read the same row, one begins.
 func ExampleWithBeforeSend() {
 	fake := refundstest.Start() // stands in for the service
 	defer fake.Close()
 	fake.Script(refundstest.Fault{Status: 429}, refundstest.Fault{}, refundstest.Fault{DropAfter: true})
 	client := fake.Client(refunds.WithRetryWait(0, 0)) // no wait: for this example only
 
-	ledger := map[string]string{"rf_1": "begun at 09:00"} // by a process that was killed
-	submit := func(ctx context.Context, id string) {
-		var mine atomic.Bool // a call can end at its deadline while begin still runs
+	type row struct{ state, call string }
+	var mu sync.Mutex
+	table := map[string]row{"rf_1": {"begun", "call 1"}} // of a process that was killed
+	load := func(id string) row {
+		mu.Lock()
+		defer mu.Unlock()
+		return table[id]
+	}
+	replace := func(id string, to row, from ...row) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if !slices.Contains(from, table[id]) {
+			return false
+		}
+		table[id] = to
+		return true
+	}
+	submit := func(id, call string) {
+		read, begun := load(id), row{"begun", call}
+		if read.state != "" && read.state != refunds.ActionResubmit.String() {
+			fmt.Println(id, "is", read.state)
+			return
+		}
 		begin := refunds.WithBeforeSend(func(context.Context) error {
-			if ledger[id] != "" && !mine.Load() { // a retry of this call finds its own row
-				return errors.New("begun before")
+			if !replace(id, begun, read, begun) { // a retry finds the row of its own call
+				return errors.New("another call has begun")
 			}
-			ledger[id] = "begun" // now
-			mine.Store(true)
 			return nil
 		})
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
 		_, err := client.Submit(ctx, "acct-1", &refunds.Refund{RefundID: id}, begin)
-		if mine.Load() {
-			ledger[id] = refunds.ActionOf(err).String()
-		}
-		fmt.Println(id, "is", ledger[id])
+		replace(id, row{refunds.ActionOf(err).String(), call}, begun)
+		fmt.Println(id, "is", load(id).state)
 	}
 
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	submit(ctx, "rf_1") // in flight elsewhere, or unknown if it began more than 30 seconds ago
-	submit(ctx, "rf_2")
-	submit(ctx, "rf_3")
-	cancel()
-	submit(ctx, "rf_3") // the message came again, and this call ended before it began
+	submit("rf_1", "call 2") // in flight elsewhere, or unknown if it began more than 30 seconds ago
+	submit("rf_2", "call 3")
+	submit("rf_3", "call 4")
+	submit("rf_3", "call 5") // the message came again
 	// Output:
-	// rf_1 is begun at 09:00
+	// rf_1 is begun
 	// rf_2 is done
 	// rf_3 is find out
 	// rf_3 is find out
