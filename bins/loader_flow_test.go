@@ -139,10 +139,11 @@ func TestLoaderInAnOutage(t *testing.T) {
 			if n := checkouts(t, l, 1000, within); n != 1000 {
 				t.Errorf("%s: %d of 1000 loads succeeded after the outage", name, n)
 			}
+			time.Sleep(time.Minute) // until requests without callers have ended
+			synctest.Wait()         // they log, too
 			if pauses, resumes := strings.Count(log.String(), "msg=pause"), strings.Count(log.String(), "msg=resume"); pauses != 1 || resumes != 1 {
 				t.Errorf("%s: %d pauses and %d ends logged", name, pauses, resumes)
 			}
-			time.Sleep(time.Minute) // until requests without callers have ended
 		})
 	}
 }
