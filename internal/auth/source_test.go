@@ -9,6 +9,18 @@ import (
 	"time"
 )
 
+// A call that need not wait for the source asks it, however long the last call took. This test has
+// the real clock, which moves while a call finds the source idle.
+func TestIdleSourceIsAsked(t *testing.T) {
+	source := oneAtATime(Static("token"))
+	source.took = time.Hour
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if token, _, err := Ask(ctx, source, ""); token != "token" || err != nil {
+		t.Errorf("%q, %v", token, err)
+	}
+}
+
 // A source that is slower than the calls that ask it still gives as many tokens as it can, and a
 // call that took long makes none fail that comes when the source is idle.
 func TestSourceThatIsSlowerThanItsCalls(t *testing.T) {
