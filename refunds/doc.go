@@ -74,8 +74,8 @@
 //   - Attempt timeout: 35 s ([WithAttemptTimeout])
 //   - Call timeout: 90 s, if the context has no deadline. In SubmitAll it bounds the request of a
 //     record, and not the waits before it.
-//   - Connections: each attempt opens a new one; connect 5 s, TLS handshake 5 s, HTTP/1.1, TLS 1.2 and
-//     later, the environment's proxy, headers of 64 KiB at most, no redirects
+//   - Connections: each attempt opens a new one; connect 5 s, TLS handshake 5 s, HTTP/1.1, TLS 1.2
+//     and later, the environment's proxy, headers of 64 KiB at most, no redirects
 //   - Everything else: see the options
 //
 // # Slow services, overload and outages
@@ -86,11 +86,11 @@
 //
 // A service that is always slow gets as many requests as a fast one. Ten are in flight at first, and
 // after the first successes there is no limit but the Concurrency of SubmitAll. If requests fail, or
-// take twice as long as at best, fewer are in flight. A refund that has waited in this process for more
-// than a twentieth of a usual response time, and has less time left than a response usually takes,
-// is not sent, with [ActionResubmit] and context.DeadlineExceeded. Outside an outage, a refund that
-// need not wait is always sent. A deadline of yours that passes is no failure of the service, unless the response
-// took much longer than usual.
+// take twice as long as at best, fewer are in flight. A refund that has waited in this process for
+// more than a twentieth of a usual response time, and has less time left than a response usually
+// takes, is not sent, with [ActionResubmit] and context.DeadlineExceeded. Outside an outage, a
+// refund that need not wait is always sent. A deadline of yours that passes is no failure of the
+// service, unless the response took much longer than usual.
 //
 // A service that is down gets one request at a time as a probe: after a second, and then after
 // delays that double up to two minutes. Meanwhile SubmitAll waits, and Submit fails at once with
@@ -120,8 +120,8 @@
 // A call ends by its deadline, and no refund begins to leave after it, even if the machine was
 // suspended. If code of yours does not end with its context, such as a limiter, a wrapper or a
 // function of a tls.Config, the call ends a tenth of a second after the deadline, and leaves one
-// goroutine that waits for that code. A logger and the function of [WithReceiptCheck] run on the call's
-// goroutine and can delay it.
+// goroutine that waits for that code. A logger and the function of [WithReceiptCheck] run on the
+// call's goroutine and can delay it.
 //
 // # If a refund can come twice, or the process can be killed
 //

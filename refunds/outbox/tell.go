@@ -106,12 +106,12 @@ func tell(ctx context.Context, tx session, notice Notice) (*Difference, error) {
 const contradicts = "contradiction"
 
 // about returns the record that the notice is about, and what of it contradicts the notice.
-func (w Notice) about(group []Entry) (about Entry, what string) {
+func (n Notice) about(group []Entry) (about Entry, what string) {
 	var open, accepted, rejected *Entry
 	for i := range group {
 		switch e := &group[i]; e.State {
 		case Accepted:
-			if accepted == nil || w.fits(*e) {
+			if accepted == nil || n.fits(*e) {
 				accepted = e
 			}
 		case Rejected:
@@ -122,38 +122,38 @@ func (w Notice) about(group []Entry) (about Entry, what string) {
 			}
 		}
 	}
-	says := w.Verdict != Recorded
+	says := n.Verdict != Recorded
 	switch {
 	case says && accepted != nil:
-		return *accepted, fmt.Sprintf("accepted here, and %s says: %s", w.By, w.Verdict)
+		return *accepted, fmt.Sprintf("accepted here, and %s says: %s", n.By, n.Verdict)
 	case says && open != nil:
 		return *open, ""
 	case says:
 		return *rejected, ""
-	case open != nil && accepted != nil && w.fits(*open) && w.fits(*accepted):
+	case open != nil && accepted != nil && n.fits(*open) && n.fits(*accepted):
 		return *open, "another record of the refund_id is accepted: the notice cannot tell them apart"
-	case open != nil && w.fits(*open):
+	case open != nil && n.fits(*open):
 		return *open, ""
-	case accepted != nil && w.fits(*accepted):
+	case accepted != nil && n.fits(*accepted):
 		return *accepted, ""
 	case open != nil || accepted != nil:
 		about = group[len(group)-1]
 		if open != nil {
 			about = *open
 		}
-		return about, fmt.Sprintf("amount or currency differs: %s there, %s here", money(w.Amount, w.Currency), money(about.Amount, about.Currency))
+		return about, fmt.Sprintf("amount or currency differs: %s there, %s here", money(n.Amount, n.Currency), money(about.Amount, about.Currency))
 	}
-	return *rejected, fmt.Sprintf("rejected here, and %s says that the service has it", w.By)
+	return *rejected, fmt.Sprintf("rejected here, and %s says that the service has it", n.By)
 }
 
 // fits tells whether the amount and the currency are those of a record, as far as they are told.
-func (w Notice) fits(e Entry) bool {
-	return (w.Amount == nil || e.Amount != nil && *w.Amount == *e.Amount) && (w.Currency == "" || w.Currency == e.Currency)
+func (n Notice) fits(e Entry) bool {
+	return (n.Amount == nil || e.Amount != nil && *n.Amount == *e.Amount) && (n.Currency == "" || n.Currency == e.Currency)
 }
 
 // agrees tells whether a refund in a state is what the notice says.
-func (w Notice) agrees(s State) bool {
-	return w.Verdict == Recorded && s == Accepted || w.Verdict != Recorded && s == Rejected || w.Verdict == NotRecorded && s == Pending
+func (n Notice) agrees(s State) bool {
+	return n.Verdict == Recorded && s == Accepted || n.Verdict != Recorded && s == Rejected || n.Verdict == NotRecorded && s == Pending
 }
 
 // Differences returns the notices that contradicted what is known of a refund, in the order in which

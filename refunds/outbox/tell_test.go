@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-func (s *system) tell(w Notice) (d *Difference, err error) {
-	w.AccountID, w.By = "acct", "a webhook"
+func (s *system) tell(n Notice) (d *Difference, err error) {
+	n.AccountID, n.By = "acct", "a webhook"
 	err = s.box.transact(s.t.Context(), func(tx session) (err error) {
-		d, err = s.box.tell(s.t.Context(), tx, w)
+		d, err = s.box.tell(s.t.Context(), tx, n)
 		return err
 	})
 	return d, err
