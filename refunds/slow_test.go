@@ -122,6 +122,32 @@ func TestSubmitAtSlowServices(t *testing.T) {
 	}
 }
 
+// A service that stops for some seconds costs little more than the calls of these seconds.
+// internal/flow has more such services.
+func TestSubmitAfterTheServiceHasStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowService{latency: time.Second}
+		client := clientOver(t, s)
+		all := map[refunds.Outcome]int{}
+		for _, phase := range []struct {
+			latency time.Duration
+			calls   int
+		}{{time.Second, 150}, {time.Hour, 15}, {time.Second, 300}} {
+			s.mu.Lock()
+			s.latency = phase.latency
+			s.mu.Unlock()
+			for outcome, n := range submits(client, phase.calls, time.Second/5, 3*time.Second) {
+				all[outcome] += n
+			}
+		}
+		if all[accepted] < 400 || all[unknown] > 18 {
+			t.Error(all)
+		} else {
+			t.Log(all)
+		}
+	})
+}
+
 // A service that becomes many times slower at once is not used less for that for long, and what is
 // not sent meanwhile is not unknown. internal/flow has more.
 func TestSubmitAtASlowerService(t *testing.T) {

@@ -37,6 +37,10 @@ type latency struct {
 	flying time.Time // since when requests are in flight
 
 	places   float64   // requests in flight that do not wait for each other; 0: no limit is known
+	proven   float64   // so many did not
+	lowered  time.Time // the places, to the lowest
+	lowest   float64
+	returns  bool      // since then, to what is proven
 	slow     int       // samples in a row that did
 	measured time.Time // samples from before say nothing of these places
 	base     int       // samples that measure the best time now
@@ -54,8 +58,12 @@ type sample struct {
 	inFlight, most int       // with the first one, and at most
 	times          []float64 // of responses
 	slow           int       // of them
-	ended          int       // requests
+	answered       int       // requests
+	ended          int
 }
+
+// isMeasured reports whether the median is that of responses.
+func (s *sample) isMeasured() bool { return s.answered > len(s.times)/2 }
 
 func since(log float64) time.Duration { return time.Duration(math.Exp(log) * float64(time.Second)) }
 
@@ -66,7 +74,7 @@ func (l *latency) limit() float64 {
 }
 
 // forget forgets the limit, but not how long responses take.
-func (l *latency) forget() { l.places, l.slow, l.samples = 0, 0, nil }
+func (l *latency) forget() { l.places, l.returns, l.slow, l.samples = 0, false, 0, nil }
 
 // leaves notes that a request leaves.
 func (l *latency) leaves(request, inFlight int) {
@@ -103,7 +111,13 @@ func (l *latency) ended(request int, took time.Duration, t timing) (s sample, co
 	open := &l.samples[i]
 	open.ended++
 	log := math.Log(max(took, time.Microsecond).Seconds())
-	if t == atLeast {
+	switch t {
+	case timed:
+		open.answered++
+		if l.returns && log <= l.limit() && time.Since(l.lowered) >= took {
+			l.places = max(l.places, min(l.places+1, drained*l.proven))
+		}
+	case atLeast:
 		log += math.Ln2
 	}
 	if t == timed || t == atLeast && log > l.best {
@@ -152,24 +166,40 @@ func (l *latency) measure(s sample, paused bool) {
 // queues is called when responses have waited for each other: too many requests are in flight.
 // The new limit is a little less than the service works on at once, so that the next samples
 // measure the best time. If these take as long although far fewer are in flight, or each is alone,
-// the service itself has become slower.
+// the service itself has become slower. If they do not, it may only have stopped for a while: then
+// each response allows one more, up to what had not waited before.
 func (l *latency) queues(s sample, median float64) {
 	now, took := time.Now(), since(median)
 	l.slow, l.usual = 0, median
 	if l.first.inFlight == 0 {
 		l.first.inFlight, l.first.median, l.first.drained = s.most, median, now.Add(2*took)
 	}
-	if (s.inFlight <= l.first.inFlight*2/3 || s.most == 1) && median > l.first.median-0.2 && s.left.After(l.first.drained) {
-		l.best, l.usual, l.places, l.first.inFlight = median, median, 0, 0
+	if s.isMeasured() && s.most <= max(1, l.first.inFlight*2/3) && median > l.first.median-0.2 && s.left.After(l.first.drained) {
+		l.best, l.usual, l.places, l.returns, l.first.inFlight = median, median, 0, false, 0
 		return
 	}
 	l.measured, l.base = now.Add(took), 2
-	l.places = max(1, drained*float64(s.inFlight)*math.Exp(l.best-median))
+	places := max(1, drained*float64(s.inFlight)*math.Exp(l.best-median))
+	switch {
+	case !s.isMeasured() && l.places > 0: // the service may still work on what callers have left
+		places = max(1, l.places/2)
+	case s.isMeasured() && !l.returns:
+		l.proven = max(l.proven, places/drained)
+	}
+	if l.returns && l.places > l.lowest { // what was proven is too many now
+		l.proven = max(places, l.proven/2)
+	}
+	l.places, l.lowest, l.lowered, l.returns = places, places, now, true
 }
 
 // flows is called when responses have not waited for each other: more requests may be in flight.
 func (l *latency) flows(s sample, median, spread float64) {
+	if l.first.inFlight > 0 {
+		l.usual = median
+	}
 	l.slow, l.first.inFlight = 0, 0
+	l.proven = max(l.proven, float64(s.inFlight)*math.Exp(min(0, l.best-median)))
+	l.returns = l.returns && l.places < drained*l.proven
 	weight := max(bestWeight, 1/float64(l.count))
 	switch {
 	case l.base > 0:

@@ -98,6 +98,47 @@ func TestSlowerService(t *testing.T) {
 	}
 }
 
+// A service that stops for some seconds and works again is not taken for one that queues: soon
+// afterwards calls end as by hand. What hung has its response late, or never. All draws have a fixed
+// seed, and 400 runs with random waits before probes do not miss the bounds.
+func TestServiceThatStops(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds: run without -short")
+	}
+	const stop, end = time.Minute, 5 * time.Minute
+	for _, latency := range []time.Duration{50 * time.Millisecond, time.Second, 4 * time.Second} {
+		for _, inFlight := range []float64{6, 30} {
+			for _, times := range []time.Duration{3, 10} {
+				for _, long := range []time.Duration{3 * time.Second, 10 * time.Second} {
+					for _, answers := range []bool{true, false} {
+						if inFlight/latency.Seconds() > 200 {
+							continue
+						}
+						h := healthy{latency: latency, spread: 0.2, becomes: func(now time.Duration) float64 {
+							switch left := stop + long - now; {
+							case now < stop || left <= 0:
+								return 1
+							case answers:
+								return 1 + float64(left)/float64(latency)
+							}
+							return 1e3
+						}}
+						s := submits{perSecond: inFlight / latency.Seconds(), during: end, deadline: times * latency}
+						hand := byHand(1, h, s)
+						e, _ := throughWindow(t, 1, h, s)
+						line := fmt.Sprintf("%v, %v in flight, deadline %v, stops for %v, answers %v: %+v, by hand %+v", latency, inFlight, s.deadline, long, answers, e, hand)
+						if e.accepted < hand.accepted*4/5 || e.unknown > hand.unknown*11/10+3 {
+							t.Error("missed: " + line)
+						} else {
+							t.Log(line)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 // Latency is a signal: a service that queues what is too much gets less. Up to its capacity calls
 // end as by hand, and beyond, most of what is possible is accepted.
 func TestQueueingServices(t *testing.T) {
