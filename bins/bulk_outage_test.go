@@ -157,8 +157,8 @@ func TestLookupAllPausesInAnOutage(t *testing.T) {
 				return s.RoundTrip(r)
 			}), bins.WithLimiter(limiterFunc(func(context.Context) error { return fails(test.limiter) })),
 				bins.WithTokenSource(bins.TokenFunc(func(context.Context) (string, error) { return "k", fails(test.token) })))
-			r := runBulk(t, client, s, 4000, bins.BulkOptions{})
-			if most := int64(4*8 + 20); !r.isWhole(4000) || !r.paused || met.Load() == 0 || met.Load() > most {
+			r := runBulk(t, client, s, 2500, bins.BulkOptions{})
+			if most := int64(4*8 + 20); !r.isWhole(2500) || !r.paused || met.Load() == 0 || met.Load() > most {
 				t.Errorf("%s: %+v, %d requests in the outage, at most %d allowed", name, r, met.Load(), most)
 			}
 		})
@@ -250,7 +250,7 @@ func TestLookupAllTellsABadBatchFromAnOutage(t *testing.T) {
 func TestLookupAllProbesWithMoreThanABadBatch(t *testing.T) {
 	for _, outage := range []int{500, 429} {
 		for _, cards := range []int{150, 1000} {
-			for first := int64(0); first < 45; first += 3 {
+			for first := int64(0); first < 45; first += 7 {
 				synctest.Test(t, func(t *testing.T) {
 					began, s := time.Now(), &service{latency: func() time.Duration { return 20 * time.Millisecond }}
 					s.refuse = func(body string) int {

@@ -124,6 +124,9 @@ func TestOneSlowRequestChangesNoPace(t *testing.T) {
 // holds back to find that out stays a small share, too. The failures have a fixed seed, and 600 runs
 // with random waits before probes do not miss the bound.
 func TestShareThatFailsAtRandom(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds with the race detector: run without -short")
+	}
 	for _, share := range []float64{0.02, 0.03, 0.05} {
 		for _, latency := range []time.Duration{50 * time.Millisecond, time.Second, 8 * time.Second} {
 			for _, perSecond := range []float64{1, 2, 5} {
