@@ -71,8 +71,8 @@ func TestSubmitAllOutlastsAnOutage(t *testing.T) {
 				changes = append(changes, fmt.Sprint(paused, " after ", int(time.Since(began).Minutes())))
 			}
 		}}
-		counts, end := count(t, client, numbered(10_000), o)
-		if took := time.Since(began); counts[accepted] != 10_000 || end != nil || took > 40*time.Minute {
+		counts, end := count(t, client, numbered(4_000), o)
+		if took := time.Since(began); counts[accepted] != 4_000 || end != nil || took > 40*time.Minute {
 			t.Errorf("%v in %v: %v", counts, took, end)
 		}
 		if len(changes) != 2 || changes[0] != "true after 1" {
