@@ -43,7 +43,7 @@ type BulkOptions struct {
 	// ReadAhead is for an input that blocks, such as a queue. It runs the input on a goroutine
 	// of its own, so results do not wait for the next input, and a batch that is not full is
 	// sent after 10 milliseconds. An input that still waits for its source when the loop has
-	// ended takes one more card: its yield returns false, so give that card back.
+	// ended takes one more card. Then yield returns false in the input: give that card back.
 	ReadAhead bool
 
 	// Progress is called on the loop's goroutine: after every request, and every few

@@ -31,10 +31,10 @@ type BulkOptions struct {
 	// [ErrSuspended]. Zero is 30 minutes. Below zero it never gives up.
 	GiveUpAfter time.Duration
 
-	// HoldFor is how long a record may wait to be sent, from the input's yield on. It is then
-	// yielded as not sent, with [ErrSuspended] and [ActionResubmit]. Zero is no limit, or 2
-	// minutes with ReadAhead, because a queue then delivers the record to somebody else.
-	// Below zero is no limit. A request in flight goes on.
+	// HoldFor is how long a record may wait to be sent, after the input has yielded it. Then it
+	// is not sent, with [ErrSuspended] and [ActionResubmit]. A request in flight goes on. Zero
+	// is no limit, or 2 minutes with ReadAhead, because after a while a queue delivers its
+	// messages to another worker. Below zero is no limit.
 	HoldFor time.Duration
 
 	// ReadAhead runs the input on a goroutine of its own, so that results are yielded while
@@ -42,8 +42,8 @@ type BulkOptions struct {
 	// goroutine, and results wait until it yields or returns.
 	//
 	// The input must end when ctx does; SubmitAll waits for it up to Grace. Cancel ctx before
-	// you leave the loop. If the input's yield returns false, its record was neither taken
-	// nor sent: give it back to the queue. Without ReadAhead it has a result.
+	// you leave the loop. If yield returns false in the input, the record was neither taken nor
+	// sent: give it back to the queue. Without ReadAhead, that record has a result.
 	ReadAhead bool
 
 	// Progress is called before each result is yielded, and when submission pauses and goes
@@ -144,16 +144,15 @@ const (
 // comment. After [BulkOptions.GiveUpAfter], what was taken is yielded as not sent, and
 // SubmitAll ends. Both errors match [ErrSuspended].
 //
-// If the set-up is refused and the client has had no success before, SubmitAll ends after the
-// first few refusals. What was taken is yielded as not sent, with [ActionFixSetup]: correct the
-// URL, the credential or the account. With GiveUpAfter below zero it goes on: then stop it
-// yourself at that action.
+// If the first requests of a client fail because of the URL, the credential or the account,
+// SubmitAll ends after a few of them. What was taken is not sent, with [ActionFixSetup]. With
+// GiveUpAfter below zero it goes on: then stop it yourself at that action.
 //
-// A refusal with 403, 404 or 410 is about its account, and so is a 401 if the item has its own
-// credential. It delays no other account, and each record of its account is sent and refused.
-// With one account, it is about the set-up, at once if nothing was accepted before, and otherwise
-// after eight in a row. With several, it is about the set-up if SubmitAll finds none that works in
-// up to 1,024 records of up to 32 accounts.
+// A 403, 404 or 410 is about its account, and so is a 401 if the item has its own credential. Other
+// accounts are not delayed, and each record of that account is sent and refused. If there is only
+// one account, the setup is wrong: at once if nothing was accepted before, and otherwise after
+// eight refusals in a row. With several accounts, it is wrong if none works among 32 of them, or in
+// 1,024 records.
 //
 // # Stopping
 //
@@ -163,8 +162,8 @@ const (
 // would delay a record past ctx's deadline.
 //
 // If you break out of the loop, SubmitAll stops in the same way, and [BulkOptions.Abandoned]
-// gets the remaining results. If the input's yield then returns false, its record has a result
-// like any other, unless ReadAhead is set.
+// gets the remaining results. Then yield returns false in the input. The record that it was called
+// with has a result like any other, unless ReadAhead is set.
 //
 // Input, loop and the functions of BulkOptions run on one goroutine; only ReadAhead moves the
 // input to another. A panic of your code reaches the loop. Range over the results once.

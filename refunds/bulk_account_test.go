@@ -148,7 +148,7 @@ func TestSubmitAllTellsAnAccountFromAnOutage(t *testing.T) {
 	}
 }
 
-// If the set-up is wrong, what was taken is not sent, and says what to correct. The next call
+// If the setup is wrong, what was taken is not sent, and says what to correct. The next call
 // finds out whether it was corrected.
 func TestSubmitAllEndsWithAWrongSetUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

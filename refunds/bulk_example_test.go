@@ -148,7 +148,7 @@ func ExampleBulkOptions_stop() {
 }
 
 // A queue waits for its next message. Meanwhile ReadAhead yields the results of earlier
-// messages. What the loop does with a message is the record's action; a set-up that is
+// messages. What the loop does with a message is the record's action; a setup that is
 // wrong stops the consumer.
 func ExampleBulkOptions_readAhead() {
 	fake := refundstest.Start() // stands in for the service

@@ -67,8 +67,8 @@ func (b *bulkRun) giveUpTime() time.Time {
 	return bulk.GiveUpAt(b.client.health.window.State(), b.o.GiveUpAfter, b.began)
 }
 
-// giveUp ends the submission when its time has come, or at once if the set-up has been refused
-// from the start. That takes a refusal of its own, because the set-up may have been corrected
+// giveUp ends the submission when its time has come, or at once if the setup has been refused
+// from the start. That takes a refusal of its own, because the setup may have been corrected
 // since another call.
 func (b *bulkRun) giveUp() {
 	switch end := b.giveUpTime(); {

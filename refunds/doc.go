@@ -96,7 +96,8 @@
 // delays that double up to two minutes. Meanwhile SubmitAll waits, and Submit fails at once with
 // [ErrSuspended] and the time to the next probe as RetryAfter.
 //
-// A service that becomes many times slower at once looks like a queue for about fifteen of its new
+// A service that stops for a few seconds costs the refunds of these seconds, and about as many after
+// them. One that becomes many times slower at once looks like a queue for about fifteen of its new
 // response times: refunds that have no time to wait are not sent then.
 //
 // If one request in a hundred fails, and no refund has to wait for others, nothing changes as a

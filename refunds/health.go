@@ -18,7 +18,7 @@ import (
 //
 // A refusal is the account's problem while another account works. If none works, it is the
 // service's: for example, a firewall may block this address. Without any other failure, it is
-// the set-up's.
+// the setup's.
 type health struct {
 	window *flow.Window
 	pauses transport.PauseLog
@@ -142,7 +142,7 @@ func isOfSetup(err error) bool {
 	return ok && (failed.failure().Scope() == fault.OfSetup || failed.failure().Scope() == fault.OfAccount)
 }
 
-// isHopeful reports whether waiting may help. It does not if the set-up has been refused from
+// isHopeful reports whether waiting may help. It does not if the setup has been refused from
 // the start.
 func (h *health) isHopeful() bool {
 	h.mu.Lock()

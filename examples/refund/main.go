@@ -5,7 +5,7 @@
 //
 // CARDDATA_REFUND_URL and CARDDATA_ACCOUNT_ID name the service and the account, and
 // CARDDATA_REFUND_TOKEN a credential, if there is one. Exit code: 0 accepted, 2 usage or
-// environment, 3 submit it again later, 4 correct the record, 5 correct the set-up, 6 find
+// environment, 3 submit it again later, 4 correct the record, 5 correct the setup, 6 find
 // out first. "go run" turns all but 0 into 1.
 package main
 

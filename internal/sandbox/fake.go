@@ -91,7 +91,7 @@ func (f *Fake) Pending() int { return f.Engine.Pending(f.area) }
 // Requests returns the requests that arrived.
 func (f *Fake) Requests() []Record { return f.Engine.Requests(f.area) }
 
-// Must fails the test on an error of its set-up.
+// Must fails the test on an error of its setup.
 func (f *Fake) Must(err error) {
 	f.tb.Helper()
 	if err != nil {

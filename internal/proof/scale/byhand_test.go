@@ -157,7 +157,7 @@ func TestRefundsOnABadDay(t *testing.T) {
 	}{
 		{"net/http, one try", hand(byHand)},
 		{"net/http, three tries", hand(threeTries)},
-		{"go-retryablehttp, as it comes", hand(retrying)},
+		{"go-retryablehttp, default retries", hand(retrying)},
 		{"this library", library},
 	} {
 		doubled, wrong, ask := run(way.submit)
