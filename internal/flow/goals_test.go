@@ -4,12 +4,11 @@ import (
 	"flag"
 	"fmt"
 	"math"
-	"slices"
 	"testing"
 	"time"
 )
 
-var seeds = flag.Int("seeds", 1, "hundreds of random services; goals count the medians of twice as many seeds and one more")
+var seeds = flag.Int("seeds", 1, "hundreds of random services; most of twice as many draws and one more must meet each goal")
 
 // A goal is what the window must reach at a kind of service.
 type goal struct {
@@ -22,28 +21,29 @@ type goal struct {
 }
 
 // TestGoals holds what the package docs of bins and refunds say of services between works
-// and down. Its seeds are fixed. With -v it prints the table.
+// and down. A goal is met if most draws meet it: one alone may be bad luck. The seeds are fixed.
+// With -v it prints the table.
 func TestGoals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds: run without -short")
 	}
-	draws := 2**seeds + 1 // one alone may be bad luck
+	most := *seeds + 1
 	for _, g := range goals() {
-		failed, took, left := make([]float64, draws), make([]float64, draws), 0
-		for i := range draws {
-			seed := uint64(i + 1)
+		met, missed := 0, 0
+		for seed := uint64(1); met < most && missed < most; seed++ {
 			r := run(t, seed, g.load, g.service(seed))
-			failed[i], took[i] = float64(r.failed)/float64(g.load.requests*max(1, g.load.windows)), r.took.Seconds()/g.best.Seconds()
-			left = max(left, r.left)
+			failed, took := float64(r.failed)/float64(g.load.requests*max(1, g.load.windows)), r.took.Seconds()/g.best.Seconds()
+			line := fmt.Sprintf("%s, seed %d: failed %.4f, in %.2f of the time, %d left", g.name, seed, failed, took, r.left)
+			if failed > g.failed || g.took > 0 && took > g.took || (r.left == 0) != (g.took > 0) {
+				missed++
+				t.Log("missed: " + line)
+			} else {
+				met++
+				t.Log(line)
+			}
 		}
-		slices.Sort(failed)
-		slices.Sort(took)
-		middle, last := draws/2, draws-1
-		line := fmt.Sprintf("%s: failed %.4f, at most %.4f, in %.2f of the time, at most %.2f, %d left", g.name, failed[middle], failed[last], took[middle], took[last], left)
-		if failed[middle] > g.failed || g.took > 0 && took[middle] > g.took || (left == 0) != (g.took > 0) {
-			t.Error("missed: " + line)
-		} else {
-			t.Log(line)
+		if missed == most {
+			t.Errorf("%s: most draws miss it; it is at most %v failed, in %v of the time", g.name, g.failed, g.took)
 		}
 	}
 }

@@ -100,7 +100,7 @@ func TestSlowerService(t *testing.T) {
 
 // A service that stops for some seconds and works again is not taken for one that queues: soon
 // afterwards calls end as by hand. What hung has its response late, or never. All draws have a fixed
-// seed, and 400 runs with random waits before probes do not miss the bounds.
+// seed.
 func TestServiceThatStops(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds: run without -short")

@@ -54,11 +54,15 @@ func (f *flights) Pop() any {
 	return x
 }
 
+// probes draws the waits before probes.
+func probes(random *rand.Rand) func(below time.Duration) time.Duration {
+	return func(below time.Duration) time.Duration { return time.Duration(random.Int64N(int64(below))) }
+}
+
 // run sends a load to a service on fake time.
 func run(t *testing.T, seed uint64, l load, s service) (r report) {
 	synctest.Test(t, func(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 7))
-		jitter := func(below time.Duration) time.Duration { return time.Duration(random.Int64N(int64(below))) }
 		if l.rtt == 0 {
 			l.rtt = 50 * time.Millisecond
 		}
@@ -69,7 +73,7 @@ func run(t *testing.T, seed uint64, l load, s service) (r report) {
 		windows := make([]*Window, max(1, l.windows))
 		todo, flying, over := make([]int, len(windows)), make([]int, len(windows)), make([]bool, len(windows))
 		for i := range windows {
-			windows[i], todo[i] = New(l.patient, jitter), l.requests
+			windows[i], todo[i] = New(l.patient, probes(random)), l.requests
 		}
 		var air flights
 		began := time.Now()

@@ -121,8 +121,7 @@ func TestOneSlowRequestChangesNoPace(t *testing.T) {
 }
 
 // A few calls a second to a service that fails a small share of them at random: what the window
-// holds back to find that out stays a small share, too. The failures have a fixed seed, and 600 runs
-// with random waits before probes do not miss the bound.
+// holds back to find that out stays a small share, too. All draws have a fixed seed.
 func TestShareThatFailsAtRandom(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds with the race detector: run without -short")

@@ -126,7 +126,7 @@ func byHand(seed uint64, h healthy, s submits) (e ends) {
 func throughWindow(t *testing.T, seed uint64, h healthy, s submits) (e ends, waits []time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		server, arrivals := h.server(seed), s.arrivals()
-		w := New(false, nil)
+		w := New(false, probes(rand.New(rand.NewPCG(seed, 13))))
 		w.waiting = 1
 		began := time.Now()
 		var line []time.Duration
