@@ -59,8 +59,8 @@ func (r *Result) Card() (*Card, error) {
 	return card, &ItemError{func() Result { return item }}
 }
 
-// Format prints the result with its BIN masked, and "****" for an error. fmt does not call it
-// for %w and %p, which print the fields: do not use them.
+// Format prints the result with its BIN masked, and "****" for an error. Never print a result with
+// %w or %p: package fmt then ignores Format and prints the fields unmasked.
 func (r Result) Format(state fmt.State, verb rune) {
 	type plain struct {
 		BIN   string

@@ -7,9 +7,9 @@ import (
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
-// An Action is what to do after a submission: see [ActionOf] and [Submission.Action]. The
-// comment of each constant, such as [ActionResubmit], lists the failures that lead to it. The
-// zero value is the careful one.
+// An Action is what to do after a submission: [ActionFindOut] (the zero value), [ActionDone],
+// [ActionResubmit], [ActionCorrect] or [ActionFixSetup]. The comment of each constant lists the
+// failures that lead to it. [ActionOf] and [Submission.Action] return the action.
 type Action int
 
 // What to do after a submission.

@@ -68,62 +68,6 @@
 // beyond its deadline, fails and reports the wait. All calls share a retry budget, so that retries
 // do not multiply the load of an outage: an error says if it is spent.
 //
-// # Defaults
-//
-//   - Retries: 2 ([WithMaxRetries], [WithRetryWait])
-//   - Attempt timeout: 35 s ([WithAttemptTimeout])
-//   - Call timeout: 90 s, if the context has no deadline. In SubmitAll it bounds the request of a
-//     record, and not the waits before it.
-//   - Connections: each attempt opens a new one; connect 5 s, TLS handshake 5 s, HTTP/1.1, TLS 1.2
-//     and later, the environment's proxy, headers of 64 KiB at most, no redirects
-//   - Everything else: see the options
-//
-// # Slow services, overload and outages
-//
-// A client adapts what it has in flight to what the service accepts, for Submit and SubmitAll
-// together. Use one client for a service, because clients do not know of each other. If you know
-// of a limit, set [WithRateLimit].
-//
-// A service that is always slow gets as many requests as a fast one. Ten are in flight at first, and
-// after the first successes there is no limit but the Concurrency of SubmitAll. If requests fail, or
-// take twice as long as at best, fewer are in flight. A refund that has waited in this process for
-// more than a twentieth of a usual response time, and has less time left than a response usually
-// takes, is not sent, with [ActionResubmit] and context.DeadlineExceeded. Outside an outage, a
-// refund that need not wait is always sent. A deadline of yours that passes is no failure of the
-// service, unless the response took much longer than usual.
-//
-// A service that is down gets one request at a time as a probe: after a second, and then after
-// delays that double up to two minutes. Meanwhile SubmitAll waits, and Submit fails at once with
-// [ErrSuspended] and the time to the next probe as RetryAfter.
-//
-// A service that stops for a few seconds costs the refunds of these seconds, and about as many after
-// them. One that becomes many times slower at once looks like a queue for about fifteen of its new
-// response times: refunds that have no time to wait are not sent then.
-//
-// If one request in a hundred fails, and no refund has to wait for others, nothing changes as a
-// rule. If more fail at random, about one refund in twenty is not sent, and at worst one in four,
-// while the client finds out that its load is not the reason. Three failures in a row are an outage,
-// or six if others are in flight.
-//
-// What this leaves unknown:
-//
-//   - an outage: what was in flight when it began, and one refund for each probe, about 25 in half
-//     an hour. A process that starts in an outage adds ten if requests fail, and 42 in half a minute if
-//     they get no response.
-//   - a service with a limit: about one refund in a hundred, or up to one in five if it allows
-//     about a dozen a minute
-//   - a service that queues what is too much: at most six in a hundred
-//   - a service that fails a tenth of the requests at random: that tenth. From about three tenths
-//     on it counts as an outage.
-//
-// # Deadlines and your own code
-//
-// A call ends by its deadline, and no refund begins to leave after it, even if the machine was
-// suspended. If code of yours does not end with its context, such as a limiter, a wrapper or a
-// function of a tls.Config, the call ends a tenth of a second after the deadline, and leaves one
-// goroutine that waits for that code. A logger and the function of [WithReceiptCheck] run on the
-// call's goroutine and can delay it.
-//
 // # If a refund can come twice, or the process can be killed
 //
 // This is for handlers whose callers repeat requests, for queue workers, and for jobs over a file
@@ -165,14 +109,65 @@
 //   - One job under a lock: each row that is "begun" at the start is unknown at once.
 //
 // A queue has to hide a message until its row is no longer in flight, and in SubmitAll for another
-// HoldFor, which the record can wait before it is sent.
-// Delete the message if nothing is left to do for its refund, and otherwise let it come again.
+// HoldFor, which the record can wait before it is sent. Delete the message if nothing is left to do
+// for its refund, and otherwise let it come again.
 //
 // A shutdown must not cancel a call of Submit: give the call a context of its own, such as
 // context.WithoutCancel with a timeout. After [ActionFixSetup], leave the other records in the
 // queue, because they would fail too. With several accounts, 403, 404 and 410 are about one
 // account, and so is 401 if each has its own credential. Up to seven in a row are about single
 // refunds, if the account has worked.
+//
+// # Defaults
+//
+//   - Retries: 2 ([WithMaxRetries], [WithRetryWait])
+//   - Attempt timeout: 35 s ([WithAttemptTimeout])
+//   - Call timeout: 90 s, if the context has no deadline. In SubmitAll it bounds the request of a
+//     record, and not the waits before it.
+//   - Connections: each attempt opens a new one; connect 5 s, TLS handshake 5 s, HTTP/1.1, TLS 1.2
+//     and later, the environment's proxy, headers of 64 KiB at most, no redirects
+//   - Everything else: see the options
+//
+// # Slow services, overload and outages
+//
+// A client adapts what it has in flight to what the service accepts, for Submit and SubmitAll
+// together. Use one client for a service, because clients do not know of each other. If you know
+// of a limit, set [WithRateLimit].
+//
+//   - A slow service gets as many requests as a fast one. Ten are in flight at first. After the
+//     first successes, only the Concurrency of SubmitAll limits them.
+//   - If the service has a limit, fewer are in flight. About one refund in a hundred is unknown, or
+//     up to one in five if the limit is about a dozen a minute.
+//   - If the service queues requests, and responses take twice as long as at best, fewer are in
+//     flight. At most six refunds in a hundred are unknown.
+//   - If the service stops for a few seconds, that costs the refunds of these seconds, and about as
+//     many after them.
+//   - If the service becomes many times slower at once, that looks like a queue for about fifteen
+//     of its new response times. Refunds that have no time to wait are not sent then.
+//   - If one request in a hundred fails at random, no other refund is affected as a rule, unless it
+//     has to wait. If more fail, about one refund in twenty is not sent, and at worst one in four,
+//     while the client finds out that its load is not the reason. From about three in ten on, it is
+//     an outage.
+//   - Three failures in a row are an outage, or six if others are in flight. The service then gets
+//     one request at a time as a probe: after a second, and then after delays that double up to two
+//     minutes. Meanwhile SubmitAll waits, and Submit fails at once with [ErrSuspended] and the time
+//     to the next probe as RetryAfter. What was in flight at the beginning is unknown, and one
+//     refund for each probe, about 25 in half an hour. A process that starts in an outage adds ten
+//     if requests fail, and 42 in half a minute if they get no response.
+//
+// A refund that has waited in this process for more than a twentieth of a usual response time, and
+// has less time left than a response usually takes, is not sent, with [ActionResubmit] and
+// context.DeadlineExceeded. Outside an outage, a refund that need not wait is always sent. A
+// deadline of yours that passes is no failure of the service, unless the response took much longer
+// than usual.
+//
+// # Deadlines and your own code
+//
+// A call ends by its deadline, and no refund begins to leave after it, even if the machine was
+// suspended. If code of yours does not end with its context, such as a limiter, a wrapper or a
+// function of a tls.Config, the call ends a tenth of a second after the deadline, and leaves one
+// goroutine that waits for that code. A logger and the function of [WithReceiptCheck] run on the
+// call's goroutine and can delay it.
 //
 // # If a proxy stands before the service
 //
@@ -198,7 +193,9 @@
 //     token.
 //   - A 2xx that the wrapper makes up counts as accepted.
 //
-// An [http.Client] of your own ([WithHTTPClient]) loses the proof of "not sent", unless its
-// Transport is an *http.Transport that made no connection. It may send a refund twice, keeps
+// # Your own http.Client
+//
+// This is for those who use [WithHTTPClient]. Such a client loses the proof of "not sent", unless
+// its Transport is an *http.Transport that made no connection. It may send a refund twice, keeps
 // connections that the service may close, and has its own limits for TLS, header and connecting.
 package refunds

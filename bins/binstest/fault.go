@@ -37,8 +37,8 @@ type Fault struct {
 	Process bool
 	// Refuse refuses the connection before any byte of the request is sent. It works
 	// with Script only: from ScriptFunc, or at the address of [Server.URL], it acts as
-	// DropBefore, because the connection exists by then. Behind a RoundTripper of your own
-	// the outcome of a refund is unknown: see refunds.WithHTTPClient.
+	// DropBefore, because the connection exists by then. If you wrap the RoundTripper of
+	// HTTPClient, a client of package refunds reports an unknown outcome and not "not sent".
 	Refuse bool
 	// DropBefore resets the connection without reading the request's body. The request is
 	// not processed.
