@@ -28,6 +28,9 @@ func long(card string) (map[string]any, bool) {
 // In an input that repeats little, an identifier that comes again soon needs no request, and one
 // that comes again much later does.
 func TestLookupAllReusesRecentResults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds with the race detector: run without -short")
+	}
 	var cards []string
 	for i := range 15_000 {
 		cards = append(cards, fmt.Sprintf("4%07d", i))
@@ -44,6 +47,9 @@ func TestLookupAllReusesRecentResults(t *testing.T) {
 
 // In an input that repeats a lot, all results that fit into the memory are reused.
 func TestLookupAllReusesWhatRepeats(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds with the race detector: run without -short")
+	}
 	var cards []string
 	for i := range 4000 {
 		cards = append(cards, fmt.Sprintf("4%07d", i%500))

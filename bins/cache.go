@@ -47,8 +47,8 @@ type CacheOptions struct {
 	// the card.
 	StaleFor time.Duration
 	// NegativeTTL is the TTL of items with an error, or without a card that states anything,
-	// which are kept in memory only. Zero is one hour. Below zero they are not kept: choose that if the items
-	// of your service report temporary failures.
+	// which are kept in memory only. Zero is one hour. Below zero they are not kept: choose that
+	// if the items of your service report temporary failures.
 	NegativeTTL time.Duration
 }
 

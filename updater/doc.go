@@ -52,7 +52,7 @@
 //     without Retry-After, and never more than 5 s ([WithRetryWait])
 //   - Attempt timeout: 30 s to the header, and for each wait for content
 //     ([WithAttemptTimeout])
-//   - Call timeout: none. Without a deadline, a token source or a limiter can hold it
+//   - Call timeout: none. Without a deadline, a token source or a limiter can delay it
 //     for ever
 //   - Response: no limit ([WithMaxResponseBytes])
 //   - Redirects: at most 5, within the origin ([WithRedirectHosts])
