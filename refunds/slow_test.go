@@ -213,6 +213,27 @@ func TestOneFailureAtASlowService(t *testing.T) {
 	}
 }
 
+// A service that hangs soon after the start is found out, whatever the deadlines are: a few refunds
+// are unknown, and the others are not sent.
+func TestSubmitAtAServiceThatHangsSoon(t *testing.T) {
+	for _, worked := range []int{0, 1, 3, 8, 12} {
+		for _, deadline := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 10 * time.Second} {
+			synctest.Test(t, func(t *testing.T) {
+				s := &slowService{latency: 50 * time.Millisecond}
+				client := clientOver(t, s)
+				submits(client, worked, 200*time.Millisecond, deadline)
+				s.mu.Lock()
+				s.latency = time.Hour
+				s.mu.Unlock()
+				counts := submits(client, 600, 200*time.Millisecond, deadline)
+				if counts[unknown] > 50 || counts[unknown]+counts[notSent] != 600 {
+					t.Errorf("after %d that worked, deadline %v: %v", worked, deadline, counts)
+				}
+			})
+		}
+	}
+}
+
 // What a service has to queue waits here, or is not sent.
 func TestSubmitAtAQueue(t *testing.T) {
 	for perSecond, possible := range map[int]int{8: 960, 10: 1200, 12: 1200, 20: 1200} {

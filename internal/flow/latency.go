@@ -131,7 +131,7 @@ func (l *latency) ended(request int, took time.Duration, t timing) (s sample, co
 	}
 	s = *open
 	l.samples = slices.Delete(l.samples, i, i+1)
-	return s, len(s.times) > s.size/2
+	return s, len(s.times) > s.size/2 && (l.count > 0 || s.isMeasured())
 }
 
 // measure draws the conclusions of a sample.
@@ -170,7 +170,9 @@ func (l *latency) measure(s sample, paused bool) {
 // each response allows one more, up to what had not waited before.
 func (l *latency) queues(s sample, median float64) {
 	now, took := time.Now(), since(median)
-	l.slow, l.usual = 0, median
+	if l.slow, l.usual = 0, median; !s.isMeasured() {
+		l.usual -= math.Ln2 // no more is known
+	}
 	if l.first.inFlight == 0 {
 		l.first.inFlight, l.first.median, l.first.drained = s.most, median, now.Add(2*took)
 	}

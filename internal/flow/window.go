@@ -436,12 +436,7 @@ func (w *Window) Late(request int, took time.Duration, why string) (failed bool)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.latency.late = true
-	switch {
-	case w.rtt == 0: // nothing has ever worked
-		failed = took >= w.patience
-	default:
-		failed = w.latency.count > 0 && (took >= w.overdue() || took >= since(w.latency.usual) && w.isSilent())
-	}
+	failed = took >= w.overdue() || took >= w.typical() && (w.paused || w.isSilent())
 	if failed {
 		w.settled(request, 0, untimed)
 		w.fails(request, why)
@@ -469,14 +464,25 @@ func (w *Window) Arrived(took time.Duration) {
 func (w *Window) Overdue() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.latency.count == 0 {
+	if w.rtt == 0 {
 		return 0
 	}
 	return w.overdue()
 }
 
 func (w *Window) overdue() time.Duration {
+	if w.latency.count == 0 {
+		return max(w.patience, time.Duration(4*safely*float64(w.rtt)))
+	}
 	return max(w.patience, 4*since(w.latency.usual+3*w.latency.spread))
+}
+
+// typical is how long a response takes; 0: nothing has ever worked.
+func (w *Window) typical() time.Duration {
+	if w.latency.count == 0 {
+		return w.rtt
+	}
+	return since(w.latency.usual)
 }
 
 // isSilent reports whether nothing has succeeded for so long that no response is to be expected.
