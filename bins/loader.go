@@ -245,8 +245,12 @@ func (l *Loader) leave(b *load, end *fault.Failure) *Error {
 		if !b.detached {
 			b.cancelWire()
 		}
-		if l.worked.IsZero() { // it is not known how long a request takes
-			l.giveBack(b)
+		if b.place > 0 && l.worked.IsZero() { // it is not known how long a request takes
+			if l.flow.State().Paused {
+				l.failOverdue(b)
+			} else {
+				l.giveBack(b)
+			}
 		}
 	}
 	e := Error(*end)

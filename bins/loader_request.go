@@ -233,8 +233,7 @@ func (l *Loader) start(b *load) error {
 			case l.worked.After(b.clock.Left()): // it waits behind those that left before it
 				b.overdue.Reset(overdue)
 			default:
-				b.late = true
-				l.fail(b, &Error{Operation: "load", Err: fault.NewError("the response takes too long", ErrTimeout)})
+				l.failOverdue(b)
 			}
 		})
 	}
@@ -271,20 +270,30 @@ func (l *Loader) observe(b *load, attempts int, failed *fault.Failure) {
 // settle tells the flow what an attempt shows about the service.
 func (l *Loader) settle(b *load, failed *Error) {
 	if b.place == 0 {
-		if b.late && failed == nil {
+		if !b.late && !l.worked.IsZero() {
+			return
+		}
+		if failed == nil {
 			l.worked = time.Now()
 			l.flow.Arrived(b.clock.Took())
+			return
 		}
-		return
+		if b.late {
+			return // it has counted
+		}
+		// Its callers have left, but if nothing has ever worked, others will meet the same.
+		if b.place, _ = l.flow.Return(); b.place == 0 {
+			return
+		}
 	}
 	var err error
 	if failed != nil {
 		err = failed
 	}
-	m := meaningOf(b.ctx, err, !l.worked.IsZero())
+	m := meaningOf(b.wireCtx, err, !l.worked.IsZero())
 	switch {
 	case failed == nil:
-	case errors.Is(b.ctx.Err(), context.DeadlineExceeded):
+	case errors.Is(b.wireCtx.Err(), context.DeadlineExceeded):
 		m = bulk.Outage // no response in loadTimeout
 	case errors.Is(failed, ErrLocalLimit):
 		m = bulk.Nothing // a limiter that refuses says nothing of the service
@@ -304,6 +313,12 @@ func (l *Loader) settle(b *load, failed *Error) {
 	default:
 		l.giveBack(b)
 	}
+}
+
+// failOverdue counts a request as a failure although its response may still arrive.
+func (l *Loader) failOverdue(b *load) {
+	b.late = true
+	l.fail(b, &Error{Operation: "load", Err: fault.NewError("the response takes too long", ErrTimeout)})
 }
 
 // fail tells the flow that a request failed in a way that others may meet, too.
