@@ -32,6 +32,9 @@ func TestReadAheadYieldsWhileTheInputWaits(t *testing.T) {
 			var end error
 			for one, err := range s.client(t).SubmitAll(ctx, input, refunds.BulkOptions{ReadAhead: true, Ordered: ordered}) {
 				if end = err; err != nil {
+					if !inputEnded { // a program that exits now would lose what the input gives back
+						t.Error("the error came before the input had ended")
+					}
 					continue
 				}
 				if at := time.Since(s.began); one.Err != nil || at != time.Duration(results)*time.Hour+time.Second {

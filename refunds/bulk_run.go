@@ -141,6 +141,7 @@ func (b *bulkRun) advance() bool {
 		case more || b.held() > 0:
 			b.wait(take)
 		case b.stopErr != nil:
+			b.awaitInput() // it may have a message to give back, and the error may end the process
 			b.yield(ended(b.stopErr))
 			return false
 		default:

@@ -110,15 +110,20 @@ func (b *bulkRun) stop() {
 	for b.loop.Running > 0 {
 		b.loop.Receive()
 	}
-	// The input must end when the caller's context ends. If the context has not ended, the
-	// input may still be waiting for its next record, so do not wait for it.
-	if b.caller.Err() != nil {
-		b.loop.AwaitInput(b.requestCtx.Done()) // until the end of the grace period
-	}
+	b.awaitInput()
 	b.cancelRequests()
 	b.loop.Tasks.Wait()
 	b.abandon()
 	b.loop.Rethrow()
+}
+
+// awaitInput waits for an input that runs ahead, up to the grace period. It must end when the
+// caller's context ends. If the context has not ended, it may still be waiting for its next
+// record, so do not wait for it.
+func (b *bulkRun) awaitInput() {
+	if b.caller.Err() != nil {
+		b.loop.AwaitInput(b.requestCtx.Done())
+	}
 }
 
 // abandon gives Abandoned the remaining results, even if a function that it calls panics.
