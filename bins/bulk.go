@@ -115,7 +115,8 @@ var ErrMissing = fault.NewCondition("missing", "the response holds no item for t
 // ErrSuspended: LookupAll ended before this card had a result, or because the service was down
 // for [BulkOptions.GiveUpAfter]. [Loader.Load] returns it while the service is down. The error
 // also matches the reason, such as [ErrServer] or [context.Canceled]. Look the card up again
-// later, after RetryAfter if it is set.
+// later, after RetryAfter if it is set. If LookupAll has ended early, its last error says whether
+// something must be corrected first.
 var ErrSuspended = fault.NewCondition("suspended", "lookup suspended", true)
 
 const (

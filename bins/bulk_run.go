@@ -17,15 +17,16 @@ import (
 // input, in input order unless [BulkOptions.Unordered] is set, and holds at most 32,768
 // inputs. opts are those of each request. [LookupResponse] says how a card gets its item.
 //
-// A repeated identifier is not sent again while it is in flight, and while its result is in the
-// last 2 MiB of responses or in Memory. Results of card numbers (12 digits or more) are only
-// remembered with PrefixLength.
+// A repeated identifier is not sent again while its request is in flight, nor while its result is
+// in the last 2 MiB of responses or in Memory. But the result of a card number (12 digits or more)
+// is never kept: set PrefixLength, which also keeps card numbers off the network.
 //
 // # Errors
 //
 // The error of one card is in its [BulkResult.Err]. The sequence yields an error once, last, if
-// the lookup ends early: return it. All inputs that were taken have been yielded by then, those
-// without a result with [ErrSuspended]. The rest of the input is not taken.
+// the lookup ends early: return it. It says whether to look the rest up again. All inputs that were
+// taken have been yielded by then, those without a result with [ErrSuspended]. The rest of the input
+// is not taken: begin the next run with the first input that has no result.
 //
 // The lookup ends early where every further request would fail: after the end of ctx, an
 // unusable argument or credential, 401, 403, 404, 407, 410, 501, 505, a redirect, a wrong host
@@ -45,9 +46,9 @@ import (
 // The lookup begins with ten requests in flight, and adapts to what the service accepts, and to
 // how long it takes. If you know the service's rate limit, set [WithRateLimit]: without it, as
 // little as seven tenths of a limit may be used. While the service is down, one request at a time
-// is sent as a probe: after a second, and then after delays that double up to two minutes. After
-// repeated outages, the lookup is at full speed again within five minutes as a rule. One in
-// five takes up to 18 minutes, and up to 32 if the service goes on failing requests at random.
+// is sent as a probe: after about a second, and then after delays that about double, up to two
+// minutes. After repeated outages, four lookups in five are at full speed again within five minutes,
+// and the others within 18, or 32 if the service goes on failing requests at random.
 //
 // # Stopping
 //

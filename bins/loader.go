@@ -45,7 +45,10 @@ type LoaderOptions struct {
 //
 // The requests in flight adapt to what the service accepts, and to how long it takes. While a
 // request waits for its turn, further cards join it. If the service is down, Load fails at once
-// with [ErrSuspended], and one request at a time is sent as a probe, at least every five seconds.
+// with [ErrSuspended], and one request at a time is sent as a probe, at least every five seconds. A
+// loader that starts while the service does not respond finds that out after the attempt timeout.
+// If the service becomes slower than your deadlines, fewer requests are sent, and the cache fills
+// slowly.
 //
 // Make one with [NewLoader] when the program starts. It is safe for concurrent use, and needs
 // no Close. Do not call Load in a loop, which sends one card in a request: use
@@ -119,7 +122,8 @@ func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
 // Load looks up one card. You may change the result. An unknown card is not an error: see
 // [Result.Card].
 //
-// A load that has waited until too little time is left for a response fails at once.
+// A load that had to wait in this process fails early, with context.DeadlineExceeded, once less time
+// is left than a response usually takes. Then ctx has not ended yet.
 //
 // An error is the failure of the request, [ErrInvalidArgument] for an empty card, [ErrMissing],
 // [ErrBadResponse] for an item that is no object, [ErrSuspended] while the service is down,

@@ -15,8 +15,9 @@ type Action int
 // What to do after a submission.
 const (
 	// ActionFindOut: the refund may have been recorded. Ask the service's operator to look
-	// it up by its RefundID before you submit it again. This follows an unknown outcome, a
-	// 409, and every error that did not come from a submission.
+	// it up by its RefundID before you submit it again. Wait a minute before you ask: until
+	// then the request may still be on its way. This follows an unknown outcome, a 409, and
+	// every error that did not come from a submission.
 	ActionFindOut Action = iota
 	// ActionDone: the service accepted the refund. Keep the receipt's RequestID.
 	ActionDone
@@ -28,8 +29,8 @@ const (
 	// ErrCredential persists, raise an alarm: a token source can be set up wrongly.
 	ActionResubmit
 	// ActionCorrect: the refund was not recorded, and will not be as it is. Correct the
-	// record or the argument. This follows ErrInvalidArgument, and a rejection with any other
-	// 4xx that IANA registers. After an unregistered one, such as 499, find out.
+	// record, the option or another argument. This follows ErrInvalidArgument, and a rejection
+	// with any other 4xx that IANA registers. After an unregistered one, such as 499, find out.
 	ActionCorrect
 	// ActionFixSetup: the refund was not recorded, and others will fail like it. Stop, and
 	// correct the credential (401, an unusable token), the account (403, 404, 410), the base

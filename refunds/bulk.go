@@ -41,8 +41,8 @@ type BulkOptions struct {
 	// it waits for its next record, as a queue does. By default it runs on the loop's
 	// goroutine, and results wait until it yields or returns.
 	//
-	// The input must end when ctx does; SubmitAll waits for it up to Grace. Cancel ctx before
-	// you leave the loop. If yield returns false in the input, the record was neither taken nor
+	// The input must end when ctx does: up to Grace, SubmitAll waits for that before its last
+	// error. Cancel ctx before you leave the loop. If yield returns false in the input, the record was neither taken nor
 	// sent: give it back to the queue. Without ReadAhead, that record has a result.
 	ReadAhead bool
 
@@ -105,10 +105,10 @@ func (s Submission) LogValue() slog.Value {
 }
 
 // ErrSuspended: the service or the token source keeps failing, or the record has waited for
-// [BulkOptions.HoldFor], so it was not sent, or not sent once more. [ActionOf] says which: if it was not sent, submit it again later,
-// after RetryAfter if it is set. Submit returns it during a pause, and SubmitAll after
-// [BulkOptions.HoldFor] or [BulkOptions.GiveUpAfter]; there it also matches the last failure,
-// such as [ErrServer].
+// [BulkOptions.HoldFor], so it was not sent, or not sent once more. [ActionOf] says which: if it
+// was not sent, submit it again later, after RetryAfter if it is set. Submit returns it during a
+// pause, and SubmitAll after HoldFor or [BulkOptions.GiveUpAfter]; there it also matches the last
+// failure, such as [ErrServer].
 var ErrSuspended = fault.NewCondition("suspended", "submission suspended", true)
 
 const (
@@ -126,9 +126,9 @@ const (
 // [Submission.Action] says what to do about it. [Items] makes the input for one account.
 //
 // The error beside a result is nil until SubmitAll ends early. It is then the reason, and
-// comes once and last, beside a zero Submission. It matches no outcome and is not Retryable,
-// because the same call would submit the earlier records again. The rest of the input was not
-// taken: submit that later.
+// comes once and last, beside a Submission that is empty: look at the error first. It matches no
+// outcome and is not Retryable, because the same call would submit the earlier records again. The
+// rest of the input was not taken: submit that later.
 //
 // SubmitAll holds at most 1,024 records, and those in flight. It sends a record again
 // only if it was proven not to be recorded, as after a 429 or without a connection, or with

@@ -74,49 +74,61 @@
 // or a table. A client remembers nothing, and SubmitAll removes no duplicates. Keep a row for each
 // refund in a database. Its unique key is the account and the RefundID, and a number of your own if
 // a later status goes under the same RefundID. Never delete a row to begin again: another call could
-// begin in between.
+// begin in between. Store what was sent, too: a repeat with another amount is not the same refund.
 //
-//   - Read the row first. Submit the refund if there is no row, or one with [ActionResubmit]. If
-//     it has [ActionFixSetup] or [ActionCorrect], submit once the setup or the record is corrected.
-//     After [ActionFindOut], write down what you found out, if the row still has the action that
-//     you read.
-//   - The function of [WithBeforeSend] writes "begun", the time, and an id of this call. If no row
-//     has changed, somebody else has changed it, and the function returns an error. A retry finds
-//     the id of its own call, and renews the time.
-//   - After the call, replace its own "begun" with the action. If no row has changed and the
-//     function had written the row, somebody has taken this call for lost: log the outcome. If it
-//     had not, do nothing.
+//   - Read the row first. Submit the refund if there is no row, or one with [ActionResubmit].
+//   - The function of [WithBeforeSend] writes "begun", the time and the id of this call, and commits.
+//     The id is new and random for each Submit, and for each item of SubmitAll: no job or message
+//     has it. If no row has changed, another call has begun, and the function returns an error. A
+//     retry finds the id of its own call, and renews the time.
+//   - After the call, change its own "begun" to the action.
+//   - After [ActionFindOut], change the row of this call to [ActionDone] or [ActionResubmit], once
+//     you have found out. Once the setup or the record is corrected, change [ActionFixSetup] or
+//     [ActionCorrect] to ActionResubmit.
 //
-// In PostgreSQL, where a state is "begun" or the text of an action, $3 is the id of the call, and $4
-// the state that was read (NULL without a row) or is written:
+// In PostgreSQL, where a state is "begun" or the text of an action, $1 and $2 are the account and
+// the RefundID:
 //
 //	CREATE TABLE refund (account text, id text, state text NOT NULL, call text NOT NULL,
 //		at timestamptz NOT NULL, PRIMARY KEY (account, id))
 //
+//	-- Begin: $3 is the id of this call, and $4 the state that was read, or NULL without a row.
 //	INSERT INTO refund (account, id, state, call, at) VALUES ($1, $2, 'begun', $3, now())
 //	ON CONFLICT (account, id) DO UPDATE SET state = 'begun', call = $3, at = now()
 //	WHERE refund.state = $4 OR refund.state = 'begun' AND refund.call = $3
 //
-//	UPDATE refund SET state = $4
-//	WHERE account = $1 AND id = $2 AND state = 'begun' AND call = $3
+//	-- Change the state of the call $3 from $4 to $5.
+//	UPDATE refund SET state = $5
+//	WHERE account = $1 AND id = $2 AND call = $3 AND state = $4
 //
-// A row that is "begun" can be in flight for this long after its time. Then the outcome is unknown,
-// and the second statement makes it "find out".
+// The second statement makes all other changes. It compares the call, because another call may have
+// begun and ended in the same state since the row was read.
+//
+// A row that is "begun" can be in flight for this long after its time, by the clock of the database.
+// Then the outcome is unknown: change it to "find out".
 //
 //   - Submit: the timeout of the call, and the time that you need to write the action.
 //   - SubmitAll: [BulkOptions.HoldFor], because a retry can wait for so long, the attempt timeout,
 //     and the time that you need to write. If HoldFor is no limit, until SubmitAll has ended.
 //   - One job under a lock: each row that is "begun" at the start is unknown at once.
 //
+// If the change from "begun" changes no row, and the function had written the row, somebody has
+// taken this call for lost. If it was accepted, change "find out" to done. If that changes no row
+// either, another call has begun: raise an alarm.
+//
 // A queue has to hide a message until its row is no longer in flight, and in SubmitAll for another
-// HoldFor, which the record can wait before it is sent. Delete the message if nothing is left to do
-// for its refund, and otherwise let it come again.
+// HoldFor, which the record can wait before it is sent: 4 minutes and 35 seconds with ReadAhead, and
+// the time that you need to write. Delete the message after [ActionDone]. Let it come again after
+// [ActionResubmit], and if another call has begun. Set it aside after any other action. If your
+// database fails, SubmitAll does not pause, and each record comes back at once: let the function
+// retry until its context ends.
+//
+// After [ActionFixSetup], stop: the other records would fail too. But if the account has worked, up
+// to seven 403, 404 or 410 in a row are about single refunds. With several accounts, they are about
+// one account, and so is 401 if each has its own credential. Set those messages aside.
 //
 // A shutdown must not cancel a call of Submit: give the call a context of its own, such as
-// context.WithoutCancel with a timeout. After [ActionFixSetup], leave the other records in the
-// queue, because they would fail too. With several accounts, 403, 404 and 410 are about one
-// account, and so is 401 if each has its own credential. Up to seven in a row are about single
-// refunds, if the account has worked.
+// context.WithoutCancel with a timeout.
 //
 // # Defaults
 //
@@ -148,9 +160,9 @@
 //     has to wait. If more fail, about one refund in twenty is not sent, and at worst one in four,
 //     while the client finds out that its load is not the reason. From about three in ten on, it is
 //     an outage.
-//   - Three failures in a row are an outage, or six if others are in flight. The service then gets
-//     one request at a time as a probe: after a second, and then after delays that double up to two
-//     minutes. Meanwhile SubmitAll waits, and Submit fails at once with [ErrSuspended] and the time
+//   - Three failures in a row are an outage, or two before the first success, or six if others are
+//     in flight. The service then gets one request at a time as a probe: after about a second, and
+//     then after delays that about double, up to two minutes. The first probe that succeeds ends it. Meanwhile SubmitAll waits, and Submit fails at once with [ErrSuspended] and the time
 //     to the next probe as RetryAfter. What was in flight at the beginning is unknown, and one
 //     refund for each probe, about 25 in half an hour. A process that starts in an outage adds ten
 //     if requests fail, and 42 in half a minute if they get no response.
@@ -178,7 +190,8 @@
 //	proxy_next_upstream … non_idempotent;      # nginx
 //	retry-on all-retryable-errors              # haproxy, nor any list beyond conn-failure
 //
-// If you cannot be sure, set [WithMaxRetries] to 0, and treat a rejection as an unknown outcome.
+// If you cannot be sure, use Submit with [WithMaxRetries] 0, and treat each 4xx as an unknown
+// outcome. SubmitAll sends a record again after a 421, 425 or 429.
 //
 // # Wrappers
 //

@@ -94,7 +94,7 @@ func WithUserAgent(product string) Option { return transport.WithUserAgent(produ
 func WithLogger(l *slog.Logger) Option { return transport.WithLogger(l) }
 
 // WithMaxRetries limits the retries of a call: see Retries in the package comment. Zero turns them
-// off. The default is 2.
+// off, but SubmitAll still sends records again that were not recorded. The default is 2.
 func WithMaxRetries(n int) Option { return transport.WithMaxRetries(n) }
 
 // WithRetryWait sets the backoff: a random wait of up to base, which doubles with each retry up to
@@ -131,15 +131,16 @@ func WithResubmit() Option {
 	return transport.Only("refunds", "WithResubmit", transport.WithResubmit())
 }
 
-// WithBeforeSend calls f before each attempt is sent, after all waits. f writes to a database that
+// WithBeforeSend calls f before each attempt is sent, after all waits. f commits to a database that
 // this refund was begun, so that it is known after a kill: see the package comment. Give it to a
 // call or to [Item.Options]; SubmitAll calls the functions of several items at once. A retry calls
 // f again, which renews the time of its own row.
 //
-// If f fails, this attempt is not sent. The error matches [ErrLocalLimit] and that of f, with
-// [ActionResubmit]: test for your own "begun before" first, because another call may be sending
-// this refund. f has to end with ctx: one that does not may write its row after the call has ended,
-// unsent. The default is nil.
+// If f fails, this attempt is not sent, and SubmitAll does not pause. The error matches
+// [ErrLocalLimit] and that of f, with [ActionResubmit]: test for your own "another call has begun"
+// first, because that call may be sending this refund. With [WithResubmit], an earlier attempt may
+// have an unknown outcome: then the action is [ActionFindOut]. f has to end with ctx: one that does
+// not may write its row after the call has ended, unsent. The default is nil.
 func WithBeforeSend(f func(ctx context.Context) error) Option {
 	return transport.Only("refunds", "WithBeforeSend", transport.WithBeforeSend(f))
 }

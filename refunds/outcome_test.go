@@ -114,7 +114,7 @@ func TestTextOfAnOutcome(t *testing.T) {
 		t.Errorf("the text is %q", refused)
 	}
 	_, _, failed := submit(t, record(), testkit.Answer(503, "", "Retry-After", "7"))
-	if want := "refunds: submit: failed (status 503 Service Unavailable, Retry-After: 7s, 1 attempt): the outcome is unknown, the refund may have been recorded"; failed.Error() != want {
+	if want := "refunds: submit: failed (status 503 Service Unavailable, retry after 7s, 1 attempt): the outcome is unknown, the refund may have been recorded"; failed.Error() != want {
 		t.Errorf("the text is %q", failed)
 	}
 	_, err := newClient(t, newMock(testkit.Answer(503, ""), testkit.Answer(400, ""))).Submit(t.Context(), "acct-1", record(), refunds.WithResubmit())

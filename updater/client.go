@@ -55,8 +55,9 @@ func NewClient(baseURL, merchantID string, token TokenSource, opts ...Option) (*
 
 // ForMerchant returns a client for another merchant. It is cheap: both clients share
 // transport, limiter, retry budget, token source and the pauses that the service asks for. If
-// each merchant has its own credential or quota, make its client with [NewClient]. It fails
-// with [ErrInvalidArgument] for an id that NewClient would refuse, and for an empty one.
+// each merchant has its own credential, give its calls [WithTokenSource]. If each has its own
+// quota, make its client with [NewClient]: these clients share nothing. ForMerchant fails with
+// [ErrInvalidArgument] for an id that NewClient would refuse, and for an empty one.
 func (c *Client) ForMerchant(id string) (*Client, error) {
 	if c == nil || c.core == nil {
 		return nil, fmt.Errorf("updater: for merchant: %w", fault.Invalid("the client was not made by NewClient"))

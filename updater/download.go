@@ -119,7 +119,8 @@ func (d Download) LogValue() slog.Value {
 // [FileOptions.Check].
 //
 // jobID is sent as one escaped path segment. Its format is not documented. If it is empty, or holds
-// "." or ".." between slashes, Download fails with [ErrInvalidArgument]. If the job is not ready, it fails with [ErrNotReady], or waits: see [WithWait].
+// "." or ".." between slashes, Download fails with [ErrInvalidArgument]. If the job is not ready, it
+// fails with [ErrNotReady], or waits: see [WithWait].
 //
 // Only ctx bounds the whole download.
 func (c *Client) Download(ctx context.Context, jobID string, opts ...Option) (*Download, error) {

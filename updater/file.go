@@ -93,7 +93,8 @@ func (f File) LogValue() slog.Value {
 
 // DownloadFile downloads the result of a job, as [Client.Download] does, into a file of
 // mode 0600. Once the whole content is on disk, it replaces the file or symbolic link at path
-// atomically. The directory must exist. Each call fetches the content, unless
+// atomically. An empty body, or any JSON but the error object, is content, too: refuse it with
+// [FileOptions.Check]. The directory must exist. Each call fetches the content, unless
 // [FileOptions.IfChanged] is set.
 //
 // # Continuing
@@ -104,14 +105,15 @@ func (f File) LogValue() slog.Value {
 // content is the same. An outage, a refused credential or a job that is not ready does not
 // cost the part.
 //
-// The two files hold card data: remove them if there will be no next call. They are kept only
-// if the service sent an ETag or Last-Modified to continue with, and used only if the current
+// The two files hold card data: remove them if there will be no next call, as after
+// [ErrNotFound]. They are kept only if the service sent an ETag or Last-Modified to continue with, and used only if the current
 // user owns them with mode 0600. NAME has at most 244 bytes on most file systems. On Linux,
 // nothing is continued after a restart of the machine; on other systems, a part can be wrong
 // after the machine has crashed.
 //
 // A call starts over up to WithMaxRetries times if the content changes, does not match its
-// digest, or the stream cannot be resumed.
+// digest, or the stream cannot be resumed. If the service refuses the request for the rest of a
+// part, or with IfChanged, the call asks once more for the whole.
 //
 // # Errors
 //

@@ -108,8 +108,9 @@ func WithRetryWait(base, limit time.Duration) Option { return transport.WithRetr
 func WithAttemptTimeout(d time.Duration) Option { return transport.WithAttemptTimeout(d) }
 
 // WithRateLimit limits the client to limit requests a second, retries included, and burst requests
-// at once. An attempt that would wait beyond its deadline fails at once with [ErrLocalLimit]. The
-// default is no limit. See [github.com/carddata/carddata-go/bins.WithRateLimit].
+// at once. An attempt that would wait beyond its deadline fails at once with [ErrLocalLimit]. Each
+// client that [NewClient] makes has its own limiter: [WithLimiter] shares one. The default is no
+// limit. See [github.com/carddata/carddata-go/bins.WithRateLimit].
 func WithRateLimit(limit rate.Limit, burst int) Option { return transport.WithRateLimit(limit, burst) }
 
 // WithLimiter calls l before each attempt, in place of [WithRateLimit], such as one limiter for
@@ -146,10 +147,12 @@ func WithNotReady(notReady func(*Error) bool) Option {
 }
 
 // WithWait waits for a job that is not ready ([ErrNotReady]): the call asks again after interval
-// plus up to a fifth at random, or after a longer Retry-After, and waits out an outage that
-// begins meanwhile. It fails with the last error when limit, counted from its beginning, or the deadline
-// of ctx leaves no time to ask again. A broken download does not wait: call DownloadFile again.
-// An interval of zero is 30 seconds. A limit of zero, the default, does not wait.
+// plus up to a fifth at random, or after a longer Retry-After. Once the service has said that the job
+// is not ready, the call waits out an outage, too. It fails with the last error when limit, counted
+// from its beginning, or the deadline of ctx leaves no time to ask again. A broken download does not
+// wait: call DownloadFile again. A call that waits holds up its goroutine: for many jobs, do not set
+// WithWait, and ask again later for those that were not ready. An interval of zero is 30 seconds. A
+// limit of zero, the default, does not wait.
 func WithWait(interval, limit time.Duration) Option {
 	return transport.Only("updater", "WithWait", transport.WithWait(interval, limit))
 }

@@ -129,7 +129,7 @@ func TestNoResume(t *testing.T) {
 		{"not ready", []updatertest.Fault{cut, {Status: 202}}, options{updater.WithWait(0, time.Hour)}, 0, updater.ErrNotReady, "not ready", 2, "not_ready", true},
 		{"not supported", []updatertest.Fault{cut, {Status: 501}}, nil, 0, updater.ErrServer, "status 501", 2, "server_error", false},
 		{"no such version", []updatertest.Fault{cut, {Status: 505}}, nil, 0, updater.ErrServer, "status 505", 2, "server_error", false},
-		{"a longer wait than is obeyed", []updatertest.Fault{cut, {Status: 503, RetryAfter: time.Hour}}, nil, 0, updater.ErrServer, "Retry-After: 1h", 2, "server_error", true},
+		{"a longer wait than is obeyed", []updatertest.Fault{cut, {Status: 503, RetryAfter: time.Hour}}, nil, 0, updater.ErrServer, "retry after 1h", 2, "server_error", true},
 		{"an unknown status", []updatertest.Fault{cut, {Status: 600}}, nil, 0, updater.ErrBadResponse, "unexpected status", 2, "bad_response", false},
 		{"another part", []updatertest.Fault{cut, {Range: "bytes=500-"}}, nil, 0, updater.ErrBadResponse, "not the part", 2, "changed", true},
 		{"a part of no bytes", []updatertest.Fault{cut, {Status: 206, NoBody: true, Header: http.Header{"Content-Range": {"bytes 300-999/1000"}}}}, nil, 0, updater.ErrBadResponse, "not the part", 2, "changed", true},

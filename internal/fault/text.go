@@ -120,7 +120,7 @@ func Describe(pkg string, f *Failure) string {
 	fact(f.StatusCode != 0, "status %s", strings.TrimSpace(fmt.Sprint(f.StatusCode, " ", http.StatusText(f.StatusCode))))
 	fact(Loggable(f.Code) != "", "code %s", f.Code)
 	fact(Loggable(f.RequestID) != "", "request id %s", f.RequestID)
-	fact(f.RetryAfter > 0, "Retry-After: %v", (f.RetryAfter + time.Second - 1).Truncate(time.Second)) // who waits less is too early
+	fact(f.RetryAfter > 0, "retry after %v", (f.RetryAfter + time.Second - 1).Truncate(time.Second)) // who waits less is too early
 	fact(f.Attempts == 1, "1 attempt")
 	fact(f.Attempts > 1, "%d attempts", f.Attempts)
 	if len(facts) > 0 {

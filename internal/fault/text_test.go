@@ -13,7 +13,7 @@ import (
 func TestDescribe(t *testing.T) {
 	for want, f := range map[string]*Failure{
 		"bins": {},
-		"bins: lookup: refused (status 429 Too Many Requests, code slow, request id r-1, Retry-After: 3s, 4 attempts)": {
+		"bins: lookup: refused (status 429 Too Many Requests, code slow, request id r-1, retry after 3s, 4 attempts)": {
 			Operation: "lookup", StatusCode: 429, Code: "slow", RequestID: "r-1", RetryAfter: 2300 * time.Millisecond, Attempts: 4, Err: NewError("refused")},
 		"bins: lookup: no response (1 attempt)":         {Operation: "lookup", Attempts: 1, Err: fmt.Errorf("secret: %w", NewError("no response"))},
 		"bins: lookup: failed":                          {Operation: "lookup", Err: errors.New("secret")},
