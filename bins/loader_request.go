@@ -297,6 +297,8 @@ func (l *Loader) settle(b *load, failed *Error) {
 		m = bulk.Outage // no response in loadTimeout
 	case errors.Is(failed, ErrLocalLimit):
 		m = bulk.Nothing // a limiter that refuses says nothing of the service
+	case b.ctx.Err() != nil && l.overtook.After(b.clock.Left()):
+		m = bulk.Nothing // its callers have left, and it alone hangs
 	}
 	switch m {
 	case bulk.Success:

@@ -84,5 +84,6 @@ func TestLoaderRenewsLessWhileTheServiceFails(t *testing.T) {
 		if n := renewals(); n < 4 || n > 12 {
 			t.Errorf("%d renewals in 10 seconds", n)
 		}
+		time.Sleep(time.Second) // until the last of them has ended
 	})
 }

@@ -25,12 +25,13 @@ const (
 // one after the other. So neither a response that was lucky or hangs, nor a burst that ends with
 // its slowest responses, says anything. Times are logarithms of seconds.
 type latency struct {
-	samples []sample // that have not ended
-	count   int      // samples that have ended
-	usual   float64  // median
-	spread  float64  // mean distance from it
-	best    float64  // median of requests that did not wait for each other
-	fewest  int      // requests in flight when it was measured first
+	samples []sample      // that have not ended
+	count   int           // samples that have ended
+	usual   float64       // median
+	spread  float64       // mean distance from it
+	best    float64       // median of requests that did not wait for each other
+	fewest  int           // requests in flight when it was measured first
+	longest time.Duration // response: all that is known before a sample has ended
 
 	late   bool      // a request has ended at its caller's deadline since the last success
 	worked time.Time // when a request succeeded last

@@ -405,6 +405,7 @@ func (w *Window) Succeeded(request int, took time.Duration) {
 	}
 	w.rtt += (min(took, 2*w.rtt) - w.rtt) / 32 // a single one that hung tells little
 	w.latency.late, w.latency.worked = false, time.Now()
+	w.latency.longest = max(w.latency.longest, took)
 	w.accepted++
 	w.works++
 	if w.row > 0 && request < w.rowFirst || w.paused && request <= w.cut {
@@ -464,7 +465,7 @@ func (w *Window) Arrived(took time.Duration) {
 func (w *Window) Overdue() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.rtt == 0 {
+	if w.latency.count == 0 {
 		return 0
 	}
 	return w.overdue()
@@ -472,7 +473,7 @@ func (w *Window) Overdue() time.Duration {
 
 func (w *Window) overdue() time.Duration {
 	if w.latency.count == 0 {
-		return max(w.patience, time.Duration(4*safely*float64(w.rtt)))
+		return max(w.patience, time.Duration(4*safely*float64(w.latency.longest)))
 	}
 	return max(w.patience, 4*since(w.latency.usual+3*w.latency.spread))
 }
@@ -480,7 +481,7 @@ func (w *Window) overdue() time.Duration {
 // typical is how long a response takes; 0: nothing has ever worked.
 func (w *Window) typical() time.Duration {
 	if w.latency.count == 0 {
-		return w.rtt
+		return w.latency.longest
 	}
 	return since(w.latency.usual)
 }
