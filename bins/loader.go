@@ -249,12 +249,12 @@ func (l *Loader) leave(b *load, end *fault.Failure) *Error {
 		if !b.detached {
 			b.cancelWire()
 		}
-		if b.place > 0 && l.worked.IsZero() { // it is not known how long a request takes
-			if l.flow.State().Paused {
-				l.failOverdue(b)
-			} else {
-				l.giveBack(b)
-			}
+		switch { // if it is not known how long a request takes, others need its place
+		case b.place == 0 || l.flow.Overdue() > 0:
+		case l.flow.State().Paused:
+			l.failOverdue(b)
+		case l.worked.IsZero():
+			l.giveBack(b)
 		}
 	}
 	e := Error(*end)
