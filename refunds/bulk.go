@@ -42,8 +42,9 @@ type BulkOptions struct {
 	// goroutine, and results wait until it yields or returns.
 	//
 	// The input must end when ctx does: up to Grace, SubmitAll waits for that before its last
-	// error. Cancel ctx before you leave the loop. If yield returns false in the input, the record was neither taken nor
-	// sent: give it back to the queue. Without ReadAhead, that record has a result.
+	// error. Cancel ctx before you leave the loop. If yield returns false in the input, the
+	// record was neither taken nor sent: give it back to the queue. Without ReadAhead, that
+	// record has a result.
 	ReadAhead bool
 
 	// Progress is called before each result is yielded, and when submission pauses and goes
@@ -149,10 +150,10 @@ const (
 // GiveUpAfter below zero it goes on: then stop it yourself at that action.
 //
 // A 403, 404 or 410 is about its account, and so is a 401 if the item has its own credential. Other
-// accounts are not delayed, and each record of that account is sent and refused. If there is only
-// one account, the setup is wrong: at once if nothing was accepted before, and otherwise after
-// eight refusals in a row. With several accounts, it is wrong if none works among 32 of them, or in
-// 1,024 records.
+// accounts are not delayed, and each record of that account is sent and refused. With one account,
+// SubmitAll ends after two refusals if nothing was accepted before, and otherwise pauses after eight
+// in a row. With several, it first looks for one that works, in up to 1,024 records of up to 32
+// accounts.
 //
 // # Stopping
 //

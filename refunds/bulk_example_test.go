@@ -54,9 +54,9 @@ func ExampleClient_SubmitAll() {
 	// rf_1 was accepted - to do: done
 }
 
-// A table is worked again after a crash. Each row holds what to do about it, or that it was
-// begun, which is written before the row is sent: so what the crash left is told from what was
-// never begun. One job at a time works the table.
+// A table is worked again after a crash, or once the setup is corrected. Each row holds what to do
+// about it, or that it was begun, which is written before the row is sent: so what the crash left is
+// told from what was never begun. One job at a time works the table.
 func ExampleClient_SubmitAll_resume() {
 	fake := refundstest.Start() // stands in for the service
 	defer fake.Close()

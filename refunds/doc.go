@@ -74,13 +74,16 @@
 // or a table. A client remembers nothing, and SubmitAll removes no duplicates. Keep a row for each
 // refund in a database. Its unique key is the account and the RefundID, and a number of your own if
 // a later status goes under the same RefundID. Never delete a row to begin again: another call could
-// begin in between. Store what was sent, too: a repeat with another amount is not the same refund.
+// begin in between.
 //
 //   - Read the row first. Submit the refund if there is no row, or one with [ActionResubmit].
+//     Otherwise answer from the row, and never ask the caller for a new RefundID. A repeat with
+//     another amount is no repeat: to notice it, store what was sent.
 //   - The function of [WithBeforeSend] writes "begun", the time and the id of this call, and commits.
-//     The id is new and random for each Submit, and for each item of SubmitAll: no job or message
-//     has it. If no row has changed, another call has begun, and the function returns an error. A
-//     retry finds the id of its own call, and renews the time.
+//     Make a new random id for each Submit, and for each item of SubmitAll. The id of a job or of a
+//     message is no such id. If no row has changed, another call has begun or this one was taken
+//     for lost, and the function returns an error. A retry finds the id of its own call, and renews
+//     the time.
 //   - After the call, change its own "begun" to the action.
 //   - After [ActionFindOut], change the row of this call to [ActionDone] or [ActionResubmit], once
 //     you have found out. Once the setup or the record is corrected, change [ActionFixSetup] or
@@ -105,30 +108,34 @@
 // begun and ended in the same state since the row was read.
 //
 // A row that is "begun" can be in flight for this long after its time, by the clock of the database.
-// Then the outcome is unknown: change it to "find out".
+// Then the outcome is unknown, and no message or caller may come again: a job of yours looks for
+// such rows every minute, and changes them to "find out".
 //
 //   - Submit: the timeout of the call, and the time that you need to write the action.
 //   - SubmitAll: [BulkOptions.HoldFor], because a retry can wait for so long, the attempt timeout,
-//     and the time that you need to write. If HoldFor is no limit, until SubmitAll has ended.
+//     and the time that you need to write all results that may come at once. If HoldFor is no
+//     limit, until SubmitAll has ended.
 //   - One job under a lock: each row that is "begun" at the start is unknown at once.
 //
-// If the change from "begun" changes no row, and the function had written the row, somebody has
-// taken this call for lost. If it was accepted, change "find out" to done. If that changes no row
-// either, another call has begun: raise an alarm.
+// If the change from "begun" changes no row, and the function had written the row, this call was
+// taken for lost. If it was accepted, change "find out" or "resubmit" of this call to "done". If no
+// row of this call has one of the three, another call has begun: raise an alarm.
 //
 // A queue has to hide a message until its row is no longer in flight, and in SubmitAll for another
 // HoldFor, which the record can wait before it is sent: 4 minutes and 35 seconds with ReadAhead, and
-// the time that you need to write. Delete the message after [ActionDone]. Let it come again after
-// [ActionResubmit], and if another call has begun. Set it aside after any other action. If your
-// database fails, SubmitAll does not pause, and each record comes back at once: let the function
-// retry until its context ends.
+// the time that you need to write. Delete the message once its row is "done". Let it come again
+// after [ActionResubmit], and if another call has begun. Set it aside after any other action. If
+// your database fails, SubmitAll does not pause, and each record comes back at once: let the
+// function retry until its context ends, which is after HoldFor, or else after a timeout of your own.
 //
 // After [ActionFixSetup], stop: the other records would fail too. But if the account has worked, up
 // to seven 403, 404 or 410 in a row are about single refunds. With several accounts, they are about
-// one account, and so is 401 if each has its own credential. Set those messages aside.
+// one account, and so is 401 if each has its own credential. Set those messages aside, and stop if
+// Progress reports Paused with the Reason "not_found", "forbidden" or "unauthorized". A record with
+// no Attempts was not sent: let it come again.
 //
-// A shutdown must not cancel a call of Submit: give the call a context of its own, such as
-// context.WithoutCancel with a timeout.
+// Neither a shutdown nor a caller who leaves may cancel Submit, or the write of an action: give them
+// a context of their own, such as context.WithoutCancel with a timeout.
 //
 // # Defaults
 //
@@ -149,21 +156,22 @@
 //   - A slow service gets as many requests as a fast one. Ten are in flight at first. After the
 //     first successes, only the Concurrency of SubmitAll limits them.
 //   - If the service has a limit, fewer are in flight. About one refund in a hundred is unknown, or
-//     up to one in five if the limit is about a dozen a minute.
+//     one in thirteen at sixty a minute, and one in five at a dozen.
 //   - If the service queues requests, and responses take twice as long as at best, fewer are in
-//     flight. At most six refunds in a hundred are unknown.
+//     flight. At most six refunds in a hundred are unknown, and in SubmitAll up to Concurrency once.
 //   - If the service stops for a few seconds, that costs the refunds of these seconds, and about as
 //     many after them.
 //   - If the service becomes many times slower at once, that looks like a queue for about fifteen
 //     of its new response times. Refunds that have no time to wait are not sent then.
 //   - If one request in a hundred fails at random, no other refund is affected as a rule, unless it
-//     has to wait. If more fail, about one refund in twenty is not sent, and at worst one in four,
-//     while the client finds out that its load is not the reason. From about three in ten on, it is
-//     an outage.
+//     has to wait. If up to one in ten fail, about one refund in twenty is not sent, and at worst
+//     one in four, while the client finds out that its load is not the reason. From one in five on,
+//     most refunds are not sent, and some for up to two minutes after the failures have ended.
 //   - Three failures in a row are an outage, or two before the first success, or six if others are
 //     in flight. The service then gets one request at a time as a probe: after about a second, and
-//     then after delays that about double, up to two minutes. The first probe that succeeds ends it. Meanwhile SubmitAll waits, and Submit fails at once with [ErrSuspended] and the time
-//     to the next probe as RetryAfter. What was in flight at the beginning is unknown, and one
+//     then after delays that about double, up to two minutes. The first probe that succeeds ends
+//     it. Meanwhile SubmitAll waits, and Submit fails at once with [ErrSuspended] and the time to
+//     the next probe as RetryAfter. What was in flight at the beginning is unknown, and one
 //     refund for each probe, about 25 in half an hour. A process that starts in an outage adds ten
 //     if requests fail, and 42 in half a minute if they get no response.
 //
@@ -171,7 +179,7 @@
 // has less time left than a response usually takes, is not sent, with [ActionResubmit] and
 // context.DeadlineExceeded. Outside an outage, a refund that need not wait is always sent. A
 // deadline of yours that passes is no failure of the service, unless the response took much longer
-// than usual.
+// than usual, or nothing has succeeded for a while.
 //
 // # Deadlines and your own code
 //

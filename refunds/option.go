@@ -102,9 +102,10 @@ func WithMaxRetries(n int) Option { return transport.WithMaxRetries(n) }
 // See [github.com/carddata/carddata-go/bins.WithRetryWait].
 func WithRetryWait(base, limit time.Duration) Option { return transport.WithRetryWait(base, limit) }
 
-// WithAttemptTimeout bounds each attempt, from the end of the limiter's wait to the last byte of
-// the response. A short timeout makes more outcomes unknown. With zero, only the context's
-// deadline or the call timeout ends an attempt. The default is 35 seconds.
+// WithAttemptTimeout bounds each attempt, from the end of the limiter's wait and of the function of
+// [WithBeforeSend] to the last byte of the response. A short timeout makes more outcomes unknown.
+// With zero, only the context's deadline or the call timeout ends an attempt. The default is 35
+// seconds.
 func WithAttemptTimeout(d time.Duration) Option { return transport.WithAttemptTimeout(d) }
 
 // WithRateLimit limits the client to limit requests a second, retries included, and burst requests
@@ -137,10 +138,11 @@ func WithResubmit() Option {
 // f again, which renews the time of its own row.
 //
 // If f fails, this attempt is not sent, and SubmitAll does not pause. The error matches
-// [ErrLocalLimit] and that of f, with [ActionResubmit]: test for your own "another call has begun"
-// first, because that call may be sending this refund. With [WithResubmit], an earlier attempt may
-// have an unknown outcome: then the action is [ActionFindOut]. f has to end with ctx: one that does
-// not may write its row after the call has ended, unsent. The default is nil.
+// [ErrLocalLimit] and that of f, or [ErrSuspended] alone if HoldFor has ended, with
+// [ActionResubmit]. Test for your own "another call has begun" first, because that call may be
+// sending this refund. With [WithResubmit], an earlier attempt may have an unknown outcome: then the
+// action is [ActionFindOut]. f has to end with ctx: one that does not may write its row after the
+// call has ended, unsent. The default is nil.
 func WithBeforeSend(f func(ctx context.Context) error) Option {
 	return transport.Only("refunds", "WithBeforeSend", transport.WithBeforeSend(f))
 }
