@@ -31,6 +31,7 @@
 // the service works on at once may be in flight, by Little's law. If that does not help, the service
 // itself has become slower, and the new time is the best. If it does, the service may only have
 // stopped for a while: the number in flight returns to what had worked before, and then grows slowly.
+// Before the first sample has ended, the longest response stands for the usual one.
 //
 // A request that has waited and has less time left than a response usually takes is too late. One
 // that ends at its caller's deadline is a failure only if it took much longer than usual, or if the
