@@ -201,9 +201,6 @@ const detached = 16
 func detach(t *testing.T, s *service, l *bins.Loader) {
 	t.Helper()
 	for i := range detached {
-		if i == 10 {
-			time.Sleep(time.Second) // then more than the first ten may be in flight
-		}
 		if _, err := loadWithin(t, l, 5*time.Millisecond, fmt.Sprintf("41111111111111%02d", i)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
