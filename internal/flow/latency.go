@@ -132,7 +132,7 @@ func (l *latency) ended(request int, took time.Duration, t timing) (s sample, co
 	}
 	s = *open
 	l.samples = slices.Delete(l.samples, i, i+1)
-	return s, len(s.times) > s.size/2 && (l.count > 0 || s.isMeasured())
+	return s, len(s.times) > s.size/2
 }
 
 // measure draws the conclusions of a sample.
