@@ -228,7 +228,7 @@ func (l *Loader) start(b *load) error {
 			defer l.mu.Unlock()
 			switch {
 			case b.place != place:
-			case l.overtook.After(b.clock.Left()): // only this one hangs
+			case l.isOvertaken(b):
 				l.giveBack(b)
 			case l.worked.After(b.clock.Left()): // it waits behind those that left before it
 				b.overdue.Reset(overdue)
@@ -297,8 +297,8 @@ func (l *Loader) settle(b *load, failed *Error) {
 		m = bulk.Outage // no response in loadTimeout
 	case errors.Is(failed, ErrLocalLimit):
 		m = bulk.Nothing // a limiter that refuses says nothing of the service
-	case b.ctx.Err() != nil && l.overtook.After(b.clock.Left()):
-		m = bulk.Nothing // its callers have left, and it alone hangs
+	case b.ctx.Err() != nil && l.isOvertaken(b): // and its callers have left
+		m = bulk.Nothing
 	}
 	switch m {
 	case bulk.Success:
@@ -316,6 +316,9 @@ func (l *Loader) settle(b *load, failed *Error) {
 		l.giveBack(b)
 	}
 }
+
+// isOvertaken reports whether one that left later has succeeded: then only this one hangs.
+func (l *Loader) isOvertaken(b *load) bool { return l.overtook.After(b.clock.Left()) }
 
 // failOverdue counts a request as a failure although its response may still arrive.
 func (l *Loader) failOverdue(b *load) {
