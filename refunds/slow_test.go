@@ -218,18 +218,20 @@ func TestOneFailureAtASlowService(t *testing.T) {
 func TestSubmitAtAServiceThatHangsSoon(t *testing.T) {
 	for _, worked := range []int{0, 1, 3, 8, 12} {
 		for _, deadline := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 10 * time.Second} {
-			synctest.Test(t, func(t *testing.T) {
-				s := &slowService{latency: 50 * time.Millisecond}
-				client := clientOver(t, s)
-				submits(client, worked, 200*time.Millisecond, deadline)
-				s.mu.Lock()
-				s.latency = time.Hour
-				s.mu.Unlock()
-				counts := submits(client, 600, 200*time.Millisecond, deadline)
-				if counts[unknown] > 50 || counts[unknown]+counts[notSent] != 600 {
-					t.Errorf("after %d that worked, deadline %v: %v", worked, deadline, counts)
-				}
-			})
+			for _, interval := range []time.Duration{200 * time.Millisecond, time.Second} {
+				synctest.Test(t, func(t *testing.T) {
+					s := &slowService{latency: 50 * time.Millisecond}
+					client := clientOver(t, s)
+					submits(client, worked, 200*time.Millisecond, deadline)
+					s.mu.Lock()
+					s.latency = time.Hour
+					s.mu.Unlock()
+					counts := submits(client, 600, interval, deadline)
+					if counts[unknown] > 50 || counts[unknown]+counts[notSent] != 600 {
+						t.Errorf("after %d that worked, deadline %v, one in %v: %v", worked, deadline, interval, counts)
+					}
+				})
+			}
 		}
 	}
 }
