@@ -106,10 +106,10 @@ func (f File) LogValue() slog.Value {
 // cost the part.
 //
 // The two files hold card data: remove them if there will be no next call, as after
-// [ErrNotFound]. They are kept only if the service sent an ETag or Last-Modified to continue with, and used only if the current
-// user owns them with mode 0600. NAME has at most 244 bytes on most file systems. On Linux,
-// nothing is continued after a restart of the machine; on other systems, a part can be wrong
-// after the machine has crashed.
+// [ErrNotFound]. They are kept only if the service sent an ETag or Last-Modified to continue
+// with, and used only if the current user owns them with mode 0600. NAME has at most 244 bytes
+// on most file systems. On Linux, nothing is continued after a restart of the machine; on other
+// systems, a part can be wrong after the machine has crashed.
 //
 // A call starts over up to WithMaxRetries times if the content changes, does not match its
 // digest, or the stream cannot be resumed. If the service refuses the request for the rest of a
