@@ -181,6 +181,7 @@ func contents() (a, b []byte) {
 
 // TestFrameworks: without a fault, every word is right, and nothing pauses.
 func TestFrameworks(t *testing.T) {
+	t.Parallel()
 	content, _ := contents()
 	for _, f := range frameworks {
 		t.Run(f.name, func(t *testing.T) {
@@ -252,6 +253,7 @@ func (r *running) meet(base string, content []byte, opts ...bins.Option) {
 // TestFrameworksBehindCuts: whatever is cut or killed, no word about a refund is wrong, and each
 // file is whole and of one version, also if its content is replaced meanwhile.
 func TestFrameworksBehindCuts(t *testing.T) {
+	t.Parallel()
 	a, b := contents()
 	for _, f := range frameworks {
 		t.Run(f.name, func(t *testing.T) {

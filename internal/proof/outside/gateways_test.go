@@ -103,6 +103,7 @@ func (g gateway) start(t *testing.T, back string) (front string) {
 
 // TestGateways: through each gateway and no fault, every word is right, and nothing pauses.
 func TestGateways(t *testing.T) {
+	t.Parallel()
 	content, _ := contents()
 	for _, name := range []string{"Caddy", "Apache", "Varnish"} {
 		t.Run(name, func(t *testing.T) {
@@ -149,6 +150,7 @@ func rootsOf(certificate *x509.Certificate) *x509.CertPool {
 // and expire within a second. Whatever is cut, the file is whole: a resumed download gets a new
 // address.
 func TestStorageWithSignedURLs(t *testing.T) {
+	t.Parallel()
 	const secret = "shared"
 	installed(t, "nginx")
 	content, _ := contents()

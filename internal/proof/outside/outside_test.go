@@ -18,6 +18,7 @@ import (
 
 // TestBehindProxies submits refunds through each proxy to a service that sometimes fails.
 func TestBehindProxies(t *testing.T) {
+	t.Parallel()
 	for _, proxy := range []struct {
 		name string
 		// repeats: it is set up to send a POST a second time, which no client can see.
@@ -65,6 +66,7 @@ func TestBehindProxies(t *testing.T) {
 // TestBehindARateLimit: nginx limits the rate, with its default status, 503. Each refusal
 // leaves a refund unknown, because a 503 does not say that nothing was recorded.
 func TestBehindARateLimit(t *testing.T) {
+	t.Parallel()
 	const n, perSecond = 1000, 200
 	j := newJournal(t, always)
 	zone := fmt.Sprintf("limit_req_zone $request_method zone=all:1m rate=%dr/s;", perSecond)
