@@ -218,3 +218,60 @@ func (l *latency) flows(s sample, median, spread float64) {
 		l.places = 0
 	}
 }
+
+// Usual is the time within which most responses come; 0: it is not known.
+func (w *Window) Usual() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.usual()
+}
+
+// Overdue is a time after which no response comes from a service that works; 0: it is not known.
+func (w *Window) Overdue() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.latency.count == 0 {
+		return 0
+	}
+	return w.overdue()
+}
+
+func (w *Window) overdue() time.Duration {
+	if w.latency.count == 0 {
+		return max(w.patience, time.Duration(4*safely*float64(w.latency.longest)))
+	}
+	return max(w.patience, 4*since(w.latency.usual+3*w.latency.spread))
+}
+
+// typical is how long a response takes; 0: nothing has ever worked.
+func (w *Window) typical() time.Duration {
+	if w.latency.count == 0 {
+		return w.latency.longest
+	}
+	return since(w.latency.usual)
+}
+
+// isSilent reports whether nothing has succeeded for so long that no response is to be expected.
+func (w *Window) isSilent() bool {
+	quiet := w.latency.worked
+	if w.latency.flying.After(quiet) {
+		quiet = w.latency.flying
+	}
+	return time.Since(quiet) >= w.overdue()
+}
+
+// usual is longer if requests wait for their places: those that leave are then the last ones that
+// have time for a response, also if the service has just become slower. A lookup that is too late
+// loses nothing.
+func (w *Window) usual() time.Duration {
+	switch l := &w.latency; {
+	case l.count == 0:
+		return time.Duration(safely * float64(w.rtt))
+	case w.patient, w.starting() && l.places == 0:
+		return since(l.usual + l.spread)
+	case l.places == 0:
+		return since(l.usual + 3*l.spread)
+	default:
+		return max(time.Duration(safely*float64(since(l.limit()))), since(l.usual+l.spread))
+	}
+}
