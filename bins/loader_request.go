@@ -329,7 +329,7 @@ func (l *Loader) failOverdue(b *load) {
 // fail tells the flow that a request failed in a way that others may meet, too.
 func (l *Loader) fail(b *load, failed *Error) {
 	l.failure = failed
-	bulk.Settle(l.flow, b.place, bulk.Outage, 0, failed.failure())
+	bulk.Settle(l.flow, b.place, bulk.Outage, b.clock.Took(), failed.failure())
 	l.free(b)
 }
 

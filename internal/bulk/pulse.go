@@ -33,7 +33,7 @@ func Settle(w *flow.Window, request int, m Meaning, took time.Duration, failure 
 	case Deadline:
 		return w.Late(request, took, failure.Condition())
 	case Outage:
-		w.Failed(request, failure.Condition())
+		w.Failed(request, took, failure.Condition())
 		if failure.RetryAfter > 0 {
 			w.Rests(request, min(failure.RetryAfter, longestRest))
 		}

@@ -35,8 +35,11 @@
 //
 // A request that has waited and has less time left than a response usually takes is too late. One
 // that ends at its caller's deadline is a failure only if it took much longer than usual, or if the
-// service has fallen silent: then one request at a time may leave. After minutes without a request,
-// or without one that waits, the window forgets limits, and not that the service works.
+// service has fallen silent. A silent service has stopped, which says nothing of the level. Requests
+// leave one by one then, after a time that doubles: they do not wait for the one before, because it
+// may never end. A request that hangs says little if several that left later have succeeded. After
+// minutes without a request, or without one that waits, the window forgets limits, and not that the
+// service works.
 //
 // # Use
 //

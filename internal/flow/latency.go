@@ -252,12 +252,21 @@ func (w *Window) typical() time.Duration {
 }
 
 // isSilent reports whether nothing has succeeded for so long that no response is to be expected.
-func (w *Window) isSilent() bool {
-	quiet := w.latency.worked
-	if w.latency.flying.After(quiet) {
-		quiet = w.latency.flying
+func (w *Window) isSilent() bool { return time.Since(w.quiet()) >= w.overdue() }
+
+// quiet is since when nothing has succeeded although requests were in flight.
+func (w *Window) quiet() time.Time {
+	if w.latency.flying.After(w.latency.worked) {
+		return w.latency.flying
 	}
-	return time.Since(quiet) >= w.overdue()
+	return w.latency.worked
+}
+
+// mayTry reports whether requests leave one by one, because the service is silent. The next leaves
+// when it has been silent for twice as long, and waits for none before it: those may never have a
+// response.
+func (w *Window) mayTry() bool {
+	return w.latency.count > 0 && w.inFlight > 0 && !w.paused && w.isSilent()
 }
 
 // usual is longer if requests wait for their places: those that leave are then the last ones that

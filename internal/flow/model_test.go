@@ -126,7 +126,7 @@ func run(t *testing.T, seed uint64, l load, s service) (r report) {
 					}
 					continue
 				}
-				w.Failed(f.request, "503")
+				w.Failed(f.request, time.Since(f.began), "503")
 				r.failed++
 				if l.retryAfter > 0 {
 					rests[f.window] = time.Now().Add(l.retryAfter)

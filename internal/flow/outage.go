@@ -30,8 +30,9 @@ type outage struct {
 	probation      time.Duration // how long levels have to succeed after it
 }
 
-// isDown reports whether the failure that came last is an outage.
-func (w *Window) isDown() bool {
+// isDown reports whether the failure that came last is an outage. A service that has stopped gets
+// one request at a time.
+func (w *Window) isDown(stopped bool) bool {
 	switch {
 	case w.paused: // a probe
 		return true
@@ -39,7 +40,7 @@ func (w *Window) isDown() bool {
 		return w.row > 1
 	case w.row > inARow:
 		return !w.isLikely(w.row)
-	case w.tried() > 1 || w.share > 0 && w.failing.IsZero():
+	case w.tried() > 1 && !stopped || w.share > 0 && w.failing.IsZero():
 		return false
 	case w.patient: // a large share that fails at random has such rows, too
 		return w.row > 3 && (!w.testing || w.passed == 0)

@@ -46,10 +46,14 @@ func (w *Window) Succeeded(request int, took time.Duration) {
 		w.rtt = took
 	}
 	w.rtt += (min(took, 2*w.rtt) - w.rtt) / 32 // a single one that hung tells little
+	if w.latency.count > 0 && w.isSilent() {
+		w.next = time.Time{} // it was that of the next try
+	}
 	w.latency.late, w.latency.worked = false, time.Now()
 	w.latency.longest = max(w.latency.longest, took)
 	w.accepted++
 	w.works++
+	w.overtaken.by(request, w.last)
 	if w.row > 0 && request < w.rowFirst || w.paused && request <= w.cut {
 		return // it tells how the service was before it failed
 	}
@@ -82,7 +86,7 @@ func (w *Window) Late(request int, took time.Duration, why string) (failed bool)
 	failed = took >= w.overdue() || took >= w.typical() && (w.paused || w.isSilent())
 	if failed {
 		w.settled(request, 0, untimed)
-		w.fails(request, why)
+		w.fails(request, true, why)
 	} else {
 		w.settled(request, took, atLeast)
 		w.reprobe(request)
@@ -103,16 +107,21 @@ func (w *Window) Arrived(took time.Duration) {
 	w.announce()
 }
 
-// Failed records a request that failed in a way that the next one may meet, too.
-func (w *Window) Failed(request int, why string) {
+// Failed records a request that failed in a way that the next one may meet, too, and how long that
+// took.
+func (w *Window) Failed(request int, took time.Duration, why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.settled(request, 0, untimed)
-	w.fails(request, why)
+	w.fails(request, took >= w.overdue(), why)
 }
 
-// fails draws the conclusions of a failure.
-func (w *Window) fails(request int, why string) {
+// fails draws the conclusions of a failure. Hung: the request had no response for much longer than
+// usual.
+func (w *Window) fails(request int, hung bool, why string) {
+	if hung && w.isLost(request) {
+		return
+	}
 	if w.row == 0 || request < w.rowFirst {
 		w.rowFirst = request
 	}
@@ -124,10 +133,17 @@ func (w *Window) fails(request int, why string) {
 		return
 	}
 	w.doubted = 0
-	down := w.isDown()
+	stopped := hung && w.isSilent()
+	down := w.isDown(stopped)
 	switch {
 	case down:
 	case w.rtt == 0: // the first request of all says little: try again
+	case stopped: // the level is not the reason, and requests leave one at a time anyway
+		if w.row == 1 {
+			w.remember()
+		}
+		w.used, w.why = time.Now(), why
+		return
 	case w.testing:
 		w.failed++
 		down = w.judge()

@@ -105,7 +105,7 @@ func TestOneSlowRequestChangesNoPace(t *testing.T) {
 						}
 						mu.Unlock()
 						if refused {
-							w.Failed(request, "503")
+							w.Failed(request, 0, "503")
 						} else {
 							w.Succeeded(request, time.Since(left))
 						}

@@ -141,7 +141,7 @@ func throughWindow(t *testing.T, seed uint64, h healthy, s submits) (e ends, wai
 					w.Late(f.request, time.Since(f.began), "late")
 				case f.failed:
 					e.failed++
-					w.Failed(f.request, "503")
+					w.Failed(f.request, time.Since(f.began), "503")
 				default:
 					e.accepted++
 					w.Succeeded(f.request, time.Since(f.began))

@@ -101,3 +101,35 @@ func (w *Window) bear() {
 	}
 	w.credit = min(w.credit+due, maxCredit)
 }
+
+// Overtaken knows which requests left before several others that have succeeded.
+type overtaken struct {
+	upTo      int // the last of them
+	upToNext  int // the last that will be, after a few more successes
+	succeeded int // that left later
+	lost      int // the last that hung nevertheless
+}
+
+// by notes that a request has succeeded. The last one is the last that has left.
+func (o *overtaken) by(request, last int) {
+	if request <= o.upToNext {
+		return
+	}
+	if o.succeeded++; o.succeeded >= few {
+		o.upTo, o.upToNext, o.succeeded = o.upToNext, last, 0
+	}
+}
+
+// isLost reports whether a request that hung says nothing of the level, because others that left
+// later have succeeded. All that left in the same gap of the service count as one. Many such gaps
+// are no chance.
+func (w *Window) isLost(request int) bool {
+	sameGap := request == w.lost+1
+	if request > w.upTo || w.credit < 1 && !sameGap {
+		return false
+	}
+	if w.lost = request; !sameGap {
+		w.credit--
+	}
+	return true
+}

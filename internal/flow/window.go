@@ -36,6 +36,7 @@ type Window struct {
 	outage
 	trial
 	recent
+	overtaken
 	latency latency
 }
 
@@ -116,6 +117,8 @@ func (w *Window) Due(earliest time.Time) time.Time {
 	due := time.Now()
 	switch {
 	case w.inFlight < w.limit():
+	case w.latency.count > 0 && !w.paused:
+		due = w.quiet().Add(w.overdue())
 	case w.starting() && !w.paused && w.extra() < 2:
 		due = w.heard.Add(time.Second << w.extra())
 	default:
@@ -158,7 +161,9 @@ func (w *Window) Take() (request int, ok bool) {
 		}
 		w.heard = now
 	}
-	if !w.starting() {
+	if w.mayTry() {
+		w.next = now.Add(now.Sub(w.quiet()))
+	} else if !w.starting() {
 		// A timer that fires late is no reason to fall behind the pace.
 		if now.Sub(w.next) > maxLate {
 			w.next = now
@@ -182,8 +187,10 @@ func (w *Window) gap() time.Duration {
 func (w *Window) limit() int {
 	limit := places(w.now)
 	switch {
-	case w.paused, w.latency.count > 0 && w.inFlight > 0 && w.isSilent():
+	case w.paused:
 		return 1
+	case w.mayTry():
+		return w.inFlight + 1
 	case w.scout > 0:
 		limit = places(w.held)
 	}
