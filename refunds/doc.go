@@ -45,12 +45,16 @@
 //     [WithReceiptCheck] refuses.
 //   - Not sent: the arguments, the limiter or the token source ended the call, or no byte was
 //     written to a connection.
-//   - Rejected: 307, 308, 501, 505, and each 4xx that IANA registers but 408. After a 409, an
-//     earlier submission may have been recorded.
+//   - Rejected: 501, 505, each 4xx that IANA registers but 408, and a 307 or 308 that leads to the
+//     same path, such as on another host. After a 409, an earlier submission may have been recorded.
 //   - Unknown: everything else, such as a timeout, a broken connection, a 499, or a cancellation
-//     after the first byte. A proxy may send 408, 500, 502, 503, 504, or 301 to 303 although the
-//     service has recorded the refund. The outcome is also unknown if the response began before
-//     the request, or if [WithResubmit] repeated an attempt with an unknown outcome.
+//     after the first byte. A proxy may send 408, 500, 502, 503 or 504, and a service a redirect to
+//     another path, although the refund was recorded. The outcome is also unknown if the response
+//     began before the request, or if [WithResubmit] repeated an attempt with an unknown outcome.
+//
+// Some frameworks answer 404 if the function that handles a request returns nothing. If a service
+// records refunds and answers so, "rejected" is wrong, and no client can see it. Check it once with a
+// refund of your account.
 //
 // # Retries
 //

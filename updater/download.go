@@ -25,8 +25,9 @@ type Download struct {
 	ContentEncoding string
 	// Length is the length of the content in bytes; -1 if it is not known.
 	Length int64
-	// Verified is true if io.EOF proves the content whole, because the service sent its
-	// length, chunks or a digest. Without them, content that was cut off ends in io.EOF too.
+	// Verified is true if the service marks the end of the content, by its length, chunks or a
+	// digest. Without them, content that was cut off ends in io.EOF too. Some frameworks mark an
+	// end also after an error of their own, which no client can notice, unless there is a digest.
 	Verified bool
 	// RequestID is the request id of the last response, for the service's support; "" if
 	// it has none.
@@ -51,9 +52,9 @@ func (d *Download) Header() http.Header {
 //
 // Read resumes a stream that broke or stalled: a request with Range and If-Range fetches the
 // rest. For this the service must send a strong ETag, or a Last-Modified at least a second
-// old, repeat it with the rest, and must not decline ranges. Each resume waits as WithRetryWait says, at least a second
-// from the sixth in a row without progress, and is retried like any call. Resumes end after
-// WithResumeTimeout without progress. WithMaxRetries(0) turns them off.
+// old (a minute, if it sends no Date), repeat it with the rest, and must not decline ranges. Each
+// resume waits as WithRetryWait says, at least a second from the sixth in a row without progress,
+// and is retried like any call. Resumes end after WithResumeTimeout without progress. WithMaxRetries(0) turns them off.
 //
 // Every error but io.EOF is an [*Error], and later Reads return it again. It is [ErrChanged],
 // [ErrNotResumable], [ErrDigestMismatch], [ErrResponseTooLarge], [ErrTimeout] (the content

@@ -13,7 +13,7 @@ import (
 
 // Conditions of [Client.DownloadFile] alone.
 var (
-	// ErrUnverified: the response has no length, chunks or digest to prove that the content
+	// ErrUnverified: the response has no length, chunks or digest to show that the content
 	// is whole. [FileOptions.AcceptUnverified] accepts it.
 	ErrUnverified = fault.NewCondition("unverified", "unverified end", false)
 	// ErrRefused: [FileOptions.Check] refused the content, and it was removed. The error of
@@ -40,8 +40,9 @@ type FileOptions struct {
 	// in .NAME.json for a path that ends in NAME, and the next one sends it.
 	//
 	// The content is fetched all the same for another job, merchant or address, if the file's
-	// size or modification time was changed or others can read it, or if the service sends no
-	// ETag or Last-Modified or refuses the question.
+	// size or modification time was changed or others can read it, or if the service refuses the
+	// question, or sends no ETag and no Last-Modified that was a second old: a minute, if it sends
+	// no Date.
 	IfChanged bool
 	// AcceptUnverified accepts content that may be cut off, because the response has no
 	// length, chunks or digest. By default it fails with [ErrUnverified].
@@ -68,7 +69,8 @@ type File struct {
 	ContentType, ContentEncoding, ETag, LastModified string
 	// RequestID is the request id of the last response; "" if it has none.
 	RequestID string
-	// Verified is true if the service's length, chunks or digest prove the content whole.
+	// Verified is true if the service's length, chunks or digest mark the end of the content: see
+	// [Download]. To be sure, look for the last line in [FileOptions.Check].
 	Verified bool
 	// Unchanged is true if [FileOptions.IfChanged] fetched nothing. Size, hash, headers and
 	// Verified are then those that the earlier call recorded. It does not say that you have

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -122,6 +123,34 @@ func TestDownloadFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	holds(t, "result.csv", sample(1000))
+}
+
+// TestEndOfAStream: some services, such as Jetty, mark the end of a stream only if the client lets
+// them keep the connection.
+func TestEndOfAStream(t *testing.T) {
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Close {
+			connection, buffer, _ := w.(http.Hijacker).Hijack()
+			defer connection.Close()
+			buffer.WriteString("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\ncontent")
+			buffer.Flush()
+			return
+		}
+		http.NewResponseController(w).Flush()
+		io.WriteString(w, "content")
+	}))
+	defer service.Close()
+	client, err := updater.NewClient(service.URL, "m-1", updater.StaticToken("t"), updater.WithInsecureHTTP())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := target(t)
+	for range 2 {
+		if file, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil || !file.Verified {
+			t.Errorf("%+v, %v", file, err)
+		}
+	}
+	holds(t, path, []byte("content"))
 }
 
 // TestUnverifiedEnd: content without length, chunks or digest becomes a file only with

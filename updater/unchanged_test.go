@@ -30,6 +30,7 @@ func TestIfChanged(t *testing.T) {
 	for _, test := range []struct {
 		name      string
 		job       updatertest.JobContent
+		header    http.Header
 		between   func(t *testing.T, fake *updatertest.Server, path string)
 		merchant  string
 		options   updater.FileOptions
@@ -38,6 +39,7 @@ func TestIfChanged(t *testing.T) {
 		{name: "strong tag", unchanged: true},
 		{name: "weak tag", job: updatertest.JobContent{ETag: new(`W/"v1"`)}, unchanged: true},
 		{name: "date", job: byDate, unchanged: true},
+		{name: "date, and no ranges", job: byDate, header: http.Header{"Accept-Ranges": {"none"}}, unchanged: true},
 		{name: "date of this second", job: updatertest.JobContent{ETag: new(""), LastModified: time.Now().Add(time.Minute)}},
 		{name: "no validator", job: updatertest.JobContent{ETag: new("")}},
 		{name: "no ranges", job: updatertest.JobContent{NoRanges: true}, unchanged: true},
@@ -88,6 +90,7 @@ func TestIfChanged(t *testing.T) {
 				test.job.Content = bytes.NewReader(content)
 			}
 			fake := fakeJob(t, test.job)
+			fake.ScriptFunc(func(updatertest.Request) updatertest.Fault { return updatertest.Fault{Header: test.header} })
 			path := target(t)
 			test.options.IfChanged = true
 			first, err := fake.Client().DownloadFile(t.Context(), "7", path, test.options)

@@ -18,6 +18,8 @@ type version struct {
 	Length       int64  `json:"length"` // -1: not known
 	ETag         string `json:"etag"`
 	LastModified string `json:"last_modified"`
+	// StrongDate is LastModified if a later content has another; else "".
+	StrongDate string `json:"strong_date"`
 	// ContentEncoding is "" for unencoded content.
 	ContentEncoding string `json:"content_encoding"`
 	// SHA256 is the digest of the whole content that the service sent, in hexadecimal; "" if it
@@ -33,6 +35,7 @@ func newVersion(r *transport.Result) version {
 		Length:       r.Length,
 		ETag:         r.Header.Get("ETag"),
 		LastModified: r.Header.Get("Last-Modified"),
+		StrongDate:   strongDate(r.Header),
 		Validator:    validator(r.Header),
 		SHA256:       digest(r.Header),
 
@@ -54,13 +57,12 @@ func (v version) condition() (name, value string) {
 	if v.ETag != "" {
 		return "If-None-Match", v.ETag
 	}
-	return "If-Modified-Since", v.Validator
+	return "If-Modified-Since", v.StrongDate
 }
 
 var strongETag = regexp.MustCompile(`^"[^\x00-\x20"\x7f]*"$`)
 
-// validator is a strong ETag, or a Last-Modified unless a second change within the same second
-// could have the same date (RFC 9110, 8.8). There is none if the service declines ranges.
+// validator is a strong ETag or a strong date. There is none if the service declines ranges.
 func validator(h http.Header) string {
 	for _, unit := range h.Values("Accept-Ranges") {
 		if strings.EqualFold(strings.TrimSpace(unit), "none") {
@@ -70,9 +72,26 @@ func validator(h http.Header) string {
 	if etags := h.Values("ETag"); len(etags) == 1 && strongETag.MatchString(etags[0]) {
 		return etags[0]
 	}
+	return strongDate(h)
+}
+
+// clockError is how far the service's clock may be off, if it does not show its time.
+const clockError = time.Minute
+
+// strongDate is the Last-Modified, unless a second change within the same second could have the same
+// (RFC 9110, 8.8). A response without a Date was sent when it arrived (6.6.1).
+func strongDate(h http.Header) string {
 	modified, err := http.ParseTime(h.Get("Last-Modified"))
-	sent, failed := http.ParseTime(h.Get("Date"))
-	if err != nil || failed != nil || sent.Sub(modified) < time.Second {
+	if err != nil {
+		return ""
+	}
+	sent := time.Now().Add(-clockError)
+	if date := h.Get("Date"); date != "" {
+		if sent, err = http.ParseTime(date); err != nil {
+			return ""
+		}
+	}
+	if sent.Sub(modified) < time.Second {
 		return ""
 	}
 	return h.Get("Last-Modified")

@@ -3,10 +3,13 @@ package updater
 import (
 	"net/http"
 	"testing"
+	"time"
 )
 
 func TestValidator(t *testing.T) {
 	const date, later = "Fri, 20 Nov 2026 08:00:00 GMT", "Fri, 20 Nov 2026 08:00:01 GMT"
+	now := time.Now().UTC()
+	ago := func(d time.Duration) string { return now.Add(-d).Format(http.TimeFormat) }
 	for _, test := range []struct {
 		name   string
 		header http.Header
@@ -26,7 +29,9 @@ func TestValidator(t *testing.T) {
 		{"tag above a date", http.Header{"Etag": {`"v1"`}, "Last-Modified": {date}, "Date": {later}}, `"v1"`},
 		{"date of the same second", http.Header{"Last-Modified": {date}, "Date": {date}}, ""},
 		{"date of the future", http.Header{"Last-Modified": {later}, "Date": {date}}, ""},
-		{"date without a clock", http.Header{"Last-Modified": {date}}, ""},
+		{"old date, no clock", http.Header{"Last-Modified": {ago(2 * time.Minute)}}, ago(2 * time.Minute)},
+		{"recent date, no clock", http.Header{"Last-Modified": {ago(time.Minute / 2)}}, ""},
+		{"old date, broken clock", http.Header{"Last-Modified": {date}, "Date": {"today"}}, ""},
 		{"no date", http.Header{"Last-Modified": {"yesterday"}, "Date": {later}}, ""},
 		{"ranges declined", http.Header{"Etag": {`"v1"`}, "Accept-Ranges": {"None"}}, ""},
 		{"ranges offered", http.Header{"Etag": {`"v1"`}, "Accept-Ranges": {"bytes"}}, `"v1"`},

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"math"
 	"net/http"
+	"net/url"
 	"strings"
 )
 
@@ -125,7 +126,8 @@ var (
 	ServerUnavailable = &Verdict{unlimited, OutcomeUnknown, ErrServer, OfOutage, "failed"}
 	// A 501 or 505 is about the method or the protocol, so another attempt gets it again.
 	notSupported = &Verdict{0, OutcomeRejected, ErrServer, OfSetup, "refused"}
-	// Some services use a 303 to say that the request is done and the result is elsewhere.
+	// Some services use a 303 to say that the request is done and the result is elsewhere, and some
+	// frameworks a 307: see leadsElsewhere.
 	redirectAsGet      = &Verdict{0, OutcomeUnknown, ErrRedirect, OfSetup, "a redirect, not followed"}
 	redirectSameMethod = &Verdict{0, OutcomeRejected, ErrRedirect, OfSetup, "a redirect, not followed"}
 
@@ -191,6 +193,7 @@ type Request struct {
 	Partial     bool // it asks for a range, so a 206 is its 200
 	Conditional bool // it asks for changes, so a 304 is a success
 	Encoded     bool // an encoded stream is content, too
+	URL         *url.URL
 }
 
 // JudgeResponse judges a response before its body is read. It also checks the header of a
@@ -210,7 +213,23 @@ func JudgeResponse(r Request, status int, h http.Header) *Verdict {
 	case r.Stream && !streamed && status/100 == 2:
 		return UnexpectedStatus
 	}
-	return statusVerdict(status)
+	verdict := statusVerdict(status)
+	if verdict == redirectSameMethod && leadsElsewhere(r.URL, h.Get("Location")) {
+		return redirectAsGet
+	}
+	return verdict
+}
+
+// leadsElsewhere reports whether a redirect leads to another path. One to another scheme or host, or
+// to the same path with or without its last slash, comes from a router that has not processed the
+// request. Another path may be that of the result: the redirect of some frameworks is a 307, whoever
+// made it.
+func leadsElsewhere(from *url.URL, location string) bool {
+	if from == nil || location == "" {
+		return false
+	}
+	to, err := from.Parse(location)
+	return err != nil || strings.TrimSuffix(to.EscapedPath(), "/") != strings.TrimSuffix(from.EscapedPath(), "/")
 }
 
 // JudgeBody judges the body of a success, and the error of reading it. A write that was

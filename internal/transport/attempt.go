@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"net/url"
 	"runtime"
 	"time"
 
@@ -202,7 +203,7 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 		err = errors.New("the HTTP transport returned neither a response nor an error")
 	}
 	if err == nil {
-		inv.receive(ctx, cancel, timer, a, resp)
+		inv.receive(ctx, cancel, timer, a, out.URL, resp)
 		inv.call.Clock.arrives()
 		if inv.call.Write {
 			a.exchange.AwaitWrite(ctx)
@@ -250,7 +251,7 @@ func (inv *invocation) confirm(a *attempt) {
 
 // receive reads the response. It leaves resp with an empty body, so that the loop does not
 // drain it, or with the stream.
-func (inv *invocation) receive(ctx context.Context, cancel context.CancelCauseFunc, timer *time.Timer, a *attempt, resp *http.Response) {
+func (inv *invocation) receive(ctx context.Context, cancel context.CancelCauseFunc, timer *time.Timer, a *attempt, from *url.URL, resp *http.Response) {
 	// A caller's transport, such as a fake, may leave Body nil. net/http never does.
 	body := cmp.Or[io.ReadCloser](resp.Body, http.NoBody)
 	defer func() {
@@ -262,7 +263,9 @@ func (inv *invocation) receive(ctx context.Context, cancel context.CancelCauseFu
 	// Without any of these, the body ends when the connection ends, and a broken connection
 	// looks the same.
 	a.Framed = resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0 || resp.ProtoMajor > 1
-	a.verdict = fault.JudgeResponse(inv.asks(), resp.StatusCode, a.Header)
+	asks := inv.asks()
+	asks.URL = from
+	a.verdict = fault.JudgeResponse(asks, resp.StatusCode, a.Header)
 	if a.verdict == fault.Success && inv.call.Stream && a.StatusCode != http.StatusNotModified {
 		s := &stream{inv: inv, ctx: ctx, cancel: cancel, body: body, reader: body, timer: timer, began: time.Now()}
 		if a.StatusCode == http.StatusPartialContent {

@@ -63,9 +63,13 @@ func newTransport(c Config) *http.Transport {
 		TLSHandshakeTimeout:    5 * time.Second,
 		MaxIdleConnsPerHost:    1024, // net/http's default of 2 would close most of a bulk call's
 		IdleConnTimeout:        c.Reuse,
-		DisableKeepAlives:      c.Reuse == 0,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		Protocols:              &protocols,
+	}
+	if c.Reuse == 0 {
+		// DisableKeepAlives would also send "Connection: close", and then some services send content
+		// without chunks, whose end nothing marks.
+		t.MaxIdleConnsPerHost = -1
 	}
 	if c.TLS != nil {
 		t.TLSClientConfig = c.TLS().Clone()
