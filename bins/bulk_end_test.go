@@ -99,6 +99,33 @@ func TestLookupAllEndsWhereEveryRequestFails(t *testing.T) {
 	}
 }
 
+// A limit beyond the deadline ends the lookup, but not the requests in flight, nor those that come
+// before the deadline.
+func TestLookupAllLetsRequestsFinishAtALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+		defer cancel()
+		s := &service{latency: func() time.Duration { return 400 * time.Millisecond }}
+		results, suspended := 0, 0
+		var end error
+		for r, err := range s.client(t, bins.WithRateLimit(1, 1)).LookupAll(ctx, numbered(1000), bins.BulkOptions{Concurrency: 4}) {
+			switch {
+			case err != nil:
+				end = err
+			case r.Err == nil:
+				results++
+			case errors.Is(r.Err, bins.ErrSuspended) && errors.Is(r.Err, bins.ErrLocalLimit):
+				suspended++
+			default:
+				t.Fatal(r)
+			}
+		}
+		if !errors.Is(end, bins.ErrLocalLimit) || results != 3*bins.MaxCards || suspended == 0 {
+			t.Errorf("ended with %v after %d results and %d suspended", end, results, suspended)
+		}
+	})
+}
+
 // A service that refuses its first eight requests ends the lookup. Later, or with fewer
 // requests in all, a refusal fails the cards of its request alone.
 func TestLookupAllEndsIfEverythingIsRefused(t *testing.T) {

@@ -201,6 +201,14 @@ func TestLookupAllTellsABadBatchFromAnOutage(t *testing.T) {
 			return 0
 		}
 	}
+	refused := func(status int, lasts time.Duration) func(*service, time.Duration, string) int {
+		return func(_ *service, since time.Duration, body string) int {
+			if since < lasts && strings.Contains(body, `"40000120"`) {
+				return status
+			}
+			return 0
+		}
+	}
 	outage := func(s *service, since time.Duration, _ string) int {
 		if s.requests.Load() > 17 && since < 20*time.Minute {
 			return 500
@@ -208,36 +216,39 @@ func TestLookupAllTellsABadBatchFromAnOutage(t *testing.T) {
 		return 0
 	}
 	for name, test := range map[string]struct {
-		fails  func(s *service, since time.Duration, body string) int
-		failed int
-		within time.Duration
+		fails   func(s *service, since time.Duration, body string) int
+		failed  int
+		within  time.Duration
+		forever bool // it never gives up
 	}{
-		"the first batch":    {poisoned(`"40000000"`), 50, time.Minute},
-		"a batch in between": {poisoned(`"40000120"`), 50, time.Minute},
-		"the last batch":     {poisoned(`"40000999"`), 50, time.Minute},
-		"three of the last":  {poisoned(`"40000999"`, `"40000940"`, `"40000860"`), 150, 5 * time.Minute},
-		"an overload, which happens to meet one batch": {func(_ *service, since time.Duration, body string) int {
-			if since < 10*time.Minute && strings.Contains(body, `"40000120"`) {
-				return 503
-			}
-			return 0
-		}, 0, 15 * time.Minute},
+		"the first batch":                                         {poisoned(`"40000000"`), 50, time.Minute, false},
+		"a batch in between":                                      {poisoned(`"40000120"`), 50, time.Minute, false},
+		"a batch in between, in a queue":                          {poisoned(`"40000120"`), 50, time.Minute, true},
+		"the last batch":                                          {poisoned(`"40000999"`), 50, time.Minute, false},
+		"three of the last":                                       {poisoned(`"40000999"`, `"40000940"`, `"40000860"`), 150, 5 * time.Minute, false},
+		"an overload, which happens to meet one batch":            {refused(503, 10*time.Minute), 0, 15 * time.Minute, false},
+		"a limit, which happens to meet one batch":                {refused(429, 10*time.Minute), 0, 15 * time.Minute, false},
+		"an overload for hours, and a lookup that never gives up": {refused(503, 3*time.Hour), 0, 4 * time.Hour, true},
 		"the last batch, always refused as by an overload": {func(_ *service, _ time.Duration, body string) int {
 			if strings.Contains(body, `"40000999"`) {
 				return 503
 			}
 			return 0
-		}, 50, 35 * time.Minute},
-		"an outage before the end": {outage, 0, 25 * time.Minute},
+		}, 50, 35 * time.Minute, false},
+		"an outage before the end": {outage, 0, 25 * time.Minute, false},
 		"an outage, and a bad batch": {func(s *service, since time.Duration, body string) int {
 			return max(outage(s, since, body), poisoned(`"40000120"`)(s, since, body))
-		}, 50, 25 * time.Minute},
+		}, 50, 25 * time.Minute, false},
 	} {
 		for _, concurrency := range []int{1, 8, 64} {
 			synctest.Test(t, func(t *testing.T) {
 				began, s := time.Now(), &service{latency: func() time.Duration { return 20 * time.Millisecond }}
 				s.refuse = func(body string) int { return test.fails(s, time.Since(began), body) }
-				r := runBulk(t, clientOver(t, s), s, 1000, bins.BulkOptions{Concurrency: concurrency})
+				o := bins.BulkOptions{Concurrency: concurrency}
+				if test.forever {
+					o.GiveUpAfter = -1
+				}
+				r := runBulk(t, clientOver(t, s), s, 1000, o)
 				if r.end != nil || r.failed != test.failed || r.results != 1000-test.failed || r.took > test.within {
 					t.Errorf("%s, %d at a time: %+v", name, concurrency, r)
 				}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/carddata/carddata-go/bins"
 )
@@ -43,6 +45,41 @@ func TestLookupAllReusesRecentResults(t *testing.T) {
 	if n := s.cards.Load(); n != 15_100 {
 		t.Errorf("%d cards were sent, want 15,100", n)
 	}
+}
+
+// What came while the loop was busy costs no later result its place.
+func TestLookupAllReusesResultsAfterABreak(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds with the race detector: run without -short")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		const before, cards = 8000, 10_000
+		s := &service{answer: long, latency: func() time.Duration { return 10 * time.Millisecond }}
+		input := func(yield func(string) bool) {
+			for i := range cards {
+				if !yield(fmt.Sprintf("4%07d", i)) {
+					return
+				}
+				if i > before && i%bins.MaxCards == 0 { // one request at a time from now on
+					time.Sleep(time.Second)
+					if again := i - 200; again > before+100 && !yield(fmt.Sprintf("4%07d", again)) {
+						return
+					}
+				}
+			}
+		}
+		for r, err := range s.client(t).LookupAll(t.Context(), input, bins.BulkOptions{Concurrency: 100}) {
+			if err != nil || r.Err != nil {
+				t.Fatal(r, err)
+			}
+			if r.Index == before/2 {
+				time.Sleep(time.Minute) // all that is in flight arrives
+			}
+		}
+		if n := s.cards.Load(); n != cards || s.most.Load() < 100 {
+			t.Errorf("%d cards were sent, want %d, with %d requests in flight", n, cards, s.most.Load())
+		}
+	})
 }
 
 // In an input that repeats a lot, all results that fit into the memory are reused.

@@ -175,6 +175,32 @@ func TestLookupAllReadsAhead(t *testing.T) {
 	})
 }
 
+// With ReadAhead, a request that failed is sent again although no further input comes.
+func TestReadAheadRepeatsWhileTheInputWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{fail: func(n int64) int { return map[int64]int{2: 503, 3: 503}[n] }}
+		answered := make(chan struct{}, 3)
+		input := func(yield func(string) bool) {
+			for card := range numbered(3) { // as with a queue, the next comes after a result, or much later
+				if !yield(card) {
+					return
+				}
+				select {
+				case <-answered:
+				case <-time.After(time.Hour):
+				}
+			}
+		}
+		began := time.Now()
+		for r, err := range s.client(t).LookupAll(t.Context(), input, bins.BulkOptions{ReadAhead: true}) {
+			if err != nil || r.Err != nil || time.Since(began) > time.Minute {
+				t.Errorf("%v after %v: %v", r, time.Since(began), err)
+			}
+			answered <- struct{}{}
+		}
+	})
+}
+
 // With ReadAhead, an input that still waits for its queue after the loop takes one more card.
 // Its yield refuses that card, so that it can be given back.
 func TestLookupAllRefusesWhatComesAfterTheLoop(t *testing.T) {

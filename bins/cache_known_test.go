@@ -100,3 +100,31 @@ func TestWithdrawnCardEndsWithItsTime(t *testing.T) {
 		}
 	})
 }
+
+// If the service sends an error in place of a known card, the loader does not ask again for a second,
+// even if it keeps no errors.
+func TestKnownCardIsNotAskedForAtEachLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		withdrawn := false
+		s := &service{answer: func(card string) (map[string]any, bool) {
+			if withdrawn {
+				return map[string]any{"bin": card, "error": "upstream timeout"}, true
+			}
+			return map[string]any{"bin": card, "data": map[string]any{"card": map[string]any{"card_brand": "B"}}}, true
+		}}
+		l := loader(t, s, bins.LoaderOptions{Memory: bins.NewMemoryCache(bins.CacheOptions{TTL: time.Hour, StaleFor: 24 * time.Hour, NegativeTTL: -1})})
+		for range 1000 { // in ten seconds
+			if r, err := l.Load(t.Context(), "411111"); err != nil || brand(r) != "B" {
+				t.Fatal(r, err)
+			}
+			if !withdrawn {
+				time.Sleep(2 * time.Hour)
+				s.change(func() { withdrawn = true })
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n := s.requests.Load(); n < 5 || n > 11 {
+			t.Errorf("%d requests", n)
+		}
+	})
+}

@@ -179,6 +179,59 @@ func TestFailedCacheIsSkipped(t *testing.T) {
 		if n := len(cache.asked()) - len(gets); n != 10 {
 			t.Errorf("%d calls of a cache that works", n)
 		}
+		cache.change(func() { cache.get = func(context.Context) error { return errDown } })
+		gets = cache.asked()
+		for i := range 10 { // it fails again, and is skipped for a second, and then for two
+			if _, err := l.Load(t.Context(), fmt.Sprint(611111+i)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(500 * time.Millisecond)
+		}
+		if n := len(cache.asked()) - len(gets); n != 3 {
+			t.Errorf("%d calls of a cache that fails again", n)
+		}
+	})
+}
+
+// A value from a machine whose clock is ahead counts as new when it is read, and not for longer.
+func TestSharedValueOfAClockThatIsAhead(t *testing.T) {
+	cache := newSharedCache()
+	synctest.Test(t, func(t *testing.T) { // the clock of each bubble begins at the same time
+		time.Sleep(10 * time.Hour)
+		if _, err := loader(t, &service{}, bins.LoaderOptions{Cache: cache}).Load(t.Context(), "411111"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{}
+		l := loader(t, s, bins.LoaderOptions{Memory: bins.NewMemoryCache(bins.CacheOptions{TTL: time.Hour}), Cache: cache})
+		for i, requests := range []int64{0, 1} {
+			if _, err := l.Load(t.Context(), "411111"); err != nil || s.requests.Load() != requests {
+				t.Errorf("load %d: %v, %d requests", i, err, s.requests.Load())
+			}
+			cache.change(func() { clear(cache.values) })
+			time.Sleep(time.Hour)
+		}
+	})
+}
+
+// A caller with little time left asks the cache, too, and goes on without it. That is no failure of
+// the cache: the next caller asks it again.
+func TestCacheIsNotSkippedForWantOfTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache := newSharedCache()
+		cache.get = takes(10 * time.Millisecond)
+		l := loader(t, &service{}, bins.LoaderOptions{Cache: cache, Window: -1})
+		for i, within := range []time.Duration{50 * time.Millisecond, 30 * time.Second} {
+			if _, err := loadWithin(t, l, within, fmt.Sprint(411111+i)); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait() // until Get has noticed the end of its context
+		}
+		if n := len(cache.asked()); n != 2 {
+			t.Errorf("%d calls of the cache", n)
+		}
 	})
 }
 

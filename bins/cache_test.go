@@ -58,6 +58,26 @@ func TestMemoryCacheForgetsWhatItDrops(t *testing.T) {
 	}
 }
 
+// What is not to be kept takes no room from what is.
+func TestMemoryCacheKeepsNoErrorsUnlessAsked(t *testing.T) {
+	s := &service{answer: func(card string) (map[string]any, bool) {
+		if card == "41111111" {
+			return ranged(8)(card)
+		}
+		return map[string]any{"bin": card, "error": "unknown"}, true
+	}}
+	cache := bins.NewMemoryCache(bins.CacheOptions{Entries: 2, NegativeTTL: -1})
+	l := loader(t, s, bins.LoaderOptions{Memory: cache, Window: -1})
+	for _, card := range []string{"41111111", "42222222", "43333333", "44444444", "41111111"} {
+		if _, err := l.Load(t.Context(), card); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := cache.Stats(), (bins.CacheStats{Entries: 1, Hits: 1, Misses: 4}); got != want || s.requests.Load() != 4 {
+		t.Errorf("%+v after %d requests, want %+v", got, s.requests.Load(), want)
+	}
+}
+
 // The three states of Enhanced share no result, neither in memory nor in a cache.
 func TestEnhancedResultsAreApart(t *testing.T) {
 	for _, o := range []bins.LoaderOptions{{Memory: bins.NewMemoryCache(bins.CacheOptions{})}, {Cache: newSharedCache()}} {

@@ -102,6 +102,12 @@ func TestCachedResultIsOfNoOneCard(t *testing.T) {
 		if n := s.requests.Load(); n != 1 {
 			t.Errorf("%d requests", n)
 		}
+		l := loader(t, s, bins.LoaderOptions{Window: -1}) // and so has one from its memory
+		for i := range 2 {
+			if r, err := l.Load(t.Context(), "tok_1"); err != nil || (r.BIN == "") != (i == 1) {
+				t.Errorf("%v, %v", r, err)
+			}
+		}
 	})
 }
 

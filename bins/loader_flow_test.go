@@ -222,3 +222,45 @@ func TestLoaderBesideALimiterThatFails(t *testing.T) {
 		}
 	})
 }
+
+// A service that does not respond is down, also without an attempt timeout: the loader gives up on a
+// request after half a minute.
+func TestLoaderNeedsNoAttemptTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{latency: func() time.Duration { return time.Hour }}
+		l, err := bins.NewLoader(s.client(t, bins.WithAttemptTimeout(0)), bins.LoaderOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		suspended := 0
+		for i := range 120 {
+			if _, err := loadWithin(t, l, time.Second, fmt.Sprint(41111100+i)); errors.Is(err, bins.ErrSuspended) {
+				suspended++
+			}
+			time.Sleep(time.Second)
+		}
+		if n := s.requests.Load(); suspended < 60 || n > 60 {
+			t.Errorf("%d loads were suspended, %d requests", suspended, n)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// A caller that leaves before a retry gets the wait that the service asked for.
+func TestLoaderTellsTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{header: http.Header{"Retry-After": {"20"}}, fail: func(n int64) int { return map[int64]int{1: 500}[n] }}
+		l := loader(t, s, bins.LoaderOptions{})
+		var callers sync.WaitGroup
+		callers.Go(func() {
+			if _, err := loadWithin(t, l, time.Minute, "411111"); err != nil {
+				t.Error(err)
+			}
+		})
+		_, err := loadWithin(t, l, time.Second, "422222") // in the same request
+		if failed, ok := errors.AsType[*bins.Error](err); !ok || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, bins.ErrServer) || failed.RetryAfter != 20*time.Second {
+			t.Errorf("%v", err)
+		}
+		callers.Wait()
+	})
+}

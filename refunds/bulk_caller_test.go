@@ -2,6 +2,7 @@ package refunds_test
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"runtime"
 	"slices"
@@ -132,21 +133,25 @@ func TestLatePanic(t *testing.T) {
 	})
 }
 
-// A limiter in an item's own options that has no time left ends that item alone.
+// A limiter in an item's own options that has no time left, or fails, ends that item alone.
 func TestSubmitAllOutlastsAnItemsOwnLimiter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		limiter := rate.NewLimiter(rate.Every(time.Hour), 1) // the next one comes after the deadline
-		items := with(table("a", "slow", "slow", "slow", "slow", "slow", "slow", "b"), "slow", refunds.WithLimiter(limiter))
-		var got []string
-		paused := false
-		o := refunds.BulkOptions{Concurrency: 1, Progress: func(p refunds.BulkProgress) { paused = paused || p.Paused }}
-		for s := range (&service{}).client(t).SubmitAll(ctx, items, o) {
-			got = append(got, s.AccountID+" "+s.Outcome.String())
-		}
-		if len(got) != 8 || got[7] != "b accepted" || paused {
-			t.Errorf("%q, paused %v", got, paused)
-		}
-	})
+	for name, limiter := range map[string]refunds.Limiter{
+		"no time left": rate.NewLimiter(rate.Every(time.Hour), 1), // the next one comes after the deadline
+		"fails":        refusal(errors.New("down")),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			items := with(table("a", "slow", "slow", "slow", "slow", "slow", "slow", "b"), "slow", refunds.WithLimiter(limiter))
+			var got []string
+			paused := false
+			o := refunds.BulkOptions{Concurrency: 1, Progress: func(p refunds.BulkProgress) { paused = paused || p.Paused }}
+			for s := range (&service{}).client(t).SubmitAll(ctx, items, o) {
+				got = append(got, s.AccountID+" "+s.Outcome.String())
+			}
+			if len(got) != 8 || got[7] != "b accepted" || paused {
+				t.Errorf("%s: %q, paused %v", name, got, paused)
+			}
+		})
+	}
 }

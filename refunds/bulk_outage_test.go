@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -135,20 +136,22 @@ func TestSubmitAllTellsAnOutageFromARefusedRecord(t *testing.T) {
 func TestSubmitAllHoldsNoRecordForLonger(t *testing.T) {
 	for name, test := range map[string]struct {
 		status  int
+		latency time.Duration
 		opts    []refunds.Option
 		o       refunds.BulkOptions
 		longest time.Duration
 	}{
-		"by default":           {503, nil, refunds.BulkOptions{}, time.Hour},
-		"a queue, by default":  {429, nil, refunds.BulkOptions{ReadAhead: true}, 2 * time.Minute},
-		"a queue, no limit":    {429, nil, refunds.BulkOptions{HoldFor: -1, ReadAhead: true}, time.Hour},
-		"a queue with a limit": {503, nil, refunds.BulkOptions{HoldFor: 10 * time.Second, ReadAhead: true}, 10 * time.Second},
-		"put back":             {429, nil, refunds.BulkOptions{HoldFor: 10 * time.Second}, 10 * time.Second},
-		"a limiter":            {200, []refunds.Option{refunds.WithRateLimit(rate.Every(time.Minute), 1)}, refunds.BulkOptions{HoldFor: 10 * time.Second}, 10 * time.Second},
+		"by default":           {503, 0, nil, refunds.BulkOptions{}, time.Hour},
+		"a queue, by default":  {429, 0, nil, refunds.BulkOptions{ReadAhead: true}, 2 * time.Minute},
+		"a queue, no limit":    {429, 0, nil, refunds.BulkOptions{HoldFor: -1, ReadAhead: true}, time.Hour},
+		"a queue with a limit": {503, 0, nil, refunds.BulkOptions{HoldFor: 10 * time.Second, ReadAhead: true}, 10 * time.Second},
+		"put back, slowly":     {429, 5 * time.Second, nil, refunds.BulkOptions{HoldFor: 10 * time.Second}, 10 * time.Second},
+		"put back":             {429, 0, nil, refunds.BulkOptions{HoldFor: 10 * time.Second}, 10 * time.Second},
+		"a limiter":            {200, 0, []refunds.Option{refunds.WithRateLimit(rate.Every(time.Minute), 1)}, refunds.BulkOptions{HoldFor: 10 * time.Second}, 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &service{status: func(string) int { return test.status }}
+				s := &service{status: func(string) int { return test.status }, latency: func(string) time.Duration { return test.latency }}
 				client := s.client(t, test.opts...)
 				began := map[string]time.Duration{}
 				var mu sync.Mutex // with ReadAhead the input has a goroutine of its own
@@ -172,7 +175,7 @@ func TestSubmitAllHoldsNoRecordForLonger(t *testing.T) {
 					waited := time.Since(s.began) - began[one.RefundID]
 					mu.Unlock()
 					failed, _ := errors.AsType[*refunds.Error](one.Err)
-					if !test.o.ReadAhead && waited > test.longest || !errors.Is(one.Err, refunds.ErrSuspended) || one.Action() != resubmit || failed.RetryAfter > 2*time.Minute {
+					if !test.o.ReadAhead && waited > test.longest || !errors.Is(one.Err, refunds.ErrSuspended) || one.Action() != resubmit || failed.RetryAfter < 0 || failed.RetryAfter > 2*time.Minute {
 						t.Errorf("%v after %v: %v", one, waited, one.Err)
 					}
 				}
@@ -192,16 +195,29 @@ func TestSubmitAllHoldsNoRecordForLonger(t *testing.T) {
 	}
 }
 
+// hangsOnce is a limiter that lets no call with this number through, and all others at once.
+func hangsOnce(hangs int64) func(context.Context) error {
+	var calls atomic.Int64
+	return func(ctx context.Context) error {
+		if calls.Add(1) == hangs {
+			<-ctx.Done()
+		}
+		return ctx.Err()
+	}
+}
+
 // HoldFor counts from when each record was taken, also behind one with the same refund_id. One
 // that was held for too long does not hold up the next.
 func TestHoldForIsOfEachRecord(t *testing.T) {
 	for name, test := range map[string]struct {
 		latency time.Duration
 		down    time.Duration
+		limiter func(context.Context) error
 		want    map[int]string
 	}{
-		"in flight":  {30 * time.Second, 0, map[int]string{0: "accepted after 30s", 1: "not sent after 12s", 2: "accepted after 10m30s"}},
-		"in a pause": {0, 30 * time.Second, map[int]string{0: "not sent after 10s", 1: "not sent after 12s", 2: "accepted after 10m0s"}},
+		"in flight":                        {30 * time.Second, 0, nil, map[int]string{0: "accepted after 30s", 1: "not sent after 12s", 2: "accepted after 10m30s"}},
+		"in a pause":                       {0, 30 * time.Second, nil, map[int]string{0: "not sent after 10s", 1: "not sent after 12s", 2: "accepted after 10m0s"}},
+		"in flight, and then at a limiter": {8 * time.Second, 0, hangsOnce(2), map[int]string{0: "accepted after 8s", 1: "not sent after 12s", 2: "accepted after 10m8s"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &service{latency: func(string) time.Duration { return test.latency }}
@@ -218,6 +234,9 @@ func TestHoldForIsOfEachRecord(t *testing.T) {
 				}
 			}
 			client, got := s.client(t), map[int]string{}
+			if test.limiter != nil {
+				client = s.client(t, refunds.WithLimiter(limiterFunc(test.limiter)))
+			}
 			for one := range client.SubmitAll(t.Context(), input, refunds.BulkOptions{ReadAhead: true, HoldFor: 10 * time.Second}) {
 				got[one.Index] = fmt.Sprint(one.Outcome, " after ", time.Since(s.began))
 			}
@@ -230,19 +249,25 @@ func TestHoldForIsOfEachRecord(t *testing.T) {
 
 // A record that is to wait for longer than a minute has its result. The others wait for a minute.
 func TestSubmitAllDoesNotWaitForHours(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		client := clientOver(t, roundTripper(func(r *http.Request) (*http.Response, error) {
-			if refundID(r) == "rf_7" {
-				return testkit.Answer(429, "", "Retry-After", "61")(r)
+	for wait, refused := range map[string]int{"60": 0, "61": 1} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			var once sync.Once
+			client := clientOver(t, roundTripper(func(r *http.Request) (resp *http.Response, err error) {
+				if refundID(r) == "rf_7" {
+					once.Do(func() { resp, err = testkit.Answer(429, "", "Retry-After", wait)(r) })
+				}
+				if resp != nil || err != nil {
+					return resp, err
+				}
+				return testkit.Answer(200, "")(r)
+			}))
+			counts, end := count(t, client, numbered(100), refunds.BulkOptions{})
+			if took := time.Since(began); counts[accepted] != 100-refused || counts[rejected] != refused || end != nil || took < time.Minute || took > 2*time.Minute {
+				t.Errorf("after %s s: %v after %v: %v", wait, counts, took, end)
 			}
-			return testkit.Answer(200, "")(r)
-		}))
-		counts, end := count(t, client, numbered(100), refunds.BulkOptions{})
-		if took := time.Since(began); counts[accepted] != 99 || counts[rejected] != 1 || end != nil || took > 2*time.Minute {
-			t.Errorf("%v after %v: %v", counts, took, end)
-		}
-	})
+		})
+	}
 }
 
 // A request that gets no response before its caller's deadline counts as a failure of the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,6 +106,29 @@ func TestReadAheadTakesNothingItDoesNotSend(t *testing.T) {
 		if len(taken) != heard || len(s.ids()) < 4 || !slices.Contains(taken, slices.Max(s.ids())) {
 			t.Errorf("taken %v, sent %v, heard of %d", taken, s.ids(), heard)
 		}
+	})
+}
+
+// A loop that is left after the end of its context waits for what the input gives back.
+func TestReadAheadLeavesNoInputBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var inputEnded atomic.Bool
+		input := func(yield func(refunds.Item) bool) {
+			numbered(1)(yield)
+			<-ctx.Done()
+			time.Sleep(time.Second) // it gives something back
+			inputEnded.Store(true)
+		}
+		for range (&service{}).client(t).SubmitAll(ctx, input, refunds.BulkOptions{ReadAhead: true}) {
+			cancel()
+			break
+		}
+		if !inputEnded.Load() {
+			t.Error("the loop has ended before its input")
+		}
+		time.Sleep(time.Minute) // until the input has ended
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -31,7 +32,8 @@ func TestSubmitAllLetsTheWireFinish(t *testing.T) {
 		{"too short for one", 7 * time.Second, 8 * time.Second, "accepted", "unknown"},
 		{"none", -1, time.Second, "unknown", "unknown"},
 	} {
-		for _, deadline := range []bool{false, true} {
+		for _, way := range []struct{ deadline, ordered bool }{{false, true}, {true, true}, {false, false}, {true, false}} {
+			deadline, ordered := way.deadline, way.ordered
 			synctest.Test(t, func(t *testing.T) {
 				s := &service{latency: func(id string) time.Duration { return map[string]time.Duration{"a": 5, "b": 12}[id] * time.Second }}
 				ctx, cancel := context.WithCancelCause(t.Context())
@@ -46,7 +48,7 @@ func TestSubmitAllLetsTheWireFinish(t *testing.T) {
 					time.AfterFunc(time.Second, func() { cancel(cause) })
 				}
 				var got []string
-				o := refunds.BulkOptions{Concurrency: 2, Grace: test.grace, Ordered: true}
+				o := refunds.BulkOptions{Concurrency: 2, Grace: test.grace, Ordered: ordered}
 				// The second waits for the first, the last is not taken.
 				for s, end := range s.warmClient(t).SubmitAll(ctx, named("a", "a", "b", "c"), o) {
 					err := cmp.Or(end, s.Err)
@@ -54,6 +56,9 @@ func TestSubmitAllLetsTheWireFinish(t *testing.T) {
 						t.Errorf("%s: %v", test.name, err)
 					}
 					got = append(got, summary(s, nil))
+				}
+				if !ordered {
+					slices.Sort(got) // by the index, and the end is last
 				}
 				want := []string{"0 a " + test.a, "1 a not sent", "2 b " + test.b, "the end"}
 				if !slices.Equal(got, want) || len(s.ids()) != 2 {
@@ -167,5 +172,33 @@ func (c *endedLater) Err() error {
 		return context.Canceled
 	default:
 		return nil
+	}
+}
+
+// A record that has waited so long that its response would come too late is not sent. Its response is
+// in time until the grace period is over.
+func TestSubmitAllSendsNothingTooLate(t *testing.T) {
+	for name, test := range map[string]struct {
+		grace time.Duration
+		want  map[refunds.Outcome]int
+	}{
+		"no grace":   {-1, map[refunds.Outcome]int{accepted: 19, notSent: 1}},
+		"with grace": {0, map[refunds.Outcome]int{accepted: 20}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &service{latency: func(string) time.Duration { return 2 * time.Second }}
+			ctx, cancel := context.WithTimeout(t.Context(), 39*time.Second)
+			defer cancel()
+			got := map[refunds.Outcome]int{}
+			// One after the other: the last can leave a second before the deadline.
+			for one, err := range s.client(t).SubmitAll(ctx, named(slices.Repeat([]string{"a"}, 20)...), refunds.BulkOptions{Concurrency: 2, Grace: test.grace}) {
+				if err == nil {
+					got[one.Outcome]++
+				}
+			}
+			if !maps.Equal(got, test.want) {
+				t.Errorf("%s: %v, want %v", name, got, test.want)
+			}
+		})
 	}
 }

@@ -118,6 +118,44 @@ func TestOneCallThatHangsIsNoProbe(t *testing.T) {
 	}
 }
 
+// A probe that is not sent gives its place back once: after the outage, no more requests are in flight
+// than without it.
+func TestFailedProbesFreeOnePlace(t *testing.T) {
+	var most [2]int // in flight
+	for fails := range most {
+		synctest.Test(t, func(t *testing.T) {
+			status := http.StatusServiceUnavailable
+			s := &service{latency: func(string) time.Duration { return time.Second }, status: func(string) int { return status }}
+			client := s.client(t)
+			pause(t, client)
+			for range 8 * fails {
+				time.Sleep(3 * time.Minute) // a probe is due
+				if _, err := client.Submit(t.Context(), "acct-1", record(), refunds.WithBeforeSend(refusal(errors.New("no row")))); errors.Is(err, refunds.ErrSuspended) {
+					t.Error(err)
+				}
+			}
+			time.Sleep(3 * time.Minute)
+			s.change(func() { status = http.StatusOK })
+			if _, err := client.Submit(t.Context(), "acct-1", record()); err != nil {
+				t.Fatal(err)
+			}
+			before := len(s.sent())
+			if counts := submits(client, 40, 0, time.Minute); counts[accepted] != 40 {
+				t.Error(counts)
+			}
+			first := s.sent()[before].at
+			for _, a := range s.sent()[before:] {
+				if a.at < first+time.Second {
+					most[fails]++
+				}
+			}
+		})
+	}
+	if most[0] != most[1] {
+		t.Errorf("%d in flight, and %d after probes that were not sent", most[0], most[1])
+	}
+}
+
 // After an outage, calls are accepted again although their BeforeSend takes longer than a probe may
 // keep its place: one that is ready to leave goes before those that only enter.
 func TestSlowBeforeSendAfterAnOutage(t *testing.T) {

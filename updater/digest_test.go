@@ -29,6 +29,7 @@ func TestDigest(t *testing.T) {
 	other := slices.Clone(content)
 	other[70_000]++
 	right, wrong, malformed := digestOf(content), digestOf(other), http.Header{"Repr-Digest": {"sha-256=:AAAA:, sha-256=x, xsha-256=:, =, :"}}
+	inALineOfItsOwn := http.Header{"Repr-Digest": {"md5=:AAAA:", wrong.Get("Repr-Digest")}}
 	type fault = updatertest.Fault
 	for _, test := range []struct {
 		name     string
@@ -40,6 +41,7 @@ func TestDigest(t *testing.T) {
 		{"right", []fault{{Header: right}}, nil, 1, nil},
 		{"malformed", []fault{{Header: malformed}}, nil, 1, nil},
 		{"wrong", []fault{{Header: wrong}}, updater.ErrDigestMismatch, 1, nil},
+		{"wrong, in a line of its own", []fault{{Header: inALineOfItsOwn}}, updater.ErrDigestMismatch, 1, nil},
 		{"always wrong", slices.Repeat([]fault{{Header: wrong}}, 4), updater.ErrDigestMismatch, 1, updater.ErrDigestMismatch},
 		{"resumed", []fault{{Truncate: 60_000, Header: right}, {Header: right}}, nil, 2, nil},
 		{"resumed without it", []fault{{Truncate: 60_000, Header: right}, {}}, nil, 2, nil},

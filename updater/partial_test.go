@@ -61,3 +61,26 @@ func TestHashOfAPart(t *testing.T) {
 		t.Errorf("after the end: %v", err)
 	}
 }
+
+// TestPartialOfAnother: as soon as a file has its path, another download may begin. The one that has
+// ended leaves the partial file of the other, which is still empty, alone.
+func TestPartialOfAnother(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "result")
+	ended, err := openPartial(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeLocked(ended.file)
+	if err := ended.commit(metadata{}, false); err != nil {
+		t.Fatal(err)
+	}
+	other, err := openPartial(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeLocked(other.file)
+	ended.discardOrKeep()
+	if !isNamed(other.file) {
+		t.Error("the partial file of another download was removed")
+	}
+}

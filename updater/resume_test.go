@@ -370,3 +370,21 @@ func TestResumeAfterARedirect(t *testing.T) {
 		t.Errorf("sent to %q", sent)
 	}
 }
+
+// TestRequestIDOfTheLast: the request id is that of the last response.
+func TestRequestIDOfTheLast(t *testing.T) {
+	first := updatertest.Fault{Truncate: 500, Header: http.Header{"X-Request-Id": {"r-1"}}}
+	last := updatertest.Fault{Header: http.Header{"X-Request-Id": {"r-2"}}}
+	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, first, last, first, last)
+	client := fake.Client(updater.WithRetryWait(0, 0))
+	d := open(t, t.Context(), client)
+	if d.RequestID != "r-1" {
+		t.Errorf("first %q", d.RequestID)
+	}
+	if _, err := io.Copy(io.Discard, d); err != nil || d.RequestID != "r-2" {
+		t.Errorf("then %q, %v", d.RequestID, err)
+	}
+	if file, err := client.DownloadFile(t.Context(), "7", target(t), updater.FileOptions{}); err != nil || file.RequestID != "r-2" {
+		t.Errorf("%+v, %v", show(file), err)
+	}
+}

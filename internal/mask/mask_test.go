@@ -30,7 +30,7 @@ func TestText(t *testing.T) {
 // A card number is found with any separator between its digits.
 func TestTextWithSeparators(t *testing.T) {
 	for _, card := range []string{"4929420573595709", "378282246310005", "30569309025904", "6011111111111111110", "5012345678901234"} {
-		for _, separator := range []string{"", " ", "-", ".", "/", "_", "\t", "  ", "   ", " - ", "\u00a0", "\u2009", "\u202f", "\u3000",
+		for _, separator := range []string{"", " ", "-", ".", "/", "_", "\t", "  ", "   ", "    ", " -- ", " - ", "\u00a0", "\u2009", "\u202f", "\u3000",
 			"\u200b", "\u2010", "\u2013", "\u2014", "\u2212", "\u00ad", ", ", "\\", "|", "·", "\r\n"} {
 			for _, size := range []int{1, 4} {
 				var groups []string

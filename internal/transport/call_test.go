@@ -182,5 +182,10 @@ func TestSlowErrorBody(t *testing.T) {
 		if took := time.Since(network.began); took != errorBodyTimeout || r.Failure.StatusCode != 400 {
 			t.Errorf("%+v after %v", r.Failure, took)
 		}
+		network.began = time.Now()
+		r = newClient(t, network).get(t.Context(), WithAttemptTimeout(time.Second))
+		if took := time.Since(network.began); took != time.Second || r.Failure.StatusCode != 400 {
+			t.Errorf("with a shorter attempt timeout: %+v after %v", r.Failure, took)
+		}
 	})
 }

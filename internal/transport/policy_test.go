@@ -81,6 +81,8 @@ func TestScopeOfOtherFailures(t *testing.T) {
 		"an untrusted connection": {nil, fails(x509.UnknownAuthorityError{}), fault.OfSetup},
 		"a proxy forbids":         {nil, fails(fault.ProxyRefusal(403)), fault.OfSetup},
 		"a proxy fails":           {nil, fails(fault.ProxyRefusal(502)), fault.OfOutage},
+		"a proxy times out":       {nil, fails(fault.ProxyRefusal(408)), fault.OfOutage},
+		"a proxy is busy":         {nil, fails(fault.ProxyRefusal(429)), fault.OfOutage},
 		"connection reset":        {nil, []Option{WithHTTPClient(client(serve(func(*http.Request) (*http.Response, error) { return nil, syscall.ECONNRESET })))}, fault.OfOutage},
 		"a page":                  {nil, says("<html>"), fault.OfOutage},
 		"an error object":         {nil, says(`{"error":{"code":"down"}}`), fault.OfOutage},

@@ -136,6 +136,24 @@ func TestOneAsks(t *testing.T) {
 	s.check("unknown")
 }
 
+// TestAnswerAtTheEnd: an answer that comes when the worker is to end is followed, because it may not come
+// again.
+func TestAnswerAtTheEnd(t *testing.T) {
+	s := newSystem(t)
+	s.unknown()
+	s.sentAgo(time.Hour)
+	due, err := s.w.due(t.Context(), 10)
+	if err != nil || len(due) != 1 {
+		t.Fatal(due, err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := s.w.follow(ended, due[0], Recorded); err != nil {
+		t.Fatal(err)
+	}
+	s.check("accepted")
+}
+
 // TestNotRecordedLeavesNoDoubt: a refund that was not recorded and is then refused is rejected.
 func TestNotRecordedLeavesNoDoubt(t *testing.T) {
 	s := newSystem(t)
@@ -145,6 +163,27 @@ func TestNotRecordedLeavesNoDoubt(t *testing.T) {
 	s.decide(Unknown, NotRecorded)
 	s.w.recordOnce(t.Context(), s.take(1), outcome{event: eventRefused})
 	s.check("rejected")
+}
+
+// TestAskedAboutTheNextAttempt: the questions about an attempt do not delay the first about the next.
+func TestAskedAboutTheNextAttempt(t *testing.T) {
+	s := newSystem(t)
+	s.unknown()
+	s.sentAgo(5 * time.Hour)
+	s.w.FindOut = func(context.Context, Entry) (Verdict, error) { return "", nil }
+	if asked := s.askOnce(); asked != 1 {
+		t.Fatalf("asked %d times", asked)
+	}
+	s.decide(Unknown, Resubmit)
+	s.w.recordOnce(t.Context(), s.take(1), outcome{event: eventDoubted})
+	s.set(`UPDATE outbox_refund SET sent_at = $1`, timeText(time.Now().Add(-2*time.Minute)))
+	s.askOnce()
+	if got := s.column(`SELECT attempt FROM outbox_question`); got != "2" {
+		t.Errorf("asked about attempt %s last", got)
+	}
+	if left, err := s.w.unasked(t.Context()); left || err != nil {
+		t.Errorf("still to be asked: %v, %v", left, err)
+	}
 }
 
 // TestHungQuestion: a function that does not return is given up after its time.

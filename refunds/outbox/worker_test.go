@@ -2,13 +2,18 @@ package outbox
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/riverqueue/river"
+
 	"github.com/carddata/carddata-go/internal/sandbox"
+	"github.com/carddata/carddata-go/refunds"
 )
 
 // TestBuried: a mark is in doubt when its request is over, and its worker has not
@@ -164,3 +169,65 @@ func TestStop(t *testing.T) {
 	}
 	s.check("accepted pending")
 }
+
+// TestSentAsEnqueued: the body of the request is what was enqueued, to the last digit.
+func TestSentAsEnqueued(t *testing.T) {
+	s := newSystem(t)
+	r := refund("a", 5)
+	r.AdditionalData.Metadata = map[string]any{"ledger": json.Number("9007199254740993"), "rate": json.Number("1.10"), "none": nil, "tags": []any{}}
+	s.enqueue(r)
+	s.attempt(1, sandbox.Fault{})
+	want, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sent := s.engine.Refunds(); len(sent) != 1 || string(sent[0].Body) != string(want) {
+		t.Errorf("%s was sent, want %s", sent, want)
+	}
+}
+
+// TestWaitOfTheService: a refund that was not sent, or not taken, is sent again when the service says so.
+func TestWaitOfTheService(t *testing.T) {
+	s := newSystem(t)
+	s.enqueue(refund("a", 5))
+	s.engine.Script(sandbox.Refunds, sandbox.Fault{Status: 429, RetryAfter: 10 * time.Minute})
+	err := s.w.Work(t.Context(), &river.Job[submitArgs]{Args: submitArgs{Row: 1}})
+	snoozed, ok := strings.CutPrefix(fmt.Sprint(err), "JobSnoozeError: ")
+	if wait, invalid := time.ParseDuration(snoozed); !ok || invalid != nil || wait < 9*time.Minute {
+		t.Error(err)
+	}
+	s.check("pending")
+}
+
+// TestAnotherWasFaster: a worker that does not send a refund, because another one has marked it
+// meanwhile, changes nothing of it.
+func TestAnotherWasFaster(t *testing.T) {
+	for name, test := range map[string]struct {
+		limiter error
+		event   event
+	}{"before the mark": {nil, ""}, "and the limiter fails": {errors.New("down"), eventUnsent}} {
+		s := newSystem(t)
+		s.enqueue(refund("a", 5))
+		meanwhile := limiterFunc(func(ctx context.Context) error {
+			if err := s.w.recordOnce(ctx, s.take(1), outcome{event: eventDoubted, response: response{reason: "503"}}); err != nil {
+				t.Error(err)
+			}
+			return test.limiter
+		})
+		var err error
+		if s.w.Client, err = refunds.NewClient(s.url, refunds.WithLimiter(meanwhile)); err != nil {
+			t.Fatal(err)
+		}
+		if c, result, err := s.w.send(t.Context(), 1, time.Now()); c != nil || err != nil || result.event != test.event {
+			t.Errorf("%s: %v, %+v, %v", name, c, result, err)
+		}
+		s.check("unknown")
+		if got := s.column(`SELECT reason FROM outbox_refund`); got != "503" || s.requests() != 0 {
+			t.Errorf("%s: the reason is %q after %d requests", name, got, s.requests())
+		}
+	}
+}
+
+type limiterFunc func(context.Context) error
+
+func (f limiterFunc) Wait(ctx context.Context) error { return f(ctx) }

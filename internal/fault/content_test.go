@@ -1,0 +1,26 @@
+package fault
+
+import (
+	"compress/flate"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+)
+
+// TestBodyThatCannotBeRead: a body that arrived whole but cannot be decompressed is malformed, and
+// retried once. One that broke off is retried as a broken connection is.
+func TestBodyThatCannotBeRead(t *testing.T) {
+	for err, want := range map[error]*Verdict{
+		gzip.ErrHeader: MalformedResponse, gzip.ErrChecksum: MalformedResponse, flate.CorruptInputError(7): MalformedResponse,
+		io.ErrUnexpectedEOF: TruncatedResponse, ErrResponseTooLarge: ResponseTooLarge,
+	} {
+		if got := JudgeBody(t.Context(), Request{}, http.Header{}, []byte("{"), err); got != want {
+			t.Errorf("%v: %s", err, got.Text)
+		}
+		if wrapped := fmt.Errorf("read: %w", err); want == MalformedResponse && JudgeBody(t.Context(), Request{}, http.Header{}, []byte("{"), wrapped) != want {
+			t.Errorf("%v", wrapped)
+		}
+	}
+}
