@@ -38,9 +38,10 @@ func TestLoaderAtSlowServices(t *testing.T) {
 		interval          time.Duration
 		requests          int64 // at most
 	}{
-		"2.5 s":                 {2500 * time.Millisecond, 4 * time.Second, 0, 1200, 8 * time.Millisecond, 1200},
-		"300 ms":                {300 * time.Millisecond, time.Second, 0, 2000, 5 * time.Millisecond, 2000},
-		"a queue of ten places": {time.Second, 6 * time.Second, 10, 6000, 20 * time.Millisecond, 1600},
+		"2.5 s":                     {2500 * time.Millisecond, 4 * time.Second, 0, 1200, 8 * time.Millisecond, 1200},
+		"300 ms":                    {300 * time.Millisecond, time.Second, 0, 2000, 5 * time.Millisecond, 2000},
+		"a queue that grows slowly": {150 * time.Millisecond, 800 * time.Millisecond, 50, 16_000, 2830 * time.Microsecond, 16_000},
+		"a queue of ten places":     {time.Second, 6 * time.Second, 10, 6000, 20 * time.Millisecond, 1600},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &service{latency: func() time.Duration { return test.latency }}

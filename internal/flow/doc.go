@@ -27,11 +27,13 @@
 //
 // Most services queue what is too much, and fail nothing. So the window knows how long responses
 // take: by the medians of samples, which are requests that left one after the other, so that one
-// response says nothing. If two samples in a row take twice as long as at best, a little less than
-// the service works on at once may be in flight, by Little's law. If that does not help, the service
-// itself has become slower, and the new time is the best. If it does, the service may only have
-// stopped for a while: the number in flight returns to what had worked before, and then grows slowly.
-// Before the first sample has ended, the longest response stands for the usual one.
+// response says nothing. If two samples in a row take twice as long as at best, and not even a
+// quarter of the responses is quick, then a little less than the service works on at once may be in
+// flight, by Little's law. If that does not help, the service itself has become slower, and the new
+// time is the best. If it does, the service may only have stopped for a while: the number in flight
+// returns to what had worked before, and then grows slowly. What is best rises in half a minute,
+// because a queue may grow slowly. Before the first sample has ended, the longest response stands
+// for the usual one.
 //
 // A request that has waited and has less time left than a response usually takes is too late. One
 // that ends at its caller's deadline is a failure only if it took much longer than usual, or if the

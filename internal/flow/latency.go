@@ -10,7 +10,9 @@ const (
 	leastSample  = 9                     // requests
 	inSamples    = 8                     // one request in so many in flight is in a sample
 	usualWeight  = 1.0 / 4               // of a sample in what is usual
-	bestWeight   = 1.0 / 64              // of a sample in what is best
+	bestWeight   = 1.0 / 64              // of a sample in what is best, at most
+	bestRises    = 30 * time.Second      // at least, to what is usual: a queue may grow slowly
+	bestFalls    = 1.0 / 4               // of a sample that shows that the best was none
 	queued       = math.Ln2              // times the best, as a logarithm: responses that take longer wait for each other
 	noQueue      = 10 * time.Millisecond // more than the best may be the machine's noise
 	doubtful     = math.Ln2 / 2          // more than that after one sample
@@ -31,6 +33,7 @@ type latency struct {
 	spread  float64       // mean distance from it
 	best    float64       // median of requests that did not wait for each other
 	fewest  int           // requests in flight when it was measured first
+	flowed  time.Time     // the last sample that did not wait
 	longest time.Duration // response: all that is known before a sample has ended
 
 	late   bool      // a request has ended at its caller's deadline since the last success
@@ -138,6 +141,8 @@ func (l *latency) ended(request int, took time.Duration, t timing) (s sample, co
 // measure draws the conclusions of a sample.
 func (l *latency) measure(s sample, paused bool) {
 	slices.Sort(s.times)
+	// In a queue all wait. Some services answer a part of the requests late.
+	quarter := s.times[min(s.size/4, len(s.times)-1)]
 	median, spread := s.times[min(s.size/2, len(s.times)-1)], 0.0
 	for _, t := range s.times {
 		spread += math.Abs(t-median) / float64(len(s.times))
@@ -151,7 +156,7 @@ func (l *latency) measure(s sample, paused bool) {
 	l.usual += (median - l.usual) * usualWeight
 	switch {
 	case s.left.Before(l.measured): // of another number in flight
-	case median > l.limit():
+	case median > l.limit() && quarter > l.best+doubtful:
 		l.slow++
 		if median-l.best > 1.4*(l.limit()-l.best) {
 			l.slow++
@@ -204,14 +209,18 @@ func (l *latency) flows(s sample, median, spread float64) {
 	l.proven = max(l.proven, float64(s.inFlight)*math.Exp(min(0, l.best-median)))
 	l.returns = l.returns && l.places < drained*l.proven
 	weight := max(bestWeight, 1/float64(l.count))
+	rise := min(bestWeight, time.Since(l.flowed).Seconds()/bestRises.Seconds())
+	l.flowed = time.Now()
 	switch {
-	case l.base > 0:
-		l.base--
-		l.best += (median - l.best) / 4
-	case l.places == 0 && s.inFlight <= l.fewest && median > l.best:
-		l.best += (median - l.best) * weight
-	case l.places == 0 || median < l.best: // some of them may have waited, or one sample was lucky
+	case l.base > 0, median < l.best-queued: // it was that of a service that started
+		l.base = max(0, l.base-1)
+		l.best += (median - l.best) * bestFalls
+	case median < l.best: // one sample may be lucky
 		l.best += (median - l.best) * bestWeight
+	case l.places == 0 && s.inFlight <= l.fewest:
+		l.best += (median - l.best) * weight
+	case l.places == 0: // some of them may have waited
+		l.best += (median - l.best) * rise
 	}
 	l.spread += (spread - l.spread) * weight
 	if l.places += l.places * placesGrowth; l.places > anyLevel {

@@ -5,14 +5,17 @@ import (
 	"time"
 )
 
-// Ignored records a request that its caller ended after some time, or that did not leave, if that is 0.
+// Ignored records a request that its caller ended after some time without a response, or that did not
+// leave, if that is 0.
 func (w *Window) Ignored(request int, took time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.settled(request, 0, untimed)
-	if took > 0 {
-		w.reprobe(request)
+	if took == 0 {
+		w.settled(request, 0, untimed)
+		return
 	}
+	w.settled(request, took, atLeast)
+	w.reprobe(request)
 }
 
 // Answered records a request that the service answered in a way that says nothing of the

@@ -40,6 +40,10 @@ type ends struct{ accepted, failed, notSent, unknown int }
 
 func (e ends) all() int { return e.accepted + e.failed + e.notSent + e.unknown }
 
+func (e *ends) add(o ends) {
+	*e = ends{e.accepted + o.accepted, e.failed + o.failed, e.notSent + o.notSent, e.unknown + o.unknown}
+}
+
 func (s submits) arrivals() (at []time.Duration) {
 	for i := range int(s.perSecond * s.during.Seconds()) {
 		at = append(at, time.Duration(float64(i)/s.perSecond*float64(time.Second)))
