@@ -162,7 +162,9 @@
 //   - If the service has a limit, fewer are in flight. About one refund in a hundred is unknown, or
 //     one in thirteen at sixty a minute, and one in five at a dozen.
 //   - If the service queues requests, and responses take twice as long as at best, fewer are in
-//     flight. At most six refunds in a hundred are unknown, and in SubmitAll up to Concurrency once.
+//     flight. At most six refunds in a hundred are unknown, or one in five if it works on one at a
+//     time or has just started, and in SubmitAll up to Concurrency once. A service that answers only
+//     a part of the requests late gets as many as before.
 //   - If the service stops for a few seconds, that costs the refunds of these seconds, and about as
 //     many after them.
 //   - If the service becomes many times slower at once, that looks like a queue for about fifteen
