@@ -10,12 +10,13 @@ import (
 func (w *Window) Ignored(request int, took time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if took == 0 {
-		w.settled(request, 0, untimed)
-		return
+	t := atLeast
+	if took == 0 || request <= w.upTo { // others were quicker than this one
+		t = untimed
 	}
-	w.settled(request, took, atLeast)
-	w.reprobe(request)
+	if w.settled(request, took, t); took > 0 {
+		w.reprobe(request)
+	}
 }
 
 // Answered records a request that the service answered in a way that says nothing of the
