@@ -11,7 +11,7 @@ func (w *Window) Ignored(request int, took time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := atLeast
-	if took == 0 || request <= w.upTo { // others were quicker than this one
+	if took == 0 || request <= w.upTo || w.paused || w.isSilent() { // others were quicker, or none is now
 		t = untimed
 	}
 	if w.settled(request, took, t); took > 0 {
