@@ -69,12 +69,19 @@ func (s *slowService) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // submits makes so many calls, one after each interval, and counts the outcomes.
 func submits(client *refunds.Client, n int, interval, deadline time.Duration) map[refunds.Outcome]int {
+	return submitsIn(func() (context.Context, context.CancelFunc) {
+		return context.WithTimeout(context.Background(), deadline)
+	}, client, n, interval)
+}
+
+// submitsIn makes them in contexts of their own.
+func submitsIn(own func() (context.Context, context.CancelFunc), client *refunds.Client, n int, interval time.Duration) map[refunds.Outcome]int {
 	var mu sync.Mutex
 	var calls sync.WaitGroup
 	counts := map[refunds.Outcome]int{}
 	for i := range n {
 		calls.Go(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), deadline)
+			ctx, cancel := own()
 			defer cancel()
 			_, err := client.Submit(ctx, "acct-1", &refunds.Refund{RefundID: fmt.Sprint(i)})
 			outcome := accepted
@@ -153,6 +160,34 @@ func TestSubmitAfterTheServiceHasStopped(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Callers that have no deadline, and leave after ten seconds, say no more of the service than those
+// that have one.
+func TestSubmitForCallersThatLeave(t *testing.T) {
+	leaves := func() (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancel(context.Background())
+		time.AfterFunc(10*time.Second, cancel)
+		return ctx, cancel
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowService{latency: time.Second}
+		client := clientOver(t, s)
+		for _, hangs := range []bool{false, true, false} {
+			s.mu.Lock()
+			if s.latency = time.Second; hangs {
+				s.latency = time.Hour
+			}
+			s.mu.Unlock()
+			if hangs {
+				go submitsIn(leaves, client, 40, time.Second/5)
+				time.Sleep(8 * time.Second)
+			} else if counts := submitsIn(leaves, client, 300, time.Second/5); counts[accepted] < 280 {
+				t.Error(counts)
+			}
+		}
+		time.Sleep(time.Minute)
+	})
 }
 
 // A service that becomes many times slower at once is not used less for that for long, and what is

@@ -162,6 +162,48 @@ func TestDueAfterItsTime(t *testing.T) {
 	})
 }
 
+// While nothing has failed, requests that hang hold up the others for a second, also if the service
+// takes much longer as a rule.
+func TestWaitBesideRequestsThatHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const latency = 4 * time.Second
+		w := New(false, nil)
+		for range 2 {
+			var requests []int
+			for range first {
+				request, ok := w.Take()
+				if !ok {
+					t.Fatal("no place")
+				}
+				requests = append(requests, request)
+			}
+			time.Sleep(latency)
+			for _, request := range requests {
+				w.Succeeded(request, latency)
+			}
+			w.Answered(mustTake(t, w))
+		}
+		for {
+			if _, ok := w.Take(); !ok {
+				break
+			}
+		}
+		began := time.Now()
+		if _, err := w.Wait(t.Context(), 0); err != nil || time.Since(began) > 2*time.Second {
+			t.Errorf("a place after %v, %v", time.Since(began), err)
+		}
+	})
+}
+
+func mustTake(t *testing.T, w *Window) int {
+	t.Helper()
+	request, ok := w.Take()
+	if !ok {
+		t.Fatal("no place")
+	}
+	return request
+}
+
 // A process that starts while the service hangs finds that out with forty requests.
 func TestTheFirstRequestsHang(t *testing.T) {
 	for _, timeout := range []time.Duration{3 * time.Second, 35 * time.Second} {

@@ -10,9 +10,9 @@ import (
 func (w *Window) Ignored(request int, took time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t := atLeast
-	if took == 0 || request <= w.upTo || w.paused || w.isSilent() { // others were quicker, or none is now
-		t = untimed
+	t := untimed
+	if w.latency.count > 0 && request > w.newest && time.Since(w.quiet())+2*w.typical() < took { // it waits behind those that have responses
+		t = atLeast
 	}
 	if w.settled(request, took, t); took > 0 {
 		w.reprobe(request)
@@ -45,15 +45,12 @@ func (w *Window) reprobe(request int) {
 func (w *Window) Succeeded(request int, took time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.responds()
 	w.settled(request, took, timed)
 	if took = max(took, 1); w.rtt == 0 {
 		w.rtt = took
 	}
 	w.rtt += (min(took, 2*w.rtt) - w.rtt) / 32 // a single one that hung tells little
-	if w.latency.count > 0 && w.isSilent() {
-		w.next = time.Time{} // it was that of the next try
-	}
-	w.latency.late, w.latency.worked = false, time.Now()
 	w.latency.longest = max(w.latency.longest, took)
 	w.accepted++
 	w.works++
@@ -80,6 +77,14 @@ func (w *Window) Succeeded(request int, took time.Duration) {
 	}
 }
 
+// responds notes that the service works.
+func (w *Window) responds() {
+	if w.latency.count > 0 && w.isSilent() {
+		w.next = time.Time{} // it was that of the next try
+	}
+	w.latency.late, w.latency.worked = false, time.Now()
+}
+
 // Late records a request that had no response by its caller's deadline. That says something of
 // the service if the request took much longer than usual, or as long as usual while there was no
 // response to any other for much longer. Then it is a failure, and Late reports that.
@@ -103,7 +108,7 @@ func (w *Window) Late(request int, took time.Duration, why string) (failed bool)
 func (w *Window) Arrived(took time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.latency.late, w.latency.worked = false, time.Now()
+	w.responds()
 	w.latency.usual = max(w.latency.usual, math.Log(took.Seconds()))
 	if w.paused {
 		w.resume()

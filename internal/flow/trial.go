@@ -104,7 +104,8 @@ func (w *Window) bear() {
 
 // Overtaken knows which requests left before several others that have succeeded.
 type overtaken struct {
-	upTo      int // the last of them
+	newest    int // request that has succeeded
+	upTo      int // the last that has left before several others
 	upToNext  int // the last that will be, after a few more successes
 	succeeded int // that left later
 	lost      int // the last that hung nevertheless
@@ -112,6 +113,7 @@ type overtaken struct {
 
 // by notes that a request has succeeded. The last one is the last that has left.
 func (o *overtaken) by(request, last int) {
+	o.newest = max(o.newest, request)
 	if request <= o.upToNext {
 		return
 	}

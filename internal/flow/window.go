@@ -115,16 +115,26 @@ func (w *Window) Due(earliest time.Time) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	due := time.Now()
-	switch {
-	case w.inFlight < w.limit():
-	case w.latency.count > 0 && !w.paused:
-		due = w.quiet().Add(w.overdue())
-	case w.starting() && !w.paused && w.extra() < 2:
-		due = w.heard.Add(time.Second << w.extra())
-	default:
-		return time.Time{}
+	if w.inFlight >= w.limit() {
+		if due = w.frees(); due.IsZero() {
+			return due
+		}
 	}
 	return slices.MaxFunc([]time.Time{due, w.next, earliest}, time.Time.Compare)
+}
+
+// frees is when a place becomes free because no result has come; zero: not.
+func (w *Window) frees() (at time.Time) {
+	if w.paused {
+		return at
+	}
+	if w.starting() && w.extra() < 2 {
+		at = w.heard.Add(time.Second << w.extra())
+	}
+	if silent := w.quiet().Add(w.overdue()); w.latency.count > 0 && (at.IsZero() || silent.Before(at)) {
+		at = silent
+	}
+	return at
 }
 
 // IsFree reports whether Take would succeed.
