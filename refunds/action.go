@@ -34,8 +34,9 @@ const (
 	ActionCorrect
 	// ActionFixSetup: the refund was not recorded, and others will fail like it. Stop, and
 	// correct the credential (401, an unusable token), the account (403, 404, 410), the base
-	// URL (501, 505, a 307 or 308 to the same path, unknown host), the certificate or the proxy (407). Then submit
-	// the same record again. With several accounts, a 403, 404 or 410 is about its own alone.
+	// URL (501, 505, a 307 or 308 to the same path, unknown host), the certificate or the proxy
+	// (407). Then submit the same record again. With several accounts, a 403, 404 or 410 is
+	// about its own alone.
 	ActionFixSetup
 )
 

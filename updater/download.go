@@ -54,7 +54,8 @@ func (d *Download) Header() http.Header {
 // rest. For this the service must send a strong ETag, or a Last-Modified at least a second
 // old (a minute, if it sends no Date), repeat it with the rest, and must not decline ranges. Each
 // resume waits as WithRetryWait says, at least a second from the sixth in a row without progress,
-// and is retried like any call. Resumes end after WithResumeTimeout without progress. WithMaxRetries(0) turns them off.
+// and is retried like any call. Resumes end after WithResumeTimeout without progress.
+// WithMaxRetries(0) turns them off.
 //
 // Every error but io.EOF is an [*Error], and later Reads return it again. It is [ErrChanged],
 // [ErrNotResumable], [ErrDigestMismatch], [ErrResponseTooLarge], [ErrTimeout] (the content
