@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -73,16 +74,24 @@ func (f framework) run(t *testing.T, content []byte) *running {
 	return r
 }
 
-// freeAddress returns an address for a program that wants a number. Another program may take it
-// meanwhile. The system does not give the same one again soon, so that is unlikely.
+// ports are not those that the system gives to connections and listeners, and each is given once: a
+// program may be killed, and started again later.
+var ports atomic.Uint32
+
+// freeAddress returns an address for a program that wants a number.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const first, most = 20_000, 12_000
+	for range most {
+		n := (uint32(os.Getpid())*97 + ports.Add(1)) % most // other processes begin elsewhere
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+n))
+		if err == nil {
+			defer listener.Close()
+			return listener.Addr().String()
+		}
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	t.Fatal("no free port")
+	return ""
 }
 
 func (r *running) start() {
