@@ -347,15 +347,10 @@ func (l *Loader) log() {
 
 // giveBack gives back a place without a result.
 func (l *Loader) giveBack(b *load) {
-	if b.place == 0 {
-		return
+	if b.place > 0 {
+		l.flow.Ignored(b.place, b.clock.Took())
+		l.free(b)
 	}
-	took := b.clock.Took()
-	if l.isOvertaken(b) { // it tells nothing of the time that others take
-		took = 0
-	}
-	l.flow.Ignored(b.place, took)
-	l.free(b)
 }
 
 // remove removes a finished request.
