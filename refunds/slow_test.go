@@ -67,6 +67,13 @@ func (s *slowService) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}")), ContentLength: 2, Request: r}, nil
 }
 
+// becomes changes its latency.
+func (s *slowService) becomes(latency time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.latency = latency
+}
+
 // submits makes so many calls, one after each interval, and counts the outcomes.
 func submits(client *refunds.Client, n int, interval, deadline time.Duration) map[refunds.Outcome]int {
 	return submitsIn(func() (context.Context, context.CancelFunc) {
@@ -145,13 +152,8 @@ func TestSubmitAfterTheServiceHasStopped(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &slowService{latency: time.Second}
-			for after, latency := range map[time.Duration]time.Duration{30 * time.Second: time.Hour, 30*time.Second + c.stopsFor: time.Second} {
-				time.AfterFunc(after, func() {
-					s.mu.Lock()
-					defer s.mu.Unlock()
-					s.latency = latency
-				})
-			}
+			time.AfterFunc(30*time.Second, func() { s.becomes(time.Hour) })
+			time.AfterFunc(30*time.Second+c.stopsFor, func() { s.becomes(time.Second) })
 			counts := submits(clientOver(t, s), int(180*c.perSecond), time.Second/c.perSecond, c.deadline)
 			if lost, most := counts[unknown]+counts[notSent], int(c.perSecond*(2*c.stopsFor+10*time.Second)/time.Second); lost > most {
 				t.Errorf("%+v: %v, want %d lost at most", c, counts, most)
@@ -173,19 +175,17 @@ func TestSubmitForCallersThatLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowService{latency: time.Second}
 		client := clientOver(t, s)
-		for _, hangs := range []bool{false, true, false} {
-			s.mu.Lock()
-			if s.latency = time.Second; hangs {
-				s.latency = time.Hour
-			}
-			s.mu.Unlock()
-			if hangs {
-				go submitsIn(leaves, client, 40, time.Second/5)
-				time.Sleep(8 * time.Second)
-			} else if counts := submitsIn(leaves, client, 300, time.Second/5); counts[accepted] < 280 {
+		most := func() {
+			if counts := submitsIn(leaves, client, 300, time.Second/5); counts[accepted] < 280 {
 				t.Error(counts)
 			}
 		}
+		most()
+		s.becomes(time.Hour)
+		go submitsIn(leaves, client, 40, time.Second/5)
+		time.Sleep(8 * time.Second)
+		s.becomes(time.Second)
+		most()
 		time.Sleep(time.Minute)
 	})
 }
@@ -202,9 +202,7 @@ func TestSubmitAtASlowerService(t *testing.T) {
 		if counts := submits(client, 200, time.Second/10, 10*time.Second); counts[accepted] != 200 {
 			t.Fatal(counts)
 		}
-		s.mu.Lock()
-		s.latency = 2 * time.Second
-		s.mu.Unlock()
+		s.becomes(2 * time.Second)
 		if counts := submits(client, 600, time.Second/10, 10*time.Second); counts[accepted]+counts[notSent] != 600 || counts[accepted] < 300 {
 			t.Errorf("in the first minute: %v", counts)
 		} else {
@@ -265,9 +263,7 @@ func TestSubmitAtAServiceThatHangsSoon(t *testing.T) {
 					s := &slowService{latency: 50 * time.Millisecond}
 					client := clientOver(t, s)
 					submits(client, worked, 200*time.Millisecond, deadline)
-					s.mu.Lock()
-					s.latency = time.Hour
-					s.mu.Unlock()
+					s.becomes(time.Hour)
 					counts := submits(client, 600, interval, deadline)
 					if counts[unknown] > 50 || counts[unknown]+counts[notSent] != 600 {
 						t.Errorf("after %d that worked, deadline %v, one in %v: %v", worked, deadline, interval, counts)

@@ -171,11 +171,7 @@ func TestWaitBesideRequestsThatHang(t *testing.T) {
 		for range 2 {
 			var requests []int
 			for range first {
-				request, ok := w.Take()
-				if !ok {
-					t.Fatal("no place")
-				}
-				requests = append(requests, request)
+				requests = append(requests, mustTake(t, w))
 			}
 			time.Sleep(latency)
 			for _, request := range requests {

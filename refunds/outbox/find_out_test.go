@@ -28,6 +28,18 @@ func (s *system) sentAgo(d time.Duration) {
 	s.set(`DELETE FROM outbox_question`)
 }
 
+// question is the one that is due about a refund that has been unknown for an hour.
+func (s *system) question() Entry {
+	s.t.Helper()
+	s.unknown()
+	s.sentAgo(time.Hour)
+	due, err := s.w.due(s.t.Context(), 10)
+	if err != nil || len(due) != 1 {
+		s.t.Fatal(due, err)
+	}
+	return due[0]
+}
+
 // askOnce asks about what is due.
 func (s *system) askOnce() (asked int) {
 	s.t.Helper()
@@ -114,23 +126,18 @@ func TestWhenAsked(t *testing.T) {
 // TestOneAsks: of several workers, one asks. An answer about an attempt is none about a later one.
 func TestOneAsks(t *testing.T) {
 	s := newSystem(t)
-	s.unknown()
-	s.sentAgo(time.Hour)
-	due, err := s.w.due(t.Context(), 10)
-	if err != nil || len(due) != 1 {
-		t.Fatal(due, err)
-	}
+	due := s.question()
 	asked := 0
 	s.w.ResubmitNotRecorded = true
 	s.w.FindOut = func(context.Context, Entry) (Verdict, error) { asked++; return NotRecorded, nil }
 	for range 3 {
-		s.w.ask(t.Context(), due[0])
+		s.w.ask(t.Context(), due)
 	}
 	if s.check("pending"); asked != 1 {
 		t.Errorf("asked %d times", asked)
 	}
 	s.w.recordOnce(t.Context(), s.take(1), outcome{event: eventDoubted})
-	if err := s.w.follow(t.Context(), due[0], Recorded); err != nil {
+	if err := s.w.follow(t.Context(), due, Recorded); err != nil {
 		t.Fatal(err)
 	}
 	s.check("unknown")
@@ -140,15 +147,10 @@ func TestOneAsks(t *testing.T) {
 // again.
 func TestAnswerAtTheEnd(t *testing.T) {
 	s := newSystem(t)
-	s.unknown()
-	s.sentAgo(time.Hour)
-	due, err := s.w.due(t.Context(), 10)
-	if err != nil || len(due) != 1 {
-		t.Fatal(due, err)
-	}
+	due := s.question()
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := s.w.follow(ended, due[0], Recorded); err != nil {
+	if err := s.w.follow(ended, due, Recorded); err != nil {
 		t.Fatal(err)
 	}
 	s.check("accepted")
