@@ -33,6 +33,11 @@ func TestSlowServices(t *testing.T) {
 		s := submits{perSecond: rate, during: time.Minute, deadline: 15 * time.Second}
 		asByHand(t, fmt.Sprintf("a cold start, %v a second", rate), healthy{latency: 300 * time.Millisecond, first: 10 * time.Second}, s)
 	}
+	busy := func(now time.Duration) float64 { // the machine, every other second
+		return 1 + 7*float64(now/time.Second%2)
+	}
+	s := submits{perSecond: 500, during: 20 * time.Second, deadline: 50 * time.Millisecond}
+	asByHand(t, "500 a second beside other work", healthy{latency: time.Millisecond, spread: 0.2, becomes: busy}, s)
 }
 
 func asByHand(t *testing.T, name string, h healthy, s submits) {
