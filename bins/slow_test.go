@@ -43,6 +43,9 @@ func TestLoaderAtSlowServices(t *testing.T) {
 		"a queue that grows slowly": {150 * time.Millisecond, 800 * time.Millisecond, 50, 16_000, 2830 * time.Microsecond, 16_000},
 		"a queue of ten places":     {time.Second, 6 * time.Second, 10, 6000, 20 * time.Millisecond, 1600},
 	} {
+		if testing.Short() && test.loads > 10_000 {
+			continue // takes seconds with the race detector: runs without -short
+		}
 		synctest.Test(t, func(t *testing.T) {
 			s := &service{latency: func() time.Duration { return test.latency }}
 			var network http.RoundTripper = s
