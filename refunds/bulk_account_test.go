@@ -1,6 +1,7 @@
 package refunds_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -270,4 +271,49 @@ func TestSubmitAllWaitsForWhatIsInFlight(t *testing.T) {
 			t.Errorf("%v after %v: %v", counts, took, end)
 		}
 	})
+}
+
+// A queue begins with messages of a closed account. Progress reports no pause while another account
+// may work, because a consumer stops then, and it reports one soon if none does.
+func TestSubmitAllReportsNoPauseForOneAccount(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		accounts []string
+		want     bool
+	}{
+		{"one that works comes later", slices.Concat(repeat(20, "bad"), repeat(50, "a")), false},
+		{"one that works came before", slices.Concat(repeat(5, "a"), repeat(20, "bad"), repeat(5, "a")), false},
+		{"several", slices.Concat(many(12, 40), repeat(5, "a")), false},
+		{"no other", repeat(20, "bad"), true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			fake := refundstest.NewServer(t)
+			fake.ScriptFunc(func(r refundstest.Request) refundstest.Fault {
+				fault := refundstest.Fault{HeaderDelay: 10 * time.Millisecond}
+				if strings.HasPrefix(r.Path, "/v1/bad") {
+					fault.Status = http.StatusNotFound
+				}
+				return fault
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			queue := func(yield func(refunds.Item) bool) {
+				table(test.accounts...)(yield)
+				<-ctx.Done()
+			}
+			paused, reason := false, ""
+			o := refunds.BulkOptions{ReadAhead: true, GiveUpAfter: -1, Progress: func(p refunds.BulkProgress) {
+				if paused = paused || p.Paused; p.Paused {
+					reason = p.Reason
+				}
+				if p.Paused == p.PausedUntil.IsZero() {
+					t.Errorf("%s: paused %v until %v", test.name, p.Paused, p.PausedUntil)
+				}
+			}}
+			counts, _ := count(t, fake.Client(refunds.WithMaxRetries(0)), queue, o)
+			if paused != test.want || paused && reason != "not_found" || !paused && counts[accepted]+counts[rejected] != len(test.accounts) {
+				t.Errorf("%s: paused %v with %q: %v", test.name, paused, reason, counts)
+			}
+		})
+	}
 }

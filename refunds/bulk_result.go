@@ -175,12 +175,21 @@ func (b *bulkRun) report(p BulkProgress) {
 	}
 }
 
-// reportPause tells the caller that submission pauses or continues.
+// reportPause tells the caller that submission pauses or continues. A pause in which it looks for an
+// account that works is one only if the first probe fails, too.
 func (b *bulkRun) reportPause() {
 	state := b.client.health.window.State()
-	b.progress.Level, b.progress.Reason, b.progress.PausedUntil = state.Level, state.Why, state.Next
-	if state.Paused != b.progress.Paused {
-		b.progress.Paused, b.sought = state.Paused, 0
-		b.report(b.progress)
+	if state.Paused == b.firstProbe.IsZero() {
+		b.firstProbe, b.sought = state.Next, 0
+	}
+	p := &b.progress
+	paused := state.Paused && (p.Paused || state.Next.After(b.firstProbe) || !b.seeks())
+	p.Level, p.Reason, p.PausedUntil = state.Level, state.Why, time.Time{}
+	if paused {
+		p.PausedUntil = state.Next
+	}
+	if paused != p.Paused {
+		p.Paused = paused
+		b.report(*p)
 	}
 }

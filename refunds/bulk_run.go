@@ -31,7 +31,9 @@ type bulkRun struct {
 	ready   []*record               // to be sent
 	blocked map[refundKey][]*record // those that wait behind one with the same key, ready or in flight
 	expires time.Time               // no ready or blocked record reaches HoldFor before this time; zero: no such record
-	sought  int                     // records taken in this pause to find an account that works
+
+	firstProbe time.Time // when the first one of this pause was due; zero: there is no pause
+	sought     int       // records taken in this pause to find an account that works
 
 	queued    int             // requests in flight that may still wait for a limiter
 	changed   <-chan struct{} // signals a change of the window since advance looked
@@ -96,7 +98,7 @@ func (b *bulkRun) add(r *record) {
 		b.blocked[r.refundKey] = append(behind, r)
 		b.hold(r)
 	default:
-		if b.progress.Paused {
+		if !b.firstProbe.IsZero() {
 			b.sought++
 		}
 		b.blocked[r.refundKey] = nil
@@ -175,7 +177,7 @@ func (b *bulkRun) mayTake() bool {
 
 // seeks reports whether to look for an account that works, because those so far are refused.
 func (b *bulkRun) seeks() bool {
-	return b.progress.Paused && !b.loop.Ended && b.sought < maxWaiting && b.held() < maxWaiting+b.o.Concurrency && b.client.health.seeks()
+	return !b.firstProbe.IsZero() && !b.loop.Ended && b.sought < maxWaiting && b.held() < maxWaiting+b.o.Concurrency && b.client.health.seeks()
 }
 
 // isFull bounds the results that wait for the caller, and the records without one.
