@@ -23,8 +23,8 @@ type BulkOptions struct {
 	Ordered bool
 
 	// Grace is how long requests in flight may go on after ctx has ended or the loop was
-	// left, so that stopping leaves few outcomes unknown. Zero is 30 seconds. Below zero they
-	// are canceled at once.
+	// left, so that stopping leaves few outcomes unknown. Zero is 30 seconds: choose less than the
+	// time between SIGTERM and SIGKILL. Below zero they are canceled at once.
 	Grace time.Duration
 
 	// GiveUpAfter is how long the service may keep failing before SubmitAll ends with
@@ -34,7 +34,8 @@ type BulkOptions struct {
 	// HoldFor is how long a record may wait to be sent, after the input has yielded it. Then it
 	// is not sent, with [ErrSuspended] and [ActionResubmit]. A request in flight goes on. Zero
 	// is no limit, or 2 minutes with ReadAhead, because after a while a queue delivers its
-	// messages to another worker. Below zero is no limit.
+	// messages to another worker. Below zero is no limit. In a pause, a record that ReadAhead has
+	// not taken yet has its result with the next probe, up to two minutes later.
 	HoldFor time.Duration
 
 	// ReadAhead runs the input on a goroutine of its own, so that results are yielded while
@@ -147,12 +148,13 @@ const (
 //
 // If the first requests of a client fail because of the URL, the credential or the account,
 // SubmitAll ends after a few of them. What was taken is not sent, with [ActionFixSetup]. With
-// GiveUpAfter below zero it goes on: then stop it yourself at that action.
+// GiveUpAfter below zero it goes on: then stop it yourself at that action, if there is one account.
+// For several, the package comment says when to stop.
 //
 // A 403, 404 or 410 is about its account, and so is a 401 if the item has its own credential. Other
 // accounts are not delayed, and each record of that account is sent and refused. With one account,
-// SubmitAll ends after two refusals if nothing was accepted before, and otherwise pauses after eight
-// in a row. With several, it first looks for one that works, in up to 1,024 records of up to 32
+// SubmitAll ends after two refusals if nothing was accepted before, and otherwise pauses after about
+// eight in a row. With several, it first looks for one that works, in up to 1,024 records of up to 32
 // accounts.
 //
 // # Stopping

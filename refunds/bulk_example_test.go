@@ -54,9 +54,9 @@ func ExampleClient_SubmitAll() {
 	// rf_1 was accepted - to do: done
 }
 
-// A table is worked again after a crash, or once the setup is corrected. Each row holds what to do
-// about it, or that it was begun, which is written before the row is sent: so what the crash left is
-// told from what was never begun. One job at a time works the table.
+// A table is worked again after a crash. Each row holds what to do about it, or that it was begun,
+// which is written before the row is sent: so what the crash left is told from what was never begun.
+// One job at a time works the table. Once the setup is corrected, change "fix setup" to "resubmit".
 func ExampleClient_SubmitAll_resume() {
 	fake := refundstest.Start() // stands in for the service
 	defer fake.Close()
@@ -75,7 +75,7 @@ func ExampleClient_SubmitAll_resume() {
 			switch r.state {
 			case "begun":
 				r.state = refunds.ActionFindOut.String()
-			case "", refunds.ActionResubmit.String(), refunds.ActionFixSetup.String():
+			case "", refunds.ActionResubmit.String():
 				begin := refunds.WithBeforeSend(func(context.Context) error {
 					r.state = "begun" // committed
 					return nil
@@ -149,7 +149,8 @@ func ExampleBulkOptions_stop() {
 
 // A queue waits for its next message. Meanwhile ReadAhead yields the results of earlier
 // messages. What the loop does with a message is the record's action; a setup that is
-// wrong stops the consumer.
+// wrong stops the consumer. A queue that may deliver a message twice also needs the row of
+// the Example of WithBeforeSend, which is left out here.
 func ExampleBulkOptions_readAhead() {
 	fake := refundstest.Start() // stands in for the service
 	defer fake.Close()
@@ -190,16 +191,16 @@ func ExampleBulkOptions_readAhead() {
 		case refunds.ActionCorrect:
 			fmt.Println("set aside", message)
 		case refunds.ActionFixSetup:
-			fmt.Println("give back", message, "and stop")
+			fmt.Println("set aside", message, "and stop") // with several accounts: see the package comment
 			stop()
 		default: // refunds.ActionFindOut
-			fmt.Println("find out about", message)
+			fmt.Println("set aside, and find out about", message)
 		}
 	}
 	// Output:
 	// delete rf_1
 	// set aside rf_2
-	// find out about rf_3
-	// give back rf_4 and stop
+	// set aside, and find out about rf_3
+	// set aside rf_4 and stop
 	// stopped: true
 }

@@ -45,7 +45,7 @@
 //     [WithReceiptCheck] refuses.
 //   - Not sent: the arguments, the limiter or the token source ended the call, or no byte was
 //     written to a connection.
-//   - Rejected: 501, 505, each 4xx that IANA registers but 408, and a 307 or 308 that leads to the
+//   - Rejected: 501, 505, each 4xx that IANA registers except 408, and a 307 or 308 that leads to the
 //     same path, such as on another host. After a 409, an earlier submission may have been recorded.
 //   - Unknown: everything else, such as a timeout, a broken connection, a 499, or a cancellation
 //     after the first byte. A proxy may send 408, 500, 502, 503 or 504, and a service a redirect to
@@ -82,61 +82,69 @@
 //
 //   - Read the row first. Submit the refund if there is no row, or one with [ActionResubmit].
 //     Otherwise answer from the row, and never ask the caller for a new RefundID. A repeat with
-//     another amount is no repeat: to notice it, store what was sent.
-//   - The function of [WithBeforeSend] writes "begun", the time and the id of this call, and commits.
-//     Make a new random id for each Submit, and for each item of SubmitAll. The id of a job or of a
-//     message is no such id. If no row has changed, another call has begun or this one was taken
-//     for lost, and the function returns an error. A retry finds the id of its own call, and renews
-//     the time.
+//     another record is no repeat: compare it with the row's.
+//   - The function of [WithBeforeSend] writes "begun", the time, the record and the id of this call,
+//     and commits. Make a new random id for each Submit, and for each item of SubmitAll. The id of a
+//     job or of a message is no such id. If no row has changed, another call has begun, or your job
+//     has given this one up, and the function returns an error. A retry finds the id of its own
+//     call, and renews the time.
 //   - After the call, change its own "begun" to the action.
 //   - After [ActionFindOut], change the row of this call to [ActionDone] or [ActionResubmit], once
 //     you have found out. Once the setup or the record is corrected, change [ActionFixSetup] or
-//     [ActionCorrect] to ActionResubmit.
+//     [ActionCorrect] to ActionResubmit. Nobody may come again for such a row: submit its record
+//     yourself, or put its message back.
 //
 // In PostgreSQL, where a state is "begun" or the text of an action, $1 and $2 are the account and
 // the RefundID:
 //
-//	CREATE TABLE refund (account text, id text, state text NOT NULL, call text NOT NULL,
-//		at timestamptz NOT NULL, PRIMARY KEY (account, id))
+//	CREATE TABLE refund (account text, id text, record jsonb NOT NULL, state text NOT NULL,
+//		call text NOT NULL, at timestamptz NOT NULL, PRIMARY KEY (account, id))
 //
-//	-- Begin: $3 is the id of this call, and $4 the state that was read, or NULL without a row.
-//	INSERT INTO refund (account, id, state, call, at) VALUES ($1, $2, 'begun', $3, now())
-//	ON CONFLICT (account, id) DO UPDATE SET state = 'begun', call = $3, at = now()
+//	-- Begin: $3 is the id of this call, $4 the state that was read, or NULL without a row, and $5
+//	-- the record.
+//	INSERT INTO refund (account, id, record, state, call, at) VALUES ($1, $2, $5, 'begun', $3, now())
+//	ON CONFLICT (account, id) DO UPDATE SET record = $5, state = 'begun', call = $3, at = now()
 //	WHERE refund.state = $4 OR refund.state = 'begun' AND refund.call = $3
 //
 //	-- Change the state of the call $3 from $4 to $5.
 //	UPDATE refund SET state = $5
 //	WHERE account = $1 AND id = $2 AND call = $3 AND state = $4
 //
-// The second statement makes all other changes. It compares the call, because another call may have
-// begun and ended in the same state since the row was read.
+//	-- Give up what can no longer be in flight: $1 is how long a row can be so.
+//	UPDATE refund SET state = 'find out'
+//	WHERE state = 'begun' AND at < now() - $1::interval
+//
+// The second statement compares the call, because another call may have begun and ended in the same
+// state since the row was read.
 //
 // A row that is "begun" can be in flight for this long after its time, by the clock of the database.
-// Then the outcome is unknown, and no message or caller may come again: a job of yours looks for
-// such rows every minute, and changes them to "find out".
+// Then the outcome is unknown. No message or caller may come again, so a job of yours runs the third
+// statement every minute.
 //
 //   - Submit: the timeout of the call, and the time that you need to write the action.
 //   - SubmitAll: [BulkOptions.HoldFor], because a retry can wait for so long, the attempt timeout,
-//     and the time that you need to write all results that may come at once. If HoldFor is no
-//     limit, until SubmitAll has ended.
+//     and the time that you need to write twice Concurrency results, or a thousand if Ordered. If
+//     HoldFor is no limit, until SubmitAll has ended.
 //   - One job under a lock: each row that is "begun" at the start is unknown at once.
 //
-// If the change from "begun" changes no row, and the function had written the row, this call was
-// taken for lost. If it was accepted, change "find out" or "resubmit" of this call to "done". If no
-// row of this call has one of the three, another call has begun: raise an alarm.
+// If the change from "begun" changes no row although the function had written it, your job has given
+// this call up. If the refund was accepted, change "find out" or "resubmit" of this call to "done". If
+// neither changes a row, and the row of this call is not "done" either, another call has begun: raise
+// an alarm. If the refund was not accepted, leave the row as it is.
 //
-// A queue has to hide a message until its row is no longer in flight, and in SubmitAll for another
-// HoldFor, which the record can wait before it is sent: 4 minutes and 35 seconds with ReadAhead, and
-// the time that you need to write. Delete the message once its row is "done". Let it come again
-// after [ActionResubmit], and if another call has begun. Set it aside after any other action. If
-// your database fails, SubmitAll does not pause, and each record comes back at once: let the
-// function retry until its context ends, which is after HoldFor, or else after a timeout of your own.
+// A queue has to hide a message for twice HoldFor, the attempt timeout and the time that you need to
+// write: with ReadAhead 4 minutes and 35 seconds, and that time. A record can wait for HoldFor before
+// it is begun, and for HoldFor before a retry. Receive each message just before you yield it, because
+// in a pause yield can wait for the next probe. Delete the message once its row is "done". Let it come
+// again after [ActionResubmit], and if another call has begun. Set it aside after any other action. If
+// your database fails, SubmitAll does not pause, and each record comes back at once: let the function
+// retry until its context ends, which is after HoldFor, or else after a timeout of your own.
 //
 // After [ActionFixSetup], stop: the other records would fail too. But if the account has worked, up
 // to seven 403, 404 or 410 in a row are about single refunds. With several accounts, they are about
 // one account, and so is 401 if each has its own credential. Set those messages aside, and stop if
-// Progress reports Paused with the Reason "not_found", "forbidden" or "unauthorized". A record with
-// no Attempts was not sent: let it come again.
+// Progress reports Paused with the Reason "not_found", "forbidden" or "unauthorized". If the outcome
+// is "not sent", as for an unknown host, let the message come again, with ActionResubmit in its row.
 //
 // Neither a shutdown nor a caller who leaves may cancel Submit, or the write of an action: give them
 // a context of their own, such as context.WithoutCancel with a timeout.

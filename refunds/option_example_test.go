@@ -117,7 +117,7 @@ func ExampleWithBeforeSend() {
 		fmt.Println(id, "is", load(id).state)
 	}
 
-	submit("rf_1", "call 2") // in flight elsewhere, or unknown if it began more than 30 seconds ago
+	submit("rf_1", "call 2") // in flight elsewhere, or unknown once it can no longer be
 	submit("rf_2", "call 3")
 	submit("rf_3", "call 4")
 	submit("rf_3", "call 5") // the message came again
