@@ -23,8 +23,9 @@ type BulkOptions struct {
 	// PrefixLength keeps card numbers in the process: of an identifier with 12 digits or more,
 	// in any notation and script, only the first PrefixLength digits (1 to 11) are sent. Zero
 	// sends identifiers unchanged. How many the service needs is not documented: set 8, and set
-	// 10 only if your account's results differ with it. Do not set it if the input holds tokens:
-	// their digits would be sent as a BIN.
+	// 10 only if your account's results differ with it. Digits count wherever they are, so those
+	// of a token would be sent as a BIN. If the input has tokens too, leave it zero, and cut the
+	// card numbers before you yield them: only you can tell them from a token of digits.
 	PrefixLength int
 
 	// Memory caches results. Nil makes a [MemoryCache] of 32,768 entries for this lookup
@@ -42,8 +43,8 @@ type BulkOptions struct {
 
 	// ReadAhead is for an input that blocks, such as a queue. It runs the input on a goroutine
 	// of its own, so results do not wait for the next input, and a batch that is not full is
-	// sent after 10 milliseconds. An input that still waits for its source when the loop has
-	// ended takes one more card. Then yield returns false in the input: give that card back.
+	// sent after 10 milliseconds. If the input waits for its source while the loop ends, yield
+	// returns false for the next card: give that card back.
 	ReadAhead bool
 
 	// Progress is called on the loop's goroutine: after every request, and every few
@@ -60,8 +61,8 @@ type BulkProgress struct {
 	Retries  int // of them, those that repeat another one
 	Errors   int // results yielded with an error
 
-	// Level is the most requests that the client sends in the time of one response. It adapts to
-	// what the service accepts. 0.1 is one request in ten such times.
+	// Level is how many requests the client sends, at most, in the time of one response. It adapts
+	// to what the service accepts. At 0.1 it sends one in ten such times.
 	Level float64
 	// Reason is [Error.Condition] of the failure that lowered Level last; "" if none did.
 	Reason string

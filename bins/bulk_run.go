@@ -25,8 +25,9 @@ import (
 //
 // The error of one card is in its [BulkResult.Err]. The sequence yields an error once, last, if
 // the lookup ends early: return it. It says whether to look the rest up again. All inputs that were
-// taken have been yielded by then, those without a result with [ErrSuspended]. The rest of the input
-// is not taken: begin the next run with the first input that has no result.
+// taken have been yielded by then. Those that were not looked up have [ErrSuspended], and the rest of
+// the input is not taken. In input order, stop at the first ErrSuspended, and begin the next run with
+// its input. After a kill, begin behind the last result that you have stored.
 //
 // The lookup ends early where every further request would fail: after the end of ctx, an
 // unusable argument or credential, 401, 403, 404, 407, 410, 501, 505, a redirect, a wrong host

@@ -123,7 +123,7 @@ func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
 // [Result.Card].
 //
 // A load that had to wait in this process fails early, with context.DeadlineExceeded, once less time
-// is left than a response usually takes. Then ctx has not ended yet.
+// is left than a response usually takes. Test the error, because ctx has not ended yet.
 //
 // An error is the failure of the request, [ErrInvalidArgument] for an empty card, [ErrMissing],
 // [ErrBadResponse] for an item that is no object, [ErrSuspended] while the service is down,
@@ -133,10 +133,10 @@ func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
 //
 // The call ends at the deadline of ctx, or after 30 seconds if ctx has none. Other callers of
 // the same request go on. If none is left, up to 16 such requests still go on without retries,
-// so that later callers find their results in the cache: do not set [WithAttemptTimeout] to
-// your callers' deadline. If the service is slower than that deadline, later callers find only
-// some of the cards. A request has the context values, such as a trace, of the caller that began
-// it.
+// so that later callers find their results in the cache. So set [WithAttemptTimeout] to what the
+// service may take, such as two seconds, and not to your callers' 80 milliseconds. If the service is
+// slower than their deadline, later callers find only some of the cards. A request has the context
+// values, such as a trace, of the caller that began it.
 func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
 	fail := func(err error) (Result, error) { return Result{}, &Error{Operation: "load", Err: err} }
 	switch {

@@ -68,8 +68,8 @@ type BulkProgress struct {
 	Requests int // requests handed to the network, retries included
 	Retries  int // requests that repeat another one
 
-	// Level is the most requests that the client sends in the time of one response. It adapts to
-	// what the service accepts. 0.1 is one request in ten such times.
+	// Level is how many requests the client sends, at most, in the time of one response. It adapts
+	// to what the service accepts. At 0.1 it sends one in ten such times.
 	Level float64
 	// Reason is [Error.Condition] of the failure that lowered Level last; "" if none did.
 	Reason string

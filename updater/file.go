@@ -36,13 +36,14 @@ type FileOptions struct {
 	// called for an unchanged file. Nil accepts any content.
 	Check func(content *io.SectionReader, header http.Header) error
 	// IfChanged fetches nothing if the service still has the content of the file at the
-	// path: see [File.Unchanged]. The call records the ETag or Last-Modified beside the file,
-	// in .NAME.json for a path that ends in NAME, and the next one sends it.
+	// path: see [File.Unchanged]. Set it on the first call too: it records the ETag or
+	// Last-Modified beside the file, in .NAME.json for a path that ends in NAME, and the next call
+	// sends it.
 	//
 	// The content is fetched all the same for another job, merchant or address, if the file's
 	// size or modification time was changed or others can read it, or if the service refuses the
-	// question, or sends no ETag and no Last-Modified that was a second old: a minute, if it sends
-	// no Date.
+	// question, or sends neither an ETag nor a Last-Modified at least a second old (a minute, if it
+	// sends no Date).
 	IfChanged bool
 	// AcceptUnverified accepts content that may be cut off, because the response has no
 	// length, chunks or digest. By default it fails with [ErrUnverified].
