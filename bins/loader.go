@@ -97,9 +97,8 @@ func (l *Loader) Stats() LoaderStats {
 }
 
 // NewLoader returns a loader that sends its requests with c. opts are the options of each
-// request. A checkout sets PrefixLength, and a Memory with [CacheOptions.StaleFor]: see
-// [Loader]. NewLoader fails with [ErrInvalidArgument] if NewClient did not make c, or if
-// PrefixLength or an option is unusable.
+// request. It fails with [ErrInvalidArgument] if NewClient did not make c, or if PrefixLength
+// or an option is unusable.
 func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
 	if c == nil || c.core == nil {
 		return nil, &Error{Operation: "new loader", Err: fault.Invalid("the client was not made by NewClient")}
