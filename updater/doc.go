@@ -69,24 +69,11 @@
 //
 // # Retries
 //
-// A download only reads, so it is retried freely. Each request is retried
-//
-//   - up to 3 times if no connection could be made or it broke, and after 429, 502, 503
-//     and 504
-//   - up to twice after a timeout, 408, 500, and any other 5xx but 501 and 505
-//   - once after 401 with another token, 421, 425, a response that is not HTTP, and if a
-//     proxy could not connect
-//   - never after any other status, an unknown host name, a failed TLS handshake, a proxy
-//     that forbids the connection, an HTML page, an error object with status 200, or if the
-//     job is not ready
-//
-// If the service sends a Retry-After with 429, 502, 503 or 504, every call of the client waits
-// for it, up to 60 s. With another status, or if the job is not ready, only the same call waits,
-// before its retry or as [WithWait] says. A call that would have to wait longer for a retry, or
-// beyond its deadline, fails and reports the wait.
-//
-// All calls of a client share a retry budget, so that retries do not multiply the load of an
-// outage: an error says if it is spent.
+// A download only reads, so each request is retried as a lookup is. The comment of package
+// [github.com/carddata/carddata-go/bins] says how often after which failure, when all calls of a
+// client wait for a Retry-After, and what the retry budget is. Never retried are an error object with
+// status 200, and a job that is not ready. Only the call for that job waits for its Retry-After, as
+// [WithWait] says.
 //
 // # Mixed content
 //
