@@ -153,8 +153,8 @@ func (w *Window) isFree() bool {
 	return free
 }
 
-// Take takes a place for one request and returns the number of the request, unless there
-// is no place. The caller owes exactly one of Succeeded, Failed, Answered and Ignored.
+// Take takes a place for one request and returns the number of the request, unless there is no
+// place. The caller owes exactly one of Succeeded, Failed, Late, Answered and Ignored.
 func (w *Window) Take() (request int, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
