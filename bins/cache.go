@@ -26,7 +26,7 @@ import (
 type Cache interface {
 	// Get returns the values of the keys that it has, of the 1 to 50 given.
 	Get(ctx context.Context, keys []string) (map[string][]byte, error)
-	// Set stores 1 to 50 values for ttl, which is TTL and StaleFor of [CacheOptions].
+	// Set stores 1 to 50 values for ttl, the sum of TTL and StaleFor of [CacheOptions].
 	Set(ctx context.Context, values map[string][]byte, ttl time.Duration) error
 }
 

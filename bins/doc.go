@@ -61,7 +61,7 @@
 //
 //   - Retries: 3 ([WithMaxRetries], [WithRetryWait])
 //   - Attempt timeout: 10 s ([WithAttemptTimeout])
-//   - Call timeout: 30 s, if the context has no deadline
+//   - Call timeout: 30 s for Lookup and Load, if the context has no deadline; none for LookupAll
 //   - Connections: connect 5 s, TLS handshake 5 s, idle 30 s, HTTP/1.1, TLS 1.2 and later,
 //     the environment's proxy, headers of 64 KiB at most, no redirects
 //   - Everything else: see the options

@@ -41,7 +41,8 @@ type LoaderOptions struct {
 // A checkout wants both [LoaderOptions.PrefixLength] and [CacheOptions.StaleFor]. With the
 // first, the cards of one BIN share a cached result; without it, no card number is cached.
 // With the second, a cached card is served at once, even if it has expired and the service is
-// down. See the Examples of Loader and of CacheOptions (StaleFor).
+// down. Set [WithAttemptTimeout] too, such as to two seconds: see [Loader.Load]. See the Examples of
+// Loader and of CacheOptions (StaleFor).
 //
 // The requests in flight adapt to what the service accepts, and to how long it takes. While a
 // request waits for its turn, further cards join it. If the service is down, Load fails at once

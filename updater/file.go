@@ -41,7 +41,7 @@ type FileOptions struct {
 	// sends it.
 	//
 	// The content is fetched all the same for another job, merchant or address, if the file's
-	// size or modification time was changed or others can read it, or if the service refuses the
+	// size or modification time was changed or its group or others can read it, or if the service refuses the
 	// question, or sends neither an ETag nor a Last-Modified at least a second old (a minute, if it
 	// sends no Date).
 	IfChanged bool
