@@ -91,11 +91,11 @@
 //   - After the call, change its own "begun" to the action.
 //   - After [ActionFindOut], change the row of this call to [ActionDone] or [ActionResubmit], once
 //     you have found out. Once the setup or the record is corrected, change [ActionFixSetup] or
-//     [ActionCorrect] to ActionResubmit. Nobody may come again for such a row: submit its record
-//     yourself, or put its message back.
+//     [ActionCorrect] to ActionResubmit. For a row with ActionResubmit, perhaps nobody comes again:
+//     let a job of yours submit its record, or put its message back.
 //
-// In PostgreSQL, where a state is "begun" or the text of an action, $1 and $2 are the account and
-// the RefundID:
+// In PostgreSQL, where a state is "begun" or the text of an action, and $1 and $2 of the first two
+// statements are the account and the RefundID:
 //
 //	CREATE TABLE refund (account text, id text, record jsonb NOT NULL, state text NOT NULL,
 //		call text NOT NULL, at timestamptz NOT NULL, PRIMARY KEY (account, id))
@@ -118,7 +118,7 @@
 // state since the row was read.
 //
 // A row that is "begun" can be in flight for this long after its time, by the clock of the database.
-// Then the outcome is unknown. No message or caller may come again, so a job of yours runs the third
+// Then the outcome is unknown. Perhaps no message or caller comes again, so a job of yours runs the third
 // statement every minute.
 //
 //   - Submit: the timeout of the call, and the time that you need to write the action.
@@ -132,13 +132,14 @@
 // neither changes a row, and the row of this call is not "done" either, another call has begun: raise
 // an alarm. If the refund was not accepted, leave the row as it is.
 //
-// A queue has to hide a message for twice HoldFor, the attempt timeout and the time that you need to
-// write: with ReadAhead 4 minutes and 35 seconds, and that time. A record can wait for HoldFor before
-// it is begun, and for HoldFor before a retry. Receive each message just before you yield it, because
-// in a pause yield can wait for the next probe. Delete the message once its row is "done". Let it come
-// again after [ActionResubmit], and if another call has begun. Set it aside after any other action. If
-// your database fails, SubmitAll does not pause, and each record comes back at once: let the function
-// retry until its context ends, which is after HoldFor, or else after a timeout of your own.
+// A queue has to hide a message for twice HoldFor, the attempt timeout and the time that you need
+// to write: with ReadAhead 4 minutes and 35 seconds, and that time. A record can be begun HoldFor
+// after it was yielded, and its row can then be in flight for as long as said above. Receive each
+// message just before you yield it, because in a pause yield can wait for the next probe. Delete
+// the message once its row is "done". Let it come again after [ActionResubmit], and if another call
+// has begun. Set it aside after any other action. If your database fails, SubmitAll does not pause,
+// and each record comes back at once: let the function retry until its context ends, which is after
+// HoldFor, or else after a timeout of your own.
 //
 // After [ActionFixSetup], stop: the other records would fail too. But if the account has worked, up
 // to seven 403, 404 or 410 in a row are about single refunds. With several accounts, they are about
