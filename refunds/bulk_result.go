@@ -179,12 +179,11 @@ func (b *bulkRun) report(p BulkProgress) {
 // account that works is one only if the first probe fails, too.
 func (b *bulkRun) reportPause() {
 	state := b.client.health.window.State()
-	if state.Paused != b.pause.Paused || !state.Since.Equal(b.pause.Since) { // another one may have ended unseen
-		b.pause, b.sought = state, 0
+	if state.Paused != b.paused {
+		b.paused, b.sought = state.Paused, 0
 	}
 	p := &b.progress
-	failed := state.Next.After(b.pause.Next) && !time.Now().Before(b.pause.Next)
-	paused := state.Paused && (p.Paused || failed || !b.seeks())
+	paused := state.Paused && (p.Paused || state.Probed || !b.seeks())
 	p.Level, p.Reason, p.PausedUntil = state.Level, state.Why, time.Time{}
 	if paused {
 		p.PausedUntil = state.Next

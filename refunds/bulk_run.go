@@ -9,7 +9,6 @@ import (
 
 	"github.com/carddata/carddata-go/internal/bulk"
 	"github.com/carddata/carddata-go/internal/fault"
-	"github.com/carddata/carddata-go/internal/flow"
 )
 
 // A bulkRun is one pass of SubmitAll. Everything runs on the goroutine that ranges over it,
@@ -33,8 +32,8 @@ type bulkRun struct {
 	blocked map[refundKey][]*record // those that wait behind one with the same key, ready or in flight
 	expires time.Time               // no ready or blocked record reaches HoldFor before this time; zero: no such record
 
-	pause  flow.State // the window's when the pause was seen first; not paused: there is none
-	sought int        // records taken in this pause to find an account that works
+	paused bool // the window, when it was seen last
+	sought int  // records taken in this pause to find an account that works
 
 	queued    int             // requests in flight that may still wait for a limiter
 	changed   <-chan struct{} // signals a change of the window since advance looked
@@ -99,7 +98,7 @@ func (b *bulkRun) add(r *record) {
 		b.blocked[r.refundKey] = append(behind, r)
 		b.hold(r)
 	default:
-		if b.pause.Paused {
+		if b.paused {
 			b.sought++
 		}
 		b.blocked[r.refundKey] = nil
@@ -178,7 +177,7 @@ func (b *bulkRun) mayTake() bool {
 
 // seeks reports whether to look for an account that works, because those so far are refused.
 func (b *bulkRun) seeks() bool {
-	return b.pause.Paused && !b.loop.Ended && b.sought < maxWaiting && b.held() < maxWaiting+b.o.Concurrency && b.client.health.seeks()
+	return b.paused && !b.loop.Ended && b.sought < maxWaiting && b.held() < maxWaiting+b.o.Concurrency && b.client.health.seeks()
 }
 
 // isFull bounds the results that wait for the caller, and the records without one.

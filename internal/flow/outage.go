@@ -14,6 +14,7 @@ const (
 // An outage holds all requests back but for one probe at a time.
 type outage struct {
 	paused  bool
+	probed  bool          // a probe has failed since
 	probe   int           // the one that has left; 0: none
 	delay   time.Duration // before the last probe
 	failing time.Time     // its begin; zero once the service has recovered
@@ -50,7 +51,7 @@ func (w *Window) isDown(stopped bool) bool {
 
 // begin begins an outage, or prolongs it.
 func (w *Window) begin() {
-	w.testing = false
+	w.testing, w.probed = false, w.paused
 	switch {
 	case w.paused:
 		w.delay *= 2

@@ -78,6 +78,7 @@ func (w *Window) forget() {
 type State struct {
 	Level  float64   // requests per round trip
 	Paused bool      // the service is down, and the next probe is awaited
+	Probed bool      // a probe has failed in this pause
 	Next   time.Time // when the next probe is due; zero without a pause
 	Since  time.Time // begin of the outage, until a level has held again; zero: none
 	Why    string    // the last failure that lowered the level or began the pause
@@ -89,7 +90,7 @@ func (w *Window) State() State {
 	defer w.mu.Unlock()
 	s := State{Level: w.now, Paused: w.paused, Since: w.failing, Why: w.why}
 	if w.paused {
-		s.Next = w.next
+		s.Probed, s.Next = w.probed, w.next
 	}
 	if places := w.latency.places; places > 0 {
 		s.Level = min(s.Level, places)
