@@ -26,6 +26,17 @@ func many(k, n int) (accounts []string) {
 	return accounts
 }
 
+// refusesBad refuses the accounts that begin with "bad".
+func refusesBad(status int, delay time.Duration) func(refundstest.Request) refundstest.Fault {
+	return func(r refundstest.Request) refundstest.Fault {
+		fault := refundstest.Fault{HeaderDelay: delay}
+		if strings.HasPrefix(r.Path, "/v1/bad") {
+			fault.Status = status
+		}
+		return fault
+	}
+}
+
 // interleave puts an account before each of the others.
 func interleave(account string, others []string) (accounts []string) {
 	for _, other := range others {
@@ -118,13 +129,7 @@ func TestSubmitAllTellsAnAccountFromAnOutage(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			fake := refundstest.NewServer(t)
-			fake.ScriptFunc(func(r refundstest.Request) refundstest.Fault {
-				fault := refundstest.Fault{HeaderDelay: time.Millisecond} // so that no response overtakes one to an earlier request
-				if strings.HasPrefix(r.Path, "/v1/bad") {
-					fault.Status = test.status
-				}
-				return fault
-			})
+			fake.ScriptFunc(refusesBad(test.status, time.Millisecond)) // so that no response overtakes one to an earlier request
 			items := table(test.accounts...)
 			if test.own {
 				items = with(items, "", own)
@@ -288,13 +293,7 @@ func TestSubmitAllReportsNoPauseForOneAccount(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			fake := refundstest.NewServer(t)
-			fake.ScriptFunc(func(r refundstest.Request) refundstest.Fault {
-				fault := refundstest.Fault{HeaderDelay: 10 * time.Millisecond}
-				if strings.HasPrefix(r.Path, "/v1/bad") {
-					fault.Status = http.StatusNotFound
-				}
-				return fault
-			})
+			fake.ScriptFunc(refusesBad(http.StatusNotFound, 10*time.Millisecond))
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
 			queue := func(yield func(refunds.Item) bool) {
