@@ -28,7 +28,8 @@ import (
 // taken have been yielded by then. Those that were not looked up have [ErrSuspended], and the rest of
 // the input is not taken. In input order, store nothing from the first ErrSuspended on, go on to the
 // end of the loop, and begin the next run with its input. Results behind it are then looked up again:
-// to keep them, store each by its Index, and look up those with ErrSuspended. After a kill, begin behind the last result that you have stored.
+// to keep them, store each by its Index, and look up those with ErrSuspended. After a kill, begin
+// behind the last result that you have stored.
 //
 // The lookup ends early where every further request would fail: after the end of ctx, an
 // unusable argument or credential, 401, 403, 404, 407, 410, 501, 505, a redirect, a wrong host
@@ -45,12 +46,13 @@ import (
 // fails its cards; with 429 and 503 it does so only after GiveUpAfter. To compare, the lookup may
 // send a known card again.
 //
-// The lookup begins with ten requests in flight, or Concurrency if that is less, and adapts to what the service accepts, and to
-// how long it takes. If you know the service's rate limit, set [WithRateLimit]: without it, as
-// little as seven tenths of a limit may be used. While the service is down, one request at a time
-// is sent as a probe: after about a second, and then after delays that about double, up to two
-// minutes. After repeated outages, four lookups in five are at full speed again within five minutes,
-// and the others within 18, or 32 if the service goes on failing requests at random.
+// The lookup begins with ten requests in flight, or Concurrency if that is less, and adapts to what
+// the service accepts, and to how long it takes. If you know the service's rate limit, set
+// [WithRateLimit]: without it, as little as seven tenths of a limit may be used. While the service is
+// down, one request at a time is sent as a probe: after about a second, and then after delays that
+// about double, up to two minutes. After repeated outages, four lookups in five are at full speed
+// again within five minutes, and the others within 18, or 32 if the service goes on failing requests
+// at random.
 //
 // # Stopping
 //

@@ -118,8 +118,8 @@
 // state since the row was read.
 //
 // A row that is "begun" can be in flight for this long after its time, by the clock of the database.
-// Then the outcome is unknown. Perhaps no message or caller comes again, so a job of yours runs the third
-// statement every minute.
+// Then the outcome is unknown. Perhaps no message or caller comes again, so a job of yours runs the
+// third statement every minute.
 //
 //   - Submit: the timeout of the call, and the time that you need to write the action.
 //   - SubmitAll: [BulkOptions.HoldFor], because a retry can wait for so long, the attempt timeout,

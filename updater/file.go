@@ -41,9 +41,9 @@ type FileOptions struct {
 	// sends it.
 	//
 	// The content is fetched all the same for another job, merchant or address, if the file's
-	// size or modification time was changed or its group or others can read it, or if the service refuses the
-	// question, or sends neither an ETag nor a Last-Modified at least a second old (a minute, if it
-	// sends no Date).
+	// size or modification time was changed or its group or others can read it, or if the service
+	// refuses the question, or sends neither an ETag nor a Last-Modified at least a second old (a
+	// minute, if it sends no Date).
 	IfChanged bool
 	// AcceptUnverified accepts content that may be cut off, because the response has no
 	// length, chunks or digest. By default it fails with [ErrUnverified].
