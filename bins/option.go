@@ -73,7 +73,7 @@ func CachedToken(fetch func(ctx context.Context) (token string, expires time.Tim
 // WithTransport wraps the library's transport in your own RoundTripper, to instrument or
 // change requests. NewClient calls wrap once. Your RoundTripper sees every attempt, with ids
 // in the URL and the token in the header, and must call base to send it. All guarantees hold;
-// for refunds, see Wrappers in the comment of package refunds. A response that it makes up
+// for refunds, see [github.com/carddata/carddata-go/refunds.WithTransport]. A response that it makes up
 // counts as the service's.
 //
 //	WithTransport(func(base http.RoundTripper) http.RoundTripper { return otelhttp.NewTransport(base) })

@@ -148,8 +148,8 @@ const (
 //
 // If the first requests of a client fail because of the URL, the credential or the account,
 // SubmitAll ends after a few of them. What was taken is not sent, with [ActionFixSetup]. With
-// GiveUpAfter below zero it goes on: then stop it yourself at that action, if there is one account.
-// For several, the package comment says when to stop.
+// GiveUpAfter below zero it goes on: stop it at an ActionFixSetup that comes while Progress reports
+// a pause.
 //
 // A 403, 404 or 410 is about its account, and so is a 401 if the item has its own credential. Other
 // accounts are not delayed, and each record of that account is sent and refused. With one account,

@@ -148,18 +148,19 @@ func ExampleBulkOptions_stop() {
 }
 
 // A queue waits for its next message. Meanwhile ReadAhead yields the results of earlier
-// messages. What the loop does with a message is the record's action; a setup that is
-// wrong stops the consumer. A queue that may deliver a message twice also needs the row of
+// messages. What the loop does with a message is the record's action. It stops if the setup
+// fails all records, which pauses the submission. A queue that may deliver a message twice also needs the row of
 // the Example of WithBeforeSend, which is left out here.
 func ExampleBulkOptions_readAhead() {
 	fake := refundstest.Start() // stands in for the service
 	defer fake.Close()
-	fake.Script(refundstest.Fault{}, refundstest.Fault{Status: 422}, refundstest.Fault{DropAfter: true}, refundstest.Fault{Status: 401})
+	fake.Script(refundstest.Fault{}, refundstest.Fault{Status: 422}, refundstest.Fault{DropAfter: true})
+	fake.Script(slices.Repeat([]refundstest.Fault{{Status: 401}}, 2)...)
 
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	queue := make(chan string, 4) // of messages
-	for _, message := range []string{"rf_1", "rf_2", "rf_3", "rf_4"} {
+	queue := make(chan string, 5) // of messages
+	for _, message := range []string{"rf_1", "rf_2", "rf_3", "rf_4", "rf_5"} {
 		queue <- message
 	}
 	items := func(yield func(refunds.Item) bool) {
@@ -175,8 +176,13 @@ func ExampleBulkOptions_readAhead() {
 			}
 		}
 	}
-	o := refunds.BulkOptions{ReadAhead: true, GiveUpAfter: -1} // the queue has no end
-	o.Concurrency = 1                                          // for this example only
+	paused := false
+	o := refunds.BulkOptions{
+		ReadAhead:   true,
+		GiveUpAfter: -1, // the queue has no end
+		Progress:    func(p refunds.BulkProgress) { paused = p.Paused },
+		Concurrency: 1, // for this example only
+	}
 	for s, err := range fake.Client().SubmitAll(ctx, items, o) {
 		if err != nil {
 			fmt.Println("stopped:", errors.Is(err, context.Canceled))
@@ -191,8 +197,11 @@ func ExampleBulkOptions_readAhead() {
 		case refunds.ActionCorrect:
 			fmt.Println("set aside", message)
 		case refunds.ActionFixSetup:
-			fmt.Println("set aside", message, "and stop") // with several accounts: see the package comment
-			stop()
+			fmt.Println("set aside", message)
+			if paused { // and not because of one refund or one account
+				fmt.Println("stop")
+				stop()
+			}
 		default: // refunds.ActionFindOut
 			fmt.Println("set aside, and find out about", message)
 		}
@@ -201,6 +210,8 @@ func ExampleBulkOptions_readAhead() {
 	// delete rf_1
 	// set aside rf_2
 	// set aside, and find out about rf_3
-	// set aside rf_4 and stop
+	// set aside rf_4
+	// set aside rf_5
+	// stop
 	// stopped: true
 }

@@ -75,51 +75,56 @@
 // # If a refund can come twice, or the process can be killed
 //
 // This is for handlers whose callers repeat requests, for queue workers, and for jobs over a file
-// or a table. A client remembers nothing, and SubmitAll removes no duplicates. Keep a row for each
-// refund in a database. Its unique key is the account and the RefundID, and a number of your own if
-// a later status goes under the same RefundID. Never delete a row to begin again: another call could
-// begin in between.
+// or a table. A client remembers nothing, and SubmitAll removes no duplicates. The module
+// refunds/outbox does all that follows, with tables and a worker of its own. To do it in your own
+// table, keep a row for each refund, and never delete one to begin again.
 //
-//   - Read the row first. Submit the refund if there is no row, or one with [ActionResubmit].
-//     Otherwise answer from the row, and never ask the caller for a new RefundID. A repeat with
-//     another record is no repeat: compare it with the row's.
-//   - The function of [WithBeforeSend] writes "begun", the time, the record and the id of this call,
-//     and commits. Make a new random id for each Submit, and for each item of SubmitAll. The id of a
-//     job or of a message is no such id. If no row has changed, another call has begun, or your job
-//     has given this one up, and the function returns an error. A retry finds the id of its own
-//     call, and renews the time.
-//   - After the call, change its own "begun" to the action.
-//   - After [ActionFindOut], change the row of this call to [ActionDone] or [ActionResubmit], once
-//     you have found out. Once the setup or the record is corrected, change [ActionFixSetup] or
-//     [ActionCorrect] to ActionResubmit. For a row with ActionResubmit, perhaps nobody comes again:
-//     let a job of yours submit its record, or put its message back.
+//	the row says   submit the refund            tell a caller                a queue's message
+//	no row         yes
+//	resubmit       yes                          not recorded, repeat it      comes again
+//	begun          no: a call has begun         in progress, ask again       comes again
+//	done           no                           accepted                     is deleted
+//	correct        no: correct it first         not recorded, and rejected   is set aside
+//	fix setup      no: correct the setup first  not recorded, repeat later   is set aside
+//	find out       no: find out first           not known yet                is set aside
 //
-// In PostgreSQL, where a state is "begun" or the text of an action, and $1 and $2 of the first two
-// statements are the account and the RefundID:
+// In PostgreSQL, where $1 and $2 are the account and the RefundID:
 //
-//	CREATE TABLE refund (account text, id text, record jsonb NOT NULL, state text NOT NULL,
+//	CREATE TABLE refund (account text, id text, record text NOT NULL, state text NOT NULL,
 //		call text NOT NULL, at timestamptz NOT NULL, PRIMARY KEY (account, id))
 //
-//	-- Begin: $3 is the id of this call, $4 the state that was read, or NULL without a row, and $5
-//	-- the record.
-//	INSERT INTO refund (account, id, record, state, call, at) VALUES ($1, $2, $5, 'begun', $3, now())
-//	ON CONFLICT (account, id) DO UPDATE SET record = $5, state = 'begun', call = $3, at = now()
-//	WHERE refund.state = $4 OR refund.state = 'begun' AND refund.call = $3
+//	-- 1. Begin: $3 is the record as json.Marshal writes it, $4 the id of this call.
+//	INSERT INTO refund (account, id, record, state, call, at) VALUES ($1, $2, $3, 'begun', $4, now())
+//	ON CONFLICT (account, id) DO UPDATE SET state = 'begun', call = $4, at = now()
+//	WHERE refund.record = $3 AND (refund.state = 'resubmit' OR refund.state = 'begun' AND refund.call = $4)
 //
-//	-- Change the state of the call $3 from $4 to $5.
-//	UPDATE refund SET state = $5
-//	WHERE account = $1 AND id = $2 AND call = $3 AND state = $4
+//	-- 2. End the call $3: $4 is the text of the action.
+//	UPDATE refund SET state = $4 WHERE account = $1 AND id = $2 AND call = $3
+//	AND (state = 'begun' OR $4 = 'done' AND state IN ('done', 'find out', 'resubmit'))
 //
-//	-- Give up what can no longer be in flight: $1 is how long a row can be so.
-//	UPDATE refund SET state = 'find out'
-//	WHERE state = 'begun' AND at < now() - $1::interval
+//	-- 3. Settle the call $3: $4 is 'done' or 'resubmit', $5 the record, which may be corrected.
+//	UPDATE refund SET state = $4, record = $5 WHERE account = $1 AND id = $2 AND call = $3
+//	AND state IN ('find out', 'correct', 'fix setup')
 //
-// The second statement compares the call, because another call may have begun and ended in the same
-// state since the row was read.
+//	-- 4. Give up what can no longer be in flight: $1 is how long it can be so.
+//	UPDATE refund SET state = 'find out' WHERE state = 'begun' AND at < now() - $1::interval
 //
-// A row that is "begun" can be in flight for this long after its time, by the clock of the database.
-// Then the outcome is unknown. Perhaps no message or caller comes again, so a job of yours runs the
-// third statement every minute.
+// How to use them:
+//
+//   - Read the row before you submit. If it has another record, a RefundID was used twice: refuse
+//     it. Never ask a caller for a new RefundID. If a later status goes under the same RefundID, the
+//     status is part of the key, too.
+//   - The function of [WithBeforeSend] runs the first statement, and commits. Make a new random id
+//     for each Submit, and for each item of SubmitAll; the id of a job or a message is no such id.
+//     If the statement changes no row, another call has begun, and the function returns an error:
+//     read the row again. A retry finds the id of its own call, and renews the time.
+//   - After the call, run the second statement. If the refund was accepted and no row has changed,
+//     another call has begun meanwhile: raise an alarm.
+//   - Once you have found out, or corrected the setup or the record, run the third statement.
+//   - Perhaps nobody comes again. So a job of yours runs the fourth statement every minute, and
+//     submits the records of rows with "resubmit", or puts their messages back.
+//
+// A row can be in flight for this long after its time:
 //
 //   - Submit: the timeout of the call, and the time that you need to write the action.
 //   - SubmitAll: [BulkOptions.HoldFor], because a retry can wait for so long, the attempt timeout,
@@ -127,28 +132,20 @@
 //     HoldFor is no limit, until SubmitAll has ended.
 //   - One job under a lock: each row that is "begun" at the start is unknown at once.
 //
-// If the change from "begun" changes no row although the function had written it, your job has given
-// this call up. If the refund was accepted, change "find out" or "resubmit" of this call to "done". If
-// neither changes a row, and the row of this call is not "done" either, another call has begun: raise
-// an alarm. If the refund was not accepted, leave the row as it is.
-//
 // A queue has to hide a message for twice HoldFor, the attempt timeout and the time that you need
-// to write: with ReadAhead 4 minutes and 35 seconds, and that time. A record can be begun HoldFor
-// after it was yielded, and its row can then be in flight for as long as said above. Receive each
-// message just before you yield it, because in a pause yield can wait for the next probe. Delete
-// the message once its row is "done". Let it come again after [ActionResubmit], and if another call
-// has begun. Set it aside after any other action. If your database fails, SubmitAll does not pause,
-// and each record comes back at once: let the function retry until its context ends, which is after
-// HoldFor, or else after a timeout of your own.
+// to write: with ReadAhead 4 minutes and 35 seconds, and that time. Receive each message just before
+// you yield it, because in a pause yield can wait for the next probe. If your database fails,
+// SubmitAll does not pause, and each record comes back at once: let the function retry until its
+// context ends, which is after HoldFor, or else after a timeout of your own.
 //
-// After [ActionFixSetup], stop: the other records would fail too. But if the account has worked, up
-// to seven 403, 404 or 410 in a row are about single refunds. With several accounts, they are about
-// one account, and so is 401 if each has its own credential. Set those messages aside, and stop if
-// Progress reports Paused with the Reason "not_found", "forbidden" or "unauthorized". If the outcome
-// is "not sent", as for an unknown host, let the message come again, with ActionResubmit in its row.
+// Stop a worker at an [ActionFixSetup] that comes while Progress reports a pause: the other records
+// would fail, too. Without a pause it is about one refund or one account. The Example of BulkOptions
+// (ReadAhead) does this.
 //
 // Neither a shutdown nor a caller who leaves may cancel Submit, or the write of an action: give them
-// a context of their own, such as context.WithoutCancel with a timeout.
+// a context of their own, such as context.WithoutCancel with a timeout. At a shutdown, take no new
+// calls, and wait for those that have begun. Those that a kill ends are "begun", and end as "find
+// out".
 //
 // # Defaults
 //
@@ -163,32 +160,35 @@
 // # Slow services, overload and outages
 //
 // A client adapts what it has in flight to what the service accepts, for Submit and SubmitAll
-// together. Use one client for a service, because clients do not know of each other. If you know
-// of a limit, set [WithRateLimit].
+// together. Ten refunds are in flight at first. After the first successes, only the Concurrency of
+// SubmitAll limits them, until something fails or responses take twice as long as at best. Use one
+// client for a service, because clients do not know of each other. If you know of a limit, set
+// [WithRateLimit].
 //
-//   - A slow service gets as many requests as a fast one. Ten are in flight at first. After the
-//     first successes, only the Concurrency of SubmitAll limits them.
-//   - If the service has a limit, fewer are in flight. About one refund in a hundred is unknown, or
-//     one in thirteen at sixty a minute, and one in five at a dozen.
-//   - If the service queues requests, and responses take twice as long as at best, fewer are in
-//     flight. At most six refunds in a hundred are unknown, or one in five if it works on one at a
-//     time or has just started, and in SubmitAll up to Concurrency once. A service that answers only
-//     a part of the requests late gets as many as before.
-//   - If the service stops for a few seconds, that costs the refunds of these seconds, and about as
-//     many after them.
-//   - If the service becomes many times slower at once, that looks like a queue for about fifteen
-//     of its new response times. Refunds that have no time to wait are not sent then.
-//   - If one request in a hundred fails at random, no other refund is affected as a rule, unless it
-//     has to wait. If up to one in ten fail, about one refund in twenty is not sent, and at worst
-//     one in four, while the client finds out that its load is not the reason. From one in five on,
-//     most refunds are not sent, and some for up to two minutes after the failures have ended.
-//   - Three failures in a row are an outage, or two before the first success, or six if others are
-//     in flight. The service then gets one request at a time as a probe: after about a second, and
-//     then after delays that about double, up to two minutes. The first probe that succeeds ends
-//     it. Meanwhile SubmitAll waits, and Submit fails at once with [ErrSuspended] and the time to
-//     the next probe as RetryAfter. What was in flight at the beginning is unknown, and one
-//     refund for each probe, about 25 in half an hour. A process that starts in an outage adds ten
-//     if requests fail, and 42 in half a minute if they get no response.
+//	the service               refunds that become unknown       refunds that are not sent
+//	is slow                   as with net/http                  none
+//	has a limit               1 in 100; 1 in 13 at 60 a         those beyond it
+//	                          minute, 1 in 5 at a dozen
+//	queues requests           at most 6 in 100; 1 in 5 if it    those beyond its capacity
+//	                          works on one at a time or has
+//	                          just started
+//	stops for some seconds    those in flight                   as many as came meanwhile,
+//	                                                            and about as many after them
+//	becomes many times        as with net/http                  for 15 new response times, those
+//	slower                                                      that have no time to wait
+//	fails 1 in 100 at random  those that failed                 none, unless they have to wait
+//	fails 1 in 10 at random   those that failed                 1 in 20, at worst 1 in 4
+//	fails 1 in 5 at random    those that failed                 most, and some for two minutes
+//	                                                            afterwards
+//	is down                   those in flight, and one for      the others
+//	                          each probe
+//
+// Three failures in a row are an outage, or two before the first success, or six if others are in
+// flight. The service then gets one request at a time as a probe: after about a second, and then
+// after delays that about double, up to two minutes, which makes about 25 probes in half an hour. The
+// first one that succeeds ends the outage. Meanwhile SubmitAll waits, and Submit fails at once with
+// [ErrSuspended] and the time to the next probe as RetryAfter. A process that starts in an outage
+// makes ten more refunds unknown if requests fail, and 42 in half a minute if they get no response.
 //
 // A refund that has waited in this process for more than a twentieth of a usual response time, and
 // has less time left than a response usually takes, is not sent, with [ActionResubmit] and
@@ -215,23 +215,4 @@
 //
 // If you cannot be sure, use Submit with [WithMaxRetries] 0, and treat each 4xx as an unknown
 // outcome. SubmitAll sends a record again after a 421, 425 or 429.
-//
-// # Wrappers
-//
-// This is for those who use [WithTransport]. A wrapper may change URL, header and body. Its base
-// sends the refund at most once in an attempt, and not after the wrapper has returned.
-//
-//   - A request that is built anew must keep the context or the Cancel channel of the
-//     original, or base refuses it.
-//   - If base was not called, the attempt counts as not sent. So a wrapper that sends through
-//     another transport, such as http.DefaultTransport, can repeat a refund.
-//   - base sends the wrapper's own requests only without a body or with a form, as for a
-//     token.
-//   - A 2xx that the wrapper makes up counts as accepted.
-//
-// # Your own http.Client
-//
-// This is for those who use [WithHTTPClient]. Such a client loses the proof of "not sent", unless
-// its Transport is an *http.Transport that made no connection. It may send a refund twice, keeps
-// connections that the service may close, and has its own limits for TLS, header and connecting.
 package refunds

@@ -51,8 +51,15 @@ func CachedToken(fetch func(ctx context.Context) (token string, expires time.Tim
 }
 
 // WithTransport wraps the library's transport in your own RoundTripper, to instrument or change
-// requests. It sees every attempt, and must call base to send it: see Wrappers in the package
-// comment.
+// requests. It sees every attempt, may change URL, header and body, and calls base to send it. base
+// sends the refund at most once in an attempt, and not after the wrapper has returned.
+//
+//   - A request that is built anew must keep the context or the Cancel channel of the original, or
+//     base refuses it.
+//   - If base was not called, the attempt counts as not sent. So a wrapper that sends through
+//     another transport, such as http.DefaultTransport, can repeat a refund.
+//   - base sends the wrapper's own requests only without a body or with a form, as for a token.
+//   - A 2xx that the wrapper makes up counts as accepted.
 func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
 	return transport.WithTransport(wrap)
 }
@@ -72,7 +79,9 @@ func WithProxy(proxy func(*http.Request) (*url.URL, error)) Option {
 
 // WithHTTPClient sends through the Transport of c, for fakes in tests. Its Timeout bounds each
 // attempt; its Jar and CheckRedirect are not used. In production use [WithTransport],
-// [WithTLSConfig] and [WithProxy]: they keep the proof that nothing was sent.
+// [WithTLSConfig] and [WithProxy]. A client of your own loses the proof of "not sent", unless its
+// Transport is an *http.Transport that made no connection. It may send a refund twice, keeps
+// connections that the service may close, and has its own limits for TLS, header and connecting.
 func WithHTTPClient(c *http.Client) Option { return transport.WithHTTPClient(c) }
 
 // WithTokenSource sends a bearer token with each refund. The default is none. Make the source and
