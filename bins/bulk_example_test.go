@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -41,6 +42,44 @@ func ExampleClient_LookupAll() {
 	// 3 999999 bins: the item holds an error
 	// 4 411111 VISA US
 	// cards sent: 3
+}
+
+// A lookup that has ended early, or was killed, goes on behind the last result that was stored. Here
+// the second request is refused with 401, and then the API key is replaced.
+func ExampleClient_LookupAll_resume() {
+	fake := binstest.Start() // stands in for the service
+	defer fake.Close()
+	fake.Script(binstest.Fault{}, binstest.Fault{Status: http.StatusUnauthorized})
+
+	cards := make([]string, 120)
+	for i := range cards {
+		cards[i] = fmt.Sprint(45717360 + i)
+	}
+	var stored []bins.BulkResult // in production: a table or a file, in input order
+	run := func() error {
+		suspended := false
+		rest := slices.Values(cards[len(stored):])
+		o := bins.BulkOptions{Concurrency: 1} // for this example only
+		for result, err := range fake.Client().LookupAll(context.Background(), rest, o) {
+			if err != nil {
+				return err
+			}
+			if errors.Is(result.Err, bins.ErrSuspended) {
+				suspended = true
+			}
+			if !suspended {
+				stored = append(stored, result)
+			}
+		}
+		return nil
+	}
+	for range 2 {
+		err := run()
+		fmt.Println(len(stored), "results, credential refused:", errors.Is(err, bins.ErrUnauthorized))
+	}
+	// Output:
+	// 50 results, credential refused: true
+	// 120 results, credential refused: false
 }
 
 // Each result leads back to the row of a file that its card came from. The map holds only the
@@ -91,7 +130,8 @@ func ExampleBulkResult() {
 func ExampleLoader() {
 	fake := binstest.Start() // stands in for the service
 	defer fake.Close()
-	loader, err := bins.NewLoader(fake.Client(), bins.LoaderOptions{
+	client := fake.Client(bins.WithAttemptTimeout(2 * time.Second)) // what the service may take
+	loader, err := bins.NewLoader(client, bins.LoaderOptions{
 		PrefixLength: 8,
 		Memory:       bins.NewMemoryCache(bins.CacheOptions{StaleFor: 24 * time.Hour}),
 	})

@@ -13,52 +13,51 @@ import (
 	"github.com/carddata/carddata-go/internal/limit"
 )
 
-// LookupAll looks up any number of cards, 50 in a request. It yields one result for each
-// input, in input order unless [BulkOptions.Unordered] is set, and holds at most 32,768
-// inputs. opts are those of each request. [LookupResponse] says how a card gets its item.
+// LookupAll looks up any number of cards, 50 in a request. It yields one result for each input, in
+// input order unless [BulkOptions.Unordered] is set, and holds at most 32,768 inputs. opts are those
+// of each request. [LookupResponse] says how a card gets its item. Trim the cells of a file, and skip
+// its header: if the service refuses a request, all its cards fail.
 //
 // A repeated identifier is not sent again while its request is in flight, nor while its result is
-// in the last 2 MiB of responses or in Memory. But the result of a card number (12 digits or more)
-// is never kept: set PrefixLength, which also keeps card numbers off the network.
+// in the last 2 MiB of responses or in [BulkOptions.Memory]. But the result of a card number (12
+// digits or more) is never kept: set [BulkOptions.PrefixLength], which also keeps card numbers off
+// the network.
 //
 // # Errors
 //
-// The error of one card is in its [BulkResult.Err]. The sequence yields an error once, last, if
-// the lookup ends early: return it. It says whether to look the rest up again. All inputs that were
-// taken have been yielded by then. Those that were not looked up have [ErrSuspended], and the rest of
-// the input is not taken. In input order, store nothing from the first ErrSuspended on, go on to the
-// end of the loop, and begin the next run with its input. Results behind it are then looked up again:
-// to keep them, store each by its Index, and look up those with ErrSuspended. After a kill, begin
-// behind the last result that you have stored.
+// The error of one card is in its [BulkResult.Err]. If it is Retryable, look that card up again later.
 //
-// The lookup ends early where every further request would fail: after the end of ctx, an
-// unusable argument or credential, 401, 403, 404, 407, 410, 501, 505, a redirect, a wrong host
-// name, certificate, port or proxy, a rate limit or a Retry-After beyond the deadline, and
-// GiveUpAfter. It also ends if the token source fails before the first result, or if the first
-// eight requests are refused, such as by 400 or with an HTML page. A request that is refused later
-// fails its own cards.
+// If the lookup ends early, the sequence yields an error, once and last: return it. It says whether
+// the same lookup can go on later. All inputs that were taken have been yielded by then. Those that
+// were not looked up have [ErrSuspended], and the rest of the input is not taken. To go on later,
+// store no result from the first ErrSuspended on, and begin behind the last result that you have
+// stored. After a kill, do the same: see the Example of LookupAll (Resume).
+//
+// The lookup ends early where every further request would fail: after the end of ctx, an unusable
+// argument or credential, 401, 403, 404, 407, 410, 501, 505, a redirect, a wrong host name,
+// certificate, port or proxy, a rate limit or a Retry-After beyond the deadline, and GiveUpAfter. It
+// also ends if the token source fails before the first result, or if the first eight requests are
+// refused, such as by 400 or with an HTML page. A request that is refused later fails its own cards.
 //
 // # When the service fails
 //
-// After 429, a 5xx status, a timeout, no response, a response that is not the documented one,
-// or a failing limiter or token source, the cards are sent again, however often:
-// [WithMaxRetries] does not count here. Only a batch that keeps failing while others succeed
-// fails its cards; with 429 and 503 it does so only after GiveUpAfter. To compare, the lookup may
-// send a known card again.
+// After 429, a 5xx status, a timeout, no response, a response that is not the documented one, or a
+// failing limiter or token source, the cards are sent again, however often: WithMaxRetries does not
+// count here. Only a batch that keeps failing while others succeed fails its cards; with 429 and 503
+// it does so only after GiveUpAfter. To compare, the lookup may send a known card again.
 //
 // The lookup begins with ten requests in flight, or Concurrency if that is less, and adapts to what
 // the service accepts, and to how long it takes. If you know the service's rate limit, set
 // [WithRateLimit]: without it, as little as seven tenths of a limit may be used. While the service is
 // down, one request at a time is sent as a probe: after about a second, and then after delays that
-// about double, up to two minutes. After repeated outages, four lookups in five are at full speed
-// again within five minutes, and the others within 18, or 32 if the service goes on failing requests
-// at random.
+// about double, up to two minutes. Full speed can take 18 minutes after repeated outages, or 32 if
+// the service goes on failing requests at random.
 //
 // # Stopping
 //
-// Leaving the loop cancels requests in flight. Inputs beyond the last result may have been
-// taken by then: to lose none, cancel ctx and go on to the end of the loop. Input, loop and
-// Progress run on one goroutine, unless ReadAhead is set.
+// Leaving the loop cancels requests in flight. Inputs beyond the last result may have been taken by
+// then: to lose none, cancel ctx and go on to the end of the loop. Input, loop and Progress run on
+// one goroutine, unless [BulkOptions.ReadAhead] is set.
 func (c *Client) LookupAll(ctx context.Context, cards iter.Seq[string], o BulkOptions, opts ...Option) iter.Seq2[BulkResult, error] {
 	return func(yield func(BulkResult, error) bool) {
 		b, err := newBulk(ctx, c, cards, o, opts, yield)

@@ -26,8 +26,9 @@
 // numbers, set PrefixLength. With [CacheOptions.StaleFor], known cards are served through an
 // outage.
 //
-// Start from an Example: Client.Lookup, Client.LookupAll, BulkOptions (ReadAhead) for a queue,
-// BulkResult for the rows of a file, BulkOptions (PrefixLength), Loader, CacheOptions (StaleFor).
+// Start from an Example: Client.Lookup, Client.LookupAll, LookupAll (Resume) for a job that goes on
+// where it ended, BulkResult for the rows of a file, BulkOptions (ReadAhead) for a queue, BulkOptions
+// (PrefixLength), Loader, CacheOptions (StaleFor).
 //
 // # Service description
 //

@@ -36,24 +36,26 @@ type LoaderOptions struct {
 
 // A Loader looks up single cards for many goroutines, as in a checkout. Calls within a
 // short window share one request, concurrent calls for the same card become one lookup,
-// and results are cached.
+// and results are cached. For a list of cards, use [Client.LookupAll].
 //
-// A checkout wants both [LoaderOptions.PrefixLength] and [CacheOptions.StaleFor]. With the
-// first, the cards of one BIN share a cached result; without it, no card number is cached.
-// With the second, a cached card is served at once, even if it has expired and the service is
-// down. Set [WithAttemptTimeout] too, such as to two seconds: see [Loader.Load]. See the Examples of
-// Loader and of CacheOptions (StaleFor).
+// A checkout sets three things, as the Example of Loader does:
+//
+//   - [LoaderOptions.PrefixLength]: the cards of one BIN share a cached result. Without it, no card
+//     number is cached.
+//   - [CacheOptions.StaleFor]: a cached card is served at once, even if it has expired and the
+//     service is down. A restart loses the cache, unless there is a [Cache] outside the process.
+//   - [WithAttemptTimeout]: what the service may take, such as two seconds, and not your callers' 80
+//     milliseconds. A request goes on after its callers have left, up to 16 of them and without
+//     retries, so that later callers find the results in the cache.
 //
 // The requests in flight adapt to what the service accepts, and to how long it takes. While a
-// request waits for its turn, further cards join it. If the service is down, Load fails at once
+// request waits for its turn, further cards join it. If the service becomes slower than your
+// deadlines, fewer requests are sent, and the cache fills slowly. If it is down, Load fails at once
 // with [ErrSuspended], and one request at a time is sent as a probe, at least every five seconds. A
 // loader that starts while the service does not respond finds that out after the attempt timeout.
-// If the service becomes slower than your deadlines, fewer requests are sent, and the cache fills
-// slowly.
 //
 // Make one with [NewLoader] when the program starts. It is safe for concurrent use, and needs
-// no Close. Do not call Load in a loop, which sends one card in a request: use
-// [Client.LookupAll] for a list.
+// no Close.
 type Loader struct {
 	client *Client
 	o      LoaderOptions
@@ -120,23 +122,19 @@ func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
 }
 
 // Load looks up one card. You may change the result. An unknown card is not an error: see
-// [Result.Card].
+// [Result.Card]. Trim and check what a customer typed: if the service refuses a request, all its
+// cards fail.
 //
-// A load that had to wait in this process fails early, with context.DeadlineExceeded, once less time
-// is left than a response usually takes. Test the error, because ctx has not ended yet.
+// The call ends at the deadline of ctx, or after 30 seconds if ctx has none. A load that had to wait
+// in this process ends before it, also with context.DeadlineExceeded, once less time is left than a
+// response usually takes. So test the error, and not ctx.
 //
-// An error is the failure of the request, [ErrInvalidArgument] for an empty card, [ErrMissing],
-// [ErrBadResponse] for an item that is no object, [ErrSuspended] while the service is down,
-// the end of ctx, or [ErrRateLimited] as soon as the service asks for a pause beyond the
-// deadline. The last three also match what a request last failed with. If the service refuses
-// a request, all its cards fail. So trim and check what a customer typed before you look it up.
+// Other errors are the failure of the request, [ErrInvalidArgument] for an empty card, [ErrMissing],
+// [ErrBadResponse] for an item that is no object, [ErrSuspended] while the service is down, and
+// [ErrRateLimited] as soon as the service asks for a pause beyond the deadline. An error of the
+// deadline, a pause or an outage also matches what a request last failed with.
 //
-// The call ends at the deadline of ctx, or after 30 seconds if ctx has none. Other callers of
-// the same request go on. If none is left, up to 16 such requests still go on without retries,
-// so that later callers find their results in the cache. So set [WithAttemptTimeout] to what the
-// service may take, such as two seconds, and not to your callers' 80 milliseconds. If the service is
-// slower than their deadline, later callers find only some of the cards. A request has the context
-// values, such as a trace, of the caller that began it.
+// A request has the context values, such as a trace, of the caller that began it.
 func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
 	fail := func(err error) (Result, error) { return Result{}, &Error{Operation: "load", Err: err} }
 	switch {

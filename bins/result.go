@@ -42,11 +42,11 @@ type Result struct {
 	Raw json.RawMessage `json:"-"`
 }
 
-// Card returns the item's card, or an [*ItemError] if the item has an error or no card, or both
-// if it has both: whether that card counts is not documented. An error that matches
-// [ErrBadResponse] says that the item is no JSON object. Any other usually means that the card
-// is unknown, unless [Result.Unread] has "data" or "data.card"; [ItemError.Message] has the
-// service's words.
+// Card returns the item's card, or an [*ItemError] if the item has an error or no card. Then the card
+// is usually unknown to the service, and [ItemError.Message] has the service's words. If the item
+// has both, it returns both: whether that card counts is not documented. The error matches
+// [ErrBadResponse] if the item is no JSON object. If [Result.Unread] has "data" or "data.card", the
+// card could not be read. A card that states nothing, such as {}, is returned like any other.
 func (r *Result) Card() (*Card, error) {
 	var card *Card
 	if r.hasCard() {

@@ -10,6 +10,9 @@
 // continues where an earlier call was interrupted. [Client.Download] returns a stream. Both
 // resume broken connections, and need little memory for any size.
 //
+// Start from an Example: Client.DownloadFile, FileOptions (IfChanged) for a job that runs again,
+// FileOptions (Check), WithNotReady, Client.ForMerchant.
+//
 // The package covers one endpoint of the service:
 //
 //	GET {updater_url}/updater/inquiries/jobs/{jobId}/download
@@ -26,13 +29,16 @@
 //
 // [Client.ForMerchant] returns a client for another merchant that shares everything else:
 //
-//	for merchant, jobID := range jobs {
-//		of, err := client.ForMerchant(merchant)
+//	for _, job := range jobs {
+//		of, err := client.ForMerchant(job.merchant)
 //		…
 //		// A second run for the same job fetches only what has changed.
-//		file, err := of.DownloadFile(ctx, jobID, path(merchant, jobID), updater.FileOptions{IfChanged: true})
+//		file, err := of.DownloadFile(ctx, job.id, path(job), updater.FileOptions{IfChanged: true})
 //		…
 //	}
+//
+// If the service is down for some seconds, each download that begins meanwhile fails. So run the
+// jobs whose error is Retryable again, after a minute or so.
 //
 // Do not use an id as a file name: it may contain a slash, be "..", or be too long. Use the SHA-256
 // of merchant, a zero byte and job, in hexadecimal. Downloads to different paths may run at once,

@@ -38,7 +38,7 @@ type FileOptions struct {
 	// IfChanged fetches nothing if the service still has the content of the file at the
 	// path: see [File.Unchanged]. Set it on the first call too: it records the ETag or
 	// Last-Modified beside the file, in .NAME.json for a path that ends in NAME, and the next call
-	// sends it.
+	// sends it. Remove that with the file; a file that was moved alone is fetched again.
 	//
 	// The content is fetched all the same for another job, merchant or address, if the file's
 	// size or modification time was changed or its group or others can read it, or if the service
