@@ -31,7 +31,8 @@ import (
 // the same lookup can go on later. All inputs that were taken have been yielded by then. Those that
 // were not looked up have [ErrSuspended], and the rest of the input is not taken. To go on later,
 // store no result from the first ErrSuspended on, and begin behind the last result that you have
-// stored. After a kill, do the same: see the Example of LookupAll (Resume).
+// stored. After a kill, do the same: see the Example of LookupAll (Resume). With Unordered, store each
+// result by its Index instead.
 //
 // The lookup ends early where every further request would fail: after the end of ctx, an unusable
 // argument or credential, 401, 403, 404, 407, 410, 501, 505, a redirect, a wrong host name,
