@@ -18,7 +18,7 @@ import (
 // of each request. [LookupResponse] says how a card gets its item. Trim the cells of a file, and skip
 // its header: if the service refuses a request, all its cards fail.
 //
-// A repeated identifier is not sent again while its request is in flight, nor while its result is
+// A repeated identifier is not sent again while its request is in flight, or while its result is
 // in the last 2 MiB of responses or in [BulkOptions.Memory]. But the result of a card number (12
 // digits or more) is never kept: set [BulkOptions.PrefixLength], which also keeps card numbers off
 // the network.

@@ -19,10 +19,10 @@ type Data struct {
 
 // A Card is the metadata of one card: data.card of a result item.
 //
-// The service documents the name and the JSON type of each field, and nothing else. The
-// comments, here and on the types of the fields, infer the meaning from the name. Allowed
-// values, formats, lengths, units and languages are not documented, nor is how similar fields
-// differ. Compare strings without regard to letter case.
+// The service documents the name and the JSON type of each field, and nothing else. So allowed
+// values, formats, lengths, units, languages, and how similar fields differ are not documented. The
+// comments, here and on the types of the fields, infer the meaning from the name. Compare strings
+// without regard to letter case.
 //
 // A field that the service sent as null, or left out, is "", an empty object, or an
 // [Optional] without a value. Nested objects are values, so reading through them never panics.

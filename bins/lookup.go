@@ -19,7 +19,7 @@ type LookupRequest struct {
 	Cards []LookupCard `json:"cards"`
 
 	// Enhanced switches the enhanced lookup on or off: set it with new(true). Nil leaves
-	// the field out. Neither its default nor its effect is documented.
+	// the field out. Its default and its effect are not documented.
 	Enhanced *bool `json:"enhanced,omitzero"`
 
 	// KeepRaw keeps each item's JSON in [Result.Raw], for fields that are not documented.
@@ -30,8 +30,8 @@ type LookupRequest struct {
 // A LookupCard is one element of [LookupRequest.Cards]. Its JSON is not masked: see
 // [Identifier].
 type LookupCard struct {
-	// Card is a BIN, a card number or a token, in valid UTF-8. Its format is not
-	// documented, nor whether it is required: an empty one is left out.
+	// Card is a BIN, a card number or a token, in valid UTF-8. Its format and
+	// whether it is required are not documented. An empty one is left out.
 	Card Identifier `json:"card,omitzero"`
 }
 
@@ -56,12 +56,12 @@ func (c LookupCard) LogValue() slog.Value { return c.Card.LogValue() }
 
 // A LookupResponse holds the results of one request. It is the body of the response.
 type LookupResponse struct {
-	// Cards are the result items; nil if the service sent null or left them out. Neither
-	// their order is documented, nor that there is one for each card: match them by
-	// [Result.BIN], or use [Client.LookupAll] or [Loader.Load]. These match an item by what it
-	// names. An item that fits several cards, such as a "bin" of six digits for two BINs of
-	// eight, or that names none, is matched by its position, if all other items are in order.
-	// What stays unclear is [ErrMissing]: look such cards up one by one.
+	// Cards are the result items; nil if the service sent null or left them out. Their order and
+	// their number are not documented: match them by [Result.BIN], or use [Client.LookupAll] or
+	// [Loader.Load]. These match an item by what it names. If it names no card, or fits several,
+	// as a "bin" of six digits fits two BINs of eight, they match it by its position, provided that
+	// all other items are in order. What stays unclear is [ErrMissing]: look such cards up one by
+	// one.
 	Cards []Result `json:"cards"`
 
 	// RequestID is for the service's support: the header X-Request-Id, X-Correlation-Id or
