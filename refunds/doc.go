@@ -112,8 +112,8 @@
 // How to use them:
 //
 //   - Read the row before you submit. If it has another record, a RefundID was used twice: refuse
-//     it. Never ask a caller for a new RefundID. If a later status goes under the same RefundID, the
-//     status is part of the key, too.
+//     it, unless the row says "correct" and a caller has corrected the record. Never ask for a new
+//     RefundID. If a later status goes under the same RefundID, the status is part of the key, too.
 //   - The function of [WithBeforeSend] runs the first statement, and commits. Make a new random id
 //     for each Submit, and for each item of SubmitAll; the id of a job or a message is no such id.
 //     If the statement changes no row, another call has begun, and the function returns an error:
@@ -122,18 +122,19 @@
 //     another call has begun meanwhile: raise an alarm.
 //   - Once you have found out, or corrected the setup or the record, run the third statement.
 //   - Perhaps nobody comes again. So a job of yours runs the fourth statement every minute, and
-//     submits the records of rows with "resubmit", or puts their messages back.
+//     submits the records of rows with "resubmit", or puts their messages back. A call that ends
+//     before the function runs leaves no row, and you tell its caller to repeat it.
 //
 // A row can be in flight for this long after its time:
 //
-//   - Submit: the timeout of the call, and the time that you need to write the action.
-//   - SubmitAll: [BulkOptions.HoldFor], because a retry can wait for so long, the attempt timeout,
-//     and the time that you need to write twice Concurrency results, or a thousand if Ordered. If
-//     HoldFor is no limit, until SubmitAll has ended.
+//   - Submit: the timeout of the call, plus the time that you need to write the action.
+//   - SubmitAll: [BulkOptions.HoldFor], because a retry can wait for so long, plus the attempt
+//     timeout, plus the time that you need to write twice Concurrency results, or a thousand if
+//     Ordered. If HoldFor is no limit, until SubmitAll has ended.
 //   - One job under a lock: each row that is "begun" at the start is unknown at once.
 //
-// A queue has to hide a message for twice HoldFor, the attempt timeout and the time that you need
-// to write: with ReadAhead 4 minutes and 35 seconds, and that time. Receive each message just before
+// A queue has to hide a message for twice HoldFor, plus the attempt timeout, plus the time that you
+// need to write. With ReadAhead that is 4 minutes and 35 seconds, plus the time to write. Receive each message just before
 // you yield it, because in a pause yield can wait for the next probe. If your database fails,
 // SubmitAll does not pause, and each record comes back at once: let the function retry until its
 // context ends, which is after HoldFor, or else after a timeout of your own.
