@@ -11,6 +11,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -126,8 +127,9 @@ func TestLookupAllLetsRequestsFinishAtALimit(t *testing.T) {
 	})
 }
 
-// A service that refuses its first eight requests ends the lookup. Later, or with fewer
-// requests in all, a refusal fails the cards of its request alone.
+// A service that refuses its first eight requests ends the lookup, and none of its cards has a
+// result: a lookup that goes on has to begin with them. Later, or with fewer requests in all, a
+// refusal fails the cards of its request alone.
 func TestLookupAllEndsIfEverythingIsRefused(t *testing.T) {
 	page := transportFunc(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/html"}}, Body: io.NopCloser(strings.NewReader("<html>"))}, nil
@@ -159,7 +161,7 @@ func TestLookupAllEndsIfEverythingIsRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		network http.RoundTripper
 		cards   int
-		failed  int // with the refusal; 0: those of eight requests and of what is in flight, and the lookup ends
+		failed  int // with the refusal; 0: the lookup ends, and all are suspended
 		want    error
 	}{
 		"400":               {refuses(400, 1, math.MaxInt64), 100_000, 0, bins.ErrBadRequest},
@@ -178,7 +180,7 @@ func TestLookupAllEndsIfEverythingIsRefused(t *testing.T) {
 				switch {
 				case err != nil:
 					end = err
-				case errors.Is(r.Err, bins.ErrSuspended):
+				case errors.Is(r.Err, bins.ErrSuspended) && errors.Is(r.Err, test.want):
 					suspended++
 				case errors.Is(r.Err, test.want):
 					refused++
@@ -187,13 +189,46 @@ func TestLookupAllEndsIfEverythingIsRefused(t *testing.T) {
 				}
 			}
 			ends := test.failed == 0
-			if ends != errors.Is(end, test.want) || errors.Is(end, bins.ErrSuspended) || ends && (refused < 8*bins.MaxCards || refused > 12*bins.MaxCards || results > 0 || suspended > 3000) {
+			if ends != errors.Is(end, test.want) || errors.Is(end, bins.ErrSuspended) || ends && (refused > 0 || results > 0 || suspended < 8*bins.MaxCards || suspended > 3000) {
 				t.Errorf("%s: ended with %v after %d refused and %d suspended", name, end, refused, suspended)
 			}
 			if !ends && (refused != test.failed || refused+results != test.cards) {
 				t.Errorf("%s: %d refused and %d results of %d", name, refused, results, test.cards)
 			}
 		})
+	}
+}
+
+// A card that is refused has its result when no other request can show whether all are: in a queue
+// that waits for its next card, and behind more repetitions of it than are taken at once.
+func TestLookupAllDoesNotHoldARefusedCard(t *testing.T) {
+	refuses := transportFunc(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 400, Header: http.Header{}, Body: http.NoBody}, nil
+	})
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		queue := func(yield func(string) bool) {
+			if yield("400000") {
+				<-ctx.Done()
+			}
+		}
+		for r, err := range clientOver(t, refuses).LookupAll(ctx, queue, bins.BulkOptions{ReadAhead: true}) {
+			if err == nil && (!errors.Is(r.Err, bins.ErrBadRequest) || errors.Is(r.Err, bins.ErrSuspended)) {
+				t.Error(r.Err)
+			}
+			cancel()
+		}
+	})
+	repeated, results := slices.Repeat([]string{"400000"}, 100_000), 0
+	for r, err := range clientOver(t, refuses).LookupAll(t.Context(), slices.Values(repeated), bins.BulkOptions{}) {
+		if err != nil || !errors.Is(r.Err, bins.ErrBadRequest) {
+			t.Fatal(err, r.Err)
+		}
+		results++
+	}
+	if results != len(repeated) {
+		t.Errorf("%d results", results)
 	}
 }
 

@@ -22,6 +22,8 @@ type batch struct {
 	after     int       // sent again after this number of answered requests
 	notBefore int       // and not before this request
 	good, bad int       // when it failed first: see health
+
+	refusal error // of the request, before any had a result
 }
 
 // A flight is a request on its way.
@@ -154,9 +156,15 @@ func (b *bulkRun) settle(f *flight, r *response) {
 	case m == bulk.End || b.fatal != nil && r.err != nil: // its lookups end with all others
 	case m == bulk.Outage && !b.health.isAtFault(f.batch):
 		b.failed = append(b.failed, f.batch)
+	case m == bulk.Success && r.err != nil && !b.health.works:
+		f.batch.refusal = r.err
+		b.refused = append(b.refused, f.batch)
 	default:
 		b.memory.keep(r)
 		b.end(f.batch.lookups, r.err)
+	}
+	if b.health.works {
+		b.endRefused()
 	}
 	if m == bulk.End {
 		b.fatal = cmp.Or(b.fatal, r.err)
@@ -164,6 +172,15 @@ func (b *bulkRun) settle(f *flight, r *response) {
 		b.fatal = cmp.Or(b.fatal, b.health.refusal)
 	}
 	b.report()
+}
+
+// endRefused ends the lookups that were refused before any request had a result. Until then the
+// service may refuse all, and they end with the lookup as suspended.
+func (b *bulkRun) endRefused() {
+	for _, refused := range b.refused {
+		b.end(refused.lookups, refused.refusal)
+	}
+	b.refused = nil
 }
 
 // end ends lookups, with err for all of them unless it is nil. If the service is to blame, an

@@ -38,7 +38,8 @@ import (
 // argument or credential, 401, 403, 404, 407, 410, 501, 505, a redirect, a wrong host name,
 // certificate, port or proxy, a rate limit or a Retry-After beyond the deadline, and GiveUpAfter. It
 // also ends if the token source fails before the first result, or if the first eight requests are
-// refused, such as by 400 or with an HTML page. A request that is refused later fails its own cards.
+// refused, such as by 400 or with an HTML page. Otherwise a request that is refused fails its own
+// cards.
 //
 // # When the service fails
 //
@@ -98,6 +99,7 @@ type bulkRun struct {
 	unsent    []*lookup // not yet in a batch
 	batches   []*batch  // not yet sent
 	failed    []*batch  // to be sent again
+	refused   []*batch  // before any request had a result
 
 	checking int // running calls of the caller's cache
 	inFlight int // running requests
@@ -185,6 +187,7 @@ const (
 	stepFill                // fill batches
 	stepSend                // send the next batch
 	stepReceive             // receive events
+	stepRefuse              // end the lookups that were refused
 	stepWait                // wait for a result or a time
 	stepMore                // take one more input
 	stepDone                // all results were yielded
@@ -206,6 +209,8 @@ func (b *bulkRun) next() step {
 		return stepSend
 	case b.loop.HasEvents():
 		return stepReceive
+	case len(b.refused) > 0 && b.loop.Running == 0 && due == noTurn && (b.loop.Ended || b.isFull() || b.loop.IsAhead()):
+		return stepRefuse
 	case due != noTurn || b.isBatch(b.unchecked) || b.isFull() || b.loop.Ended && len(b.order.waiting) > 0:
 		return stepWait
 	case !b.loop.Ended:
@@ -252,6 +257,8 @@ func (b *bulkRun) advance() bool {
 			b.send(b.due())
 		case stepReceive:
 			b.loop.Receive()
+		case stepRefuse:
+			b.endRefused()
 		case stepWait:
 			b.wait(false)
 		case stepMore:
