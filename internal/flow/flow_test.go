@@ -323,6 +323,30 @@ func TestForgetAndResume(t *testing.T) {
 	})
 }
 
+// Failures in a row are an outage however long it takes until the next request fails: otherwise a
+// service that is asked every few minutes would fail for ever.
+func TestFailuresFarApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := New(false, nil)
+		for range 20 {
+			request, _ := w.Take()
+			time.Sleep(roundTrip)
+			w.Succeeded(request, roundTrip)
+		}
+		for range 3 {
+			time.Sleep(2 * memory)
+			request, ok := w.Take()
+			if !ok {
+				t.Fatal("no place")
+			}
+			w.Failed(request, roundTrip, "503")
+		}
+		if !w.State().Paused {
+			t.Error("no pause after three failures in a row")
+		}
+	})
+}
+
 // Requests that wait have their places in order, and none waits for a probe.
 func TestWaitEndsWithAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

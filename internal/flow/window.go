@@ -62,12 +62,12 @@ func NewPrompt(jitter func(below time.Duration) time.Duration) *Window {
 	return w
 }
 
-// forget starts anew, but for an outage: that ends with a success.
+// forget starts anew, but for an outage and for failures in a row: those end with a success.
 func (w *Window) forget() {
 	w.scout = 0
 	w.level = level{now: first, held: first, need: few, changedAt: w.last}
 	if !w.paused {
-		w.outage = outage{cut: w.cut, why: w.why}
+		w.outage = outage{cut: w.cut, why: w.why, row: w.row, rowFirst: w.rowFirst}
 	}
 	w.trial = trial{credit: maxCredit}
 	w.recent.forget()
