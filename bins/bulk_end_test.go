@@ -199,6 +199,44 @@ func TestLookupAllEndsIfEverythingIsRefused(t *testing.T) {
 	}
 }
 
+// A first response that cannot be read, as of a proxy that starts, costs no card. If no other comes,
+// the lookup ends, however few cards there are.
+func TestLookupAllStartsBehindAProxy(t *testing.T) {
+	for name, body := range map[string]string{"a page": "<html>", "half a response": `{"cards":[{"bin":`, "nothing": ""} {
+		for _, cards := range []int{10, 2000} {
+			for _, forever := range []bool{false, true} {
+				network := &service{}
+				var n atomic.Int64
+				broken := transportFunc(func(r *http.Request) (*http.Response, error) {
+					if n.Add(1) > 1 && !forever {
+						return network.RoundTrip(r)
+					}
+					return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
+				})
+				synctest.Test(t, func(t *testing.T) {
+					results, suspended := 0, 0
+					var end error
+					for r, err := range clientOver(t, broken).LookupAll(t.Context(), numbered(cards), bins.BulkOptions{}) {
+						switch {
+						case err != nil:
+							end = err
+						case r.Err == nil:
+							results++
+						case errors.Is(r.Err, bins.ErrSuspended):
+							suspended++
+						default:
+							t.Errorf("%s: %v", name, r.Err)
+						}
+					}
+					if !forever && (end != nil || results != cards) || forever && (!errors.Is(end, bins.ErrBadResponse) || suspended < 10 || n.Load() > 15) {
+						t.Errorf("%s, %d cards: ended with %v after %d results and %d suspended in %d requests", name, cards, end, results, suspended, n.Load())
+					}
+				})
+			}
+		}
+	}
+}
+
 // A card that is refused has its result when no other request can show whether all are: in a queue
 // that waits for its next card, and behind more repetitions of it than are taken at once.
 func TestLookupAllDoesNotHoldARefusedCard(t *testing.T) {

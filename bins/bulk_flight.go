@@ -146,7 +146,7 @@ func (b *bulkRun) settle(f *flight, r *response) {
 	b.inFlight--
 	b.progress.Requests += r.attempts
 	b.progress.Retries += max(0, r.attempts-1)
-	if f.batch.control || f.batch.failures > 0 {
+	if f.batch.control || f.batch.failures > 0 || f.batch.refusal != nil {
 		b.progress.Retries += min(1, r.attempts)
 	}
 	m := meaningOf(b.ctx, r.err, b.health.works)
@@ -175,10 +175,15 @@ func (b *bulkRun) settle(f *flight, r *response) {
 }
 
 // endRefused ends the lookups that were refused before any request had a result. Until then the
-// service may refuse all, and they end with the lookup as suspended.
+// service may refuse all, and they end with the lookup as suspended. What a service that works would
+// have failed to do is sent again.
 func (b *bulkRun) endRefused() {
 	for _, refused := range b.refused {
-		b.end(refused.lookups, refused.refusal)
+		if meaningOf(b.ctx, refused.refusal, true) == bulk.Outage {
+			b.failed = append(b.failed, refused)
+		} else {
+			b.end(refused.lookups, refused.refusal)
+		}
 	}
 	b.refused = nil
 }
