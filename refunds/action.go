@@ -32,11 +32,11 @@ const (
 	// record, the option or another argument. This follows ErrInvalidArgument, and a rejection
 	// with any other 4xx that IANA registers. After an unregistered one, such as 499, find out.
 	ActionCorrect
-	// ActionFixSetup: the refund was not recorded, and others will fail like it. Stop, and
-	// correct the credential (401, an unusable token), the account (403, 404, 410), the base
+	// ActionFixSetup: the refund was not recorded, and others will fail like it. Raise an alarm.
+	// Correct the credential (401, an unusable token), the account (403, 404, 410), the base
 	// URL (501, 505, a 307 or 308 to the same path, unknown host), the certificate or the proxy
 	// (407). Then submit the same record again. With several accounts, a 403, 404 or 410 is
-	// about its own alone.
+	// about its own alone. The package comment says when a worker stops.
 	ActionFixSetup
 )
 

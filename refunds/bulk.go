@@ -15,7 +15,7 @@ import (
 // queue, set ReadAhead, and GiveUpAfter below zero.
 type BulkOptions struct {
 	// Concurrency is the most requests in flight, up to 10,000. Zero is 8. With 1, each
-	// result is yielded before the next record is taken.
+	// result is yielded before the next record is taken, unless the record is sent again.
 	Concurrency int
 
 	// Ordered yields the results in input order instead of as they arrive. One slow refund
@@ -148,14 +148,12 @@ const (
 //
 // If the first requests of a client fail because of the URL, the credential or the account,
 // SubmitAll ends after a few of them. What was taken is not sent, with [ActionFixSetup]. With
-// GiveUpAfter below zero it goes on: stop it at an ActionFixSetup that comes while Progress reports
-// a pause.
+// GiveUpAfter below zero SubmitAll goes on: the package comment says when to stop it.
 //
 // A 403, 404 or 410 is about its account, and so is a 401 if the item has its own credential. Other
-// accounts are not delayed, and each record of that account is sent and refused. With one account,
-// SubmitAll ends after two refusals if nothing was accepted before, and otherwise pauses after about
-// eight in a row. With several, it first looks for one that works, in up to 1,024 records of up to 32
-// accounts.
+// accounts are not delayed, and each record of that account is sent and refused. If no account has
+// worked, SubmitAll takes up to 1,024 records to look for one, of up to 32 accounts, and then ends.
+// If the account has worked, SubmitAll pauses after about ten refusals in a row.
 //
 // # Stopping
 //

@@ -176,11 +176,11 @@ func ExampleBulkOptions_readAhead() {
 			}
 		}
 	}
-	paused := false
+	var progress refunds.BulkProgress
 	o := refunds.BulkOptions{
 		ReadAhead:   true,
 		GiveUpAfter: -1, // the queue has no end
-		Progress:    func(p refunds.BulkProgress) { paused = p.Paused },
+		Progress:    func(p refunds.BulkProgress) { progress = p },
 		Concurrency: 1, // for this example only
 	}
 	for s, err := range fake.Client().SubmitAll(ctx, items, o) {
@@ -198,7 +198,8 @@ func ExampleBulkOptions_readAhead() {
 			fmt.Println("set aside", message)
 		case refunds.ActionFixSetup:
 			fmt.Println("set aside", message)
-			if paused { // and not because of one refund or one account
+			// A pause for another reason, such as an outage, says nothing of the setup.
+			if failed, ok := errors.AsType[*refunds.Error](s.Err); ok && progress.Paused && progress.Reason == failed.Condition() {
 				fmt.Println("stop")
 				stop()
 			}

@@ -12,7 +12,7 @@
 //	case refunds.ActionDone: // accepted; keep receipt.RequestID
 //	case refunds.ActionResubmit: // not recorded; submit it again later
 //	case refunds.ActionCorrect: // not recorded; correct the record
-//	case refunds.ActionFixSetup: // not recorded; stop, and correct the setup
+//	case refunds.ActionFixSetup: // not recorded; correct the setup
 //	default: // it may have been recorded: find out before you submit it again
 //	}
 //
@@ -40,13 +40,15 @@
 // The connection and the status decide the outcome, and never the text of an error. A 2xx must also
 // have a body that reports no error:
 //
-//   - Accepted: a 2xx status. The exceptions are an HTML page, a JSON object with a non-empty
-//     "error" or "errors", broken JSON with either name, a problem of RFC 9457, and a receipt that
-//     [WithReceiptCheck] refuses.
+//   - Accepted: a 2xx status. The exceptions are an HTML page, a JSON object whose "error" or
+//     "errors" says something (not null, false, 0, blank, or an empty list or object), broken JSON
+//     with either name, a body of the content type of RFC 9457 (application/problem+json), and a
+//     receipt that [WithReceiptCheck] refuses.
 //   - Not sent: the arguments, the limiter or the token source ended the call, or no byte was
 //     written to a connection.
 //   - Rejected: 501, 505, each 4xx that IANA registers except 408, and a 307 or 308 that leads to the
-//     same path, such as on another host. After a 409, an earlier submission may have been recorded.
+//     same path, such as on another host, or has no Location. After a 409, an earlier submission may
+//     have been recorded.
 //   - Unknown: everything else, such as a timeout, a broken connection, a 499, or a cancellation
 //     after the first byte. A proxy may send 408, 500, 502, 503 or 504, and a service a redirect to
 //     another path, although the refund was recorded. The outcome is also unknown if the response
@@ -111,49 +113,55 @@
 //
 // How to use them:
 //
-//   - Read the row before you submit. If it has another record, a RefundID was used twice: refuse
-//     it, unless the row says "correct" and a caller has corrected the record. Never ask for a new
-//     RefundID. If a later status goes under the same RefundID, the status is part of the key, too.
+//   - Read the row before you submit. If there is one, submit its record, because it may have been
+//     corrected. If a caller gives another record, refuse it: a RefundID was used twice. Never ask for
+//     a new RefundID. If a later status goes under the same RefundID, the status is part of the key.
 //   - The function of [WithBeforeSend] runs the first statement, and commits. Make a new random id
-//     for each Submit, and for each item of SubmitAll; the id of a job or a message is no such id.
-//     If the statement changes no row, another call has begun, and the function returns an error:
-//     read the row again. A retry finds the id of its own call, and renews the time.
+//     for each Submit, and for each item of SubmitAll. Do not use the id of a job or a message. If
+//     the statement changes no row, another call has begun, and the function returns an error: read
+//     the row again. A retry finds the id of its own call, and renews the time.
 //   - After the call, run the second statement. If the refund was accepted and no row has changed,
-//     another call has begun meanwhile: raise an alarm.
-//   - Once you have found out, or corrected the setup or the record, run the third statement.
+//     another call has begun meanwhile: raise an alarm. A call that ended before the function ran has
+//     no row. Nothing was recorded: do what the table says for its action.
+//   - Once you have found out, or corrected the record, run the third statement. If a caller may
+//     correct a record, run it when the row says "correct" and he gives another one. Once the setup
+//     is corrected, change all rows with "fix setup" to "resubmit", and put their messages back.
 //   - Perhaps nobody comes again. So a job of yours runs the fourth statement every minute, and
-//     submits the records of rows with "resubmit", or puts their messages back. A call that ends
-//     before the function runs leaves no row, and you tell its caller to repeat it.
+//     submits the records of rows with "resubmit", or puts their messages back.
+//   - Add the columns that you need, such as [Receipt].RequestID, or what [OutcomeError].Evidence has.
 //
-// A row can be in flight for this long after its time:
+// A row can be in flight for so long after its time:
 //
 //   - Submit: the timeout of the call, plus the time that you need to write the action.
-//   - SubmitAll: [BulkOptions.HoldFor], because a retry can wait for so long, plus the attempt
-//     timeout, plus the time that you need to write twice Concurrency results, or a thousand if
-//     Ordered. If HoldFor is no limit, until SubmitAll has ended.
-//   - One job under a lock: each row that is "begun" at the start is unknown at once.
+//   - SubmitAll: [BulkOptions.HoldFor], plus the attempt timeout, plus the time that you need to
+//     write twice Concurrency results, or a thousand if Ordered. A retry can wait for HoldFor. If
+//     that is no limit, until SubmitAll has ended.
+//   - One job under a lock: each row that is "begun" at the start is unknown at once. Run the fourth
+//     statement with 0.
 //
-// A queue has to hide a message for twice HoldFor, plus the attempt timeout, plus the time that you
-// need to write. With ReadAhead that is 4 minutes and 35 seconds, plus the time to write. Receive each message just before
-// you yield it, because in a pause yield can wait for the next probe. If your database fails,
-// SubmitAll does not pause, and each record comes back at once: let the function retry until its
-// context ends, which is after HoldFor, or else after a timeout of your own.
+// A queue has to hide a message for HoldFor, plus HoldFor again or two minutes if that is more, plus
+// the attempt timeout, plus the time that you need to write. With ReadAhead that is 4 minutes and 35
+// seconds, plus the time to write. A queue that limits deliveries has to allow for those that find
+// "begun". Receive each message just before you yield it, because in a pause yield can wait for the
+// next probe. If your database fails, SubmitAll does not pause, and each record comes back at once:
+// let the function retry until its context ends, which is after HoldFor, or else after a timeout of
+// your own.
 //
-// Stop a worker at an [ActionFixSetup] that comes while Progress reports a pause: the other records
-// would fail, too. Without a pause it is about one refund or one account. The Example of BulkOptions
-// (ReadAhead) does this.
+// Stop a worker after an [ActionFixSetup] if Progress reports a pause whose Reason is the Condition
+// of that error: the other records would fail, too. Otherwise the action may be about one refund or
+// one account: raise an alarm, and go on. The Example of BulkOptions (ReadAhead) does this.
 //
 // Neither a shutdown nor a caller who leaves may cancel Submit, or the write of an action: give them
 // a context of their own, such as context.WithoutCancel with a timeout. At a shutdown, take no new
-// calls, and wait for those that have begun. Those that a kill ends are "begun", and end as "find
-// out".
+// calls, and wait for those that have begun. So that timeout is shorter than the time between SIGTERM
+// and SIGKILL. What a kill ends is "begun", and then "find out".
 //
 // # Defaults
 //
 //   - Retries: 2 ([WithMaxRetries], [WithRetryWait])
 //   - Attempt timeout: 35 s ([WithAttemptTimeout])
-//   - Call timeout: 90 s, if the context has no deadline. In SubmitAll it bounds the request of a
-//     record, and not the waits before it.
+//   - Call timeout: 90 s for Submit, if the context has no deadline; none for SubmitAll, where the
+//     attempt timeout bounds each request
 //   - Connections: each attempt opens a new one; connect 5 s, TLS handshake 5 s, HTTP/1.1, TLS 1.2
 //     and later, the environment's proxy, headers of 64 KiB at most, no redirects
 //   - Everything else: see the options
@@ -168,28 +176,29 @@
 //
 //	the service               refunds that become unknown       refunds that are not sent
 //	is slow                   as with net/http                  none
-//	has a limit               1 in 100; 1 in 13 at 60 a         those beyond it
+//	has a limit               1 in 50; 1 in 13 at 60 a          those beyond it
 //	                          minute, 1 in 5 at a dozen
-//	queues requests           at most 6 in 100; 1 in 5 if it    those beyond its capacity
+//	queues requests           at most 6 in 100; 1 in 4 if it    those beyond its capacity
 //	                          works on one at a time or has
 //	                          just started
-//	stops for some seconds    those in flight                   as many as came meanwhile,
-//	                                                            and about as many after them
-//	becomes many times        as with net/http                  for 15 new response times, those
-//	slower                                                      that have no time to wait
-//	fails 1 in 100 at random  those that failed                 none, unless they have to wait
-//	fails 1 in 10 at random   those that failed                 1 in 20, at worst 1 in 4
-//	fails 1 in 5 at random    those that failed                 most, and some for two minutes
-//	                                                            afterwards
-//	is down                   those in flight, and one for      the others
+//	stops for some seconds    as with net/http                  at most those of the stop, of as
+//	                                                            long again, and of ten seconds
+//	becomes many times        1 in 200                          at most those of a minute, if
+//	slower                                                      they have no time to wait
+//	fails 1 in 100 at random  those that failed                 as a rule none, at most 1 in 7
+//	fails 1 in 10 at random   those that failed                 as a rule 1 in 15, at most half
+//	fails 1 in 5 at random    those that failed                 1 in 5 to 9 in 10, and some for
+//	                                                            up to 12 minutes afterwards
+//	is down                   those in flight, and one for      all others
 //	                          each probe
 //
 // Three failures in a row are an outage, or two before the first success, or six if others are in
 // flight. The service then gets one request at a time as a probe: after about a second, and then
 // after delays that about double, up to two minutes, which makes about 25 probes in half an hour. The
 // first one that succeeds ends the outage. Meanwhile SubmitAll waits, and Submit fails at once with
-// [ErrSuspended] and the time to the next probe as RetryAfter. A process that starts in an outage
-// makes ten more refunds unknown if requests fail, and 42 in half a minute if they get no response.
+// [ErrSuspended] and the time to the next probe as RetryAfter. If a process starts in an outage, ten
+// refunds become unknown at once if requests fail, and 42 in half a minute if they get no response.
+// After a 403, 404 or 410, Submit fails so for that account alone, unless no account works.
 //
 // A refund that has waited in this process for more than a twentieth of a usual response time, and
 // has less time left than a response usually takes, is not sent, with [ActionResubmit] and
@@ -203,7 +212,8 @@
 // suspended. If code of yours does not end with its context, such as a limiter, a wrapper or a
 // function of a tls.Config, the call ends a tenth of a second after the deadline, and leaves one
 // goroutine that waits for that code. A logger and the function of [WithReceiptCheck] run on the
-// call's goroutine and can delay it.
+// call's goroutine and can delay it, and so can the loop, the input and the functions of SubmitAll.
+// SubmitAll goes on for [BulkOptions.Grace] after the end of its context.
 //
 // # If a proxy stands before the service
 //

@@ -56,10 +56,12 @@ func CachedToken(fetch func(ctx context.Context) (token string, expires time.Tim
 //
 //   - A request that is built anew must keep the context or the Cancel channel of the original, or
 //     base refuses it.
-//   - If base was not called, the attempt counts as not sent. So a wrapper that sends through
-//     another transport, such as http.DefaultTransport, can repeat a refund.
+//   - If base was not called and the wrapper returns an error, the attempt counts as not sent. So a
+//     wrapper that sends through another transport, such as http.DefaultTransport, can repeat a
+//     refund.
+//   - A response that the wrapper makes up counts as the service's: a 2xx accepts the refund, and a
+//     503 leaves it unknown. A circuit breaker returns an error instead.
 //   - base sends the wrapper's own requests only without a body or with a form, as for a token.
-//   - A 2xx that the wrapper makes up counts as accepted.
 func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
 	return transport.WithTransport(wrap)
 }
@@ -78,7 +80,7 @@ func WithProxy(proxy func(*http.Request) (*url.URL, error)) Option {
 }
 
 // WithHTTPClient sends through the Transport of c, for fakes in tests. Its Timeout bounds each
-// attempt; its Jar and CheckRedirect are not used. In production use [WithTransport],
+// attempt, if it is shorter than [WithAttemptTimeout]; its Jar and CheckRedirect are not used. In production use [WithTransport],
 // [WithTLSConfig] and [WithProxy]. A client of your own loses the proof of "not sent", unless its
 // Transport is an *http.Transport that made no connection. It may send a refund twice, keeps
 // connections that the service may close, and has its own limits for TLS, header and connecting.
