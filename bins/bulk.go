@@ -37,8 +37,8 @@ type BulkOptions struct {
 	Cache Cache
 
 	// GiveUpAfter is how long the service may be down before the lookup ends with
-	// [ErrSuspended]. Zero is 30 minutes; below zero it waits as long as ctx allows, as a queue
-	// wants it.
+	// [ErrSuspended]. It waits for the requests in flight, which can take the attempt timeout. Zero
+	// is 30 minutes. Below zero it waits as long as ctx allows, as a queue wants it.
 	GiveUpAfter time.Duration
 
 	// ReadAhead is for an input that blocks, such as a queue. It runs the input on a goroutine
@@ -113,11 +113,11 @@ func (r BulkResult) LogValue() slog.Value {
 // number yourself.
 var ErrMissing = fault.NewCondition("missing", "the response holds no item for this card", true)
 
-// ErrSuspended: LookupAll ended before this card had a result, or because the service was down
-// for [BulkOptions.GiveUpAfter]. [Loader.Load] returns it while the service is down. The error
-// also matches the reason, such as [ErrServer] or [context.Canceled]. Look the card up again
-// later, after RetryAfter if it is set. If LookupAll has ended early, its last error says whether
-// something must be corrected first.
+// ErrSuspended: the card has no result, because LookupAll has ended early, or because the service is
+// down and [Loader.Load] does not wait. Look it up again later, after RetryAfter if it is set. The
+// error also matches the reason, such as [ErrServer] or [context.Canceled]. The last error of
+// LookupAll says whether something must be corrected first; it matches ErrSuspended itself if the
+// service was down for [BulkOptions.GiveUpAfter].
 var ErrSuspended = fault.NewCondition("suspended", "lookup suspended", true)
 
 const (

@@ -25,35 +25,37 @@ import (
 //
 // # Errors
 //
-// The error of one card is in its [BulkResult.Err]. If it is Retryable, look that card up again later.
+// The error of one card is in its [BulkResult.Err]. After [ErrMissing], look the card up alone, and
+// after another error that is Retryable look it up again later. Yield "" for a row without a card, to
+// keep its place: it gets [ErrInvalidArgument].
 //
-// If the lookup ends early, the sequence yields an error, once and last: return it. It says whether
-// the same lookup can go on later. All inputs that were taken have been yielded by then. Those that
-// were not looked up have [ErrSuspended], and the rest of the input is not taken. To go on later,
-// store no result from the first ErrSuspended on, and begin behind the last result that you have
-// stored. After a kill, do the same: see the Example of LookupAll (Resume). With Unordered, store each
-// result by its Index instead.
+// If the lookup ends early, the sequence yields an error, once and last: return it. If it is
+// Retryable, the same lookup can go on later; otherwise correct something first. All inputs that were
+// taken have been yielded by then. Those without a result have [ErrSuspended], and the rest of the
+// input is not taken. To go on, also after a kill, begin behind the last result that you have stored,
+// and store none from the first ErrSuspended on: see the Example of LookupAll (Resume). With
+// Unordered, store each result by its Index instead. Without such an error there is a result or an
+// error for each input.
 //
 // The lookup ends early where every further request would fail: after the end of ctx, an unusable
-// argument or credential, 401, 403, 404, 407, 410, 501, 505, a redirect, a wrong host name,
+// option or credential, 401, 403, 404, 407, 410, 501, 505, a redirect, a wrong host name,
 // certificate, port or proxy, a rate limit or a Retry-After beyond the deadline, and GiveUpAfter. It
 // also ends if the token source fails before the first result, or if the first eight requests are
-// refused, such as by 400 or with an HTML page. Otherwise a request that is refused fails its own
-// cards.
+// refused, such as by 400 or with an HTML page. Otherwise such a request fails its own cards.
 //
 // # When the service fails
 //
 // After 429, a 5xx status, a timeout, no response, a response that is not the documented one, or a
 // failing limiter or token source, the cards are sent again, however often: WithMaxRetries does not
-// count here. Only a batch that keeps failing while others succeed fails its cards; with 429 and 503
-// it does so only after GiveUpAfter. To compare, the lookup may send a known card again.
+// count here. If a batch keeps failing while others succeed, its cards fail, after 429 and 503 only
+// after GiveUpAfter. To find that out, the lookup may send a card again that has its result.
 //
-// The lookup begins with ten requests in flight, or Concurrency if that is less, and adapts to what
-// the service accepts, and to how long it takes. If you know the service's rate limit, set
+// The lookup begins with Concurrency requests in flight, ten at most, and adapts to what the service
+// accepts, and to how long it takes. If you know the service's rate limit, set
 // [WithRateLimit]: without it, as little as seven tenths of a limit may be used. While the service is
 // down, one request at a time is sent as a probe: after about a second, and then after delays that
-// about double, up to two minutes. Full speed can take 18 minutes after repeated outages, or 32 if
-// the service goes on failing requests at random.
+// about double, up to two minutes. After repeated outages, it can take 18 minutes until the
+// lookup is at full speed again, or 32 if the service goes on failing requests at random.
 //
 // # Stopping
 //

@@ -81,7 +81,8 @@
 //
 //   - up to 3 times if no connection could be made or it broke, also in the middle of
 //     a response, and after 429, 502, 503 and 504
-//   - up to twice after a timeout, 408, 500, and any other 5xx but 501 and 505
+//   - up to twice after a timeout, 408, 500, any other 5xx but 501 and 505, and a 4xx that IANA does
+//     not register, such as 499
 //   - once after 401 with another token, 421, 425, a response that is not HTTP or not
 //     the documented JSON, and if a proxy could not connect
 //   - never after any other status, an unknown host name, a failed TLS handshake, a proxy

@@ -14,7 +14,8 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// LoaderOptions configure a [Loader]. A checkout sets PrefixLength and Memory: see [Loader].
+// LoaderOptions configure a [Loader]. A checkout sets PrefixLength and Memory, and the client's
+// attempt timeout: see [Loader].
 type LoaderOptions struct {
 	// Enhanced is sent with every request: see [LookupRequest.Enhanced].
 	Enhanced *bool
@@ -45,14 +46,15 @@ type LoaderOptions struct {
 //   - [CacheOptions.StaleFor]: a cached card is served at once, even if it has expired and the
 //     service is down. A restart loses the cache, unless there is a [Cache] outside the process.
 //   - [WithAttemptTimeout]: what the service may take, such as two seconds, and not your callers' 80
-//     milliseconds. A request goes on after its callers have left, up to 16 of them and without
-//     retries, so that later callers find the results in the cache.
+//     milliseconds. A request goes on without retries after its callers have left, so that later
+//     callers find its results in the cache. At most 16 such requests do.
 //
 // The requests in flight adapt to what the service accepts, and to how long it takes. While a
 // request waits for its turn, further cards join it. If the service becomes slower than your
 // deadlines, fewer requests are sent, and the cache fills slowly. If it is down, Load fails at once
-// with [ErrSuspended], and one request at a time is sent as a probe, at least every five seconds. A
-// loader that starts while the service does not respond finds that out after the attempt timeout.
+// with [ErrSuspended], and one load at a time is sent as a probe, at the latest five seconds after
+// the last one. A loader that starts while the service does not respond finds that out after the
+// attempt timeout.
 //
 // Make one with [NewLoader] when the program starts. It is safe for concurrent use, and needs
 // no Close.
@@ -125,9 +127,9 @@ func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
 // [Result.Card]. Trim and check what a customer typed: if the service refuses a request, all its
 // cards fail.
 //
-// The call ends at the deadline of ctx, or after 30 seconds if ctx has none. A load that had to wait
-// in this process ends before it, also with context.DeadlineExceeded, once less time is left than a
-// response usually takes. So test the error, and not ctx.
+// The call ends at the deadline of ctx, or after 30 seconds if ctx has none. If the load had to wait
+// in this process, it ends as soon as less time is left than a response usually takes, also with
+// context.DeadlineExceeded. So test the error, and not ctx.
 //
 // Other errors are the failure of the request, [ErrInvalidArgument] for an empty card, [ErrMissing],
 // [ErrBadResponse] for an item that is no object, [ErrSuspended] while the service is down, and

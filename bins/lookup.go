@@ -58,10 +58,11 @@ func (c LookupCard) LogValue() slog.Value { return c.Card.LogValue() }
 type LookupResponse struct {
 	// Cards are the result items; nil if the service sent null or left them out. Their order and
 	// their number are not documented: match them by [Result.BIN], or use [Client.LookupAll] or
-	// [Loader.Load]. These match an item by what it names. If it names no card, or fits several,
-	// as a "bin" of six digits fits two BINs of eight, they match it by its position, provided that
-	// all other items are in order. What stays unclear is [ErrMissing]: look such cards up one by
-	// one.
+	// [Loader.Load]. These match an item to the card that it names: by the whole identifier, its
+	// beginning, or its end. An item that fits several cards, as a "bin" of six digits fits two BINs
+	// of eight, or that cannot name the card, as the BIN for a token, is matched by its position,
+	// provided that there is an item for each card and no name contradicts the order. An item that
+	// names another card is nobody's. What stays unclear is [ErrMissing].
 	Cards []Result `json:"cards"`
 
 	// RequestID is for the service's support: the header X-Request-Id, X-Correlation-Id or

@@ -37,8 +37,8 @@
 //		…
 //	}
 //
-// If the service is down for some seconds, each download that begins meanwhile fails. So run the
-// jobs whose error is Retryable again, after a minute or so.
+// A download that begins while the service is down can fail. So run the jobs whose error is
+// Retryable again, after a minute or so.
 //
 // Do not use an id as a file name: it may contain a slash, be "..", or be too long. Use the SHA-256
 // of merchant, a zero byte and job, in hexadecimal. Downloads to different paths may run at once,

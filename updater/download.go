@@ -118,6 +118,7 @@ func (d Download) LogValue() slog.Value {
 // "error", if anything follows the object, or with [WithErrorContent]. Any other JSON and an
 // empty body are content too. A page always fails: a body that begins as HTML does, under any
 // type. So does encoded content without [WithEncodedContent]. To refuse more, use
+// [Client.DownloadFile] with
 // [FileOptions.Check].
 //
 // jobID is sent as one escaped path segment. Its format is not documented. If it is empty, or holds

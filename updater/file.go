@@ -105,8 +105,7 @@ func (f File) LogValue() slog.Value {
 // The content is first written beside path: for a path that ends in NAME, to .NAME.part, with
 // its metadata in .NAME.part.json. If the call fails or its process is killed, the next call
 // for the same job, merchant and address continues there, if the service confirms that the
-// content is the same. An outage, a refused credential or a job that is not ready does not
-// cost the part.
+// content is the same. A kill costs up to 256 KiB.
 //
 // The two files hold card data: remove them if there will be no next call, as after
 // [ErrNotFound]. They are kept only if the service sent an ETag or Last-Modified to continue
@@ -116,7 +115,9 @@ func (f File) LogValue() slog.Value {
 //
 // A call starts over up to WithMaxRetries times if the content changes, does not match its
 // digest, or the stream cannot be resumed. If the service refuses the request for the rest of a
-// part, or with IfChanged, the call asks once more for the whole.
+// part, or with IfChanged, the call asks once more for the whole, and so loses the part if it gets
+// that. It does not ask after 401, 407, 408, 429, 502, 503, 504, without a response, or if the job is
+// not ready.
 //
 // # Errors
 //
