@@ -37,10 +37,10 @@ func (s *Server) Client(opts ...bins.Option) *bins.Client {
 	return c
 }
 
-// SetResult sets the item for card and for every identifier that begins with it; the
-// longest match wins. An empty card sets the item of all unknown identifiers. The BIN of
-// result is sent as it is: LookupAll and Loader find no item for a card that does not begin
-// with it. If result.Raw is set, it is sent instead of the other fields.
+// SetResult sets the item for card and for every identifier that begins with it; the longest
+// match wins. An empty card sets the item of all unknown identifiers. The BIN of result is sent as
+// it is: with the BIN of another card, LookupAll and Loader return [bins.ErrMissing]. If result.Raw
+// is set, it is sent instead of the other fields.
 func (s *Server) SetResult(card string, result bins.Result) {
 	item := result.Raw
 	if item == nil {
