@@ -20,12 +20,12 @@ type BulkOptions struct {
 	// request that is sent again delays the results behind it.
 	Unordered bool
 
-	// PrefixLength keeps card numbers in the process: of an identifier with 12 digits or more,
-	// in any notation and script, only the first PrefixLength digits (1 to 11) are sent. Zero
-	// sends identifiers unchanged. How many the service needs is not documented: set 8, and set
-	// 10 only if your account's results differ with it. Digits count wherever they are, so those
-	// of a token would be sent as a BIN. If the input has tokens too, leave it zero, and cut the
-	// card numbers before you yield them: only you can tell them from a token of digits.
+	// PrefixLength keeps card numbers in the process: of an identifier with 12 decimal digits or
+	// more, of any script and in any groups, only the first PrefixLength digits (1 to 11) are sent.
+	// Zero sends identifiers unchanged. How many digits the service needs is not documented: set 8,
+	// and set 10 only if your account's results differ with it. Digits count wherever they are, so
+	// those of a token would be sent as a BIN. If the input has tokens too, leave it zero, and cut the
+	// card numbers before you yield them: only you know them from a token of digits.
 	PrefixLength int
 
 	// Memory caches results. Nil makes a [MemoryCache] of 32,768 entries for this lookup

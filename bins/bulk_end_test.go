@@ -128,8 +128,8 @@ func TestLookupAllLetsRequestsFinishAtALimit(t *testing.T) {
 }
 
 // A service that refuses its first eight requests ends the lookup, and none of its cards has a
-// result: a lookup that goes on has to begin with them. Later, or with fewer requests in all, a
-// refusal fails the cards of its request alone.
+// result: a lookup that goes on has to begin with them. What was refused before the first result is
+// sent again. Later, or with fewer requests in all, a refusal fails the cards of its request alone.
 func TestLookupAllEndsIfEverythingIsRefused(t *testing.T) {
 	page := transportFunc(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/html"}}, Body: io.NopCloser(strings.NewReader("<html>"))}, nil
@@ -161,17 +161,18 @@ func TestLookupAllEndsIfEverythingIsRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		network http.RoundTripper
 		cards   int
-		failed  int // with the refusal; 0: the lookup ends, and all are suspended
+		ends    bool // and all are suspended
+		failed  int
 		want    error
 	}{
-		"400":               {refuses(400, 1, math.MaxInt64), 100_000, 0, bins.ErrBadRequest},
-		"422":               {refuses(422, 1, math.MaxInt64), 100_000, 0, bins.ErrBadRequest},
-		"a page":            {page, 100_000, 0, bins.ErrBadResponse},
-		"after a result":    {refuses(400, 2, math.MaxInt64), 1000, 950, bins.ErrBadRequest},
-		"before a result":   {refuses(400, 1, 7), 1000, 350, bins.ErrBadRequest},
-		"slow results":      {slowResults, 1000, 700, bins.ErrBadRequest},
-		"fewer than eight":  {refuses(400, 1, math.MaxInt64), 350, 350, bins.ErrBadRequest},
-		"an outage between": {outage, 100_000, 0, bins.ErrBadRequest},
+		"400":               {refuses(400, 1, math.MaxInt64), 100_000, true, 0, bins.ErrBadRequest},
+		"422":               {refuses(422, 1, math.MaxInt64), 100_000, true, 0, bins.ErrBadRequest},
+		"a page":            {page, 100_000, true, 0, bins.ErrBadResponse},
+		"after a result":    {refuses(400, 2, math.MaxInt64), 1000, false, 950, bins.ErrBadRequest},
+		"before a result":   {refuses(400, 1, 7), 1000, false, 0, bins.ErrBadRequest},
+		"slow results":      {slowResults, 1000, false, 550, bins.ErrBadRequest},
+		"fewer than eight":  {refuses(400, 1, math.MaxInt64), 350, false, 350, bins.ErrBadRequest},
+		"an outage between": {outage, 100_000, true, 0, bins.ErrBadRequest},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			refused, suspended, results := 0, 0, 0
@@ -188,11 +189,10 @@ func TestLookupAllEndsIfEverythingIsRefused(t *testing.T) {
 					results++
 				}
 			}
-			ends := test.failed == 0
-			if ends != errors.Is(end, test.want) || errors.Is(end, bins.ErrSuspended) || ends && (refused > 0 || results > 0 || suspended < 8*bins.MaxCards || suspended > 3000) {
+			if ends := test.ends; ends != errors.Is(end, test.want) || errors.Is(end, bins.ErrSuspended) || ends && (refused > 0 || results > 0 || suspended < 8*bins.MaxCards || suspended > 3000) {
 				t.Errorf("%s: ended with %v after %d refused and %d suspended", name, end, refused, suspended)
 			}
-			if !ends && (refused != test.failed || refused+results != test.cards) {
+			if !test.ends && (refused != test.failed || refused+results != test.cards) {
 				t.Errorf("%s: %d refused and %d results of %d", name, refused, results, test.cards)
 			}
 		})

@@ -175,11 +175,11 @@ func (b *bulkRun) settle(f *flight, r *response) {
 }
 
 // endRefused ends the lookups that were refused before any request had a result. Until then the
-// service may refuse all, and they end with the lookup as suspended. What a service that works would
-// have failed to do is sent again.
+// service may refuse all, and they end with the lookup as suspended. Once it works, they are sent
+// again: it may have refused all until then.
 func (b *bulkRun) endRefused() {
 	for _, refused := range b.refused {
-		if meaningOf(b.ctx, refused.refusal, true) == bulk.Outage {
+		if b.health.works || meaningOf(b.ctx, refused.refusal, true) == bulk.Outage {
 			b.failed = append(b.failed, refused)
 		} else {
 			b.end(refused.lookups, refused.refusal)

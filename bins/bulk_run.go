@@ -40,8 +40,9 @@ import (
 // The lookup ends early where every further request would fail: after the end of ctx, an unusable
 // option or credential, 401, 403, 404, 407, 410, 501, 505, a redirect, a wrong host name,
 // certificate, port or proxy, a rate limit or a Retry-After beyond the deadline, and GiveUpAfter. It
-// also ends if the token source fails before the first result, or if the first eight requests are
-// refused, such as by 400 or with an HTML page. Otherwise such a request fails its own cards.
+// also ends if, before any request has had a result, the token source fails, or eight requests are
+// refused by 400 or the like or get an HTML page. What was refused before the first result is sent
+// again after it. A request that is refused later fails its own cards, which are not Retryable.
 //
 // # When the service fails
 //

@@ -138,6 +138,8 @@ func TestCacheIsGivenNoCardNumber(t *testing.T) {
 		"in a bank's name":            {card(map[string]any{"bank": map[string]any{"name": "of " + number}}), false},
 		"behind a digit":              {card(map[string]any{"product": map[string]any{"product_id": "1" + number}}), false},
 		"in full-width digits":        {card(map[string]any{"combo_card": "４９２９４２０５７３５９５７０９"}), false},
+		"in groups":                   {card(map[string]any{"product": map[string]any{"product_id": "4929 4205 7359 5709"}}), false},
+		"in fees, in groups":          {card(map[string]any{"networkfees": map[string]any{"x": "4929-4205-7359-5709"}}), false},
 		"in fees":                     {card(map[string]any{"networkfees": map[string]any{"x": number}}), false},
 		"in fees as a number":         {card(map[string]any{"networkfees": map[string]any{"x": int64(4929420573595709)}}), false},
 		"in fees, escaped":            {card(map[string]any{"networkfees": json.RawMessage(`{"x":"` + escaped.String() + `"}`)}), false},

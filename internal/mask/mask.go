@@ -107,7 +107,7 @@ var grouping = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 func MayHoldCardNumber(code string) bool {
 	isUUID := len(code) == 36 && code[8] == '-' && code[13] == '-' && code[18] == '-' && code[23] == '-' &&
 		strings.Count(code, "-") == 4 && strings.Trim(code, "0123456789abcdefABCDEF-") == ""
-	for digits := range strings.FieldsFuncSeq(separators.Replace(code), func(r rune) bool { return r < '0' || r > '9' }) {
+	for digits := range strings.FieldsFuncSeq(ungrouped(code), func(r rune) bool { return r < '0' || r > '9' }) {
 		if len(digits) >= panMin && !isUUID || holdsChecked([]rune(digits), panMin) {
 			return true
 		}
@@ -116,9 +116,9 @@ func MayHoldCardNumber(code string) bool {
 }
 
 // HoldsCardNumber reports whether a text may hold a full card number: 13 to 19 digits in a
-// row with a right check digit.
+// row, grouped or not, with a right check digit.
 func HoldsCardNumber(text string) bool {
-	for digits := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsDigit(r) }) {
+	for digits := range strings.FieldsFuncSeq(ungrouped(text), func(r rune) bool { return !unicode.IsDigit(r) }) {
 		if holdsChecked([]rune(digits), panMin+1) {
 			return true
 		}
@@ -138,8 +138,15 @@ func holdsChecked(digits []rune, least int) bool {
 	return false
 }
 
-// separators are removed from a code before its digits are counted.
-var separators = strings.NewReplacer(" ", "", "-", "", "_", "", ".", "", ":", "", "/", "")
+// ungrouped removes what may stand between the groups of a number's digits.
+func ungrouped(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.Is(unicode.Pd, r) || strings.ContainsRune("_.:/", r) {
+			return -1
+		}
+		return r
+	}, text)
+}
 
 // CheckDigit reports whether digits can be a whole card number: 12 to 19 digits, the last one
 // a right check digit (Luhn). It accepts all digits beyond ASCII.
