@@ -37,14 +37,16 @@ type BulkOptions struct {
 	Cache Cache
 
 	// GiveUpAfter is how long the service may be down before the lookup ends with
-	// [ErrSuspended]. It waits for the requests in flight, which can take the attempt timeout. Zero
-	// is 30 minutes. Below zero it waits as long as ctx allows, as a queue wants it.
+	// [ErrSuspended]. It counts from the first failure and waits for the requests in flight: both can
+	// take the attempt timeout. Zero is 30 minutes. Below zero it waits as long as ctx allows, as a
+	// queue wants it.
 	GiveUpAfter time.Duration
 
 	// ReadAhead is for an input that blocks, such as a queue. It runs the input on a goroutine
 	// of its own, so results do not wait for the next input, and a batch that is not full is
 	// sent after 10 milliseconds. If the input waits for its source while the loop ends, yield
-	// returns false for the next card: give that card back.
+	// returns false for the next card: give that card back. Without ReadAhead, that card has a result
+	// if the loop goes on to its end.
 	ReadAhead bool
 
 	// Progress is called on the loop's goroutine: after every request, and every few

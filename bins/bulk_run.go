@@ -25,12 +25,12 @@ import (
 //
 // # Errors
 //
-// The error of one card is in its [BulkResult.Err]. After [ErrMissing], look the card up alone, and
-// after another error that is Retryable look it up again later. Yield "" for a row without a card, to
-// keep its place: it gets [ErrInvalidArgument].
+// The error of one card is in its [BulkResult.Err]. Only [ErrInvalidArgument] is final: yield "" for a
+// row without a card, to keep its place. Any other error is that of a request, and perhaps of one
+// card in it: look each of its cards up alone, and later if the error is Retryable.
 //
 // If the lookup ends early, the sequence yields an error, once and last: return it. If it is
-// Retryable, the same lookup can go on later; otherwise correct something first. All inputs that were
+// Retryable, the same lookup can go on later. Otherwise look for the cause first. All inputs that were
 // taken have been yielded by then. Those without a result have [ErrSuspended], and the rest of the
 // input is not taken. To go on, also after a kill, begin behind the last result that you have stored,
 // and store none from the first ErrSuspended on: see the Example of LookupAll (Resume). With
@@ -42,7 +42,7 @@ import (
 // certificate, port or proxy, a rate limit or a Retry-After beyond the deadline, and GiveUpAfter. It
 // also ends if, before any request has had a result, the token source fails, or eight requests are
 // refused by 400 or the like or get an HTML page. What was refused before the first result is sent
-// again after it. A request that is refused later fails its own cards, which are not Retryable.
+// again after it. A request that is refused later fails its own cards.
 //
 // # When the service fails
 //

@@ -19,10 +19,10 @@ import (
 // for twice as long after each further one, up to 30 seconds. If it ignores its context, it is not
 // called again until it returns. A panic of Get reaches the caller.
 //
-// Only items with a card and without an error are stored. A Cache never gets a full card
-// number: pan_or_token, correlation_id and a bin that may be a card number are left out, and
-// an item that may have one in another field is not stored. Only bank.phone and the bounds of
-// BIN ranges are not checked.
+// Only items with a card and without an error are stored. A Cache gets no full card number:
+// pan_or_token, correlation_id and a bin that may be a card number are left out, and an item that
+// may have one in another field, whole or in groups, is not stored. Not found is a number that the
+// service spreads over several values. Not checked are bank.phone and the bounds of BIN ranges.
 type Cache interface {
 	// Get returns the values of the keys that it has, of the 1 to 50 given.
 	Get(ctx context.Context, keys []string) (map[string][]byte, error)
@@ -42,9 +42,9 @@ type CacheOptions struct {
 	TTL time.Duration
 	// StaleFor is how long a card may still be served after its TTL, marked as
 	// [Result.Stale]. Zero serves no expired cards. A [Loader] returns an expired card at
-	// once and renews it in the background. A bulk lookup uses it only if the service fails.
-	// Until StaleFor has passed, an item without a card, or with an error, does not replace
-	// the card.
+	// once and renews it in the background. A bulk lookup uses it for a card that has no
+	// result in the end, because the service failed. Until StaleFor has passed, an item without
+	// a card, or with an error, does not replace the card.
 	StaleFor time.Duration
 	// NegativeTTL is the TTL of items with an error, or without a card that states anything,
 	// which are kept in memory only. Zero is one hour. Below zero they are not kept: choose that

@@ -44,7 +44,7 @@ type entry struct {
 	unread         unique.Handle[string]    // Result.Unread, joined; zero: none
 	expires        int64                    // in nanoseconds since 1970; a time.Time takes three times the memory
 	recency        *list.Element
-	asked          atomic.Int64 // renewing failed: no further try before this time
+	asked          atomic.Int64 // to renew it: no further try before this time
 	known          bool         // see Result.isKnown
 }
 

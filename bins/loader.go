@@ -182,7 +182,7 @@ func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
 	if r.Stale = !known.isUsable(0); r.Stale {
 		l.stale.Add(1)
 		if time.Now().UnixNano() >= known.asked.Load() {
-			l.renew(ctx, id)
+			l.renew(ctx, id, known)
 		}
 	}
 	return r, nil

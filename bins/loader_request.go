@@ -52,6 +52,8 @@ const (
 	loadTimeout = 30 * time.Second
 	// maxDetached bounds the requests without waiters.
 	maxDetached = 16
+	// renewEvery is the time between two requests that renew the same card.
+	renewEvery = 2 * time.Second
 )
 
 // add puts id into a request that is still collecting cards.
@@ -79,11 +81,12 @@ func (l *Loader) add(ctx context.Context, id string) *load {
 }
 
 // renew requests a card with a stale result, unless callers need the place. Nobody waits for
-// it.
-func (l *Loader) renew(ctx context.Context, id string) {
+// it. If it is refused, no load asks again for a while.
+func (l *Loader) renew(ctx context.Context, id string, stale *entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.inFlight[id] == nil && l.detached < maxDetached && l.flow.IsFree() {
+		stale.asked.Store(time.Now().Add(renewEvery).UnixNano())
 		if b := l.add(ctx, id); b.waiters == 0 {
 			l.detach(b)
 		}

@@ -56,8 +56,15 @@ func TestLoaderServesStaleResults(t *testing.T) {
 	})
 }
 
-// While the service fails, stale results are renewed by its probes alone.
+// While the service fails or refuses, as after the API key was revoked, a stale result that is loaded
+// again and again does not ask each time.
 func TestLoaderRenewsLessWhileTheServiceFails(t *testing.T) {
+	for _, failure := range []int{400, 401, 404, 413, 500, 503} {
+		renewsLess(t, failure)
+	}
+}
+
+func renewsLess(t *testing.T, failure int) {
 	synctest.Test(t, func(t *testing.T) {
 		status := 0
 		s := &service{latency: func() time.Duration { return 10 * time.Millisecond }, fail: func(int64) int { return status }}
@@ -80,9 +87,9 @@ func TestLoaderRenewsLessWhileTheServiceFails(t *testing.T) {
 			}
 			return s.requests.Load() - before
 		}
-		s.change(func() { status = http.StatusServiceUnavailable })
+		s.change(func() { status = failure })
 		if n := renewals(); n < 4 || n > 12 {
-			t.Errorf("%d renewals in 10 seconds", n)
+			t.Errorf("%d: %d renewals in 10 seconds", failure, n)
 		}
 		time.Sleep(time.Second) // until the last of them has ended
 	})
