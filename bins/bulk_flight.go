@@ -29,7 +29,8 @@ type batch struct {
 // A flight is a request on its way.
 type flight struct {
 	batch   *batch
-	request int // number of the request in the window
+	request int  // number of the request in the window
+	early   bool // it left before any request had a result
 	probe   bool
 	clock   transport.Clock
 }
@@ -107,7 +108,7 @@ func (b *bulkRun) send(turn turn) {
 	case ofControl:
 		next = &batch{lookups: []*lookup{{sent: b.health.control}}, control: true}
 	}
-	f := &flight{batch: next, probe: b.health.window.State().Paused}
+	f := &flight{batch: next, early: !b.health.works, probe: b.health.window.State().Paused}
 	var free bool
 	if f.request, free = b.health.window.Take(); !free {
 		panic("bins: no place in the window")
@@ -156,7 +157,7 @@ func (b *bulkRun) settle(f *flight, r *response) {
 	case m == bulk.End || b.fatal != nil && r.err != nil: // its lookups end with all others
 	case m == bulk.Outage && !b.health.isAtFault(f.batch):
 		b.failed = append(b.failed, f.batch)
-	case m == bulk.Success && r.err != nil && !b.health.works:
+	case m == bulk.Success && r.err != nil && f.early:
 		f.batch.refusal = r.err
 		b.refused = append(b.refused, f.batch)
 	default:
