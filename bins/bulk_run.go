@@ -40,9 +40,9 @@ import (
 // The lookup ends early where every further request would fail: after the end of ctx, an unusable
 // option or credential, 401, 403, 404, 407, 410, 501, 505, a redirect, a wrong host name,
 // certificate, port or proxy, a rate limit or a Retry-After beyond the deadline, and GiveUpAfter. It
-// also ends if, before any request has had a result, the token source fails, or eight requests are
-// refused by 400 or the like or get an HTML page. What was refused before the first result is sent
-// again after it. A request that is refused later fails its own cards.
+// also ends if, before any request has had a result, the token source fails, or at least eight
+// requests are refused by 400 or the like or get an HTML page. What was sent before the first result
+// and refused is sent once more. A request that is sent later and refused fails its own cards.
 //
 // # When the service fails
 //

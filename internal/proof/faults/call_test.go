@@ -48,6 +48,7 @@ type call struct {
 	beginnings  int  // how often it may ask anew for the same
 	shared      bool // its requests are those of others, too, and may outlive it
 	patient     bool // it may do so after a pause, even if the service asked for a longer one
+	again       int  // requests that were repeated after a refusal
 	left        bool // its loop
 
 	held  time.Time // until when the caller's own loop or input held it

@@ -36,6 +36,7 @@ type journey struct {
 	last  int
 	sent  int
 	hops  int     // of redirects, which are no repetitions
+	again bool    // it was repeated after a refusal
 	trail []trace // of the attempts that ended
 }
 
@@ -162,6 +163,12 @@ func (w *wire) depart(req *http.Request, body string) (*journey, attemptName) {
 	// LookupAll asks again for one card that it knows, to tell a bad batch from an outage.
 	control := j.call != nil && j.call.patient && strings.Count(body, `"card":`) == 1
 	refused := j.call != nil && !control && len(j.trail) > 0 && j.trail[len(j.trail)-1].isRefusal(j.call)
+	// LookupAll asks once more for what was refused before its first result. After eight such
+	// refusals it sends nothing more.
+	if refused && j.call.patient && !j.again && j.call.again < 7+j.call.concurrency && !strings.HasSuffix(req.URL.Path, "/refunds") {
+		refused, j.again = false, true
+		j.call.again++
+	}
 	tooLong := j.call != nil && !j.call.patient && len(j.trail) > 0 && j.trail[len(j.trail)-1].retryAfter > time.Minute+5*time.Second
 	allowed := 1 + w.w.settings.retries
 	resumed := req.Header.Get("Range") != ""
