@@ -114,8 +114,9 @@
 // How to use them:
 //
 //   - Read the row before you submit. If there is one, submit its record, because it may have been
-//     corrected. If a caller gives another record, refuse it: a RefundID was used twice. Never ask for
-//     a new RefundID. If a later status goes under the same RefundID, the status is part of the key.
+//     corrected. Decode it with json.Decoder.UseNumber, or numbers in Metadata can change. If a caller
+//     gives another record, refuse it: a RefundID was used twice. Never ask for a new RefundID. If a
+//     later status goes under the same RefundID, the status is part of the key.
 //   - The function of [WithBeforeSend] runs the first statement, and commits. Make a new random id
 //     for each Submit, and for each item of SubmitAll. Do not use the id of a job or a message. If
 //     the statement changes no row, another call has begun, and the function returns an error: read
