@@ -123,10 +123,11 @@
 //     the row again. A retry finds the id of its own call, and renews the time.
 //   - After the call, run the second statement. If the refund was accepted and no row has changed,
 //     another call has begun meanwhile: raise an alarm. A call that ended before the function ran has
-//     no row. Nothing was recorded: do what the table says for its action.
+//     written no row, and recorded nothing: do what the table says for its action.
 //   - Once you have found out, or corrected the record, run the third statement. If a caller may
 //     correct a record, run it when the row says "correct" and he gives another one. Once the setup
-//     is corrected, change all rows with "fix setup" to "resubmit", and put their messages back.
+//     is corrected, change all rows with "fix setup" to "resubmit", and put back every message that
+//     was set aside for it. Some of these have no row.
 //   - Perhaps nobody comes again. So a job of yours runs the fourth statement every minute, and
 //     submits the records of rows with "resubmit", or puts their messages back.
 //   - Add the columns that you need, such as [Receipt].RequestID, or what [OutcomeError].Evidence has.
