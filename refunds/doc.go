@@ -124,7 +124,8 @@
 //   - After the call, run the second statement. If the refund was accepted and no row has changed,
 //     another call has begun meanwhile: raise an alarm. A call that ended before the function ran has
 //     written no row, and recorded nothing: do what the table says for its action.
-//   - Once you have found out, or corrected the record, run the third statement. If a caller may
+//   - Once you have found out, or corrected the record, run the third statement, and put the message
+//     back. If a caller may
 //     correct a record, run it when the row says "correct" and he gives another one. Once the setup
 //     is corrected, change all rows with "fix setup" to "resubmit", and put back every message that
 //     was set aside for it. Some of these have no row.
@@ -151,7 +152,9 @@
 //
 // Stop a worker after an [ActionFixSetup] if Progress reports a pause whose Reason is the Condition
 // of that error: the other records would fail, too. Otherwise the action may be about one refund or
-// one account: raise an alarm, and go on. The Example of BulkOptions (ReadAhead) does this.
+// one account: raise an alarm, and go on. The Example of BulkOptions (ReadAhead) does this. As long
+// as nothing was accepted since the start, one closed account can stop a worker in an outage, too.
+// So let your supervisor start it again.
 //
 // Neither a shutdown nor a caller who leaves may cancel Submit, or the write of an action: give them
 // a context of their own, such as context.WithoutCancel with a timeout. At a shutdown, take no new
