@@ -125,10 +125,9 @@
 //     another call has begun meanwhile: raise an alarm. A call that ended before the function ran has
 //     written no row, and recorded nothing: do what the table says for its action.
 //   - Once you have found out, or corrected the record, run the third statement, and put the message
-//     back. If a caller may
-//     correct a record, run it when the row says "correct" and he gives another one. Once the setup
-//     is corrected, change all rows with "fix setup" to "resubmit", and put back every message that
-//     was set aside for it. Some of these have no row.
+//     back. If a caller may correct a record, run the statement when the row says "correct" and the
+//     caller gives another record. Once the setup is corrected, change all rows with "fix setup" to
+//     "resubmit", and put back every message that was set aside for it. Some of these have no row.
 //   - Perhaps nobody comes again. So a job of yours runs the fourth statement every minute, and
 //     submits the records of rows with "resubmit", or puts their messages back.
 //   - Add the columns that you need, such as [Receipt].RequestID, or what [OutcomeError].Evidence has.
