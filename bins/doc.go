@@ -88,9 +88,9 @@
 //   - never after any other status, an unknown host name, a failed TLS handshake, a proxy
 //     that forbids the connection, or an HTML page
 //
-// If the service sends a Retry-After with 429, 502, 503 or 504, every call of the client waits
-// for it, up to 60 s. With another status, only a retry of the same call does. A call that would
-// have to wait longer, or beyond its deadline, fails and reports the wait.
+// If the service sends a Retry-After with 429, 502, 503 or 504, every call of the client waits for
+// it, about a minute at most. With another status, only a retry of the same call does. A call fails
+// and reports the wait if it got one of more than 60 s, or would have to wait beyond its deadline.
 //
 // All calls of a client share a retry budget, so that retries do not multiply the load of an
 // outage. It is a hundred retries at first. A retry that succeeds is free, and five calls that
