@@ -69,10 +69,10 @@
 //   - never after an unknown outcome, unless [WithResubmit] says that the service removes
 //     duplicates, which is not documented
 //
-// After a Retry-After with 429, 502, 503 or 504, every call of the client waits, up to 60 s. With
-// another status, only a retry of the same call does. A call that would have to wait longer, or
-// beyond its deadline, fails and reports the wait. All calls share a retry budget, so that retries
-// do not multiply the load of an outage: an error says if it is spent.
+// After a Retry-After with 429, 502, 503 or 504, every call of the client waits, about a minute at
+// most. With another status, only a retry of the same call does. A call fails and reports the wait if
+// it got one of more than 60 s, or would have to wait beyond its deadline. All calls share a retry
+// budget, so that retries do not multiply the load of an outage: an error says if it is spent.
 //
 // # If a refund can come twice, or the process can be killed
 //
