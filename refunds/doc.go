@@ -139,7 +139,7 @@
 //     write twice Concurrency results, or a thousand if Ordered. A retry can wait for HoldFor. If
 //     that is no limit, until SubmitAll has ended.
 //   - One job under a lock: each row that is "begun" at the start is unknown at once. Run the fourth
-//     statement with 0.
+//     statement with 0 seconds.
 //
 // A queue has to hide a message for HoldFor, plus HoldFor again or two minutes if that is more, plus
 // the attempt timeout, plus the time that you need to write. With ReadAhead that is 4 minutes and 35
@@ -157,8 +157,9 @@
 //
 // Neither a shutdown nor a caller who leaves may cancel Submit, or the write of an action: give them
 // a context of their own, such as context.WithoutCancel with a timeout. At a shutdown, take no new
-// calls, and wait for those that have begun. So that timeout is shorter than the time between SIGTERM
-// and SIGKILL. What a kill ends is "begun", and then "find out".
+// calls, and wait for those that have begun. The time between SIGTERM and SIGKILL has to be longer
+// than that timeout: 100 seconds for the default. A shorter timeout makes more outcomes unknown. What
+// a kill ends is "begun", and then "find out".
 //
 // # Defaults
 //
