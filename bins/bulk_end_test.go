@@ -189,7 +189,7 @@ func TestLookupAllEndsIfEverythingIsRefused(t *testing.T) {
 					results++
 				}
 			}
-			if ends := test.ends; ends != errors.Is(end, test.want) || errors.Is(end, bins.ErrSuspended) || ends && (refused > 0 || results > 0 || suspended < 8*bins.MaxCards || suspended > 3000) {
+			if test.ends != errors.Is(end, test.want) || errors.Is(end, bins.ErrSuspended) || test.ends && (refused > 0 || results > 0 || suspended < 8*bins.MaxCards || suspended > 3000) {
 				t.Errorf("%s: ended with %v after %d refused and %d suspended", name, end, refused, suspended)
 			}
 			if !test.ends && (refused != test.failed || refused+results != test.cards) {
@@ -240,9 +240,7 @@ func TestLookupAllStartsBehindAProxy(t *testing.T) {
 // A card that is refused has its result when no other request can show whether all are: in a queue
 // that waits for its next card, and behind more repetitions of it than are taken at once.
 func TestLookupAllDoesNotHoldARefusedCard(t *testing.T) {
-	refuses := transportFunc(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 400, Header: http.Header{}, Body: http.NoBody}, nil
-	})
+	refuses := func() *service { return &service{fail: func(int64) int { return 400 }} }
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -251,7 +249,7 @@ func TestLookupAllDoesNotHoldARefusedCard(t *testing.T) {
 				<-ctx.Done()
 			}
 		}
-		for r, err := range clientOver(t, refuses).LookupAll(ctx, queue, bins.BulkOptions{ReadAhead: true}) {
+		for r, err := range refuses().client(t).LookupAll(ctx, queue, bins.BulkOptions{ReadAhead: true}) {
 			if err == nil && (!errors.Is(r.Err, bins.ErrBadRequest) || errors.Is(r.Err, bins.ErrSuspended)) {
 				t.Error(r.Err)
 			}
@@ -259,7 +257,7 @@ func TestLookupAllDoesNotHoldARefusedCard(t *testing.T) {
 		}
 	})
 	repeated, results := slices.Repeat([]string{"400000"}, 100_000), 0
-	for r, err := range clientOver(t, refuses).LookupAll(t.Context(), slices.Values(repeated), bins.BulkOptions{}) {
+	for r, err := range refuses().client(t).LookupAll(t.Context(), slices.Values(repeated), bins.BulkOptions{}) {
 		if err != nil || !errors.Is(r.Err, bins.ErrBadRequest) {
 			t.Fatal(err, r.Err)
 		}
