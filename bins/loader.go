@@ -174,8 +174,7 @@ func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
 		case !shared.abandoned || ctx.Err() != nil:
 			return Result{}, own.err
 		}
-		// The request failed at a moment when nobody waited for it. This caller still waits,
-		// so try again.
+		// The request ended for others. This caller still waits, so try again.
 	}
 	l.hits.Add(1)
 	r := known.result(id)
@@ -201,13 +200,15 @@ func (l *Loader) find(ctx context.Context, id string) (known *entry, shared *loa
 		shared = l.add(ctx, id)
 	}
 	shared.waiters++
-	if deadline, ok := ctx.Deadline(); ok {
-		if deadline.Before(shared.earliest) {
-			shared.earliest = deadline
-		}
-		if deadline.After(shared.latest) {
-			shared.latest = deadline
-		}
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(l.o.Window + loadTimeout)
+	}
+	if deadline.Before(shared.earliest) {
+		shared.earliest = deadline
+	}
+	if deadline.After(shared.latest) {
+		shared.latest = deadline
 	}
 	return nil, shared
 }

@@ -41,7 +41,7 @@ type load struct {
 	pause     time.Duration // until the next probe, if the flow held the request back
 	sent      bool
 	detached  bool // and counted in Loader.detached
-	abandoned bool // all waiters had left while a retry was still possible
+	abandoned bool // it ended for waiters who have left: others have to ask again
 	attempts  int
 	failed    *fault.Failure // of the last failed attempt
 	retrying  chan struct{}  // closed when the next attempt fails
@@ -191,6 +191,8 @@ func (l *Loader) request(b *load, lookups []*lookup) *response {
 	if r.err == nil {
 		l.settle(b, nil)
 	}
+	// What an attempt waits for ends in time for those who wait when that begins.
+	b.abandoned = b.abandoned || transport.IsTooLate(r.err) && time.Until(b.deadline()) > l.flow.Usual()
 	l.giveBack(b)
 	return r
 }

@@ -155,6 +155,50 @@ func TestLoaderCallersEndAlone(t *testing.T) {
 	})
 }
 
+// A request waits for as long as one of its callers does, whoever came first.
+func TestLoaderWaitsForItsMostPatientCaller(t *testing.T) {
+	const patient = 10 * time.Second
+	for name, test := range map[string]struct {
+		patience time.Duration // 0: without a deadline
+		joins    time.Duration // after the other caller
+	}{
+		"at once, without a deadline": {0, 0},
+		"at once":                     {patient, 0},
+		"while the request waits":     {patient, 50 * time.Millisecond},
+		"then, without a deadline":    {0, 50 * time.Millisecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			token := bins.TokenFunc(func(ctx context.Context) (string, error) {
+				select {
+				case <-time.After(200 * time.Millisecond):
+					return "key-1", nil
+				case <-ctx.Done():
+					return "", ctx.Err()
+				}
+			})
+			l, err := bins.NewLoader(binstest.NewServer(t).Client(bins.WithTokenSource(token)), bins.LoaderOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				if _, err := loadWithin(t, l, 100*time.Millisecond, "411111"); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%s: the impatient caller: %v", name, err)
+				}
+			}()
+			time.Sleep(time.Microsecond + test.joins)
+			ctx := t.Context()
+			if test.patience > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, test.patience)
+				defer cancel()
+			}
+			if _, err := l.Load(ctx, "411111"); err != nil {
+				t.Errorf("%s: the patient caller: %v", name, err)
+			}
+		})
+	}
+}
+
 func TestLoaderEndsARequestThatNobodyWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{latency: func() time.Duration { return 5 * time.Second }}

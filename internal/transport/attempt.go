@@ -147,8 +147,13 @@ func TooLate(reason error) error {
 	if text := fault.SafeText(reason); text != "" {
 		msg += ": " + text
 	}
-	return fault.NewError(msg, context.DeadlineExceeded, reason)
+	return fault.NewError(msg, errTooLate, context.DeadlineExceeded, reason)
 }
+
+var errTooLate = errors.New("too late")
+
+// IsTooLate reports whether err is, or wraps, one of TooLate.
+func IsTooLate(err error) bool { return errors.Is(err, errTooLate) }
 
 // maxPatience bounds how long a bulk call waits for the caller's code. A source or limiter
 // that hangs is then a failure like others, and the loop pauses.
