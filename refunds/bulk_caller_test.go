@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"log/slog"
+	"net/http"
 	"runtime"
 	"slices"
 	"sync"
@@ -98,6 +100,64 @@ func TestSubmitAllSurvivesPanics(t *testing.T) {
 			}
 			if n := len(fake.Recorded()); len(heard) < 20 || n > 40 || !slices.Contains(test.rf19, heard["rf_19"]) {
 				t.Errorf("%s: heard of %d, %d recorded, rf_19 is %v", name, len(heard), n, heard["rf_19"])
+			}
+		})
+	}
+}
+
+// A panicsAt is the handler of a logger that panics at a message.
+type panicsAt struct {
+	slog.Handler
+	message string
+}
+
+func (panicsAt) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h panicsAt) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == h.message {
+		panic("on purpose")
+	}
+	return nil
+}
+
+// A logger that panics as submission pauses, resumes, or goes on with another account costs no
+// record its result.
+func TestSubmitAllSurvivesALoggerThatPanics(t *testing.T) {
+	for name, test := range map[string]struct {
+		message string
+		items   []string
+		status  int // of the first requests, and of each account that begins with "bad"
+	}{
+		"at a pause":        {"pause", repeat(30, "acct"), http.StatusServiceUnavailable},
+		"at its end":        {"resume", repeat(30, "acct"), http.StatusServiceUnavailable},
+		"at a good account": {"resume", append(repeat(4, "bad"), repeat(30, "acct")...), http.StatusOK},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			fake := refundstest.NewServer(t)
+			fake.ScriptFunc(func(r refundstest.Request) refundstest.Fault {
+				fault := refusesBad(http.StatusForbidden, time.Millisecond)(r)
+				if len(fake.Requests()) < 10 && test.status != http.StatusOK {
+					fault.Status = test.status
+				}
+				return fault
+			})
+			taken := 0
+			items := func(yield func(refunds.Item) bool) {
+				for i := range table(test.items...) {
+					if taken++; !yield(i) {
+						return
+					}
+				}
+			}
+			client := fake.Client(refunds.WithLogger(slog.New(panicsAt{slog.DiscardHandler, test.message})))
+			heard, panicked := heardOf(t.Context(), t, client, items, refunds.BulkOptions{Concurrency: 1})
+			if panicked != "on purpose" || len(heard) != taken {
+				t.Errorf("%s: %v, %d taken, heard of %d", name, panicked, taken, len(heard))
+			}
+			for _, r := range fake.Recorded() {
+				if id := r.Refund.RefundID; heard[id] != accepted {
+					t.Errorf("%s: %s was recorded, and reported as %v", name, id, heard[id])
+				}
 			}
 		})
 	}

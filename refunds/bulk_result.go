@@ -188,6 +188,7 @@ func (b *bulkRun) reportPause() {
 	if paused {
 		p.PausedUntil = state.Next
 	}
+	b.client.health.log()
 	if paused != p.Paused {
 		p.Paused = paused
 		b.report(*p)

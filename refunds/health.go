@@ -82,7 +82,6 @@ func meaningOf(err error, own []Option) bulk.Meaning {
 
 // settle reports a request and its time on the wire to the window.
 func (h *health) settle(request int, account string, m bulk.Meaning, took time.Duration, err error) {
-	defer h.log()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.hopeful = h.hopeful || m != bulk.Nothing && !isOfSetup(err)
@@ -131,6 +130,7 @@ func (h *health) preparation() time.Duration {
 	return h.preparing
 }
 
+// log calls the caller's logger, which may panic: a result must be safe by then.
 func (h *health) log() {
 	state := h.window.State()
 	h.pauses.Log(state.Paused, state.Next, state.Why)
@@ -178,7 +178,6 @@ func (h *health) endPause(account string) bool {
 		return false
 	}
 	h.window.Resume()
-	h.log()
 	return true
 }
 

@@ -82,9 +82,12 @@ func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts .
 	defer func() {
 		if request := p.keep(); request > 0 {
 			c.health.settle(request, accountID, m, p.clock.Took(), err)
+			c.health.log()
 		}
 	}()
-	c.health.meet(accountID)
+	if c.health.meet(accountID) {
+		c.health.log()
+	}
 	receipt, err := c.send(ctx, nil, &e, p, opts)
 	if m = meaningOf(err, opts); errors.Is(err, ErrLocalLimit) {
 		m = bulk.Nothing // a limiter that refuses says nothing of the service
