@@ -94,13 +94,26 @@ func (s *stream) Close() error {
 // verdict judges the beginning of the content, and returns it if it is none. The bytes and read
 // errors that it met stay in the stream.
 func (s *stream) verdict(h http.Header) (_ *fault.Verdict, begin []byte) {
-	buffered := bufio.NewReaderSize(s.reader, fault.MaxErrorBody)
+	buffered := bufio.NewReaderSize(&untilError{Reader: s.reader}, fault.MaxErrorBody)
 	s.reader = buffered
 	v := fault.JudgeContent(h, s.inv.settings.ErrorContent, bufio.NewReader(&lookahead{stream: s, from: buffered}))
 	if v != fault.Success {
 		begin, _ = buffered.Peek(buffered.Buffered())
 	}
 	return v, begin
+}
+
+// An untilError reads no more after an error: a bufio.Reader returns an error once, and reads on.
+type untilError struct {
+	io.Reader
+	err error
+}
+
+func (r *untilError) Read(p []byte) (n int, err error) {
+	if r.err == nil {
+		n, r.err = r.Reader.Read(p)
+	}
+	return n, r.err
 }
 
 // A lookahead reads the beginning of a stream without consuming it. It fails at the end of

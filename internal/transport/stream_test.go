@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -156,6 +157,34 @@ func TestStreamEndsByEOFAlone(t *testing.T) {
 		t.Error(err)
 	}
 	check(t, s.Close(), io.ErrClosedPipe)
+}
+
+// A wrapper's body may go on after a read that failed. What comes then is no content, even if the
+// error came before the first byte.
+func TestStreamEndsByItsFirstError(t *testing.T) {
+	for name, begin := range map[string]string{"at once": "", "in the content": "con", "in what may be a page": "<!"} {
+		c := newClient(t, roundTripper(func(*http.Request) (*http.Response, error) {
+			resp := reply(200, "")
+			resp.Body = unclosable{io.MultiReader(strings.NewReader(begin), &once{err: net.ErrClosed}, strings.NewReader("<html>"))}
+			return resp, nil
+		}))
+		r := c.Do(t.Context(), streaming(), nil)
+		if r.Failure != nil {
+			t.Fatal(name, r.err())
+		}
+		if content, err := io.ReadAll(r.Stream); !errors.Is(err, net.ErrClosed) || string(content) != begin {
+			t.Errorf("%s: %q, %v", name, content, err)
+		}
+	}
+}
+
+// once fails once, and has nothing to read.
+type once struct{ err error }
+
+func (o *once) Read([]byte) (int, error) {
+	err := o.err
+	o.err = io.EOF
+	return 0, err
 }
 
 type unclosable struct{ io.Reader }
