@@ -9,10 +9,9 @@ import (
 const (
 	leastSample  = 9                     // requests
 	inSamples    = 8                     // one request in so many in flight is in a sample
-	usualWeight  = 1.0 / 4               // of a sample in what is usual
+	sampleWeight = 1.0 / 4               // of a sample in what is usual, and in a best time that was none
 	bestWeight   = 1.0 / 64              // of a sample in what is best, at most
 	bestRises    = 30 * time.Second      // at least, to what is usual: a queue may grow slowly
-	bestFalls    = 1.0 / 4               // of a sample that shows that the best was none
 	queued       = math.Ln2              // times the best, as a logarithm: responses that take longer wait for each other
 	noQueue      = 10 * time.Millisecond // more than the best may be the machine's noise
 	doubtful     = math.Ln2 / 2          // more than that after one sample
@@ -68,6 +67,15 @@ type sample struct {
 
 // isMeasured reports whether the median is that of responses.
 func (s *sample) isMeasured() bool { return s.answered > len(s.times)/2 }
+
+// median is that of the whole sample: those that have not ended take longer.
+func (s *sample) median() float64 {
+	i := min(s.size/2, len(s.times)-1)
+	if s.isMeasured() {
+		i = min(i, s.answered-1)
+	}
+	return s.times[i]
+}
 
 func since(log float64) time.Duration { return time.Duration(math.Exp(log) * float64(time.Second)) }
 
@@ -143,20 +151,22 @@ func (l *latency) measure(s sample, paused bool) {
 	slices.Sort(s.times)
 	// In a queue all wait. Some services answer a part of the requests late.
 	quarter := s.times[min(s.size/4, len(s.times)-1)]
-	median, spread := s.times[min(s.size/2, len(s.times)-1)], 0.0
+	median, spread := s.median(), 0.0
 	for _, t := range s.times {
 		spread += math.Abs(t-median) / float64(len(s.times))
 	}
 	if l.count++; l.count == 1 {
 		l.fewest = max(s.inFlight, leastSample)
 		// The median of requests that wait for each other would be no best time.
-		l.usual, l.best, l.spread = median, max(s.times[1], median-spread), spread
+		if l.usual, l.best, l.spread = median, max(s.times[1], median-spread), spread; !s.isMeasured() {
+			l.usual, l.best, l.spread = s.times[0], s.times[0], 0
+		}
 		return
 	}
-	l.usual += (median - l.usual) * usualWeight
+	l.usual += (median - l.usual) * sampleWeight
 	switch {
 	case s.left.Before(l.measured): // of another number in flight
-	case median > l.limit() && quarter > l.best+doubtful:
+	case (median > l.limit() || !s.isMeasured()) && quarter > l.best+doubtful:
 		l.slow++
 		if median-l.best > 1.4*(l.limit()-l.best) {
 			l.slow++
@@ -214,7 +224,7 @@ func (l *latency) flows(s sample, median, spread float64) {
 	switch {
 	case l.base > 0, median < l.best-queued: // it was that of a service that started
 		l.base = max(0, l.base-1)
-		l.best += (median - l.best) * bestFalls
+		l.best += (median - l.best) * sampleWeight
 	case median < l.best: // one sample may be lucky
 		l.best += (median - l.best) * bestWeight
 	case l.places == 0 && s.inFlight <= l.fewest:
