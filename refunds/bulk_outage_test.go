@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/refunds"
+	"github.com/carddata/carddata-go/refunds/refundstest"
 )
 
 // An outage costs the first ten records and the probes, which are at most 16 in ten minutes however
@@ -242,6 +244,25 @@ func TestHoldForIsOfEachRecord(t *testing.T) {
 			}
 			if !maps.Equal(got, test.want) {
 				t.Errorf("%s: %v, want %v", name, got, test.want)
+			}
+		})
+	}
+}
+
+// HoldFor also ends the wait before a retry. Nobody has canceled anything then, and the error says
+// what happened: the record's outcome is that of its attempt.
+func TestHoldForEndsARetry(t *testing.T) {
+	for status, want := range map[int]refunds.Action{425: resubmit, 503: find} {
+		synctest.Test(t, func(t *testing.T) {
+			fake := refundstest.NewServer(t)
+			fake.Script(refundstest.Fault{Status: status, RetryAfter: 30 * time.Second})
+			o := refunds.BulkOptions{HoldFor: 10 * time.Second}
+			for one := range fake.Client(refunds.WithResubmit()).SubmitAll(t.Context(), numbered(1), o) {
+				failed, _ := errors.AsType[*refunds.Error](one.Err)
+				if one.Action() != want || one.Attempts != 1 || failed.StatusCode != status || failed.RetryAfter != 30*time.Second ||
+					!errors.Is(failed, refunds.ErrSuspended) || errors.Is(failed, context.Canceled) || !strings.Contains(failed.Error(), "within HoldFor") {
+					t.Errorf("%d: %v: %v", status, one.Outcome, one.Err)
+				}
 			}
 		})
 	}

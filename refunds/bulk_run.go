@@ -207,14 +207,14 @@ func (b *bulkRun) send(i int) bool {
 		r.place.onLeave = func() { b.loop.Post(func() { b.unqueue(r) }) }
 	}
 	b.loop.Start(func() func() {
-		ctx, cancel := b.ctx, func() {}
+		ctx, cancel := context.WithCancelCause(b.ctx)
+		defer cancel(nil)
 		if b.o.HoldFor >= 0 {
 			// HoldFor ends its waits. With a deadline, a limiter would refuse a record
 			// instead of delaying it.
-			ctx, cancel = context.WithCancel(ctx)
-			defer time.AfterFunc(time.Until(r.taken.Add(b.o.HoldFor)), cancel).Stop()
+			end := func() { cancel(&fault.Limit{Reason: errHeldTooLong}) }
+			defer time.AfterFunc(time.Until(r.taken.Add(b.o.HoldFor)), end).Stop()
 		}
-		defer cancel()
 		r.receipt, r.err = b.client.send(ctx, b.requestCtx, &r.encodedRefund, &r.place, r.options)
 		return func() { b.receive(r) }
 	}, func() {

@@ -53,9 +53,11 @@ func (b *bulkRun) expire() {
 	b.ready = append(kept, b.ready...)
 }
 
+var errHeldTooLong = fault.NewError("the record could not be sent within HoldFor", ErrSuspended)
+
 // heldTooLong is the error of a record that was held for HoldFor.
 func (b *bulkRun) heldTooLong(r *record) error {
-	failed := r.failure(fault.NewError("the record could not be sent within HoldFor", ErrSuspended, cmp.Or(r.cause, b.failure)))
+	failed := r.failure(fault.NewError(errHeldTooLong.Error(), errHeldTooLong, cmp.Or(r.cause, b.failure)))
 	if state := b.client.health.window.State(); state.Paused {
 		failed.(*OutcomeError).Err.(*Error).RetryAfter = max(0, time.Until(state.Next))
 	}

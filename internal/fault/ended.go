@@ -27,11 +27,15 @@ func EndOf(ctx context.Context) error {
 // attempts or before the first one.
 func Ended(ctx context.Context) error { return EndedBy(ctx, nil) }
 
-// EndedBy says that the caller's context ended the call, and keeps the error of the last
-// attempt.
+// EndedBy says that a context ended the call, and keeps the error of the last attempt. The context
+// is the caller's, unless the cause of its end is a Limit.
 func EndedBy(ctx context.Context, last error) error {
 	ended, msg := EndOf(ctx), "the deadline passed"
-	if errors.Is(ended, context.Canceled) {
+	limit, own := context.Cause(ctx).(*Limit)
+	switch {
+	case own:
+		ended, msg = limit.Reason, limit.Reason.Error()
+	case errors.Is(ended, context.Canceled):
 		msg = "canceled by the caller"
 	}
 	if text := SafeText(last); text != "" && (errors.Is(last, ErrCredential) || errors.Is(last, ErrPaused)) {
@@ -42,8 +46,17 @@ func EndedBy(ctx context.Context, last error) error {
 	if errors.Is(last, context.Canceled) && !errors.Is(ended, context.Canceled) {
 		last = nil
 	}
+	if own {
+		return NewError(msg, ended, last)
+	}
 	return NewError(msg, ended, last, Foreign(context.Cause(ctx)))
 }
+
+// A Limit is the cause of the end of a context that this library has ended: the call has failed for
+// its Reason, and nobody has canceled anything.
+type Limit struct{ Reason error }
+
+func (*Limit) Error() string { return "a limit of the call" }
 
 // Foreign wraps an error of the caller: the cause of the end of a context, or the error of a
 // check. It may be the error of another call, as with errgroup. errors.Is finds it, but its
