@@ -94,7 +94,7 @@ func (r *remoteCache) call(ctx context.Context, call func(context.Context) (map[
 	r.running.Store(true)
 	succeeded := false
 	defer func() {
-		if succeeded || ctx.Err() == nil && timeout == remoteTimeout { // and no caller without time
+		if succeeded || limited.Err() == nil || ctx.Err() == nil && timeout == remoteTimeout { // and no caller without time
 			r.skip.settle(succeeded)
 		}
 	}()
