@@ -38,8 +38,9 @@ type BulkOptions struct {
 
 	// GiveUpAfter is how long the service may be down before the lookup ends with
 	// [ErrSuspended]. It counts from the first failure and waits for the requests in flight: both can
-	// take the attempt timeout. Zero is 30 minutes. Below zero it waits as long as ctx allows, as a
-	// queue wants it.
+	// take the attempt timeout. It takes some failures in a row to tell that a service is down, and
+	// so four minutes if each asks for a wait of a minute. Zero is 30 minutes. Below zero it waits as
+	// long as ctx allows, as a queue wants it.
 	GiveUpAfter time.Duration
 
 	// ReadAhead is for an input that blocks, such as a queue. It runs the input on a goroutine

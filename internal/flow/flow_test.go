@@ -333,6 +333,7 @@ func TestFailuresFarApart(t *testing.T) {
 			time.Sleep(roundTrip)
 			w.Succeeded(request, roundTrip)
 		}
+		began := time.Now().Add(2 * memory)
 		for range 3 {
 			time.Sleep(2 * memory)
 			request, ok := w.Take()
@@ -341,8 +342,8 @@ func TestFailuresFarApart(t *testing.T) {
 			}
 			w.Failed(request, roundTrip, "503")
 		}
-		if !w.State().Paused {
-			t.Error("no pause after three failures in a row")
+		if s := w.State(); !s.Paused || !s.Since.Equal(began) {
+			t.Errorf("after three failures in a row since %v: %+v", began, s)
 		}
 	})
 }

@@ -20,7 +20,8 @@ type outage struct {
 	failing time.Time     // its begin; zero once the service has recovered
 	why     string
 
-	row, rowFirst int     // failures in a row, and the first request of these
+	row, rowFirst int // failures in a row, and the first request of these
+	rowSince      time.Time
 	sound         float64 // the level after the first of them
 	cut           int     // the last request that was sent when a failure became known
 
@@ -95,7 +96,7 @@ func (w *Window) fallBack() {
 func (w *Window) pause(delay time.Duration) {
 	now := time.Now()
 	if w.failing.IsZero() {
-		w.failing = now
+		w.failing = w.rowSince
 	}
 	w.paused, w.next = true, now.Add(delay/2+w.jitter(delay/2))
 }

@@ -131,6 +131,9 @@ func (w *Window) fails(request int, hung bool, why string) {
 	if hung && w.isLost(request) {
 		return
 	}
+	if w.row == 0 {
+		w.rowSince = time.Now()
+	}
 	if w.row == 0 || request < w.rowFirst {
 		w.rowFirst = request
 	}

@@ -67,7 +67,7 @@ func (w *Window) forget() {
 	w.scout = 0
 	w.level = level{now: first, held: first, need: few, changedAt: w.last}
 	if !w.paused {
-		w.outage = outage{cut: w.cut, why: w.why, row: w.row, rowFirst: w.rowFirst}
+		w.outage = outage{cut: w.cut, why: w.why, row: w.row, rowFirst: w.rowFirst, rowSince: w.rowSince}
 	}
 	w.trial = trial{credit: maxCredit}
 	w.recent.forget()
