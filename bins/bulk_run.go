@@ -41,8 +41,9 @@ import (
 // option or credential, 401, 403, 404, 407, 410, 501, 505, a redirect, a wrong host name,
 // certificate, port or proxy, a rate limit or a Retry-After beyond the deadline, and GiveUpAfter. It
 // also ends if, before any request has had a result, the token source fails, or at least eight
-// requests are refused by 400 or the like or get an HTML page. What was sent before the first result
-// and refused is sent once more. A request that is sent later and refused fails its own cards.
+// requests are refused by 400 or the like, or get a response that is not the documented one, such as
+// an HTML page. What was sent before the first result and refused is sent once more. A request that is
+// sent later and refused fails its own cards.
 //
 // # When the service fails
 //
@@ -61,8 +62,9 @@ import (
 // # Stopping
 //
 // Leaving the loop cancels requests in flight. Inputs beyond the last result may have been taken by
-// then: to lose none, cancel ctx and go on to the end of the loop. Input, loop and Progress run on
-// one goroutine, unless [BulkOptions.ReadAhead] is set.
+// then: to lose none, cancel ctx and go on to the end of the loop. Loop, input and Progress run on one
+// goroutine, and the lookup does not end before they return. With [BulkOptions.ReadAhead] the input has
+// a goroutine of its own.
 func (c *Client) LookupAll(ctx context.Context, cards iter.Seq[string], o BulkOptions, opts ...Option) iter.Seq2[BulkResult, error] {
 	return func(yield func(BulkResult, error) bool) {
 		b, err := newBulk(ctx, c, cards, o, opts, yield)

@@ -72,12 +72,14 @@
 // Every call ends by its deadline. If code of yours does not end with its context, such as a
 // limiter, a transport or a function of a tls.Config, Lookup and LookupAll end a tenth of a second
 // later, Load ends at once, and one goroutine is left that waits for that code. A logger runs on
-// the call's goroutine and can delay it. A panic of your code reaches the goroutine that called
-// Lookup or Load, or that runs the loop of LookupAll.
+// the call's goroutine and can delay it, and so can the loop, the input and Progress of LookupAll. A
+// panic of your code reaches the goroutine that called Lookup or Load, or that runs the loop of
+// LookupAll.
 //
 // # Retries
 //
-// A lookup only reads, so it is retried freely, but never beyond the deadline:
+// A lookup only reads, so it is retried freely, but never beyond the deadline. LookupAll sends cards
+// again however often: see there. Lookup and Load retry
 //
 //   - up to 3 times if no connection could be made or it broke, also in the middle of
 //     a response, and after 429, 502, 503 and 504
