@@ -79,7 +79,7 @@ type Loader struct {
 
 // LoaderStats count what a loader has done so far, and say how it sees the service.
 type LoaderStats struct {
-	Loads     int64 // calls of Load with a usable card
+	Loads     int64 // calls of Load with a usable card, before the end of their context
 	Hits      int64 // calls served from memory
 	Stale     int64 // hits with an expired result; see [CacheOptions.StaleFor]
 	Coalesced int64 // calls that joined another call for the same card
