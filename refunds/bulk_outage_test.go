@@ -268,6 +268,23 @@ func TestHoldForEndsARetry(t *testing.T) {
 	}
 }
 
+// HoldFor ends no request that is in flight. One that the caller's deadline ends says so.
+func TestHoldForEndsNoRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := refundstest.NewServer(t)
+		fake.Script(refundstest.Fault{HeaderDelay: time.Hour})
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		o := refunds.BulkOptions{HoldFor: 10 * time.Second, Grace: time.Second}
+		for one := range fake.Client().SubmitAll(ctx, numbered(1), o) {
+			if one.Outcome != unknown || !errors.Is(one.Err, context.DeadlineExceeded) || errors.Is(one.Err, refunds.ErrSuspended) {
+				t.Errorf("%v: %v", one.Outcome, one.Err)
+			}
+			break
+		}
+	})
+}
+
 // A record that is to wait for longer than a minute has its result. The others wait for a minute.
 func TestSubmitAllDoesNotWaitForHours(t *testing.T) {
 	for wait, refused := range map[string]int{"60": 0, "61": 1} {

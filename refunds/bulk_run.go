@@ -212,7 +212,7 @@ func (b *bulkRun) send(i int) bool {
 		if b.o.HoldFor >= 0 {
 			// HoldFor ends its waits. With a deadline, a limiter would refuse a record
 			// instead of delaying it.
-			end := func() { cancel(&fault.Limit{Reason: errHeldTooLong}) }
+			end := func() { cancel(&fault.Limit{Reason: errHeldTooLong, Caller: b.ctx}) }
 			defer time.AfterFunc(time.Until(r.taken.Add(b.o.HoldFor)), end).Stop()
 		}
 		r.receipt, r.err = b.client.send(ctx, b.requestCtx, &r.encodedRefund, &r.place, r.options)

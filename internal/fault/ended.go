@@ -52,9 +52,13 @@ func EndedBy(ctx context.Context, last error) error {
 	return NewError(msg, ended, last, Foreign(context.Cause(ctx)))
 }
 
-// A Limit is the cause of the end of a context that this library has ended: the call has failed for
-// its Reason, and nobody has canceled anything.
-type Limit struct{ Reason error }
+// A Limit is the cause of the end of a context that this library has ended: what the call has waited
+// for failed for this Reason, and nobody has canceled anything. What is in flight goes on, until the
+// end of Caller.
+type Limit struct {
+	Reason error
+	Caller context.Context
+}
 
 func (*Limit) Error() string { return "a limit of the call" }
 

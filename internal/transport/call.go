@@ -281,8 +281,12 @@ func (inv *invocation) failure(a *attempt, outcome fault.Outcome) *fault.Failure
 	if inv.unsent != nil && !inv.retryDue {
 		f.Err = fault.NewError(inv.unsent.reason().Error(), f.Err, inv.unsent.reason())
 	}
-	if fault.EndOf(inv.ctx) != nil && (inv.retryDue || a.verdict == fault.CallerEnded) {
-		f.Err = fault.EndedBy(inv.ctx, f.Err)
+	ctx := inv.ctx
+	if limit, ok := context.Cause(ctx).(*fault.Limit); ok && a.sent && !inv.retryDue {
+		ctx = limit.Caller
+	}
+	if fault.EndOf(ctx) != nil && (inv.retryDue || a.verdict == fault.CallerEnded) {
+		f.Err = fault.EndedBy(ctx, f.Err)
 	}
 	if inv.ambiguous != nil && a.outcome() != fault.OutcomeUnknown {
 		f.Err = fault.NewError(f.Err.Error()+", after an earlier attempt that may have been processed", f.Err)
