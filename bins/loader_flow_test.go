@@ -87,8 +87,8 @@ func TestLoaderBetweenWorksAndDown(t *testing.T) {
 	}
 }
 
-// While the service fails or hangs, loads fail at once and few requests are sent. The first
-// probe after the outage ends it.
+// While the service fails or hangs, or refuses the credential, loads fail at once and few requests are
+// sent. The first probe after the outage ends it.
 func TestLoaderInAnOutage(t *testing.T) {
 	const within = 150 * time.Millisecond
 	for name, outage := range map[string]struct {
@@ -98,6 +98,7 @@ func TestLoaderInAnOutage(t *testing.T) {
 	}{
 		"server_error": {http.StatusServiceUnavailable, 40 * time.Millisecond, bins.ErrServer},
 		"timeout":      {0, time.Hour, bins.ErrTimeout},
+		"unauthorized": {http.StatusUnauthorized, 40 * time.Millisecond, bins.ErrUnauthorized},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			status, latency := 0, 40*time.Millisecond
@@ -118,7 +119,7 @@ func TestLoaderInAnOutage(t *testing.T) {
 			if n := s.requests.Load() - before; n > 60 { // at most 20 and 43 in 30 runs
 				t.Errorf("%s: %d requests in half a minute of an outage", name, n)
 			}
-			for !l.Stats().Paused || time.Until(l.Stats().PausedUntil) < 100*time.Millisecond { // the next load is not the probe
+			for i := 0; i < 1000 && (!l.Stats().Paused || time.Until(l.Stats().PausedUntil) < 100*time.Millisecond); i++ { // the next load is not the probe
 				time.Sleep(10 * time.Millisecond)
 				_, _ = loadWithin(t, l, within, "411111") // a probe
 			}

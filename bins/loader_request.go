@@ -302,6 +302,8 @@ func (l *Loader) settle(b *load, failed *Error) {
 		m = bulk.Outage // no response in loadTimeout
 	case errors.Is(failed, ErrLocalLimit):
 		m = bulk.Nothing // a limiter that refuses says nothing of the service
+	case failed.StatusCode != 0 && failed.failure().Scope() == fault.OfSetup:
+		m = bulk.Outage // such as 401: others will meet the same
 	case b.ctx.Err() != nil && l.isOvertaken(b): // and its callers have left
 		m = bulk.Nothing
 	}
