@@ -71,8 +71,9 @@
 //
 // After a Retry-After with 429, 502, 503 or 504, every call of the client waits, about a minute at
 // most. With another status, only a retry of the same call does. A call fails and reports the wait if
-// it got one of more than 60 s, or would have to wait beyond its deadline. All calls share a retry
-// budget, so that retries do not multiply the load of an outage: an error says if it is spent.
+// it got one of more than 60 s. It also fails if it would have to wait for another one's beyond its
+// deadline, and reports what is left of the minute. All calls share a retry budget, so that retries do
+// not multiply the load of an outage: an error says if it is spent.
 //
 // # If a refund can come twice, or the process can be killed
 //
