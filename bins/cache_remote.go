@@ -20,15 +20,18 @@ const (
 	// the caller's cache: a cache that hangs must not cause an outage.
 	remoteTimeout = 50 * time.Millisecond
 	remoteShare   = 10
+	// So many calls in a row that got less, and no answer, are a failure, too.
+	mostHasty = 5
 )
 
 // A remoteCache calls the caller's Cache safely: with a timeout, on its own goroutine, and
 // one call at a time. A cache that ignores its context holds at most one goroutine.
 type remoteCache struct {
 	cache   Cache
-	turn    chan struct{} // full while somebody waits for a call; guards skip
+	turn    chan struct{} // full while somebody waits for a call; guards skip and hasty
 	running atomic.Bool   // a call is running, perhaps after its caller left
 	skip    backoff
+	hasty   int // calls in a row that got less time than most, and no answer
 }
 
 // A backoff pauses calls after a failure. It starts at a second, and doubles with each
@@ -61,19 +64,20 @@ func newRemoteCache(c Cache) *remoteCache {
 // get returns the values that the cache has, if it answers in time. A panic of Get is
 // repeated here, where the caller can recover.
 func (r *remoteCache) get(ctx context.Context, keys []string) map[string][]byte {
-	return r.call(ctx, func(ctx context.Context) (map[string][]byte, error) { return r.cache.Get(ctx, keys) })
+	return r.call(ctx, true, func(ctx context.Context) (map[string][]byte, error) { return r.cache.Get(ctx, keys) })
 }
 
 // set stores values, if the cache answers in time. Nobody waits for it, so a panic of Set is
 // dropped.
 func (r *remoteCache) set(ctx context.Context, values map[string][]byte, ttl time.Duration) {
 	defer func() { _ = recover() }()
-	r.call(ctx, func(ctx context.Context) (map[string][]byte, error) { return nil, r.cache.Set(ctx, values, ttl) })
+	r.call(ctx, false, func(ctx context.Context) (map[string][]byte, error) { return nil, r.cache.Set(ctx, values, ttl) })
 }
 
 // call calls the cache unless a backoff runs, and waits until the timeout. It returns nothing
-// after a failure.
-func (r *remoteCache) call(ctx context.Context, call func(context.Context) (map[string][]byte, error)) map[string][]byte {
+// after a failure. A cache that stores values does not always find them: only a call that reads shows
+// that it works.
+func (r *remoteCache) call(ctx context.Context, reads bool, call func(context.Context) (map[string][]byte, error)) map[string][]byte {
 	timeout := remoteTimeout
 	if deadline, ok := ctx.Deadline(); ok {
 		timeout = min(timeout, time.Until(deadline)/remoteShare)
@@ -94,9 +98,19 @@ func (r *remoteCache) call(ctx context.Context, call func(context.Context) (map[
 	r.running.Store(true)
 	succeeded := false
 	defer func() {
-		if succeeded || limited.Err() == nil || ctx.Err() == nil && timeout == remoteTimeout { // and no caller without time
-			r.skip.settle(succeeded)
+		late := !succeeded && limited.Err() != nil
+		switch {
+		case succeeded && !reads:
+			return
+		case late && ctx.Err() != nil: // its callers have left
+			return
+		case late && timeout < remoteTimeout:
+			if r.hasty++; r.hasty < mostHasty { // perhaps only these callers have no time
+				return
+			}
 		}
+		r.hasty = 0
+		r.skip.settle(succeeded)
 	}()
 	values, err := await.NewFuture(func() (map[string][]byte, error) { return call(limited) },
 		func(map[string][]byte, error) { r.running.Store(false) }).Wait(limited)

@@ -242,6 +242,26 @@ func TestCacheIsNotSkippedForWantOfTime(t *testing.T) {
 	})
 }
 
+// A cache that does not answer is skipped although no caller has the time to be sure: it costs few of
+// them a tenth of theirs.
+func TestCacheThatHangsIsSkippedByHastyCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache := newSharedCache()
+		cache.get = takes(time.Hour)
+		l := loader(t, &service{}, bins.LoaderOptions{Cache: cache, Window: -1})
+		for i := range 100 { // in ten seconds
+			if _, err := loadWithin(t, l, 80*time.Millisecond, fmt.Sprint(411111+i)); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait() // until Get has noticed the end of its context
+			time.Sleep(100 * time.Millisecond)
+		}
+		if n := len(cache.asked()); n > 20 {
+			t.Errorf("%d calls of the cache", n)
+		}
+	})
+}
+
 // A value that was not stored under its key costs a request, and is not used.
 func TestSpoiledValueIsNoResult(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
