@@ -117,10 +117,10 @@ func (r BulkResult) LogValue() slog.Value {
 var ErrMissing = fault.NewCondition("missing", "the response holds no item for this card", true)
 
 // ErrSuspended: the card has no result, because LookupAll has ended early, or because the service is
-// down and [Loader.Load] does not wait. Look it up again later, after RetryAfter if it is set. The
-// error also matches the reason, such as [ErrServer] or [context.Canceled]. The last error of
-// LookupAll says whether something must be corrected first; it matches ErrSuspended itself if the
-// service was down for [BulkOptions.GiveUpAfter].
+// down or refuses the credential, and [Loader.Load] does not wait. Look it up again later, after
+// RetryAfter if it is set. The error also matches the reason, such as [ErrServer], [ErrUnauthorized] or
+// [context.Canceled]. The last error of LookupAll says whether something must be corrected first; it
+// matches ErrSuspended itself if the service was down for [BulkOptions.GiveUpAfter].
 var ErrSuspended = fault.NewCondition("suspended", "lookup suspended", true)
 
 const (
