@@ -263,14 +263,16 @@ func (w *wire) underWay(c *call) (n int) {
 	return n
 }
 
-// of returns the journeys of a call.
-func (w *wire) of(c *call) []*journey {
+// of returns the journeys of a call, as they are now: what a hung part holds up may still end.
+func (w *wire) of(c *call) []journey {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var all []*journey
+	var all []journey
 	for key, j := range w.journeys {
 		if key.call == c {
-			all = append(all, j)
+			now := *j
+			now.trail = slices.Clone(j.trail)
+			all = append(all, now)
 		}
 	}
 	return all
