@@ -316,3 +316,37 @@ func TestSubmitAllReportsNoPauseForOneAccount(t *testing.T) {
 		})
 	}
 }
+
+// An account that has worked is closed, and a queue has a run of its messages. That is no pause while
+// others work: a consumer would stop.
+func TestSubmitAllReportsNoPauseForAnAccountThatIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := refundstest.NewServer(t)
+		fake.ScriptFunc(func(r refundstest.Request) (fault refundstest.Fault) {
+			if len(fake.Recorded()) >= 9 && strings.HasPrefix(r.Path, "/v1/closed") {
+				fault.Status = http.StatusForbidden
+			}
+			return fault
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		accounts := slices.Concat(repeat(3, "a", "b", "closed"), repeat(40, "closed"), repeat(5, "a", "b"))
+		queue := func(yield func(refunds.Item) bool) {
+			for item := range table(accounts...) {
+				if !yield(item) {
+					return
+				}
+				time.Sleep(time.Second)
+			}
+			<-ctx.Done()
+		}
+		o := refunds.BulkOptions{ReadAhead: true, GiveUpAfter: -1, Progress: func(p refunds.BulkProgress) {
+			if p.Paused {
+				t.Errorf("a pause: %+v", p)
+			}
+		}}
+		if counts, _ := count(t, fake.Client(), queue, o); counts[accepted] != 19 || counts[rejected] != 40 {
+			t.Error(counts)
+		}
+	})
+}

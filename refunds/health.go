@@ -35,7 +35,7 @@ type health struct {
 
 const (
 	maxWorking = 16
-	// After so many in a row, not these refunds are refused, but accounts that have worked.
+	// After so many in a row, not these refunds are refused, but their accounts, which have worked.
 	mostRefusals = 8
 	// After maxRefused refused accounts without a success, none works.
 	maxRefused = 32
@@ -100,7 +100,7 @@ func (h *health) settle(request int, account string, m bulk.Meaning, took time.D
 			h.turned++
 		}
 		if h.turned >= mostRefusals {
-			clear(h.working)
+			delete(h.working, account)
 		}
 		if len(h.refused) < maxRefused {
 			h.refused[account] = true
