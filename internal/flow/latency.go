@@ -49,6 +49,7 @@ type latency struct {
 	base     int       // samples that measure the best time now
 	first    struct {  // sample that was slow, until one is not
 		inFlight int
+		with     int // in flight when it began; 0: it was not measured
 		median   float64
 		drained  time.Time // when its queue is gone
 	}
@@ -191,10 +192,20 @@ func (l *latency) queues(s sample, median float64) {
 	}
 	if l.first.inFlight == 0 {
 		l.first.inFlight, l.first.median, l.first.drained = s.most, median, now.Add(2*took)
+		if l.first.with = s.inFlight; !s.isMeasured() {
+			l.first.with = 0
+		}
 	}
-	if s.isMeasured() && s.most <= max(1, l.first.inFlight*2/3) && median > l.first.median-0.2 && s.left.After(l.first.drained) {
-		l.best, l.usual, l.places, l.returns, l.first.inFlight = median, median, 0, false, 0
-		return
+	if s.isMeasured() && s.most <= max(1, l.first.inFlight*2/3) && s.left.After(l.first.drained) {
+		switch fell := l.first.median - median; {
+		case fell < 0.2:
+			l.best, l.usual, l.places, l.returns, l.first.inFlight = median, median, 0, false, 0
+			return
+		case s.most == 1: // slower, and it queues
+			l.proven = max(1, float64(l.first.with)*math.Exp(-fell))
+			l.best, l.usual, l.places, l.returns, l.first.inFlight = median, median, max(1, drained*l.proven), false, 0
+			return
+		}
 	}
 	l.measured, l.base = now.Add(took), 2
 	places := max(1, drained*float64(s.inFlight)*math.Exp(l.best-median))
@@ -214,6 +225,11 @@ func (l *latency) queues(s sample, median float64) {
 func (l *latency) flows(s sample, median, spread float64) {
 	if l.first.inFlight > 0 {
 		l.usual = median
+		// by Little's law, with a best time that is measured now
+		works := float64(l.first.with) * math.Exp(min(0, median-l.first.median))
+		if l.first.with >= leastSample && s.isMeasured() && s.most <= l.first.inFlight*2/3 && works > 2*l.proven {
+			l.proven = works
+		}
 	}
 	l.slow, l.first.inFlight = 0, 0
 	l.proven = max(l.proven, float64(s.inFlight)*math.Exp(min(0, l.best-median)))
@@ -301,5 +317,12 @@ func (w *Window) usual() time.Duration {
 		return since(l.usual + 3*l.spread)
 	default:
 		return max(time.Duration(safely*float64(since(l.limit()))), since(l.usual+l.spread))
+	}
+}
+
+// alone notes a response to a request that none has followed: samples of such requests take long.
+func (l *latency) alone(took time.Duration) {
+	if log := math.Log(took.Seconds()); l.count > 0 && log < l.usual-queued {
+		l.usual = (l.usual + log) / 2
 	}
 }

@@ -142,6 +142,51 @@ func TestServiceThatStops(t *testing.T) {
 	}
 }
 
+// Nothing that was measured at an unlucky time holds a service back for good: neither its best time, if
+// it has become slower while it queues, nor a first sample that was quick by chance, nor the usual time
+// of a burst that has waited. All draws have a fixed seed.
+func TestUnluckyMeasurementsAreCorrected(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds: run without -short")
+	}
+	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+	bursts := submits{deadline: seconds(43)}
+	for at := time.Duration(0); at < 6*time.Minute; at += seconds(39) {
+		bursts.bursts = append(bursts.bursts, burst{at, 1000})
+	}
+	for _, test := range []struct {
+		name  string
+		seeds []uint64
+		h     healthy
+		s     submits
+		least int // accepted
+	}{
+		{"a queue that becomes slower", []uint64{2, 3, 4, 5, 6},
+			healthy{latency: 200 * time.Millisecond, spread: 0.2, places: 5, becomes: func(now time.Duration) float64 {
+				if now > 20*time.Second {
+					return 2.8
+				}
+				return 1
+			}},
+			submits{perSecond: 70, during: 5 * time.Minute, deadline: seconds(2.9)}, 2100},
+		{"a long tail", []uint64{6}, healthy{latency: seconds(5.477), spread: -0.8},
+			submits{perSecond: 2.39, during: 13 * time.Minute, deadline: seconds(107)}, 1800},
+		{"bursts at a queue", []uint64{2, 4, 5, 7},
+			healthy{latency: seconds(2.624), spread: -0.3, places: 30, becomes: func(now time.Duration) float64 {
+				return 1 - 0.69*float64(int(now/seconds(25.9))%2)
+			}}, bursts, 5000},
+	} {
+		for _, seed := range test.seeds {
+			e, _ := throughWindow(t, seed, test.h, test.s)
+			if line := fmt.Sprintf("%s, draw %d: %+v", test.name, seed, e); e.accepted < test.least {
+				t.Error("missed: " + line)
+			} else {
+				t.Log(line)
+			}
+		}
+	}
+}
+
 // Some services answer a part of the requests much later than the others. That is no queue, because
 // in a queue all wait. All draws have a fixed seed.
 func TestSomeResponsesTakeLonger(t *testing.T) {
