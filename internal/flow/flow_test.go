@@ -348,6 +348,43 @@ func TestFailuresFarApart(t *testing.T) {
 	})
 }
 
+// An outage that has ended is forgotten while no request waits for a place: one failure is no outage
+// then.
+func TestOneFailureLongAfterAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := New(false, nil)
+		one := func(failed bool) {
+			time.Sleep(roundTrip)
+			request, ok := w.Take()
+			for ; !ok; request, ok = w.Take() {
+				time.Sleep(time.Until(w.State().Next))
+			}
+			time.Sleep(roundTrip)
+			if failed {
+				w.Failed(request, roundTrip, "503")
+			} else {
+				w.Succeeded(request, roundTrip)
+			}
+		}
+		for range 20 {
+			one(false)
+		}
+		for range 5 {
+			one(true)
+		}
+		if !w.State().Paused {
+			t.Fatal("no outage")
+		}
+		for range 30 {
+			one(false)
+			time.Sleep(time.Second)
+		}
+		if one(true); w.State().Paused {
+			t.Errorf("after one failure: %+v", w.State())
+		}
+	})
+}
+
 // Requests that wait have their places in order, and none waits for a probe.
 func TestWaitEndsWithAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

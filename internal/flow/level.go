@@ -54,6 +54,9 @@ func (w *Window) grow() {
 		w.delay, w.probation = w.delay/2, w.probation/2
 	}
 	if w.held, w.have = w.now, 0; !w.wanted {
+		if w.works >= firstNeed {
+			w.failing = time.Time{} // it has recovered as far as it is needed
+		}
 		return
 	}
 	w.wanted = false
