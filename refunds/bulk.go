@@ -19,7 +19,7 @@ type BulkOptions struct {
 	Concurrency int
 
 	// Ordered yields the results in input order instead of as they arrive. One slow refund
-	// then holds back up to a thousand results, which a kill would lose.
+	// then holds back up to 1,024 results, and Concurrency more, which a kill would lose.
 	Ordered bool
 
 	// Grace is how long requests in flight may go on after ctx has ended or the loop was
@@ -28,7 +28,8 @@ type BulkOptions struct {
 	Grace time.Duration
 
 	// GiveUpAfter is how long the service may keep failing before SubmitAll ends with
-	// [ErrSuspended]. Zero is 30 minutes. Below zero it never gives up.
+	// [ErrSuspended], also if it accepts some refunds meanwhile. Zero is 30 minutes. Below zero it
+	// never gives up.
 	GiveUpAfter time.Duration
 
 	// HoldFor is how long a record may wait to be sent, after the input has yielded it. Then it
@@ -132,7 +133,7 @@ const (
 // outcome and is not Retryable, because the same call would submit the earlier records again. The
 // rest of the input was not taken: submit that later.
 //
-// SubmitAll holds at most 1,024 records, and those in flight. It sends a record again
+// SubmitAll holds at most 1,024 records, and Concurrency more. It sends a record again
 // only if it was proven not to be recorded, as after a 429 or without a connection, or with
 // [WithResubmit]. An unusable item, such as one without a Refund or an account, is yielded as
 // not sent, with [ErrInvalidArgument].

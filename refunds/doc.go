@@ -42,7 +42,7 @@
 //
 //   - Accepted: a 2xx status. The exceptions are an HTML page, a JSON object whose "error" or
 //     "errors" says something (not null, false, 0, blank, or an empty list or object), broken JSON
-//     with either name, a body of the content type of RFC 9457 (application/problem+json), and a
+//     with either name, a body of a content type of RFC 9457 (application/problem+json or +xml), and a
 //     receipt that [WithReceiptCheck] refuses.
 //   - Not sent: the arguments, the limiter or the token source ended the call, or no byte was
 //     written to a connection.
@@ -137,8 +137,8 @@
 //
 //   - Submit: the timeout of the call, plus the time that you need to write the action.
 //   - SubmitAll: [BulkOptions.HoldFor], plus the attempt timeout, plus the time that you need to
-//     write twice Concurrency results, or a thousand if Ordered. A retry can wait for HoldFor. If
-//     that is no limit, until SubmitAll has ended.
+//     write twice Concurrency results, or 1,024 and Concurrency if Ordered. A retry can wait for
+//     HoldFor. If that is no limit, until SubmitAll has ended.
 //   - One job under a lock: each row that is "begun" at the start is unknown at once. Run the fourth
 //     statement with 0 seconds.
 //
@@ -181,27 +181,30 @@
 // [WithRateLimit].
 //
 //	the service               refunds that become unknown       refunds that are not sent
-//	is slow                   as with net/http                  none
-//	has a limit               1 in 50; 1 in 13 at 60 a          those beyond it
-//	                          minute, 1 in 5 at a dozen
+//	is slow, and deadlines    as with net/http                  none
+//	are 2.5 times longer
+//	has a limit, and          1 in 50; up to 1 in 5 at 60 a     those beyond it
+//	answers 503               minute or less
 //	queues requests           at most 6 in 100; 1 in 4 if it    those beyond its capacity
 //	                          works on one at a time or has
 //	                          just started
 //	stops for some seconds    as with net/http                  at most those of the stop, of as
 //	                                                            long again, and of ten seconds
-//	becomes many times        1 in 200                          at most those of a minute, if
-//	slower                                                      they have no time to wait
+//	becomes many times        1 in 80                           those of a minute; of two and a
+//	slower                                                      half if they have no time to wait
 //	fails 1 in 100 at random  those that failed                 as a rule none, at most 1 in 7
 //	fails 1 in 10 at random   those that failed                 as a rule 1 in 15, at most half
-//	fails 1 in 5 at random    those that failed                 1 in 5 to 9 in 10, and some for
-//	                                                            up to 12 minutes afterwards
+//	fails 1 in 5 at random    those that failed                 1 in 5 to 19 in 20
 //	is down                   those in flight, and one for      all others
 //	                          each probe
 //
+// All shares are of all refunds. After a service has failed refunds at random, some are not sent for
+// up to a quarter of an hour.
+//
 // Three failures in a row are an outage, or two before the first success, or six if others are in
-// flight. The service then gets one request at a time as a probe: after about a second, and then
-// after delays that about double, up to two minutes, which makes about 25 probes in half an hour. The
-// first one that succeeds ends the outage. Meanwhile SubmitAll waits, and Submit fails at once with
+// flight, or one soon after an outage. The service then gets one request at a time as a probe: after
+// about a second, and then after delays that about double, up to two minutes, which makes about 25
+// probes in half an hour. The first one that succeeds ends the outage. Meanwhile SubmitAll waits, and Submit fails at once with
 // [ErrSuspended] and the time to the next probe as RetryAfter. If a process starts in an outage, ten
 // refunds become unknown at once if requests fail, and 42 in half a minute if they get no response.
 // After a 403, 404 or 410, Submit fails so for that account alone, unless no account works.

@@ -59,8 +59,8 @@ func (r Receipt) LogValue() slog.Value {
 // accountID is the {account_id} of the path. It is sent as one escaped path segment. It must
 // not be empty, and must hold no "." or ".." between slashes. The record is encoded once,
 // before the first attempt: do not change it during the call. Text that is not valid UTF-8 is
-// refused, because encoding would change it. A refused argument matches [ErrInvalidArgument]
-// and ErrNotSent.
+// refused, because encoding would change it, but not what a MarshalText of yours returns. A refused
+// argument matches [ErrInvalidArgument] and ErrNotSent.
 //
 // Submit retries only if the refund cannot have been recorded. While the service keeps
 // failing, it sends nothing and fails at once with [ErrSuspended]. See Retries, and Slow
