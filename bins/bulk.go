@@ -38,9 +38,9 @@ type BulkOptions struct {
 
 	// GiveUpAfter is how long the service may be down before the lookup ends with
 	// [ErrSuspended]. It counts from the first failure and waits for the requests in flight: both can
-	// take the attempt timeout. It takes some failures in a row to tell that a service is down, and
-	// so four minutes if each asks for a wait of a minute. Zero is 30 minutes. Below zero it waits as
-	// long as ctx allows, as a queue wants it.
+	// take the attempt timeout. If each failure asks for a wait of a minute, it can end eight minutes
+	// later, because those in flight wait, too. Zero is 30 minutes. Below zero it waits as long as ctx
+	// allows, as a queue wants it.
 	GiveUpAfter time.Duration
 
 	// ReadAhead is for an input that blocks, such as a queue. It runs the input on a goroutine
@@ -117,7 +117,7 @@ func (r BulkResult) LogValue() slog.Value {
 var ErrMissing = fault.NewCondition("missing", "the response holds no item for this card", true)
 
 // ErrSuspended: the card has no result, because LookupAll has ended early, or because the service is
-// down or refuses the credential, and [Loader.Load] does not wait. Look it up again later, after
+// down or answers 401, and [Loader.Load] does not wait. Look it up again later, after
 // RetryAfter if it is set. The error also matches the reason, such as [ErrServer], [ErrUnauthorized] or
 // [context.Canceled]. The last error of LookupAll says whether something must be corrected first; it
 // matches ErrSuspended itself if the service was down for [BulkOptions.GiveUpAfter].

@@ -239,7 +239,7 @@ func (o Optional[T]) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads a value or null. It also reads what loses nothing: true from "true", and
-// 16 from "16", 16.0 and 1.6e1. It takes "" for null, and refuses anything else.
+// 16 from "16", 16.0, "016" and 1.6e1. It takes "" for null, and refuses what is none of these.
 func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	*o = Optional[T]{}
 	text := string(data)

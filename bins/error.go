@@ -93,7 +93,8 @@ func (e *Error) Cause() error { return e.failure().Cause() }
 //
 // It can also be missing (bins), suspended (bins, refunds), or busy, changed, digest_mismatch,
 // not_ready, not_resumable, not_synced, refused, unverified (updater), or else "other". If
-// several apply, a failure that the service reported comes first.
+// several apply, a failure that the service reported comes first, but suspended before one that
+// may pass.
 func (e *Error) Condition() string { return e.failure().Condition() }
 
 // Retryable reports whether the same call, unchanged, can succeed later: after a timeout,

@@ -51,9 +51,9 @@ type LoaderOptions struct {
 //
 // The requests in flight adapt to what the service accepts, and to how long it takes. While a
 // request waits for its turn, further cards join it. If the service becomes slower than your
-// deadlines, fewer requests are sent, and the cache fills slowly. If it is down, or refuses the
-// credential, Load fails at once with [ErrSuspended], and one load at a time is sent as a probe, at
-// the latest five seconds after the last one, or after a Retry-After. A loader that starts while the
+// deadlines, fewer requests are sent, and the cache fills slowly. After a few failures in a row, also
+// after 401, Load fails at once with [ErrSuspended], and one load at a time is sent as a probe, at the
+// latest five seconds after the last one, or after a Retry-After. A loader that starts while the
 // service does not respond finds that out after the attempt timeout.
 //
 // Make one with [NewLoader] when the program starts. It is safe for concurrent use, and needs

@@ -59,8 +59,8 @@ func (r *Result) Card() (*Card, error) {
 	return card, &ItemError{func() Result { return item }}
 }
 
-// Format prints the result with its BIN masked, and "****" for an error. Never print a result with
-// %w or %p: package fmt then ignores Format and prints the fields unmasked.
+// Format prints the result with its BIN masked, and "****" for an error. Package fmt ignores Format for
+// %w and %p, and for a result in an unexported field: then it prints the fields unmasked.
 func (r Result) Format(state fmt.State, verb rune) {
 	type plain struct {
 		BIN   string
