@@ -127,8 +127,9 @@
 //     written no row, and recorded nothing: do what the table says for its action.
 //   - Once you have found out, or corrected the record, run the third statement, and put the message
 //     back. If a caller may correct a record, run the statement when the row says "correct" and the
-//     caller gives another record. Once the setup is corrected, change all rows with "fix setup" to
-//     "resubmit", and put back every message that was set aside for it. Some of these have no row.
+//     caller gives another record. If an earlier record can be repeated late, let the caller name the
+//     one that he corrects. Once the setup is corrected, change all rows with "fix setup" to "resubmit",
+//     and put back every message that was set aside for it. Some of these have no row.
 //   - Perhaps nobody comes again. So a job of yours runs the fourth statement every minute, and
 //     submits the records of rows with "resubmit", or puts their messages back.
 //   - Add the columns that you need, such as [Receipt].RequestID, or what [OutcomeError].Evidence has.
@@ -183,8 +184,9 @@
 //	the service               refunds that become unknown       refunds that are not sent
 //	is slow, and deadlines    as with net/http                  none
 //	are 2.5 times longer
-//	has a limit, and          1 in 50; up to 1 in 5 at 60 a     those beyond it
-//	answers 503               minute or less
+//	has a limit, and          as a rule 1 in 50; 1 in 10 if     those beyond it, and up to 4 in 10
+//	answers 503               calls are evenly spaced; up to    within it if calls are evenly
+//	                          1 in 5 at 60 a minute or less     spaced
 //	queues requests           at most 6 in 100; 1 in 4 if it    those beyond its capacity
 //	                          works on one at a time or has
 //	                          just started
@@ -194,7 +196,7 @@
 //	slower                                                      half if they have no time to wait
 //	fails 1 in 100 at random  those that failed                 as a rule none, at most 1 in 7
 //	fails 1 in 10 at random   those that failed                 as a rule 1 in 15, at most half
-//	fails 1 in 5 at random    those that failed                 1 in 5 to 19 in 20
+//	fails 1 in 5 at random    those that failed                 as a rule 1 in 3, at most 19 in 20
 //	is down                   those in flight, and one for      all others
 //	                          each probe
 //
@@ -204,10 +206,11 @@
 // Three failures in a row are an outage, or two before the first success, or six if others are in
 // flight, or one soon after an outage. The service then gets one request at a time as a probe: after
 // about a second, and then after delays that about double, up to two minutes, which makes about 25
-// probes in half an hour. The first one that succeeds ends the outage. Meanwhile SubmitAll waits, and Submit fails at once with
-// [ErrSuspended] and the time to the next probe as RetryAfter. If a process starts in an outage, ten
-// refunds become unknown at once if requests fail, and 42 in half a minute if they get no response.
-// After a 403, 404 or 410, Submit fails so for that account alone, unless no account works.
+// probes in half an hour. The first one that succeeds ends the outage. Meanwhile SubmitAll waits, and
+// Submit fails at once with [ErrSuspended] and the time to the next probe as RetryAfter. If a process
+// starts in an outage, ten refunds become unknown at once if requests fail, and 42 in half a minute if
+// they get no response. After a 403, 404 or 410, Submit fails so for that account alone, unless no
+// account works.
 //
 // A refund that has waited in this process for more than a twentieth of a usual response time, and
 // has less time left than a response usually takes, is not sent, with [ActionResubmit] and

@@ -140,7 +140,8 @@ func (r *Refund) summary() string {
 	return fmt.Sprintf("refund %s, amount %s %s", r.RefundID, amount, cmp.Or(r.Currency, "(currency unset)"))
 }
 
-// Format prints id, amount and currency, under any verb.
+// Format prints id, amount and currency, under any verb but %w and %p. For a refund in an unexported
+// field, package fmt ignores Format.
 func (r Refund) Format(state fmt.State, verb rune) {
 	fault.Format(state, verb, r.summary())
 }
