@@ -348,6 +348,28 @@ func TestFailuresFarApart(t *testing.T) {
 	})
 }
 
+// One lucky response to a lone request does not change what is usual: calls that wait would leave too
+// late.
+func TestOneLuckyResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := New(false, nil)
+		for i := range 60 {
+			request, ok := w.Take()
+			if !ok {
+				t.Fatal("no place")
+			}
+			took := 4 * time.Second
+			if i%10 == 9 {
+				took = 20 * time.Millisecond
+			}
+			time.Sleep(took)
+			if w.Succeeded(request, took); i > 40 && w.Usual() < 3500*time.Millisecond {
+				t.Fatalf("%v is usual after %d requests", w.Usual(), i)
+			}
+		}
+	})
+}
+
 // An outage that has ended is forgotten while no request waits for a place: one failure is no outage
 // then.
 func TestOneFailureLongAfterAnOutage(t *testing.T) {

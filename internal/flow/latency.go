@@ -33,6 +33,7 @@ type latency struct {
 	best    float64       // median of requests that did not wait for each other
 	fewest  int           // requests in flight when it was measured first
 	flowed  time.Time     // the last sample that did not wait
+	quick   int           // responses in a row, each alone, that took less than half of what is usual
 	longest time.Duration // response: all that is known before a sample has ended
 
 	late   bool      // a request has ended at its caller's deadline since the last success
@@ -320,9 +321,15 @@ func (w *Window) usual() time.Duration {
 	}
 }
 
-// alone notes a response to a request that none has followed: samples of such requests take long.
+// alone notes a response to a request while no other is in flight: samples of such requests take long.
+// One that is quick may be lucky.
 func (l *latency) alone(took time.Duration) {
-	if log := math.Log(took.Seconds()); l.count > 0 && log < l.usual-queued {
+	log := math.Log(took.Seconds())
+	if l.count == 0 || log >= l.usual-queued {
+		l.quick = 0
+		return
+	}
+	if l.quick++; l.quick > 1 {
 		l.usual = (l.usual + log) / 2
 	}
 }
