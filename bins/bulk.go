@@ -1,6 +1,7 @@
 package bins
 
 import (
+	"errors"
 	"log/slog"
 	"time"
 
@@ -122,6 +123,15 @@ var ErrMissing = fault.NewCondition("missing", "the response holds no item for t
 // [context.Canceled]. The last error of LookupAll says whether something must be corrected first; it
 // matches ErrSuspended itself if the service was down for [BulkOptions.GiveUpAfter].
 var ErrSuspended = fault.NewCondition("suspended", "lookup suspended", true)
+
+// suspendedBy is the error of a lookup that was not sent because of another failure. If somebody has
+// to correct something first, that failure is its condition.
+func suspendedBy(failure error, msg string) error {
+	if failed, ok := errors.AsType[*Error](failure); ok && !failed.Retryable() {
+		return fault.NewError(msg, failure, ErrSuspended)
+	}
+	return fault.NewError(msg, ErrSuspended, failure)
+}
 
 const (
 	defaultConcurrency = 8

@@ -327,12 +327,8 @@ func (b *bulkRun) stop() {
 	}
 	b.loop.Rethrow()
 	suspended := b.fatal
-	switch failed, _ := errors.AsType[*Error](b.fatal); {
-	case errors.Is(suspended, ErrSuspended):
-	case failed.Retryable():
-		suspended = bulkError(fault.NewError(ErrSuspended.Error(), ErrSuspended, b.fatal))
-	default: // somebody has to correct something
-		suspended = bulkError(fault.NewError(ErrSuspended.Error(), b.fatal, ErrSuspended))
+	if !errors.Is(suspended, ErrSuspended) {
+		suspended = bulkError(suspendedBy(b.fatal, ErrSuspended.Error()))
 	}
 	for i := range b.order.waiting {
 		if l := b.order.waiting[i].lookup; l != nil && !l.done {

@@ -248,11 +248,7 @@ func (l *Loader) start(b *load) error {
 func (l *Loader) suspended(b *load, err error) error {
 	if pause, ok := errors.AsType[*flow.Pause](err); ok {
 		b.pause = pause.Left
-		const msg = "the service kept failing, the next probe is awaited"
-		if failed, ok := errors.AsType[*Error](l.failure); ok && !failed.Retryable() { // somebody has to correct something
-			return fault.NewError(msg, failed, ErrSuspended)
-		}
-		return fault.NewError(msg, ErrSuspended, l.failure)
+		return suspendedBy(l.failure, "the service kept failing, the next probe is awaited")
 	}
 	if errors.Is(err, flow.ErrTooLate) {
 		return transport.TooLate(nil)
