@@ -100,9 +100,7 @@ func (r *remoteCache) call(ctx context.Context, reads bool, call func(context.Co
 	defer func() {
 		late := !succeeded && limited.Err() != nil
 		switch {
-		case succeeded && !reads:
-			return
-		case late && ctx.Err() != nil: // its callers have left
+		case succeeded && !reads, late && ctx.Err() != nil: // that shows nothing, or its callers have left
 			return
 		case late && timeout < remoteTimeout:
 			if r.hasty++; r.hasty < mostHasty { // perhaps only these callers have no time

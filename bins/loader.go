@@ -202,7 +202,7 @@ func (l *Loader) find(ctx context.Context, id string) (known *entry, shared *loa
 	shared.waiters++
 	deadline, ok := ctx.Deadline()
 	if !ok {
-		deadline = time.Now().Add(l.o.Window + loadTimeout)
+		deadline, _ = shared.wireCtx.Deadline() // it waits as long as the request lasts
 	}
 	if deadline.Before(shared.earliest) {
 		shared.earliest = deadline

@@ -168,14 +168,7 @@ func TestLoaderWaitsForItsMostPatientCaller(t *testing.T) {
 		"then, without a deadline":    {0, 50 * time.Millisecond},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			token := bins.TokenFunc(func(ctx context.Context) (string, error) {
-				select {
-				case <-time.After(200 * time.Millisecond):
-					return "key-1", nil
-				case <-ctx.Done():
-					return "", ctx.Err()
-				}
-			})
+			token := bins.TokenFunc(func(ctx context.Context) (string, error) { return "key-1", takes(200 * time.Millisecond)(ctx) })
 			l, err := bins.NewLoader(binstest.NewServer(t).Client(bins.WithTokenSource(token)), bins.LoaderOptions{})
 			if err != nil {
 				t.Fatal(err)
@@ -186,13 +179,12 @@ func TestLoaderWaitsForItsMostPatientCaller(t *testing.T) {
 				}
 			}()
 			time.Sleep(time.Microsecond + test.joins)
-			ctx := t.Context()
 			if test.patience > 0 {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, test.patience)
-				defer cancel()
+				_, err = loadWithin(t, l, test.patience, "411111")
+			} else {
+				_, err = l.Load(t.Context(), "411111")
 			}
-			if _, err := l.Load(ctx, "411111"); err != nil {
+			if err != nil {
 				t.Errorf("%s: the patient caller: %v", name, err)
 			}
 		})
