@@ -143,8 +143,9 @@ func TestServiceThatStops(t *testing.T) {
 }
 
 // Nothing that was measured at an unlucky time holds a service back for good: neither its best time, if
-// it has become slower while it queues, nor a first sample that was quick by chance, nor the usual time
-// of a burst that has waited. All draws have a fixed seed.
+// it has become slower while it queues, nor a first sample that was quick by chance, nor calls that end
+// at their deadlines meanwhile, nor the usual time of a burst that has waited. All draws have a fixed
+// seed.
 func TestUnluckyMeasurementsAreCorrected(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds: run without -short")
@@ -171,6 +172,8 @@ func TestUnluckyMeasurementsAreCorrected(t *testing.T) {
 			submits{perSecond: 70, during: 5 * time.Minute, deadline: seconds(2.9)}, 2100},
 		{"a long tail", []uint64{6}, healthy{latency: seconds(5.477), spread: -0.8},
 			submits{perSecond: 2.39, during: 13 * time.Minute, deadline: seconds(107)}, 1800},
+		{"calls that end while a queue is measured", []uint64{26}, healthy{latency: time.Second, spread: -0.5, places: 1},
+			submits{perSecond: 3, during: 5 * time.Minute, deadline: 5 * time.Second}, 200},
 		{"bursts at a queue", []uint64{2, 4, 5, 7},
 			healthy{latency: seconds(2.624), spread: -0.3, places: 30, becomes: func(now time.Duration) float64 {
 				return 1 - 0.69*float64(int(now/seconds(25.9))%2)
