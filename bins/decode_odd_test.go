@@ -148,6 +148,7 @@ func TestItemMemberOfAnotherType(t *testing.T) {
 		{`{"bin":{},` + data + `}`, "", "", true, []string{"bin"}},
 		{`{"error":false,` + data + `}`, "", "", true, nil},
 		{`{"error":0,` + data + `}`, "", "", true, nil},
+		{`{"error":0.0,` + data + `}`, "", "", true, nil},
 		{`{"error":[ ],` + data + `}`, "", "", true, nil},
 		{`{"error":{ },` + data + `}`, "", "", true, nil},
 		{`{"error":true,` + data + `}`, "", "true", true, nil},

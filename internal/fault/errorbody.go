@@ -36,11 +36,23 @@ func speaksOfError(h http.Header, receipt []byte) bool {
 
 // SaysNothing reports whether the value of a member named error or errors speaks of no error.
 func SaysNothing(value []byte) bool {
-	switch string(bytes.Join(bytes.Fields(value), nil)) {
-	case "", "null", "false", "0", `""`, "{}", "[]":
-		return true
+	var v any
+	if json.Unmarshal(value, &v) != nil {
+		return len(bytes.TrimSpace(value)) == 0
 	}
-	return false
+	switch v := v.(type) {
+	case bool:
+		return !v
+	case float64:
+		return v == 0
+	case string:
+		return strings.TrimSpace(v) == ""
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return true // null
 }
 
 // object returns the members of a JSON object, and nil for anything else.

@@ -131,6 +131,8 @@ func TestErrorObject(t *testing.T) {
 		`{"errors":{ },"error":""}`:            {},
 		`{"error":false,"errors":null}`:        {},
 		`{"error":0}`:                          {},
+		`{"error":-0.0,"errors":0e5}`:          {},
+		`{"error":" \t\u00a0\n","errors":""}`:  {},
 		`{"success":false}`:                    {},
 		`[{"error":{"code":"a"}}]`:             {},
 		"error,code\n1,2":                      {},
