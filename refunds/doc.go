@@ -181,27 +181,10 @@
 // client for a service, because clients do not know of each other. If you know of a limit, set
 // [WithRateLimit].
 //
-//	the service               refunds that become unknown       refunds that are not sent
-//	is slow, and deadlines    as with net/http                  none
-//	are 2.5 times longer
-//	has a limit, and          as a rule 1 in 50; 1 in 10 if     those beyond it, and up to 4 in 10
-//	answers 503               calls are evenly spaced; up to    within it if calls are evenly
-//	                          1 in 5 at 60 a minute or less     spaced
-//	queues requests           at most 6 in 100; 1 in 4 if it    those beyond its capacity
-//	                          works on one at a time or has
-//	                          just started
-//	stops for some seconds    as with net/http                  at most those of the stop, of as
-//	                                                            long again, and of ten seconds
-//	becomes many times        1 in 80                           those of a minute; of two and a
-//	slower                                                      half if they have no time to wait
-//	fails 1 in 100 at random  those that failed                 as a rule none, at most 1 in 7
-//	fails 1 in 10 at random   those that failed                 as a rule 1 in 15, at most half
-//	fails 1 in 5 at random    those that failed                 as a rule 1 in 3, at most 19 in 20
-//	is down                   those in flight, and one for      all others
-//	                          each probe
-//
-// All shares are of all refunds. After a service has failed refunds at random, some are not sent for
-// up to a quarter of an hour.
+// At a service that is only slow, a refund ends as with net/http, if its deadline is 2.5 times longer.
+// At one that answers 503 beyond a limit, one refund in fifty is unknown as a rule. At one that queues,
+// at most 6 in 100 are, or one in four if it works on one at a time or has just started. What is too
+// much for a service is not sent. The README of internal/flow says what other failures cost.
 //
 // Three failures in a row are an outage, or two before the first success, or six if others are in
 // flight, or one soon after an outage. The service then gets one request at a time as a probe: after
