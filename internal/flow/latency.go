@@ -90,6 +90,19 @@ func (l *latency) limit() float64 {
 // forget forgets the limit, but not how long responses take.
 func (l *latency) forget() { l.places, l.returns, l.slow, l.samples = 0, false, 0, nil }
 
+// alone notes a response to a request while no other is in flight: samples of such requests take long.
+// One that is quick may be lucky.
+func (l *latency) alone(took time.Duration) {
+	log := math.Log(took.Seconds())
+	if l.count == 0 || log >= l.usual-queued {
+		l.quick = 0
+		return
+	}
+	if l.quick++; l.quick > 1 {
+		l.usual = (l.usual + log) / 2
+	}
+}
+
 // leaves notes that a request leaves.
 func (l *latency) leaves(request, inFlight int) {
 	now := time.Now()
@@ -228,8 +241,8 @@ func (l *latency) flows(s sample, median, spread float64) {
 		l.usual = median
 		// by Little's law, with a best time that is measured now
 		works := float64(l.first.with) * math.Exp(min(0, median-l.first.median))
-		if l.first.with >= leastSample && s.isMeasured() && s.most <= l.first.inFlight*2/3 && works > 2*l.proven {
-			l.proven = works
+		if s.isMeasured() && s.most <= l.first.inFlight*2/3 {
+			l.proven = max(l.proven, works)
 		}
 	}
 	l.slow, l.first.inFlight = 0, 0
@@ -318,18 +331,5 @@ func (w *Window) usual() time.Duration {
 		return since(l.usual + 3*l.spread)
 	default:
 		return max(time.Duration(safely*float64(since(l.limit()))), since(l.usual+l.spread))
-	}
-}
-
-// alone notes a response to a request while no other is in flight: samples of such requests take long.
-// One that is quick may be lucky.
-func (l *latency) alone(took time.Duration) {
-	log := math.Log(took.Seconds())
-	if l.count == 0 || log >= l.usual-queued {
-		l.quick = 0
-		return
-	}
-	if l.quick++; l.quick > 1 {
-		l.usual = (l.usual + log) / 2
 	}
 }
