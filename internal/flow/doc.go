@@ -28,7 +28,8 @@
 // take twice as long as at best, and not even a quarter of the responses is quick, a little less than
 // the service works on at once may be in flight, by Little's law. If that does not help, the service
 // itself has become slower. If it does, the number in flight returns to what had worked before.
-// A request without a response by its deadline counts as one that took twice as long.
+// A request without a response by its deadline counts as one that took twice as long. A queue also
+// shows if the first seven requests come back in order, each after a longer time than the one before.
 //
 // A request that has waited and has less time left than a response usually takes is too late. One
 // that ends at its caller's deadline is a failure only if it took much longer than usual, or if the

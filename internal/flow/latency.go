@@ -8,6 +8,7 @@ import (
 
 const (
 	leastSample  = 9                     // requests
+	inOrder      = 7                     // requests that come back as from a queue
 	inSamples    = 8                     // one request in so many in flight is in a sample
 	sampleWeight = 1.0 / 4               // of a sample in what is usual, and in a best time that was none
 	bestWeight   = 1.0 / 64              // of a sample in what is best, at most
@@ -62,6 +63,7 @@ type sample struct {
 	left           time.Time
 	inFlight, most int       // with the first one, and at most
 	times          []float64 // of responses
+	rising         int       // of them, in the order of the requests, and none shorter than the one before
 	slow           int       // of them
 	answered       int       // requests
 	ended          int
@@ -77,6 +79,12 @@ func (s *sample) median() float64 {
 		i = min(i, s.answered-1)
 	}
 	return s.times[i]
+}
+
+// isQueue reports whether requests came back one by one, each after a longer time than the one before.
+// By chance, seven do so in one of 5,000 samples.
+func (s *sample) isQueue() bool {
+	return s.rising >= inOrder && s.times[s.rising-1] > s.times[0]+queued
 }
 
 func since(log float64) time.Duration { return time.Duration(math.Exp(log) * float64(time.Second)) }
@@ -147,13 +155,17 @@ func (l *latency) ended(request int, took time.Duration, t timing) (s sample, co
 	case atLeast:
 		log += math.Ln2
 	}
-	if t == timed || t == atLeast && log > l.best {
+	if t == timed || t == atLeast && (l.count == 0 || log > l.best) {
+		if n := len(open.times); n == open.rising && request == open.first+n && (n == 0 || log >= open.times[n-1]) {
+			open.rising++
+		}
 		open.times = append(open.times, log)
 		if l.count > 0 && log > l.limit() {
 			open.slow++
 		}
 	}
-	if len(open.times) < open.size*8/9 && open.ended < open.size && open.slow <= open.size/2 {
+	isQueue := l.count == 0 && open.isQueue()
+	if len(open.times) < open.size*8/9 && open.ended < open.size && open.slow <= open.size/2 && !isQueue {
 		return s, false
 	}
 	s = *open
@@ -175,6 +187,12 @@ func (l *latency) measure(s sample, paused bool) {
 		// The median of requests that wait for each other would be no best time.
 		if l.usual, l.best, l.spread = median, max(s.times[1], median-spread), spread; !s.isMeasured() {
 			l.usual, l.best, l.spread = s.times[0], s.times[0], 0
+		}
+		if s.isQueue() {
+			l.best, l.spread = s.times[0], 0
+			perSecond := float64(s.answered-1) / (time.Since(s.left) - since(l.best)).Seconds()
+			s.inFlight = int(math.Round(perSecond * since(median).Seconds()))
+			l.queues(s, median)
 		}
 		return
 	}
