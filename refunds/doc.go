@@ -183,8 +183,8 @@
 //
 // At a service that is only slow, a refund ends as with net/http, if its deadline is 2.5 times longer.
 // At one that answers 503 beyond a limit, one refund in fifty is unknown as a rule. At one that queues,
-// at most 6 in 100 are, or one in four if it works on one at a time or has just started. What is too
-// much for a service is not sent. The README of internal/flow says what other failures cost.
+// it is one in forty in the first two minutes and hardly any later, and one in three at worst. What is
+// too much for a service is not sent. The README of internal/flow says what other failures cost.
 //
 // Three failures in a row are an outage, or two before the first success, or six if others are in
 // flight, or one soon after an outage. The service then gets one request at a time as a probe: after
