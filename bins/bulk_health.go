@@ -13,11 +13,13 @@ import (
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/flow"
 	"github.com/carddata/carddata-go/internal/limit"
+	"github.com/carddata/carddata-go/internal/transport"
 )
 
 // A health derives the state of the service from the results of a bulk lookup.
 type health struct {
 	window      *flow.Window
+	pauses      transport.PauseLog
 	jitter      func(below time.Duration) time.Duration
 	giveUpAfter time.Duration // below 0: never
 	works       bool          // the service has sent a result

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -103,7 +104,7 @@ func perSecond(n int) func(*service) int {
 	}
 }
 
-// An outage of a minute and a half fails no card, and gets few requests.
+// An outage of a minute and a half fails no card, gets few requests, and is logged once.
 func TestLookupAllPausesInAnOutage(t *testing.T) {
 	// What the caller's own limiter or token source fails with says nothing about the service.
 	_, foreign := (&service{}).client(t, bins.WithLimiter(rate.NewLimiter(1, 0))).Lookup(t.Context(), &bins.LookupRequest{Cards: bins.Cards("411111")})
@@ -150,16 +151,21 @@ func TestLookupAllPausesInAnOutage(t *testing.T) {
 				return fmt.Errorf("own: %w", err)
 			}
 			s := &service{latency: func() time.Duration { return 200 * time.Millisecond }}
+			var log strings.Builder
 			client := clientOver(t, transportFunc(func(r *http.Request) (*http.Response, error) {
 				if test.response != nil && isDown() {
 					return test.response()
 				}
 				return s.RoundTrip(r)
 			}), bins.WithLimiter(limiterFunc(func(context.Context) error { return fails(test.limiter) })),
-				bins.WithTokenSource(bins.TokenFunc(func(context.Context) (string, error) { return "k", fails(test.token) })))
+				bins.WithTokenSource(bins.TokenFunc(func(context.Context) (string, error) { return "k", fails(test.token) })),
+				bins.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 			r := runBulk(t, client, s, 2500, bins.BulkOptions{})
 			if most := int64(4*8 + 20); !r.isWhole(2500) || !r.paused || met.Load() == 0 || met.Load() > most {
 				t.Errorf("%s: %+v, %d requests in the outage, at most %d allowed", name, r, met.Load(), most)
+			}
+			if pauses, resumes := strings.Count(log.String(), "msg=pause"), strings.Count(log.String(), "msg=resume"); pauses != 1 || resumes != 1 {
+				t.Errorf("%s: %d pauses and %d ends logged", name, pauses, resumes)
 			}
 		})
 	}

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"net/http"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/bulk"
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/flow"
 	"github.com/carddata/carddata-go/internal/limit"
+	"github.com/carddata/carddata-go/internal/transport"
 )
 
 // LookupAll looks up any number of cards, 50 in a request. It yields one result for each input, in
@@ -144,6 +146,7 @@ func newBulk(ctx context.Context, c *Client, cards iter.Seq[string], o BulkOptio
 		// the results that wait behind it would take too much memory.
 		most: min(maxPending, MaxCards*min(12*o.Concurrency, max(o.Concurrency*5/4, 16_000/o.Concurrency))),
 	}
+	b.health.pauses = transport.PauseLog{Client: c.core, Call: transport.Call{Operation: "lookup all", Method: http.MethodPost, Route: lookupRoute}}
 	b.loop = bulk.NewLoop(func(card string) string { return card }, b.add, 2*o.Concurrency)
 	b.ctx, b.cancel = context.WithCancel(ctx)
 	return b, nil
@@ -384,6 +387,7 @@ func (b *bulkRun) yieldResult(w waitingInput) bool {
 
 func (b *bulkRun) report() {
 	state := b.health.window.State()
+	b.health.pauses.Log(state.Paused, state.Next, state.Why)
 	p := &b.progress
 	p.Level, p.Reason, p.Paused, p.PausedUntil = min(state.Level, float64(b.o.Concurrency)), state.Why, state.Paused, state.Next
 	if b.o.Progress != nil {
