@@ -26,8 +26,8 @@
 // Most services queue what is too much, and fail nothing. So the window knows how long responses
 // take, by the medians of samples: requests that left one after the other. If two samples in a row
 // take twice as long as at best, and not even a quarter of the responses is quick, a little less than
-// the service works on at once may be in flight, by Little's law. If that does not help, the service
-// itself has become slower. If it does, the number in flight returns to what had worked before.
+// the service works on at once may be in flight, by Little's law. If that does not help, or if far more
+// take no longer, the service itself has become slower. If it helps, what had worked before returns.
 // A request without a response by its deadline counts as one that took twice as long. A queue also
 // shows if the first seven requests come back in order, each after a longer time than the one before.
 //

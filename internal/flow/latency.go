@@ -16,6 +16,9 @@ const (
 	queued       = math.Ln2              // times the best, as a logarithm: responses that take longer wait for each other
 	noQueue      = 10 * time.Millisecond // more than the best may be the machine's noise
 	doubtful     = math.Ln2 / 2          // more than that after one sample
+	asLong       = 0.2                   // as a logarithm: times that differ by less are the same
+	manyMore     = 3                     // times as many in flight, which take far longer if they wait for each other
+	slowAlone    = 3                     // lone requests in a row whose service is slow
 	drained      = 0.9                   // of what the service works on at once
 	placesGrowth = 1.0 / 48              // of the places with each sample
 	instantly    = 20                    // a wait of this part of the usual time is none
@@ -34,7 +37,6 @@ type latency struct {
 	best    float64       // median of requests that did not wait for each other
 	fewest  int           // requests in flight when it was measured first
 	flowed  time.Time     // the last sample that did not wait
-	quick   int           // responses in a row, each alone, that took less than half of what is usual
 	longest time.Duration // response: all that is known before a sample has ended
 
 	late   bool      // a request has ended at its caller's deadline since the last success
@@ -54,6 +56,16 @@ type latency struct {
 		with     int // in flight when it began; 0: it was not measured
 		median   float64
 		drained  time.Time // when its queue is gone
+	}
+	last struct { // sample that was slow
+		inFlight float64 // on average
+		median   float64
+	}
+	lone struct { // requests, each from its start to its end
+		request int     // that left last
+		quick   int     // responses in a row that took less than half of what is usual
+		slow    int     // responses in a row that took as if they had waited
+		times   float64 // of these, added
 	}
 }
 
@@ -98,22 +110,38 @@ func (l *latency) limit() float64 {
 // forget forgets the limit, but not how long responses take.
 func (l *latency) forget() { l.places, l.returns, l.slow, l.samples = 0, false, 0, nil }
 
-// alone notes a response to a request while no other is in flight: samples of such requests take long.
-// One that is quick may be lucky.
-func (l *latency) alone(took time.Duration) {
-	log := math.Log(took.Seconds())
-	if l.count == 0 || log >= l.usual-queued {
-		l.quick = 0
+// endsAlone notes a response to a request that was alone: samples of such requests take long. One may
+// be quick by chance, and some may be slow.
+func (l *latency) endsAlone(took time.Duration) {
+	lone, log := &l.lone, math.Log(took.Seconds())
+	isQuick := l.count > 0 && log < l.usual-queued
+	if !isQuick {
+		lone.quick = 0
+	} else if lone.quick++; lone.quick > 1 {
+		l.usual = (l.usual + log) / 2
+	}
+	if isSlow := l.first.inFlight > 0 && log > l.limit() && time.Since(l.first.drained) > took; !isSlow {
+		lone.slow, lone.times = 0, 0
 		return
 	}
-	if l.quick++; l.quick > 1 {
-		l.usual = (l.usual + log) / 2
+	lone.times += log
+	if lone.slow++; lone.slow == slowAlone {
+		time := lone.times / slowAlone
+		fell, with := l.first.median-time, float64(l.first.with)
+		l.hasSlowed(time)
+		if fell > asLong { // and it queues
+			l.proven = max(1, with*math.Exp(-fell))
+			l.places = max(1, drained*l.proven)
+		}
 	}
 }
 
 // leaves notes that a request leaves.
 func (l *latency) leaves(request, inFlight int) {
 	now := time.Now()
+	if inFlight == 1 {
+		l.lone.request = request
+	}
 	size := max(leastSample, inFlight/inSamples)
 	if n := len(l.samples); n > 0 {
 		last := &l.samples[n-1]
@@ -199,6 +227,11 @@ func (l *latency) measure(s sample, paused bool) {
 	l.usual += (median - l.usual) * sampleWeight
 	switch {
 	case s.left.Before(l.measured): // of another number in flight
+		// In a queue, times grow with the number in flight.
+		more, longer := float64(s.inFlight)/l.last.inFlight, median-l.last.median
+		if s.isMeasured() && l.places > 0 && more > manyMore && longer > -doubtful && longer < math.Log(more)/2 {
+			l.hasSlowed(median)
+		}
 	case (median > l.limit() || !s.isMeasured()) && quarter > l.best+doubtful:
 		l.slow++
 		if median-l.best > 1.4*(l.limit()-l.best) {
@@ -212,11 +245,17 @@ func (l *latency) measure(s sample, paused bool) {
 	}
 }
 
+// hasSlowed is called when the service itself takes longer than it did.
+func (l *latency) hasSlowed(time float64) {
+	l.best, l.usual = time, time
+	l.places, l.returns, l.slow, l.first.inFlight, l.lone.slow = 0, false, 0, 0, 0
+}
+
 // queues is called when responses have waited for each other: too many requests are in flight.
 // The new limit is a little less than the service works on at once, so that the next samples
-// measure the best time. If these take as long although far fewer are in flight, or each is alone,
-// the service itself has become slower. If they do not, it may only have stopped for a while: then
-// each response allows one more, up to what had not waited before.
+// measure the best time. If requests take as long although far fewer are in flight, or far more, or
+// each is alone, the service itself has become slower. If they do not, it may only have stopped for a
+// while: then each response allows one more, up to what had not waited before.
 func (l *latency) queues(s sample, median float64) {
 	now, took := time.Now(), since(median)
 	if l.slow, l.usual = 0, median; !s.isMeasured() {
@@ -228,17 +267,11 @@ func (l *latency) queues(s sample, median float64) {
 			l.first.with = 0
 		}
 	}
-	if s.isMeasured() && s.most <= max(1, l.first.inFlight*2/3) && s.left.After(l.first.drained) {
-		switch fell := l.first.median - median; {
-		case fell < 0.2:
-			l.best, l.usual, l.places, l.returns, l.first.inFlight = median, median, 0, false, 0
-			return
-		case s.most == 1: // slower, and it queues
-			l.proven = max(1, float64(l.first.with)*math.Exp(-fell))
-			l.best, l.usual, l.places, l.returns, l.first.inFlight = median, median, max(1, drained*l.proven), false, 0
-			return
-		}
+	if s.isMeasured() && s.most <= l.first.inFlight*2/3 && s.left.After(l.first.drained) && l.first.median-median < asLong {
+		l.hasSlowed(median)
+		return
 	}
+	l.last.inFlight, l.last.median = float64(s.inFlight+s.most)/2, median
 	l.measured, l.base = now.Add(took), 2
 	places := max(1, drained*float64(s.inFlight)*math.Exp(l.best-median))
 	switch {

@@ -95,7 +95,11 @@ func TestSlowerService(t *testing.T) {
 			}}
 			e, _ := throughWindow(t, 1, h, submits{perSecond: test.perSecond, during: end, deadline: test.deadline})
 			line := fmt.Sprintf("%v to %v in %v, %v a second, deadline %v: %+v", test.before, test.after, slope, test.perSecond, test.deadline, e)
-			if float64(e.notSent) > test.perSecond*time.Minute.Seconds() || float64(e.unknown) > 3+0.005*float64(e.all()) {
+			within := 10 * time.Second
+			if slope > 1 { // it looks like a queue that grows
+				within = time.Minute
+			}
+			if float64(e.notSent) > test.perSecond*within.Seconds() || float64(e.unknown) > 3+0.005*float64(e.all()) {
 				t.Error("missed: " + line)
 			} else {
 				t.Log(line)

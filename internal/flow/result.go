@@ -52,8 +52,8 @@ func (w *Window) Succeeded(request int, took time.Duration) {
 	}
 	w.rtt += (min(took, 2*w.rtt) - w.rtt) / 32 // a single one that hung tells little
 	w.latency.longest = max(w.latency.longest, took)
-	if w.inFlight == 0 && request == w.last {
-		w.latency.alone(took)
+	if w.inFlight == 0 && request == w.last && request == w.latency.lone.request {
+		w.latency.endsAlone(took)
 	}
 	w.accepted++
 	w.works++
