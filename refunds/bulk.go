@@ -151,10 +151,11 @@ const (
 // SubmitAll ends after a few of them. What was taken is not sent, with [ActionFixSetup]. With
 // GiveUpAfter below zero SubmitAll goes on: the package comment says when to stop it.
 //
-// A 403, 404 or 410 is about its account, and so is a 401 if the item has its own credential. Other
-// accounts are not delayed, and each record of that account is sent and refused. If no account has
-// worked, SubmitAll takes up to 1,024 records to look for one, of up to 32 accounts, and then ends.
-// If the account has worked, SubmitAll pauses after about ten refusals in a row.
+// A 403, 404 or 410 is about its account, and so is a 401 if the item has its own credential. While
+// another account works, it is not delayed, and each record of the refused one is sent. If no account
+// has worked, SubmitAll takes up to 1,024 records to look for one, of about 32 accounts, and then ends.
+// If the account that is refused is the only one that has worked, SubmitAll pauses after ten refusals
+// in a row, and those of the requests in flight.
 //
 // # Stopping
 //

@@ -169,7 +169,7 @@
 //   - Attempt timeout: 35 s ([WithAttemptTimeout])
 //   - Call timeout: 90 s for Submit, if the context has no deadline; none for SubmitAll, where the
 //     attempt timeout bounds each request
-//   - Connections: each attempt opens a new one; connect 5 s, TLS handshake 5 s, HTTP/1.1, TLS 1.2
+//   - Connections: a new one for each attempt, opened ahead; connect 5 s, TLS handshake 5 s, HTTP/1.1, TLS 1.2
 //     and later, the environment's proxy, headers of 64 KiB at most, no redirects
 //   - Everything else: see the options
 //
@@ -191,9 +191,9 @@
 // about a second, and then after delays that about double, up to two minutes, which makes about 25
 // probes in half an hour. The first one that succeeds ends the outage. Meanwhile SubmitAll waits, and
 // Submit fails at once with [ErrSuspended] and the time to the next probe as RetryAfter. If a process
-// starts in an outage, ten refunds become unknown at once if requests fail, and 42 in half a minute if
-// they get no response. After a 403, 404 or 410, Submit fails so for that account alone, unless no
-// account works.
+// starts in an outage, ten refunds become unknown at once if requests fail, and 40 if they get no
+// response, before the first probe. A 403, 404 or 410 is about its account, and begins an outage only
+// if no other account works.
 //
 // A refund that has waited in this process for more than a twentieth of a usual response time, and
 // has less time left than a response usually takes, is not sent, with [ActionResubmit] and

@@ -143,10 +143,11 @@ func WithResubmit() Option {
 	return transport.Only("refunds", "WithResubmit", transport.WithResubmit())
 }
 
-// WithBeforeSend calls f before each attempt is sent, after all waits. f commits to a database that
-// this refund was begun, so that it is known after a kill: see the package comment. Give it to a
-// call or to [Item.Options]; SubmitAll calls the functions of several items at once. A retry calls
-// f again, which renews the time of its own row.
+// WithBeforeSend calls f before each attempt is sent, after the waits for a place, the token and the
+// limiter. f commits to a database that this refund was begun, so that it is known after a kill: see
+// the package comment. Give it to a call or to [Item.Options]; SubmitAll calls the functions of several
+// items at once. A retry calls f again, which renews the time of its own row, and so does an attempt
+// that was not sent because the service failed while f ran.
 //
 // If f fails, this attempt is not sent, and SubmitAll does not pause. The error matches
 // [ErrLocalLimit] and that of f, or [ErrSuspended] alone if HoldFor has ended, with
