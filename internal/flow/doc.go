@@ -12,7 +12,7 @@
 //	paused     nothing but a probe               a probe that succeeds: returning
 //	returning  1, 2, 4, … to a level             that level holds: steady
 //
-// A level holds when it had enough successes; then one request tries a step beyond it. A failure at
+// A level holds when it had enough successes; then a step beyond it is tried. A failure at
 // a level that had held goes to what the service accepted meanwhile. A trial tells load from a share
 // that fails at random: below its capacity a service fails nothing. Such a share is borne, and so is
 // one failure in fifty while no request waits for a place.

@@ -16,9 +16,7 @@ const (
 	queued       = math.Ln2              // times the best, as a logarithm: responses that take longer wait for each other
 	noQueue      = 10 * time.Millisecond // more than the best may be the machine's noise
 	doubtful     = math.Ln2 / 2          // more than that after one sample
-	asLong       = 0.2                   // as a logarithm: times that differ by less are the same
 	manyMore     = 3                     // times as many in flight, which take far longer if they wait for each other
-	slowAlone    = 3                     // lone requests in a row whose service is slow
 	drained      = 0.9                   // of what the service works on at once
 	placesGrowth = 1.0 / 48              // of the places with each sample
 	instantly    = 20                    // a wait of this part of the usual time is none
@@ -125,14 +123,8 @@ func (l *latency) endsAlone(took time.Duration) {
 		return
 	}
 	lone.times += log
-	if lone.slow++; lone.slow == slowAlone {
-		time := lone.times / slowAlone
-		fell, with := l.first.median-time, float64(l.first.with)
-		l.hasSlowed(time)
-		if fell > asLong { // and it queues
-			l.proven = max(1, with*math.Exp(-fell))
-			l.places = max(1, drained*l.proven)
-		}
+	if lone.slow++; lone.slow == few {
+		l.hasSlowed(lone.times / few)
 	}
 }
 
@@ -267,7 +259,7 @@ func (l *latency) queues(s sample, median float64) {
 			l.first.with = 0
 		}
 	}
-	if s.isMeasured() && s.most <= l.first.inFlight*2/3 && s.left.After(l.first.drained) && l.first.median-median < asLong {
+	if s.isMeasured() && s.most <= l.first.inFlight*2/3 && s.left.After(l.first.drained) && l.first.median-median < doubtful {
 		l.hasSlowed(median)
 		return
 	}

@@ -173,7 +173,7 @@ func TestUnluckyMeasurementsAreCorrected(t *testing.T) {
 				}
 				return 1
 			}},
-			submits{perSecond: 70, during: 5 * time.Minute, deadline: seconds(2.9)}, 2100},
+			submits{perSecond: 70, during: 5 * time.Minute, deadline: seconds(2.9)}, 2700},
 		{"a long tail", []uint64{6}, healthy{latency: seconds(5.477), spread: -0.8},
 			submits{perSecond: 2.39, during: 13 * time.Minute, deadline: seconds(107)}, 1800},
 		{"calls that end while a queue is measured", []uint64{26}, healthy{latency: time.Second, spread: -0.5, places: 1},

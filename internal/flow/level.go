@@ -77,7 +77,7 @@ func (w *Window) grow() {
 	default:
 		w.known, w.changedAt = w.held, w.last
 		w.now *= w.step()
-		w.need, w.scout = w.needed(), -1
+		w.need = w.needed()
 	}
 }
 
@@ -121,7 +121,7 @@ func (w *Window) shrink() {
 // goTo begins a level.
 func (w *Window) goTo(level, ceiling float64) {
 	level = max(level, w.floor())
-	w.now, w.known, w.held, w.have, w.changedAt, w.scout = level, level, level, 0, w.last, 0
+	w.now, w.known, w.held, w.have, w.changedAt = level, level, level, 0, w.last
 	w.ceiling, w.need, w.wanted = ceiling, w.needed(), false
 	if next := time.Now().Add(w.gap()); next.After(w.next) {
 		w.next = next

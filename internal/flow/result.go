@@ -27,7 +27,7 @@ func (w *Window) Answered(request int) {
 	w.settled(request, 0, untimed)
 	w.accepted++
 	w.works++
-	if w.reprobe(request); !w.paused && !w.testing && request > w.changedAt && w.scout <= 0 {
+	if w.reprobe(request); !w.paused && !w.testing && request > w.changedAt {
 		if w.have++; w.have >= w.need {
 			w.grow()
 		}
@@ -66,7 +66,7 @@ func (w *Window) Succeeded(request int, took time.Duration) {
 		w.resume()
 	}
 	switch {
-	case request <= w.changedAt || w.scout > 0: // sent at another level
+	case request <= w.changedAt: // sent at another level
 	case w.testing:
 		w.passed++
 		w.judge()
@@ -221,9 +221,6 @@ func (w *Window) settled(request int, took time.Duration, t timing) {
 	}
 	if request == w.probe {
 		w.probe = 0
-	}
-	if request == w.scout {
-		w.scout, w.have, w.changedAt = 0, 0, w.last
 	}
 	w.announce()
 }

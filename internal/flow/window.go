@@ -30,7 +30,6 @@ type Window struct {
 	heard    time.Time // the last result, or the first request of some
 	next     time.Time // no request leaves before
 	rtt      time.Duration
-	scout    int // the one request that tries a new level; 0: none, below 0: not sent yet
 
 	level
 	outage
@@ -64,7 +63,6 @@ func NewPrompt(jitter func(below time.Duration) time.Duration) *Window {
 
 // forget starts anew, but for an outage and for failures in a row: those end with a success.
 func (w *Window) forget() {
-	w.scout = 0
 	w.level = level{now: first, held: first, need: few, changedAt: w.last}
 	if !w.paused {
 		w.outage = outage{cut: w.cut, why: w.why, row: w.row, rowFirst: w.rowFirst, rowSince: w.rowSince}
@@ -182,9 +180,7 @@ func (w *Window) Take() (request int, ok bool) {
 		w.next = w.next.Add(w.gap())
 	}
 	w.last++
-	if w.inFlight++; w.scout < 0 && w.inFlight > places(w.held) {
-		w.scout = w.last
-	}
+	w.inFlight++
 	w.latency.leaves(w.last, w.inFlight)
 	return w.last, true
 }
@@ -202,8 +198,6 @@ func (w *Window) limit() int {
 		return 1
 	case w.mayTry():
 		return w.inFlight + 1
-	case w.scout > 0:
-		limit = places(w.held)
 	}
 	if w.latency.places > 0 {
 		limit = min(limit, places(w.latency.places))
