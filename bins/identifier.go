@@ -15,8 +15,8 @@ import (
 // unchanged.
 //
 // An Identifier is masked by fmt, with every verb, and by slog: a BIN of up to 8 digits is
-// printed in full, 4111111111111111 as 411111******1111, and a token as ****. It is not masked
-// in JSON, so log no list, map or struct of identifiers with slog's JSON handler. Compare with
+// printed in full, 4111111111111111 as 411111******1111, and anything else as ****. It is not
+// masked in JSON, so log no list, map or struct of identifiers with slog's JSON handler. Compare with
 // [Identifier.Equal]; == does not compile.
 type Identifier struct {
 	_ [0]func() // == would compare addresses

@@ -44,8 +44,9 @@ type LoaderOptions struct {
 //   - [LoaderOptions.PrefixLength]: the cards of one BIN share a cached result. Without it, no card
 //     number is cached.
 //   - [CacheOptions.StaleFor]: a cached card is served at once, even if it has expired and the
-//     service is down. A restart loses the cache, unless there is a [Cache] outside the process.
-//   - [WithAttemptTimeout]: what the service may take, such as two seconds, and not your callers' 80
+//     service is down. A restart loses the cache, unless there is a [Cache] outside the process that
+//     answers within a tenth of a caller's deadline.
+//   - [WithAttemptTimeout]: longer than the service takes, such as two seconds, and not your callers' 80
 //     milliseconds. A request goes on without retries after its callers have left, so that later
 //     callers find its results in the cache. At most 16 such requests do.
 //
@@ -53,8 +54,9 @@ type LoaderOptions struct {
 // request waits for its turn, further cards join it. If the service becomes slower than your
 // deadlines, fewer requests are sent, and the cache fills slowly. After a few failures in a row, also
 // after 401, Load fails at once with [ErrSuspended], and one load at a time is sent as a probe, at the
-// latest five seconds after the last one, or after a Retry-After. A loader that starts while the
-// service does not respond finds that out after the attempt timeout.
+// latest five seconds after the last one, or after a Retry-After. A service that becomes many times
+// slower at once looks down until its first responses come. A loader that starts while the service
+// does not respond finds that out after the attempt timeout.
 //
 // Make one with [NewLoader] when the program starts. It is safe for concurrent use, and needs
 // no Close.

@@ -143,13 +143,15 @@
 //   - One job under a lock: each row that is "begun" at the start is unknown at once. Run the fourth
 //     statement with 0 seconds.
 //
-// A queue has to hide a message for HoldFor, plus HoldFor again or two minutes if that is more, plus
-// the attempt timeout, plus the time that you need to write. With ReadAhead that is 4 minutes and 35
-// seconds, plus the time to write. A queue that limits deliveries has to allow for those that find
-// "begun". Receive each message just before you yield it, because in a pause yield can wait for the
-// next probe. If your database fails, SubmitAll does not pause, and each record comes back at once:
-// let the function retry until its context ends, which is after HoldFor, or else after a timeout of
-// your own.
+// A queue has to hide a message for
+//
+//	HoldFor + the longer of HoldFor and 2 minutes + the attempt timeout + the time that you need to write
+//
+// which is 4 minutes and 35 seconds with ReadAhead, and the time to write. A queue that limits
+// deliveries has to allow for those that find "begun". Receive each message just before you yield it,
+// because in a pause yield can wait for the next probe. If your database fails, SubmitAll does not
+// pause, and each record comes back at once: let the function retry until its context ends, which is
+// after HoldFor, or else after a timeout of your own.
 //
 // Stop a worker after an [ActionFixSetup] if Progress reports a pause whose Reason is the Condition
 // of that error: the other records would fail, too. Otherwise the action may be about one refund or
