@@ -17,7 +17,6 @@ const (
 	mostStep  = 2                 // times the level
 	beyond    = 1.4               // times the ceiling, which says little from there on
 	mostHold  = 20 * time.Second  // after growing in vain
-	restHold  = 4                 // times the rest that the service has asked for
 	margin    = 0.95              // of what the service accepted
 	memory    = 150 * time.Second // after which a level that is not in use says little
 )
@@ -167,7 +166,7 @@ func (w *Window) Rests(request int, d time.Duration) {
 	}
 	if request > w.rested {
 		w.rested = w.last
-		w.hold = min(max(w.hold, restHold*d), mostHold) // growing in vain would cost as much again
+		w.hold = min(max(w.hold, d), mostHold) // growing in vain would cost as much again
 		w.need = w.needed()
 		d = d * 3 / 4
 		w.since, w.sinceBefore = w.since.Add(d), w.sinceBefore.Add(d)
