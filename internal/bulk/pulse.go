@@ -7,9 +7,6 @@ import (
 	"github.com/carddata/carddata-go/internal/flow"
 )
 
-// longestRest is the longest wait that a service can impose on a loop.
-const longestRest = time.Minute
-
 // A Meaning is what the end of a request shows about the service.
 type Meaning int
 
@@ -34,9 +31,6 @@ func Settle(w *flow.Window, request int, m Meaning, took time.Duration, failure 
 		return w.Late(request, took, failure.Condition())
 	case Outage:
 		w.Failed(request, took, failure.Condition())
-		if failure.RetryAfter > 0 {
-			w.Rests(request, min(failure.RetryAfter, longestRest))
-		}
 		return true
 	default:
 		w.Ignored(request, took)

@@ -155,24 +155,6 @@ func (r *recent) perSecond() float64 {
 	return float64(r.accepted+r.before) / max(time.Since(r.sinceBefore).Seconds(), 1e-9)
 }
 
-// Rests records that a request was refused and that nothing leaves for so long, because the
-// service has said so. Most of that time does not count for what it accepts in a second. A
-// part does, because a rate limiter may allow a burst after it.
-func (w *Window) Rests(request int, d time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.share == 0 { // the service speaks of its load, so the next failure is no chance
-		w.credit = 0
-	}
-	if request > w.rested {
-		w.rested = w.last
-		w.hold = min(max(w.hold, d), mostHold) // growing in vain would cost as much again
-		w.need = w.needed()
-		d = d * 3 / 4
-		w.since, w.sinceBefore = w.since.Add(d), w.sinceBefore.Add(d)
-	}
-}
-
 func (r *recent) forget() { *r = recent{since: time.Now(), sinceBefore: time.Now()} }
 
 func (r *recent) restart() {

@@ -130,7 +130,6 @@ func run(t *testing.T, seed uint64, l load, s service) (r report) {
 				r.failed++
 				if l.retryAfter > 0 {
 					rests[f.window] = time.Now().Add(l.retryAfter)
-					w.Rests(f.request, l.retryAfter)
 				}
 				if l.again {
 					todo[f.window]++

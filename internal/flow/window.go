@@ -23,7 +23,6 @@ type Window struct {
 	changed chan struct{} // closed with the next change; nil if nobody listens
 
 	last     int       // number of the last request
-	rested   int       // the last request before the service asked for a pause
 	inFlight int       // requests
 	waiting  int       // calls in Wait
 	called   bool      // one of them asked for a place last, and not a loop
