@@ -2,8 +2,10 @@ package flow
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -40,6 +42,38 @@ func TestSlowServices(t *testing.T) {
 	asByHand(t, "500 a second beside other work", healthy{latency: time.Millisecond, spread: 0.2, becomes: busy}, s)
 }
 
+// Of services that are only slow, drawn at random with a long tail, few lose more than one call in a
+// hundred because quick responses were luck.
+func TestSlowServicesAtRandom(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds: run without -short")
+	}
+	const draws, most = 600, 16
+	var lost []string
+	for seed := range uint64(draws) {
+		random := rand.New(rand.NewPCG(seed, 7))
+		between := func(least, most float64) float64 { return least * math.Exp(random.Float64()*math.Log(most/least)) }
+		h := healthy{latency: time.Duration(between(0.02, 8) * float64(time.Second)), spread: -0.5}
+		s := submits{perSecond: between(1, 200), during: max(30*time.Second, 20*h.latency)}
+		s.deadline = time.Duration([]float64{2.5, 3, 4, 8}[random.IntN(4)] * float64(h.latency))
+		if random.IntN(2) == 0 {
+			gap, n := time.Duration(between(5, 20)*float64(h.latency)), int(between(1, 500))
+			for at := time.Duration(0); at < s.during; at += gap {
+				s.bursts = append(s.bursts, burst{at, n})
+			}
+			s.perSecond, s.deadline = 0, max(s.deadline, 3*h.latency)
+		}
+		e, _ := throughWindow(t, seed, h, s)
+		if hand := byHand(seed, h, s); float64(hand.accepted-e.accepted) > 1+0.01*float64(hand.accepted) {
+			lost = append(lost, fmt.Sprintf("draw %d, latency %v: %+v, by hand %+v", seed, h.latency, e, hand))
+		}
+	}
+	t.Logf("%d of %d draws lose calls", len(lost), draws)
+	if len(lost) > most {
+		t.Errorf("missed, at most %d: %s", most, strings.Join(lost, "\n"))
+	}
+}
+
 func asByHand(t *testing.T, name string, h healthy, s submits) {
 	hand := byHand(1, h, s)
 	e, waits := throughWindow(t, 1, h, s)
@@ -63,7 +97,7 @@ func asByHand(t *testing.T, name string, h healthy, s submits) {
 }
 
 // A service that becomes slower, at once or little by little, is not throttled for that for longer
-// than a minute, and what is not sent then is not unknown.
+// than some seconds, and what is not sent then is not unknown.
 func TestSlowerService(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds: run without -short")
@@ -82,13 +116,14 @@ func TestSlowerService(t *testing.T) {
 		{100 * ms, time.Second, 1, 5 * time.Second},
 		{100 * ms, 2 * time.Second, 10, 5 * time.Second},
 		{100 * ms, 2 * time.Second, 10, 10 * time.Second},
+		{100 * ms, 2 * time.Second, 10, 2600 * ms}, // hardly longer than a response
 		{100 * ms, 4 * time.Second, 10, 30 * time.Second},
 		{500 * ms, 750 * ms, 20, 8 * time.Second},
 		{500 * ms, 3 * time.Second, 20, 8 * time.Second},
 		{time.Second, 3 * time.Second, 100, 8 * time.Second},
 		{2 * time.Second, 8 * time.Second, 10, 20 * time.Second},
 	} {
-		for _, slope := range []time.Duration{1, 15 * time.Second} {
+		for _, slope := range []time.Duration{1, 5 * time.Second, 15 * time.Second} {
 			h := healthy{latency: test.before, spread: 0.2, becomes: func(now time.Duration) float64 {
 				part := min(1, max(0, (now-change).Seconds()/slope.Seconds()))
 				return 1 + part*(float64(test.after)/float64(test.before)-1)
@@ -97,7 +132,7 @@ func TestSlowerService(t *testing.T) {
 			line := fmt.Sprintf("%v to %v in %v, %v a second, deadline %v: %+v", test.before, test.after, slope, test.perSecond, test.deadline, e)
 			within := 10 * time.Second
 			if slope > 1 { // it looks like a queue that grows
-				within = time.Minute
+				within = 20*time.Second + 5*test.after
 			}
 			if float64(e.notSent) > test.perSecond*within.Seconds() || float64(e.unknown) > 3+0.005*float64(e.all()) {
 				t.Error("missed: " + line)

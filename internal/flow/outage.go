@@ -79,6 +79,9 @@ func (w *Window) fallBack() {
 	if again {
 		cycle := margin * float64(w.works) / now.Sub(w.began).Seconds() * w.rtt.Seconds()
 		lower := math.Sqrt(min(cycle, w.sound) * w.sound)
+		if w.works < firstNeed { // a few successes may have been all by chance
+			lower = max(lower, w.sound/2)
+		}
 		w.known = max(lower, w.floor())
 	}
 	if w.works < firstNeed { // it hardly worked at all: no level was the reason

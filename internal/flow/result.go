@@ -52,7 +52,7 @@ func (w *Window) Succeeded(request int, took time.Duration) {
 	}
 	w.rtt += (min(took, 2*w.rtt) - w.rtt) / 32 // a single one that hung tells little
 	w.latency.longest = max(w.latency.longest, took)
-	if w.inFlight == 0 && request == w.last && request == w.latency.lone.request {
+	if w.wasAlone(request) {
 		w.latency.endsAlone(took)
 	}
 	w.accepted++
@@ -80,6 +80,11 @@ func (w *Window) Succeeded(request int, took time.Duration) {
 	}
 }
 
+// wasAlone reports whether no other request was in flight with one that has ended.
+func (w *Window) wasAlone(request int) bool {
+	return w.inFlight == 0 && request == w.last && request == w.latency.lone.request
+}
+
 // responds notes that the service works.
 func (w *Window) responds() {
 	if w.latency.count > 0 && w.isSilent() {
@@ -102,6 +107,9 @@ func (w *Window) Late(request int, took time.Duration, why string) (failed bool)
 	} else {
 		w.settled(request, took, atLeast)
 		w.reprobe(request)
+		if w.wasAlone(request) && w.latency.places > 0 { // the next one, which waits for it, needs more time
+			w.latency.usual = max(w.latency.usual, math.Log(took.Seconds())+math.Ln2)
+		}
 	}
 	return failed
 }
