@@ -77,6 +77,7 @@ type sample struct {
 	slow           int       // of them
 	answered       int       // requests
 	ended          int
+	untimed        int // that ended, and say nothing of the time
 }
 
 // isMeasured reports whether the median is that of responses.
@@ -84,7 +85,7 @@ func (s *sample) isMeasured() bool { return s.answered > len(s.times)/2 }
 
 // median is that of the whole sample: those that have not ended take longer.
 func (s *sample) median() float64 {
-	i := min(s.size/2, len(s.times)-1)
+	i := min((s.size-s.untimed)/2, len(s.times)-1)
 	if s.isMeasured() {
 		i = min(i, s.answered-1)
 	}
@@ -155,6 +156,7 @@ const (
 	untimed timing = iota
 	timed
 	atLeast // there was no response until then
+	hung    // it took longer than any response
 )
 
 // ended notes the end of a request.
@@ -174,6 +176,8 @@ func (l *latency) ended(request int, took time.Duration, t timing) (s sample, co
 		}
 	case atLeast:
 		log += math.Ln2
+	case untimed:
+		open.untimed++
 	}
 	if t == timed || t == atLeast && (l.count == 0 || log > l.best) {
 		if n := len(open.times); n == open.rising && request == open.first+n && (n == 0 || log >= open.times[n-1]) {
@@ -197,7 +201,7 @@ func (l *latency) ended(request int, took time.Duration, t timing) (s sample, co
 func (l *latency) measure(s sample, paused bool) {
 	slices.Sort(s.times)
 	// In a queue all wait. Some services answer a part of the requests late.
-	quarter := s.times[min(s.size/4, len(s.times)-1)]
+	quarter := s.times[min((s.size-s.untimed)/4, len(s.times)-1)]
 	median, spread := s.median(), 0.0
 	for _, t := range s.times {
 		spread += math.Abs(t-median) / float64(len(s.times))

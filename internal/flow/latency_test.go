@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -94,6 +95,35 @@ func asByHand(t *testing.T, name string, h healthy, s submits) {
 	} else {
 		t.Log(line)
 	}
+}
+
+// Requests that were not sent do not make the others look slow.
+func TestUsualAmongUnsentRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := New(false, nil)
+		for range 4 { // samples
+			var requests []int
+			for range leastSample {
+				request, _ := w.Take()
+				requests = append(requests, request)
+			}
+			for i, request := range requests {
+				switch {
+				case i < 4:
+					w.Ignored(request, 0)
+				case i < 8:
+					time.Sleep(5 * time.Millisecond)
+					w.Succeeded(request, 20*time.Millisecond)
+				default:
+					time.Sleep(time.Second)
+					w.Succeeded(request, time.Second)
+				}
+			}
+		}
+		if usual := w.Usual(); usual > 100*time.Millisecond {
+			t.Errorf("one of five responses takes a second, the others 20 ms: %v is usual", usual)
+		}
+	})
 }
 
 // A service that becomes slower, at once or little by little, is not throttled for that for longer

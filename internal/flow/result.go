@@ -102,7 +102,7 @@ func (w *Window) Late(request int, took time.Duration, why string) (failed bool)
 	w.latency.late = true
 	failed = took >= w.overdue() || took >= w.typical() && (w.paused || w.isSilent())
 	if failed {
-		w.settled(request, 0, untimed)
+		w.settled(request, took, hung)
 		w.fails(request, true, why)
 	} else {
 		w.settled(request, took, atLeast)
@@ -132,8 +132,12 @@ func (w *Window) Arrived(took time.Duration) {
 func (w *Window) Failed(request int, took time.Duration, why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.settled(request, 0, untimed)
-	w.fails(request, took >= w.overdue(), why)
+	t, isHung := untimed, took >= w.overdue()
+	if isHung {
+		t = hung
+	}
+	w.settled(request, took, t)
+	w.fails(request, isHung, why)
 }
 
 // fails draws the conclusions of a failure. Hung: the request had no response for much longer than
