@@ -70,7 +70,8 @@ type BulkProgress struct {
 	Level float64
 	// Reason is [Error.Condition] of the failure that lowered Level last; "" if none did.
 	Reason string
-	// Paused reports that the service is down: one request at a time is sent as a probe.
+	// Paused reports that the service is down: one request at a time is sent as a probe. A wait that
+	// the service asks for with a Retry-After is none; the log has it.
 	Paused bool
 	// PausedUntil is when the next probe is due; zero without a pause.
 	PausedUntil time.Time

@@ -171,6 +171,37 @@ func TestLookupAllPausesInAnOutage(t *testing.T) {
 	}
 }
 
+// PausedUntil is when the next request leaves, also if the service asks for a longer wait.
+func TestLookupAllIsPausedUntilItsNextProbe(t *testing.T) {
+	for _, retryAfter := range []string{"", "7", "40"} {
+		synctest.Test(t, func(t *testing.T) {
+			began, probes := time.Now(), 0
+			var due time.Time
+			s := &service{header: http.Header{"Retry-After": {retryAfter}}}
+			s.refuse = func(string) int {
+				if !due.IsZero() {
+					if probes++; time.Since(due).Abs() > time.Millisecond {
+						t.Errorf("Retry-After %q: a probe that was due at %v left %v later", retryAfter, due, time.Since(due))
+					}
+				}
+				if time.Since(began) < 5*time.Minute {
+					return 503
+				}
+				return 0
+			}
+			o := bins.BulkOptions{Concurrency: 1, Progress: func(p bins.BulkProgress) { due = p.PausedUntil }}
+			for result, err := range clientOver(t, s).LookupAll(t.Context(), numbered(60), o) {
+				if err != nil || result.Err != nil {
+					t.Errorf("Retry-After %q: %v, %v", retryAfter, err, result.Err)
+				}
+			}
+			if probes < 3 {
+				t.Errorf("Retry-After %q: %d probes", retryAfter, probes)
+			}
+		})
+	}
+}
+
 // What a limiter refuses was not sent, and fails no card, however often and however few
 // they are.
 func TestLookupAllOutlastsItsLimiter(t *testing.T) {

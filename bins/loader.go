@@ -99,7 +99,7 @@ func (l *Loader) Stats() LoaderStats {
 	state := l.flow.State()
 	return LoaderStats{
 		Loads: l.loads.Load(), Hits: l.hits.Load(), Stale: l.stale.Load(), Coalesced: l.coalesced.Load(), Requests: l.requests.Load(),
-		Level: state.Level, Reason: state.Why, Paused: state.Paused, PausedUntil: state.Next,
+		Level: state.Level, Reason: state.Why, Paused: state.Paused, PausedUntil: l.client.core.Probes(state.Next),
 	}
 }
 

@@ -247,7 +247,7 @@ func (l *Loader) start(b *load) error {
 
 func (l *Loader) suspended(b *load, err error) error {
 	if pause, ok := errors.AsType[*flow.Pause](err); ok {
-		b.pause = pause.Left
+		b.pause = time.Until(l.client.core.Probes(time.Now().Add(pause.Left)))
 		return suspendedBy(l.failure, "the service kept failing, the next probe is awaited")
 	}
 	if errors.Is(err, flow.ErrTooLate) {

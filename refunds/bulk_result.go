@@ -186,7 +186,7 @@ func (b *bulkRun) reportPause() {
 	paused := state.Paused && (p.Paused || state.Probed || !b.seeks())
 	p.Level, p.Reason, p.PausedUntil = state.Level, state.Why, time.Time{}
 	if paused {
-		p.PausedUntil = state.Next
+		p.PausedUntil = b.client.core.Probes(state.Next)
 	}
 	b.client.health.log()
 	if paused != p.Paused {

@@ -59,7 +59,7 @@ var errHeldTooLong = fault.NewError("the record could not be sent within HoldFor
 func (b *bulkRun) heldTooLong(r *record) error {
 	failed := r.failure(fault.NewError(errHeldTooLong.Error(), errHeldTooLong, cmp.Or(r.cause, b.failure)))
 	if state := b.client.health.window.State(); state.Paused {
-		failed.(*OutcomeError).Err.(*Error).RetryAfter = max(0, time.Until(state.Next))
+		failed.(*OutcomeError).Err.(*Error).RetryAfter = max(0, time.Until(b.client.core.Probes(state.Next)))
 	}
 	return failed
 }

@@ -174,7 +174,7 @@ func (c *Client) send(ctx, requestCtx context.Context, e *encodedRefund, p *plac
 	if result.Failure != nil {
 		result.Failure.Attempts += e.before
 		if p.pause != nil && result.Outcome == fault.OutcomeNotSent {
-			result.Failure.RetryAfter = p.pause.Left
+			result.Failure.RetryAfter = time.Until(c.core.Probes(time.Now().Add(p.pause.Left)))
 		}
 		return nil, &OutcomeError{
 			Outcome:  Outcome(result.Outcome),

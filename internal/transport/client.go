@@ -95,3 +95,12 @@ func (c *Client) PausedUntil(ctx context.Context) time.Time {
 	}
 	return end
 }
+
+// Probes returns when a probe that is due at a time leaves: not before the end of a pause that the
+// service asked for. It is zero if no probe is due.
+func (c *Client) Probes(due time.Time) time.Time {
+	if end := c.throttle.End(); !due.IsZero() && end.After(due) {
+		return end
+	}
+	return due
+}

@@ -37,7 +37,7 @@ func (p *PauseLog) Log(paused bool, until time.Time, condition string) {
 	}
 	inv := &invocation{client: p.Client, call: &p.Call, ctx: context.Background(), log: cmp.Or(p.Client.settings.Logger, silent)}
 	if paused {
-		inv.event(slog.LevelInfo, "pause", slog.String("condition", condition), slog.Time("until", until))
+		inv.event(slog.LevelInfo, "pause", slog.String("condition", condition), slog.Time("until", p.Client.Probes(until)))
 	} else {
 		inv.event(slog.LevelInfo, "resume", slog.String("condition", condition))
 	}
