@@ -77,10 +77,10 @@
 //
 // A download only reads, so each request is retried as a lookup is. The comment of package
 // [github.com/carddata/carddata-go/bins] says how often after which failure, when all calls of a
-// client wait for a Retry-After, and what the retry budget is. Never retried are an error object with
-// status 200, and a job that is not ready, but DownloadFile may ask once more for the whole: see
-// [Client.DownloadFile]. Only the call for a job that is not ready waits for its Retry-After, as
-// [WithWait] says.
+// client wait for a Retry-After, and what the retry budget is. All merchants of [Client.ForMerchant]
+// share that budget. Never retried are an error object with status 200, and a job that is not ready,
+// but DownloadFile may ask once more for the whole: see [Client.DownloadFile]. Only the call for a job
+// that is not ready waits for its Retry-After, as [WithWait] says.
 //
 // # Mixed content
 //

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrNotReady: the job is not ready. The service responded with 202, 204, or what
-// [WithNotReady] names. Try again after Error.RetryAfter, if it is set, or let [WithWait] do
+// [WithNotReady] names. It is Retryable: try again after Error.RetryAfter, if it is set, or let [WithWait] do
 // so.
 var ErrNotReady = fault.ErrNotReady
 
