@@ -95,7 +95,7 @@ func (s *sample) median() float64 {
 // isQueue reports whether requests came back one by one, each after a longer time than the one before.
 // By chance, seven do so in one of 5,000 samples.
 func (s *sample) isQueue() bool {
-	return s.rising >= inOrder && s.times[s.rising-1] > s.times[0]+queued
+	return s.rising >= inOrder && s.isMeasured() && s.times[s.rising-1] > s.times[0]+queued
 }
 
 func since(log float64) time.Duration { return time.Duration(math.Exp(log) * float64(time.Second)) }
@@ -244,7 +244,8 @@ func (l *latency) measure(s sample, paused bool) {
 // hasSlowed is called when the service itself takes longer than it did.
 func (l *latency) hasSlowed(time float64) {
 	l.best, l.usual = time, time
-	l.places, l.returns, l.slow, l.first.inFlight, l.lone.slow = 0, false, 0, 0, 0
+	l.places, l.returns, l.slow, l.first.inFlight = 0, false, 0, 0
+	l.lone.slow, l.lone.times = 0, 0
 }
 
 // queues is called when responses have waited for each other: too many requests are in flight.
