@@ -18,8 +18,9 @@ import (
 // at a time, for 50 milliseconds at most. A Load with a deadline waits no longer than a tenth of the
 // time that is left: with 80 milliseconds, the cache has to answer within 8. After an error, 50
 // milliseconds without an answer, or five shorter calls without one, the cache is skipped for a
-// second, and for twice as long after each further failure, up to 30 seconds. If it ignores its
-// context, it is not called again until it returns. A panic of Get reaches the caller.
+// second, and for twice as long after each further failure, up to 30 seconds. Results of that time
+// are not stored in it. If it ignores its context, it is not called again until it returns. A panic of
+// Get reaches the caller.
 //
 // Only items with a card and without an error are stored. A Cache gets no full card number:
 // pan_or_token, correlation_id and a bin that may be a card number are left out, and an item that

@@ -136,12 +136,12 @@
 //
 // A row can be in flight for so long after its time:
 //
+//   - One job under a lock: each row that is "begun" at the start is unknown at once. Run the fourth
+//     statement with 0 seconds.
 //   - Submit: the timeout of the call, plus the time that you need to write the action.
 //   - SubmitAll: [BulkOptions.HoldFor], plus the attempt timeout, plus the time that you need to
 //     write 2 × Concurrency results, or 1,024 + Concurrency if Ordered. A retry can wait for
 //     HoldFor. If that is no limit, until SubmitAll has ended.
-//   - One job under a lock: each row that is "begun" at the start is unknown at once. Run the fourth
-//     statement with 0 seconds.
 //
 // A queue has to hide a message for
 //
