@@ -11,9 +11,8 @@ import (
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
-// ErrNotReady: the job is not ready. The service responded with 202, 204, or what
-// [WithNotReady] names. It is Retryable: try again after Error.RetryAfter, if it is set, or let [WithWait] do
-// so.
+// ErrNotReady: the job is not ready. The service responded with 202, 204, or what [WithNotReady]
+// names. It is Retryable: try again after Error.RetryAfter, if it is set, or let [WithWait] do so.
 var ErrNotReady = fault.ErrNotReady
 
 const defaultInterval = 30 * time.Second
