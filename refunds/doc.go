@@ -171,8 +171,8 @@
 //   - Attempt timeout: 35 s ([WithAttemptTimeout])
 //   - Call timeout: 90 s for Submit, if the context has no deadline; none for SubmitAll, where the
 //     attempt timeout bounds each request
-//   - Connections: a new one for each attempt, opened ahead; connect 5 s, TLS handshake 5 s, HTTP/1.1, TLS 1.2
-//     and later, the environment's proxy, headers of 64 KiB at most, no redirects
+//   - Connections: a new one for each attempt, opened ahead; connect 5 s, TLS handshake 5 s, HTTP/1.1,
+//     TLS 1.2 and later, the environment's proxy, headers of 64 KiB at most, no redirects
 //   - Everything else: see the options
 //
 // # Slow services, overload and outages

@@ -140,10 +140,10 @@ func (w *Window) Failed(request int, took time.Duration, why string) {
 	w.fails(request, isHung, why)
 }
 
-// fails draws the conclusions of a failure. Hung: the request had no response for much longer than
+// fails draws the conclusions of a failure. IsHung: the request had no response for much longer than
 // usual.
-func (w *Window) fails(request int, hung bool, why string) {
-	if hung && w.isLost(request) {
+func (w *Window) fails(request int, isHung bool, why string) {
+	if isHung && w.isLost(request) {
 		return
 	}
 	if w.row == 0 {
@@ -160,7 +160,7 @@ func (w *Window) fails(request int, hung bool, why string) {
 		return
 	}
 	w.doubted = 0
-	stopped := hung && w.isSilent()
+	stopped := isHung && w.isSilent()
 	down := w.isDown(stopped)
 	switch {
 	case down:
