@@ -37,6 +37,7 @@ type response struct {
 	values   map[string][]byte
 	sent     time.Time // when the service sent it
 	attempts int
+	unread   int   // members of the items that could not be read
 	err      error // fails all lookups
 }
 
@@ -64,6 +65,9 @@ func (s *store) request(ctx context.Context, c *Client, lookups []*lookup, call 
 	if resp, r.attempts, r.err = c.lookup(ctx, request, call, opts); r.err != nil {
 		return r
 	}
+	for i := range resp.Cards {
+		r.unread += len(resp.Cards[i].Unread)
+	}
 	r.found, r.sent = match.Find(sent, resp.Cards, (*Result).item), time.Now()
 	for i, at := range r.found {
 		l := lookups[i]
@@ -81,7 +85,7 @@ func (s *store) request(ctx context.Context, c *Client, lookups []*lookup, call 
 
 // unpack moves the results of a response into the memory.
 func (s *store) unpack(r *response) {
-	resp, err := decode(r.body.Bytes(), false, len(r.lookups), nil)
+	resp, err := decode(r.body.Bytes(), false, len(r.lookups))
 	for i, l := range r.lookups {
 		if err == nil && l.kept == r {
 			s.memory.keep(s.memory.pack(s.key(l.sent), &resp.Cards[r.found[i]], r.sent))

@@ -64,6 +64,7 @@ type BulkProgress struct {
 	Requests int // requests that have ended
 	Retries  int // of them, those that repeat another one
 	Errors   int // results yielded with an error
+	Unread   int // members of the items received that could not be read: see [Result.Unread]
 
 	// Level is how many requests the client sends, at most, in the time of one response. It adapts
 	// to what the service accepts. At 0.1 it sends one in ten such times.

@@ -146,6 +146,7 @@ func takeFirst(from *[]*batch) *batch {
 func (b *bulkRun) settle(f *flight, r *response) {
 	b.inFlight--
 	b.progress.Requests += r.attempts
+	b.progress.Unread += r.unread
 	b.progress.Retries += max(0, r.attempts-1)
 	if f.batch.control || f.batch.failures > 0 || f.batch.refusal != nil {
 		b.progress.Retries += min(1, r.attempts)

@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/carddata/carddata-go/internal/drift"
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
@@ -18,11 +17,10 @@ const (
 )
 
 // decode reads the response to a number of cards. It gives the same result as encoding/json
-// for all that encoding/json can read, but for a name that occurs twice: the last one counts. It
-// reports deviations from the documented form.
-func decode(body []byte, keepRaw bool, cards int, report *drift.Report) (*LookupResponse, error) {
+// for all that encoding/json can read, but for a name that occurs twice: the last one counts.
+func decode(body []byte, keepRaw bool, cards int) (*LookupResponse, error) {
 	body = bytes.TrimPrefix(body, []byte("\ufeff")) // some programs write a byte order mark first
-	s := scanner{body: body, keepRaw: keepRaw, expected: min(cards, MaxCards), order: documented, report: report}
+	s := scanner{body: body, keepRaw: keepRaw, expected: min(cards, MaxCards), order: documented}
 	resp, ok := s.response()
 	switch {
 	case ok:
@@ -234,7 +232,6 @@ func (s *scanner) object(o *schema, targets ...any) bool {
 			continue
 		}
 		if read&(1<<field) != 0 {
-			s.report.Add("repeated member", o.places[field])
 			forget(targets[field])
 		}
 		read |= 1 << field
@@ -271,13 +268,9 @@ func (s *scanner) field(o *schema, expected int) int {
 	s.next()
 	s.word(":")
 	for i, known := range o.names {
-		if known = known[1 : len(known)-2]; string(name) == known {
-			return i
-		} else if strings.EqualFold(string(name), known) {
-			s.report.Add("name in another case", o.places[i])
+		if strings.EqualFold(string(name), known[1:len(known)-2]) {
 			return i
 		}
 	}
-	s.report.UnknownMember(o.place, name)
 	return -1
 }

@@ -18,7 +18,7 @@ func (s *scanner) oddValue(target any, place string) {
 	if s.gaveUp {
 		return
 	}
-	documented, read := "object", false
+	read := false
 	isScalar := text[0] != '{' && text[0] != '['
 	switch v := target.(type) {
 	case *[]Result:
@@ -27,48 +27,26 @@ func (s *scanner) oddValue(target any, place string) {
 	case *Result:
 		v.Err = errNoObject
 	case *string:
-		if documented, read = "string", isScalar; read {
+		if read = isScalar; read {
 			*v = s.keep(text)
 		}
 	case *errorText:
-		if documented, read = "string", true; !fault.SaysNothing(text) {
+		if read = true; !fault.SaysNothing(text) {
 			*v = errorText(s.keep(text))
 		}
 	case *Identifier:
-		if documented, read = "string", isScalar; read {
+		if read = isScalar; read {
 			s.item.echo = s.keep(text)
 			*v = Identifier{value: &s.item.echo}
 		}
 	case *Optional[bool]:
-		documented, read = "boolean", v.UnmarshalJSON(text) == nil
+		read = v.UnmarshalJSON(text) == nil
 	case *Optional[int64]:
-		documented, read = "integer", v.UnmarshalJSON(text) == nil
+		read = v.UnmarshalJSON(text) == nil
 	case *json.RawMessage:
 		*v, read = bytes.Clone(text), true
-	case *[]AdditionalCardBrand:
-		documented = "array"
 	}
-	kind := typeOf(text) + " for " + documented
-	if !read {
-		kind += ", not read"
-		if path := strings.TrimPrefix(place, resultSchema.place+"."); !slices.Contains(s.unread, path) {
-			s.unread = append(s.unread, path)
-		}
+	if path := strings.TrimPrefix(place, resultSchema.place+"."); !read && !slices.Contains(s.unread, path) {
+		s.unread = append(s.unread, path)
 	}
-	s.report.Add(kind, place)
-}
-
-// typeOf returns the JSON type of a value that is not null.
-func typeOf(text []byte) string {
-	switch text[0] {
-	case '{':
-		return "object"
-	case '[':
-		return "array"
-	case '"':
-		return "string"
-	case 't', 'f':
-		return "boolean"
-	}
-	return "number"
 }

@@ -198,13 +198,15 @@ func TestLastOfRepeatedMembersCounts(t *testing.T) {
 	}
 }
 
-// A card from a cache still says what could not be read.
+// A card from a cache still says what could not be read. The counters count what was received.
 func TestUnreadIsKeptInCaches(t *testing.T) {
 	s := &service{answer: func(card string) (map[string]any, bool) {
 		return map[string]any{"bin": card, "data": map[string]any{"card": map[string]any{"type": "Debit", "bank": "B", "country": map[string]any{"name": []any{}}}}}, true
 	}}
 	shared, memory := newSharedCache(), bins.NewMemoryCache(bins.CacheOptions{})
 	for i, o := range []bins.BulkOptions{{Memory: memory, Cache: shared}, {Memory: memory}, {Cache: shared}} {
+		var progress bins.BulkProgress
+		o.Progress = func(p bins.BulkProgress) { progress = p }
 		for r, err := range s.client(t).LookupAll(t.Context(), slices.Values([]string{"411111", "411111"}), o) {
 			if err != nil {
 				t.Fatal(err)
@@ -215,8 +217,20 @@ func TestUnreadIsKeptInCaches(t *testing.T) {
 			}
 			clear(r.Result.Unread) // the caller's own
 		}
+		if want := max(0, 2-2*i); progress.Unread != want {
+			t.Errorf("lookup %d: %d unread members counted, want %d", i, progress.Unread, want)
+		}
 	}
-	if n := s.requests.Load(); n != 1 {
+	l, err := bins.NewLoader(s.client(t), bins.LoaderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if r, err := l.Load(t.Context(), "411111"); err != nil || len(r.Unread) != 2 || l.Stats().Unread != 2 {
+			t.Errorf("loaded %q, %v, stats %+v", r.Unread, err, l.Stats())
+		}
+	}
+	if n := s.requests.Load(); n != 2 {
 		t.Errorf("%d requests", n)
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/carddata/carddata-go/internal/drift"
 )
 
 // A scanner reads a response. It gives up at a syntax error.
@@ -28,7 +26,6 @@ type scanner struct {
 	room     int             // guess of the bytes for them, the maximum so far
 	kept     int             // bytes used
 	unread   []string        // members of the item that could not be read
-	report   *drift.Report
 }
 
 const tooMany = "too many members"

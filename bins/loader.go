@@ -68,7 +68,7 @@ type Loader struct {
 	flow   *flow.Window
 	pauses transport.PauseLog
 
-	loads, hits, stale, coalesced, requests atomic.Int64
+	loads, hits, stale, coalesced, requests, unread atomic.Int64
 
 	mu       sync.Mutex
 	pending  []*load          // that have not left; most often one
@@ -86,6 +86,7 @@ type LoaderStats struct {
 	Stale     int64 // hits with an expired result; see [CacheOptions.StaleFor]
 	Coalesced int64 // calls that joined another call for the same card
 	Requests  int64 // requests sent, retries included
+	Unread    int64 // members of the items received that could not be read: see [Result.Unread]
 
 	// Level, Reason, Paused and PausedUntil are those of [BulkProgress].
 	Level       float64
@@ -99,7 +100,7 @@ func (l *Loader) Stats() LoaderStats {
 	state := l.flow.State()
 	return LoaderStats{
 		Loads: l.loads.Load(), Hits: l.hits.Load(), Stale: l.stale.Load(), Coalesced: l.coalesced.Load(), Requests: l.requests.Load(),
-		Level: state.Level, Reason: state.Why, Paused: state.Paused, PausedUntil: l.client.core.Probes(state.Next),
+		Unread: l.unread.Load(), Level: state.Level, Reason: state.Why, Paused: state.Paused, PausedUntil: l.client.core.Probes(state.Next),
 	}
 }
 

@@ -181,6 +181,7 @@ func (l *Loader) request(b *load, lookups []*lookup) *response {
 	if failed, ok := errors.AsType[*Error](r.err); ok {
 		failed.RetryAfter = cmp.Or(b.pause, failed.RetryAfter)
 	}
+	l.unread.Add(int64(r.unread))
 	r.values = l.store.keep(lookups)
 	for _, lookup := range lookups {
 		lookup.err = cmp.Or(r.err, lookup.err)

@@ -123,17 +123,15 @@ func WithUserAgent(product string) Option { return transport.WithUserAgent(produ
 //   - info: "call" that failed; "retry"; "pause", when the service asks all calls to wait or
 //     keeps failing; "resume" after a pause; "reconnect" of a broken download; "content" that
 //     broke
-//   - warn: "retry budget spent"; "drift", once per process for each kind and place: an
-//     "unknown member" or a "repeated member", a "name in another case", types such as
-//     "number for string" or "object for string, not read", a "deprecation" or "sunset" header
+//   - warn: "retry budget spent"
 //
 // Each request of a bulk call, each resume of a download and each request for a job that is
 // not ready is a "call". To count failures, count the errors that are returned.
 //
 // The attributes are service, operation, route (without ids), attempt, attempts, status, queued
 // (the wait for a token, the limiter and Retry-After), duration, wait, until, bytes, result
-// (in words), condition (of [Error.Condition]), outcome, request_id, kind and place. A place "*"
-// hides a name that may be a number of somebody. examples/engines/telemetry makes metrics of them.
+// (in words), condition (of [Error.Condition]), outcome and request_id. examples/engines/telemetry
+// makes metrics of them.
 func WithLogger(l *slog.Logger) Option { return transport.WithLogger(l) }
 
 // WithMaxRetries limits the retries of a call: see Retries in the package comment. Zero turns

@@ -87,10 +87,9 @@ func WithHeader(name, value string) Option { return transport.WithHeader(name, v
 // User-Agent.
 func WithUserAgent(product string) Option { return transport.WithUserAgent(product) }
 
-// WithLogger logs to l: failed calls, retries and pauses at info, a spent retry budget and
-// responses that differ from the contract at warn, the rest at debug. With nil, the default,
-// nothing is logged. [github.com/carddata/carddata-go/bins.WithLogger] lists the messages and
-// attributes.
+// WithLogger logs to l: failed calls, retries and pauses at info, a spent retry budget at warn, the
+// rest at debug. With nil, the default, nothing is logged.
+// [github.com/carddata/carddata-go/bins.WithLogger] lists the messages and attributes.
 func WithLogger(l *slog.Logger) Option { return transport.WithLogger(l) }
 
 // WithMaxRetries limits the retries of each request: see Retries in the package comment. Zero

@@ -231,9 +231,6 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 		a.verdict, a.err = fault.NotReady, nil
 	}
 	inv.logAttempt(a)
-	if inv.call.Drift.Listening && !a.away {
-		inv.reportDrift(a)
-	}
 	return resp, err
 }
 

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/internal/await"
-	"github.com/carddata/carddata-go/internal/drift"
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/limit"
 	"github.com/carddata/carddata-go/internal/wire"
@@ -62,8 +61,6 @@ type Call struct {
 	// none.
 	Identifiers func() []string
 
-	// Drift collects what Decode finds outside the contract.
-	Drift drift.Report
 	// Decode reads the body of a success and must not keep any part of it. Its error makes
 	// the response malformed.
 	Decode func(body []byte) error
@@ -173,7 +170,6 @@ func (c *Client) Do(ctx context.Context, call *Call, opts []Option) (res Result)
 		client: c, call: call, settings: settings, origin: req.URL, began: time.Now(), timeout: cmp.Or(timeout, forever),
 		credit: earnedByCall, ctx: ctx, log: cmp.Or(settings.Logger, silent),
 	}
-	call.Drift.Listening = inv.log.Enabled(ctx, slog.LevelWarn)
 	// A broken stream is resumed by a call of its own. This call has no attempt before it, so
 	// the wait of a retry comes first.
 	if call.Resume > 0 {

@@ -132,16 +132,6 @@ func (inv *invocation) logContent(bytes int64, took time.Duration, end error) {
 	inv.event(slog.LevelInfo, "content", append(attrs, slog.String("result", end.Error()), slog.String("condition", fault.ConditionOf(end)))...)
 }
 
-// reportDrift logs where a response differs from the contract, once per process.
-func (inv *invocation) reportDrift(a *attempt) {
-	for _, finding := range inv.call.Drift.News(a.Header) {
-		if inv.isEcho(a, finding.Place) {
-			finding.Place = "*"
-		}
-		inv.event(slog.LevelWarn, "drift", slog.String("kind", finding.Kind), slog.String("place", finding.Place))
-	}
-}
-
 // loggable returns a code or an id of the service if it may be printed, and otherwise "".
 func (inv *invocation) loggable(a *attempt, s string) string {
 	if fault.Loggable(s) == "" || inv.isEcho(a, s) {

@@ -92,14 +92,13 @@ func TestImportsInside(t *testing.T) {
 	under := map[string][]string{
 		"mask":      nil,
 		"await":     nil,
-		"drift":     {"mask"},
 		"fault":     {"await", "mask"},
 		"auth":      {"await", "fault", "mask"},
 		"limit":     {"await", "fault"},
 		"wire":      {"await", "fault"},
 		"flow":      nil,
 		"bulk":      {"fault", "flow"},
-		"transport": {"auth", "await", "drift", "fault", "limit", "mask", "wire"},
+		"transport": {"auth", "await", "fault", "limit", "mask", "wire"},
 	}
 	for room, allowed := range under {
 		for path := range strings.FieldsSeq(output(t, "go", "list", "-f", "{{range .Imports}}{{.}} {{end}}", "./internal/"+room)) {

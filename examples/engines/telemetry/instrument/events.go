@@ -27,7 +27,7 @@ func newEventHandler(meter metric.Meter) (*eventHandler, error) {
 	h := &eventHandler{}
 	h.queued, errs[0] = seconds(meter, "carddata.attempt.queued", "Wait for the limiter, a pause or a token")
 	h.wait, errs[1] = seconds(meter, "carddata.retry.wait", "Wait before a retry")
-	h.others, errs[2] = meter.Int64Counter("carddata.events", metric.WithDescription("Other events of the log, such as pause and drift"))
+	h.others, errs[2] = meter.Int64Counter("carddata.events", metric.WithDescription("Other events of the log, such as pause"))
 	h.calls, errs[3] = seconds(meter, "carddata.call.duration", "Duration of a call, with all its attempts and waits")
 	return h, errors.Join(errs[:]...)
 }
@@ -58,7 +58,7 @@ func (h *eventHandler) Handle(ctx context.Context, event slog.Record) error {
 			c.reported.Store(new(attributes(values, "status", "outcome", "condition")))
 		}
 	default:
-		what := append(attributes(values, "service", "operation", "kind", "place"), attribute.String("carddata.event", event.Message))
+		what := append(attributes(values, "service", "operation"), attribute.String("carddata.event", event.Message))
 		h.others.Add(ctx, 1, metric.WithAttributes(what...))
 		span.AddEvent(event.Message)
 	}
