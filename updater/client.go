@@ -41,7 +41,6 @@ func NewClient(baseURL, merchantID string, token TokenSource, opts ...Option) (*
 			WaitBase:       200 * time.Millisecond,
 			WaitMax:        5 * time.Second,
 			AttemptTimeout: 30 * time.Second,
-			ResumeTimeout:  5 * time.Minute,
 		},
 	}, baseURL, append([]Option{WithTokenSource(token)}, opts...))
 	if err == nil && merchantID != "" {

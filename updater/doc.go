@@ -53,7 +53,7 @@
 // # Defaults
 //
 //   - Retries: 3 for each request ([WithMaxRetries])
-//   - Resumes: until there is no progress for 5 minutes ([WithResumeTimeout])
+//   - Resumes: until no byte has come for 5 minutes (see [Download.Read])
 //   - Retry wait: random, at most 200 ms·2ⁿ after n retries, or 1 s·2ⁿ after a 429
 //     without Retry-After, and never more than 5 s ([WithRetryWait])
 //   - Attempt timeout: 30 s to the header, and for each wait for content

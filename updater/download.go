@@ -20,9 +20,6 @@ type Download struct {
 	// ContentType, ETag and LastModified are these headers of the first response; "" if it
 	// has none.
 	ContentType, ETag, LastModified string
-	// ContentEncoding says how to decode the content; "" for not at all, which is always so
-	// without [WithEncodedContent].
-	ContentEncoding string
 	// Length is the length of the content in bytes; -1 if it is not known.
 	Length int64
 	// Verified is true if the service marks the end of the content, by its length, chunks or a
@@ -54,8 +51,8 @@ func (d *Download) Header() http.Header {
 // rest. For this the service must send a strong ETag, or a Last-Modified at least a second
 // old (a minute, if it sends no Date), repeat it with the rest, and must not decline ranges. Each
 // resume waits as WithRetryWait says, at least a second from the sixth in a row without progress,
-// and is retried like any call. Resumes end after WithResumeTimeout without progress.
-// WithMaxRetries(0) turns them off.
+// and is retried like any call. Read resumes until it has waited five minutes for a byte: to end it
+// earlier, give ctx a deadline. WithMaxRetries(0) turns resumes off.
 //
 // Every error but io.EOF is an [*Error], and later Reads return it again. It is [ErrChanged],
 // [ErrNotResumable], [ErrDigestMismatch], [ErrResponseTooLarge], [ErrTimeout] (the content
@@ -115,11 +112,10 @@ func (d Download) LogValue() slog.Value {
 // Only a 200 is a result. Any other response fails with the code and message of the
 // documented error object or of two similar shapes. So does a 200 with the documented object,
 // with any other members and of any size. It is content if a list or an object comes before
-// "error", if anything follows the object, or with [WithErrorContent]. Any other JSON and an
-// empty body are content too. A page always fails: a body that begins as HTML does, under any
-// type. So does encoded content without [WithEncodedContent]. To refuse more, use
-// [Client.DownloadFile] with
-// [FileOptions.Check].
+// "error", or if anything follows the object. Any other JSON and an empty body are content too.
+// A page always fails: a body that begins as HTML does, under any type. So does content with a
+// Content-Encoding, such as gzip, because the request asks for none. To refuse more, use
+// [Client.DownloadFile] with [FileOptions.Check].
 //
 // jobID is sent as one escaped path segment. Its format is not documented. If it is empty, or holds
 // "." or ".." between slashes, Download fails with [ErrInvalidArgument]. If the job is not ready, it
@@ -144,10 +140,8 @@ func (c *Client) Download(ctx context.Context, jobID string, opts ...Option) (*D
 		Verified:     r.isVerifiable(),
 		ETag:         r.version.ETag,
 		LastModified: r.version.LastModified,
-
-		ContentEncoding: r.version.ContentEncoding,
-		RequestID:       q.requestID,
-		Attempts:        q.attempts,
-		resumer:         r,
+		RequestID:    q.requestID,
+		Attempts:     q.attempts,
+		resumer:      r,
 	}, nil
 }

@@ -63,26 +63,6 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-// TestEncodedContent: WithEncodedContent returns encoded content as it is, also after a
-// resume. An encoded rest of content that was not encoded is another version.
-func TestEncodedContent(t *testing.T) {
-	content := sample(1000)
-	encoded := http.Header{"Content-Encoding": {"gzip"}}
-	cut := updatertest.Fault{Header: encoded, Truncate: 400, Chunked: true}
-	fake := fakeJob(t, updatertest.JobContent{Content: bytes.NewReader(content)}, cut, updatertest.Fault{Header: encoded})
-	client, path := fake.Client(updater.WithEncodedContent(), updater.WithRetryWait(0, 0)), target(t)
-	file, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{})
-	if err != nil || file.ContentEncoding != "gzip" || file.Resumes != 1 {
-		t.Errorf("%+v, %v", show(file), err)
-	}
-	holds(t, path, content)
-
-	fake.Script(updatertest.Fault{Truncate: 400}, updatertest.Fault{Header: encoded})
-	if got, err := io.ReadAll(open(t, t.Context(), client)); len(got) != 400 || !errors.Is(err, updater.ErrChanged) {
-		t.Errorf("an encoded rest: %d bytes, %v", len(got), err)
-	}
-}
-
 // TestWriteTo: content is written in full pieces, and the writer's errors are returned as
 // they are.
 func TestWriteTo(t *testing.T) {

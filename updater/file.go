@@ -66,8 +66,8 @@ type File struct {
 	Size int64
 	// SHA256 is the hash of the whole content: 64 lower-case hexadecimal digits.
 	SHA256 string
-	// ContentType, ContentEncoding, ETag and LastModified are those of [Download].
-	ContentType, ContentEncoding, ETag, LastModified string
+	// ContentType, ETag and LastModified are those of [Download].
+	ContentType, ETag, LastModified string
 	// RequestID is the request id of the last response; "" if it has none.
 	RequestID string
 	// Verified is true if the service's length, chunks or digest mark the end of the content: see

@@ -148,7 +148,7 @@ func (d *fileDownload) file(r *resumer, m metadata) *File {
 	q, v := d.request, m.Version
 	return &File{
 		Size: m.Size, SHA256: m.SHA256, Verified: m.Verified, Unchanged: r.unchanged,
-		ContentType: v.ContentType, ContentEncoding: v.ContentEncoding, ETag: v.ETag, LastModified: v.LastModified,
+		ContentType: v.ContentType, ETag: v.ETag, LastModified: v.LastModified,
 		RequestID: q.requestID, Attempts: q.attempts, Resumes: q.resumes,
 	}
 }

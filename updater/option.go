@@ -155,24 +155,3 @@ func WithNotReady(notReady func(*Error) bool) Option {
 func WithWait(interval, limit time.Duration) Option {
 	return transport.Only("updater", "WithWait", transport.WithWait(interval, limit))
 }
-
-// WithResumeTimeout ends a broken download with the error of its last resume after this time
-// without progress: another 64 KiB, or the end of the content. The time between two Reads does
-// not count. Zero is no timeout. The default is 5 minutes.
-func WithResumeTimeout(d time.Duration) Option {
-	return transport.Only("updater", "WithResumeTimeout", transport.WithResumeTimeout(d))
-}
-
-// WithEncodedContent accepts content with a Content-Encoding, such as gzip, although the
-// request asks for none. Decode it as Download.ContentEncoding or File.ContentEncoding says.
-// By default it fails with [ErrBadResponse].
-func WithEncodedContent() Option {
-	return transport.Only("updater", "WithEncodedContent", transport.WithEncodedContent())
-}
-
-// WithErrorContent accepts a 200 that is the documented error object, {"error":{"code":…}}, as
-// content, for a service that reports errors of single cards this way. By default it fails:
-// see [Client.Download].
-func WithErrorContent() Option {
-	return transport.Only("updater", "WithErrorContent", transport.WithErrorContent())
-}

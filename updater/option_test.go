@@ -9,7 +9,7 @@ import (
 
 func TestNegativeOption(t *testing.T) {
 	client := newClient(t, newMock())
-	for i, o := range []updater.Option{updater.WithWait(-1, 0), updater.WithWait(0, -1), updater.WithResumeTimeout(-1)} {
+	for i, o := range []updater.Option{updater.WithWait(-1, 0), updater.WithWait(0, -1)} {
 		if _, err := client.Download(t.Context(), "job-1", o); !errors.Is(err, updater.ErrInvalidArgument) {
 			t.Errorf("negative option %d: %v", i, err)
 		}

@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// minProgress is what resumes must bring within the resume timeout. Otherwise a few bytes
-	// per connection could keep a download going forever.
-	minProgress = 64 << 10
+	// resumeFor is how long one Read resumes without a byte.
+	resumeFor = 5 * time.Minute
 	// From the sixth resume in a row, each waits at least minPause, even if the settings say
-	// zero: an outage must not meet a flood of requests.
+	// zero: an outage must not meet a flood of requests. minProgress ends the row.
 	quickResumes = 5
 	minPause     = time.Second
+	minProgress  = 64 << 10
 )
 
 // open requests content. The resumer begins at 0 if the service no longer has the version
@@ -33,7 +33,7 @@ func (q *request) open(ctx context.Context, w want) (*resumer, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	res := q.send(ctx, w)
 	r := &resumer{
-		ctx: ctx, cancel: cancel, request: q, version: w.version, offset: w.offset, stall: stall{offset: w.offset},
+		ctx: ctx, cancel: cancel, request: q, version: w.version, offset: w.offset, progress: w.offset,
 		header: func() http.Header { return res.Header },
 	}
 	if err := r.admit(&res, true); err != nil {
@@ -62,25 +62,9 @@ type resumer struct {
 	stream io.ReadCloser
 	end    int64 // maximum offset of the stream; -1: not known
 
-	stall  stall
-	status int
-}
-
-// A stall measures how long resumes have made almost no progress. The time between two Reads
-// is the caller's, and does not count.
-type stall struct {
-	offset         int64         // end of the last progress
-	stalledResumes int           // since then
-	spent          time.Duration // time in Read since the first of them
-	since          time.Time     // spent is counted up to here
-}
-
-func (s *stall) count() {
-	now := time.Now()
-	if s.stalledResumes > 0 {
-		s.spent += now.Sub(s.since)
-	}
-	s.since = now
+	progress int64 // the offset at which the last progress ended
+	row      int   // number of resumes since then
+	status   int
 }
 
 // admit takes over the stream of a response: a 206 with the requested part, or a 200 from
@@ -160,8 +144,7 @@ func (t *tail) Read(p []byte) (int, error) {
 
 // Read reads on, and resumes broken streams. Its errors are [*Error]s, except io.EOF.
 func (r *resumer) Read(p []byte) (int, error) {
-	r.stall.since = time.Now()
-	defer r.stall.count()
+	until := time.Now().Add(resumeFor)
 	for r.err == nil {
 		n, err := r.stream.Read(p)
 		if r.end >= 0 && int64(n) > r.end-r.offset {
@@ -182,9 +165,9 @@ func (r *resumer) Read(p []byte) (int, error) {
 		case err == io.EOF && r.version.Length < 0, r.offset == r.version.Length && (err == io.EOF || classify(err) == goOn):
 			r.err = r.verify()
 		case err == io.EOF:
-			r.err = r.resume(transport.CutOff(io.ErrUnexpectedEOF))
+			r.err = r.resume(transport.CutOff(io.ErrUnexpectedEOF), until)
 		default:
-			r.err = r.resume(err)
+			r.err = r.resume(err, until)
 		}
 	}
 	if context.Cause(r.ctx) == os.ErrClosed {
@@ -194,18 +177,21 @@ func (r *resumer) Read(p []byte) (int, error) {
 }
 
 // resume requests the rest after a stream that ended with cause.
-func (r *resumer) resume(cause error) error {
+func (r *resumer) resume(cause error, until time.Time) error {
 	for {
 		r.closeStream()
-		if err := r.giveUp(cause); err != nil {
+		if err := r.giveUp(cause, until); err != nil {
 			return err
 		}
-		r.stall.stalledResumes++
+		if r.offset-r.progress >= minProgress {
+			r.progress, r.row = r.offset, 0
+		}
+		r.row++
 		r.request.resumes++
-		if r.stall.stalledResumes > quickResumes && await.Sleep(r.ctx, minPause) != nil {
+		if r.row > quickResumes && await.Sleep(r.ctx, minPause) != nil {
 			return r.failure(fault.Ended(r.ctx))
 		}
-		res := r.request.send(r.ctx, want{offset: r.offset, version: r.version, retry: r.stall.stalledResumes})
+		res := r.request.send(r.ctx, want{offset: r.offset, version: r.version, retry: r.row})
 		if r.isComplete(&res) {
 			r.version.Length, r.framed = r.offset, true
 			return r.verify()
@@ -224,11 +210,7 @@ func (r *resumer) isComplete(res *transport.Result) bool {
 }
 
 // giveUp returns the error that ends reading after cause, or nil if reading can go on.
-func (r *resumer) giveUp(cause error) error {
-	r.stall.count()
-	if r.offset-r.stall.offset >= minProgress {
-		r.stall = stall{offset: r.offset, since: r.stall.since}
-	}
+func (r *resumer) giveUp(cause error, until time.Time) error {
 	// Use the resume's own error. The context may have ended with the *Error of another call.
 	failed, isFailure := cause.(*Error)
 	switch {
@@ -237,9 +219,9 @@ func (r *resumer) giveUp(cause error) error {
 		cause = fault.NewError(cause.Error()+", and the service gave nothing to resume it by", ErrNotResumable, cause)
 	case r.request.settings.MaxRetries == 0:
 		cause = fault.NewError(cause.Error()+", and retries are turned off", cause)
-	case r.request.settings.ResumeTimeout > 0 && r.stall.spent >= r.request.settings.ResumeTimeout:
+	case !time.Now().Before(until):
 		if !isFailure {
-			cause = fault.NewError(fmt.Sprintf("%v, and resumes brought no progress for %v", cause, r.request.settings.ResumeTimeout), cause)
+			cause = fault.NewError(fmt.Sprintf("%v, and resumes brought no byte for %v", cause, resumeFor), cause)
 		}
 	default:
 		return nil

@@ -36,7 +36,7 @@ func FuzzResume(f *testing.F) {
 		if status < 200 || status > 599 {
 			t.Skip("not a response")
 		}
-		// A rest that never comes is requested until the resume timeout.
+		// A rest that never comes is requested for five minutes.
 		synctest.Test(t, func(t *testing.T) {
 			first := func(r *http.Request) (*http.Response, error) {
 				resp, err := testkit.Broken(200, "01234", io.ErrUnexpectedEOF)(r)

@@ -20,8 +20,6 @@ type version struct {
 	LastModified string `json:"last_modified"`
 	// StrongDate is LastModified if a later content has another; else "".
 	StrongDate string `json:"strong_date"`
-	// ContentEncoding is "" for unencoded content.
-	ContentEncoding string `json:"content_encoding"`
 	// SHA256 is the digest of the whole content that the service sent, in hexadecimal; "" if it
 	// sent none.
 	SHA256 string `json:"sha_256"`
@@ -38,17 +36,7 @@ func newVersion(r *transport.Result) version {
 		StrongDate:   strongDate(r.Header),
 		Validator:    validator(r.Header),
 		SHA256:       digest(r.Header),
-
-		ContentEncoding: contentEncoding(r.Header),
 	}
-}
-
-func contentEncoding(h http.Header) string {
-	encoding := h.Get("Content-Encoding")
-	if strings.EqualFold(encoding, "identity") {
-		return ""
-	}
-	return encoding
 }
 
 // condition is the header that requests the content only if it differs from this version. A
@@ -109,8 +97,7 @@ func (v version) contradicts(h http.Header) bool {
 		return theirs != "" && theirs != ours
 	}
 	sum := digest(h)
-	return differs("ETag", v.ETag) || differs("Last-Modified", v.LastModified) || differs("Content-Encoding", v.ContentEncoding) ||
-		sum != "" && v.SHA256 != "" && sum != v.SHA256
+	return differs("ETag", v.ETag) || differs("Last-Modified", v.LastModified) || sum != "" && v.SHA256 != "" && sum != v.SHA256
 }
 
 var reprDigest = regexp.MustCompile(`(?:^|[, ])sha-256=:([A-Za-z0-9+/]{43}=):`)

@@ -180,8 +180,7 @@ func TestFileWhenReady(t *testing.T) {
 }
 
 // TestErrorObjectIsNoResult: a 200 with the documented error object is a failure, and takes no
-// path. WithNotReady sees its code, and WithErrorContent accepts it. internal/transport tests
-// which bodies are such an object.
+// path. WithNotReady sees its code. internal/transport tests which bodies are such an object.
 func TestErrorObjectIsNoResult(t *testing.T) {
 	const body = `{"error":{"code":"job_not_ready"},"cards":[]}`
 	for _, fault := range []updatertest.Fault{{}, {Chunked: true}, {Unframed: true}} {
@@ -199,9 +198,5 @@ func TestErrorObjectIsNoResult(t *testing.T) {
 		if _, err = client.Download(t.Context(), "7", updater.WithNotReady(notReady)); !errors.Is(err, updater.ErrNotReady) {
 			t.Errorf("%+v: not ready: %v", fault, err)
 		}
-		if _, err := client.DownloadFile(t.Context(), "7", path, o, updater.WithErrorContent()); err != nil {
-			t.Errorf("%+v: accepted: %v", fault, err)
-		}
-		holds(t, path, []byte(body))
 	}
 }

@@ -12,13 +12,12 @@ import (
 )
 
 // JudgeContent judges the beginning of a stream: a page, or the documented error object, is
-// no content, unless the caller says that an error object is. The first byte nearly always
-// decides.
-func JudgeContent(h http.Header, errorIsContent bool, text *bufio.Reader) *Verdict {
+// no content. The first byte nearly always decides.
+func JudgeContent(h http.Header, text *bufio.Reader) *Verdict {
 	switch first := firstOf(text); {
 	case first == '<' && holdsPage(h, text):
 		return HTMLResponse
-	case first == '{' && !errorIsContent && holdsError(text):
+	case first == '{' && holdsError(text):
 		return ErrorObject
 	}
 	return Success

@@ -192,7 +192,6 @@ type Request struct {
 	Stream      bool // the body of a 200 is content, which is not read here
 	Partial     bool // it asks for a range, so a 206 is its 200
 	Conditional bool // it asks for changes, so a 304 is a success
-	Encoded     bool // an encoded stream is content, too
 	URL         *url.URL
 }
 
@@ -203,10 +202,10 @@ func JudgeResponse(r Request, status int, h http.Header) *Verdict {
 	switch {
 	case r.Conditional && status == http.StatusNotModified:
 		return Success
-	// An Encoded body does not show what it contains.
+	// An encoded body does not show what it contains.
 	case streamed && isEncoded(h) && saysPage(h):
 		return HTMLResponse
-	case streamed && isEncoded(h) && !r.Encoded:
+	case streamed && isEncoded(h):
 		return encodedResponse
 	case r.Stream && (status == http.StatusAccepted || status == http.StatusNoContent):
 		return NotReady

@@ -307,7 +307,7 @@ func (a *attempt) reason() error { return a.verdict.Reason(a.err, a.sent) }
 
 // asks says what the response has to answer.
 func (inv *invocation) asks() fault.Request {
-	return fault.Request{Write: inv.call.Write, Stream: inv.call.Stream, Partial: inv.call.Partial, Conditional: inv.call.Conditional, Encoded: inv.settings.EncodedContent}
+	return fault.Request{Write: inv.call.Write, Stream: inv.call.Stream, Partial: inv.call.Partial, Conditional: inv.call.Conditional}
 }
 
 // accept reads and checks the body of a success. It decodes here, inside the retry loop,

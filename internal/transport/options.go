@@ -57,11 +57,6 @@ type Settings struct {
 	// A call asks again every WaitInterval (0: the package's own), for up to WaitLimit.
 	NotReady                func(*fault.Failure) bool
 	WaitInterval, WaitLimit time.Duration
-	// ResumeTimeout is how long a broken stream is resumed without progress. EncodedContent
-	// and ErrorContent accept streams that are otherwise refused.
-	ResumeTimeout  time.Duration
-	EncodedContent bool
-	ErrorContent   bool
 
 	headers       map[string]func() string // closures, which hide the values from fmt
 	redirectHosts redirectHosts
@@ -235,7 +230,7 @@ func WithRedirectHosts(patterns ...string) Option {
 	return checked(err, func(s *Settings) { s.redirectHosts = hosts })
 }
 
-// WithNotReady and the options below, except the last two, are exposed by updater.
+// WithNotReady and WithWait are exposed by updater only.
 func WithNotReady(check func(*fault.Failure) bool) Option {
 	return option(func(s *Settings) { s.NotReady = check })
 }
@@ -244,14 +239,6 @@ func WithWait(interval, limit time.Duration) Option {
 	return checked(fault.Require(interval >= 0 && limit >= 0, "the interval or the limit of WithWait is negative"),
 		func(s *Settings) { s.WaitInterval, s.WaitLimit = interval, limit })
 }
-
-func WithResumeTimeout(d time.Duration) Option {
-	return checked(fault.Require(d >= 0, "the resume timeout is negative"), func(s *Settings) { s.ResumeTimeout = d })
-}
-
-func WithEncodedContent() Option { return option(func(s *Settings) { s.EncodedContent = true }) }
-
-func WithErrorContent() Option { return option(func(s *Settings) { s.ErrorContent = true }) }
 
 // WithJitter draws the random part of every wait from f. No package exposes it: it is for
 // repeatable simulations.

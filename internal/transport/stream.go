@@ -96,7 +96,7 @@ func (s *stream) Close() error {
 func (s *stream) verdict(h http.Header) (_ *fault.Verdict, begin []byte) {
 	buffered := bufio.NewReaderSize(&untilError{Reader: s.reader}, fault.MaxErrorBody)
 	s.reader = buffered
-	v := fault.JudgeContent(h, s.inv.settings.ErrorContent, bufio.NewReader(&lookahead{stream: s, from: buffered}))
+	v := fault.JudgeContent(h, bufio.NewReader(&lookahead{stream: s, from: buffered}))
 	if v != fault.Success {
 		begin, _ = buffered.Peek(buffered.Buffered())
 	}

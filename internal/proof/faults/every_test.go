@@ -188,7 +188,7 @@ var fewFaults = []fault{
 // steady is a schedule without chance.
 func steady(w workload, retries int) *schedule {
 	return &schedule{seed: 1, workload: w, settings: settings{
-		retries: retries, attemptTimeout: 35 * time.Second, waitBase: 200 * time.Millisecond, waitMax: 5 * time.Second, resumes: 30 * time.Second,
+		retries: retries, attemptTimeout: 35 * time.Second, waitBase: 200 * time.Millisecond, waitMax: 5 * time.Second,
 	}}
 }
 

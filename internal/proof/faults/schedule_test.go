@@ -42,10 +42,9 @@ type settings struct {
 	waitMax        time.Duration
 	limit          rate.Limit // 0: none
 	burst          int
-	ownLimiter     bool          // the limit is given as a Limiter, that is watched
-	largest        int64         // response, in bytes; 0: as the library has it
-	resumes        time.Duration // of a download, without progress
-	resubmit       bool          // refunds of unknown outcome, and the service records each once
+	ownLimiter     bool  // the limit is given as a Limiter, that is watched
+	largest        int64 // response, in bytes; 0: as the library has it
+	resubmit       bool  // refunds of unknown outcome, and the service records each once
 }
 
 // A storm is which requests and dials meet faults. Shares are in percent.
@@ -93,7 +92,6 @@ func draw(seed uint64) *schedule {
 		waitBase:       pick(c, 0, 200*time.Millisecond, time.Second),
 		waitMax:        pick(c, time.Second, 5*time.Second),
 		ownLimiter:     c.percent(50),
-		resumes:        pick(c, time.Second, 30*time.Second, 5*time.Minute),
 		resubmit:       c.percent(15),
 		largest:        pick[int64](c, 0, 0, 0, 64<<10),
 	}

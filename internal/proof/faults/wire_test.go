@@ -177,11 +177,11 @@ func (w *wire) depart(req *http.Request, body string) (*journey, attemptName) {
 	if j.call != nil && !resumed && j.call.beginnings == 1 && j.call.concurrency == 1 && len(j.trail) > 0 {
 		excess = w.excess(j.trail, strings.HasSuffix(req.URL.Path, "/refunds"), now)
 	}
-	late := slack
+	late := 5*time.Minute + slack
 	if w.w.parts.does == hangs {
 		late += mostMisdeeds * longestHang
 	}
-	tooLate := resumed && now.Sub(j.began) > w.w.settings.resumes+late
+	tooLate := resumed && now.Sub(j.began) > late
 	w.mu.Unlock()
 
 	w.w.note("%v: sent", a)
@@ -200,7 +200,7 @@ func (w *wire) depart(req *http.Request, body string) (*journey, attemptName) {
 	case excess != "":
 		w.w.violate(tooOften, "%s: attempt %d %s", j.call, j.sent, excess)
 	case tooLate:
-		w.w.violate(tooOften, "%s: resumed without progress for %v", j.call, now.Sub(j.began))
+		w.w.violate(tooOften, "%s: resumed without a byte for %v", j.call, now.Sub(j.began))
 	case tooMany:
 		w.w.violate(tooOften, "%s: attempt %d with %d retries allowed", j.call, j.sent, w.w.settings.retries)
 	}

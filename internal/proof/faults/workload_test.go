@@ -64,7 +64,6 @@ func (w *world) options() []bins.Option {
 		bins.WithRetryWait(s.waitBase, s.waitMax),
 		transport.WithJitter(w.jitter),
 		bins.WithLogger(slog.New(watchedLogger{w})),
-		transport.WithResumeTimeout(s.resumes),
 	}
 	if s.largest > 0 {
 		opts = append(opts, bins.WithMaxResponseBytes(s.largest))

@@ -68,8 +68,8 @@ func TestMisuseIsAnError(t *testing.T) {
 func TestOptionOfAnotherPackage(t *testing.T) {
 	for name, option := range map[string]bins.Option{
 		"refunds.WithResubmit": refunds.WithResubmit(), "refunds.WithReceiptCheck": refunds.WithReceiptCheck(nil), "refunds.WithBeforeSend": refunds.WithBeforeSend(nil),
-		"updater.WithNotReady": updater.WithNotReady(nil), "updater.WithWait": updater.WithWait(0, 0), "updater.WithEncodedContent": updater.WithEncodedContent(),
-		"updater.WithErrorContent": updater.WithErrorContent(), "updater.WithRedirectHosts": updater.WithRedirectHosts(), "updater.WithResumeTimeout": updater.WithResumeTimeout(0),
+		"updater.WithNotReady": updater.WithNotReady(nil), "updater.WithWait": updater.WithWait(0, 0),
+		"updater.WithRedirectHosts": updater.WithRedirectHosts(),
 	} {
 		_, errBins := bins.NewClient(testkit.Base, bins.StaticToken("key"), option)
 		_, errRefunds := refunds.NewClient(testkit.Base, option)
