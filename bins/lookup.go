@@ -58,11 +58,10 @@ func (c LookupCard) LogValue() slog.Value { return c.Card.LogValue() }
 type LookupResponse struct {
 	// Cards are the result items; nil if the service sent null or left them out. Their order and
 	// their number are not documented: match them by [Result.BIN], or use [Client.LookupAll] or
-	// [Loader.Load]. These match an item to the card that it names: by the whole identifier, its
-	// beginning, or its end. An item that fits several cards, as a "bin" of six digits fits two BINs
-	// of eight, or that cannot name the card, as the BIN for a token, is matched by its position,
-	// provided that there is an item for each card and no name contradicts the order. An item that
-	// names another card is nobody's. What stays unclear is [ErrMissing].
+	// [Loader.Load]. These give a card the item that names it in bin or pan_or_token; else the only
+	// one whose name it begins with; else the one at its position, if there are as many items as
+	// cards and no name contradicts the order, because a digit differs from the card's at the same
+	// place. Otherwise it is [ErrMissing], also where card numbers are masked in another order.
 	Cards []Result `json:"cards"`
 
 	// RequestID is for the service's support: the header X-Request-Id, X-Correlation-Id or
