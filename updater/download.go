@@ -113,9 +113,9 @@ func (d Download) LogValue() slog.Value {
 // documented error object or of two similar shapes. So does a 200 with the documented object,
 // with any other members and of any size. It is content if a list or an object comes before
 // "error", or if anything follows the object. Any other JSON and an empty body are content too.
-// A page always fails: a body that begins as HTML does, under any type. So does content with a
-// Content-Encoding, such as gzip, because the request asks for none. To refuse more, use
-// [Client.DownloadFile] with [FileOptions.Check].
+// A page always fails: a body that begins as HTML does, under any type, or with other markup
+// under the type of HTML. So does content with a Content-Encoding, such as gzip, because the
+// request asks for none. To refuse more, use [Client.DownloadFile] with [FileOptions.Check].
 //
 // jobID is sent as one escaped path segment. Its format is not documented. If it is empty, or holds
 // "." or ".." between slashes, Download fails with [ErrInvalidArgument]. If the job is not ready, it

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strings"
-	"unicode/utf8"
 )
 
 // JudgeContent judges the beginning of a stream: a page, or the documented error object, is
@@ -30,11 +28,6 @@ func firstOf(text *bufio.Reader) rune {
 		switch c, _, err := text.ReadRune(); {
 		case err != nil:
 			return 0
-		case c == utf8.RuneError: // perhaps the byte order mark of UTF-16
-			text.UnreadRune()
-			if b, _ := text.ReadByte(); b != 0xff && b != 0xfe {
-				return 0
-			}
 		case !isBlank(c):
 			text.UnreadRune()
 			return c
@@ -42,40 +35,13 @@ func firstOf(text *bufio.Reader) rune {
 	}
 }
 
-// A page shows itself within the first bytes. Encrypted content that begins like a page holds
-// control characters soon.
-const (
-	enoughOfPage = 64
-	mostOfPage   = 4 << 10
-)
+// enoughOfPage is where a page has shown itself.
+const enoughOfPage = 4 << 10
 
-// holdsPage reports whether a body is a page. A body that stalled or broke off before its first
-// element is not judged: reading it says so.
-func holdsPage(h http.Header, body *bufio.Reader) bool {
-	var begin []byte
-	for len(begin) < mostOfPage {
-		c, err := body.ReadByte()
-		switch {
-		case err == io.EOF:
-			page, _ := beginsPage(h, begin)
-			return page
-		case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-			return false
-		case err != nil:
-			page, decided := beginsPage(h, begin)
-			return page && decided
-		case c < ' ' && c != 0 && !strings.ContainsRune("\t\n\v\f\r\x1b", rune(c)):
-			return false
-		}
-		begin = append(begin, c)
-		if c == '>' && len(begin) >= enoughOfPage {
-			if page, decided := beginsPage(h, begin); decided {
-				return page
-			}
-		}
-	}
-	page, _ := beginsPage(h, begin)
-	return page
+// holdsPage reports whether a text is a page. Reading the text says if it stalled or broke off.
+func holdsPage(h http.Header, text *bufio.Reader) bool {
+	begin, _ := text.Peek(enoughOfPage)
+	return beginsPage(h, begin)
 }
 
 // holdsError reports whether a body is a JSON object with the documented error, of any size
