@@ -36,14 +36,14 @@ type FileOptions struct {
 	// called for an unchanged file. Nil accepts any content.
 	Check func(content *io.SectionReader, header http.Header) error
 	// IfChanged fetches nothing if the service still has the content of the file at the
-	// path: see [File.Unchanged]. Set it on the first call too: it records the ETag or
-	// Last-Modified beside the file, in .NAME.json for a path that ends in NAME, and the next call
-	// sends it. Remove that with the file; a file that was moved alone is fetched again.
+	// path: see [File.Unchanged]. Set it on the first call too: it leaves the ETag or
+	// Last-Modified beside the file, in .NAME.part.json, and the next call sends it. Remove that
+	// with the file.
 	//
-	// The content is fetched all the same for another job, merchant or address, if the file's
-	// size or modification time was changed or its group or others can read it, or if the service
-	// refuses the question, or sends neither an ETag nor a Last-Modified at least a second old (a
-	// minute, if it sends no Date).
+	// The content is fetched all the same for another job, merchant or address, if the file was
+	// changed or moved or has another mode than 0600, or if the service refuses the question, or
+	// sends neither an ETag nor a Last-Modified at least a second old (a minute, if it sends no
+	// Date).
 	IfChanged bool
 	// AcceptUnverified accepts content that may be cut off, because the response has no
 	// length, chunks or digest. By default it fails with [ErrUnverified].
@@ -107,11 +107,11 @@ func (f File) LogValue() slog.Value {
 // for the same job, merchant and address continues there, if the service confirms that the
 // content is the same. A kill costs up to 256 KiB.
 //
-// The two files hold card data: remove them if there will be no next call, as after
+// The part holds card data: remove the two files if there will be no next call, as after
 // [ErrNotFound]. They are kept only if the service sent an ETag or Last-Modified to continue
 // with, and used only if the current user owns them with mode 0600. NAME has at most 244 bytes
-// on most file systems. On Linux, nothing is continued after a restart of the machine; on other
-// systems, a part can be wrong after the machine has crashed.
+// on most file systems. A crash of the machine can leave wrong bytes in a part, which only a
+// digest of the service shows: remove the two files then.
 //
 // A call starts over up to WithMaxRetries times if the content changes, does not match its
 // digest, or the stream cannot be resumed. If the service refuses the request for the rest of a

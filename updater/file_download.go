@@ -9,7 +9,7 @@ import (
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
-// A fileDownload brings a result into a partial file, and renames it to its path.
+// A fileDownload brings a result into a partial file, and that to its path.
 type fileDownload struct {
 	request *request
 	path    string
@@ -42,14 +42,14 @@ func (d *fileDownload) once(ctx context.Context, restarts int) (*File, error) {
 	if !r.isVerifiable() && !d.options.AcceptUnverified {
 		return nil, r.failure(fault.NewError("the service does not mark the end of the content", ErrUnverified))
 	}
-	if err := d.partial.begin(d.request.resource(), r.version, r.offset); err != nil {
+	if err := d.partial.begin(r.version, r.offset); err != nil {
 		return nil, err
 	}
 	file, err := d.fetch(ctx, r)
 	// Not errors.Is, which also finds the error of another call that ended the context.
 	failed, isFailure := err.(*Error)
 	if isFailure && (classify(err) == again || failed.Condition() == "refused") {
-		d.partial.tainted = true
+		d.partial.useless = true
 	}
 	return file, err
 }
@@ -58,15 +58,15 @@ func (d *fileDownload) once(ctx context.Context, restarts int) (*File, error) {
 // take hours, so a failed request holds no file or lock meanwhile.
 func (d *fileDownload) begin(ctx context.Context, restarts int) (r *resumer, err error) {
 	if d.partial == nil {
-		if d.partial, err = openPartial(d.path); err != nil {
+		if d.partial, err = openPartial(d.path, d.request.resource()); err != nil {
 			return nil, err
 		}
 	}
 	w := want{retry: restarts}
 	if restarts == 0 {
-		w.version, w.offset = d.partial.resumePoint(d.request.resource())
+		w.version, w.offset = d.partial.resumePoint()
 		if d.options.IfChanged && w.offset == 0 {
-			d.known = d.partial.current(d.request.resource())
+			d.known = d.partial.current()
 			// It must be the content that this call would have fetched.
 			if d.known.Verified || d.options.AcceptUnverified {
 				w.unless = d.known.Version
@@ -91,8 +91,7 @@ func (d *fileDownload) release() {
 	if d.partial == nil {
 		return
 	}
-	d.partial.discardOrKeep()
-	closeLocked(d.partial.file)
+	d.partial.close()
 	d.partial = nil
 }
 
@@ -123,17 +122,14 @@ func (d *fileDownload) fetch(ctx context.Context, r *resumer) (*File, error) {
 		return nil, err
 	}
 	if err := d.partial.sync(); err != nil {
-		return nil, fileError("the file cannot be completed", err)
+		return nil, err
 	}
 	if d.options.Check != nil {
 		if err := d.options.Check(io.NewSectionReader(d.partial.file, 0, size), r.header()); err != nil {
 			return nil, r.failure(fault.WithCause(fault.NewError("FileOptions.Check refused the content", ErrRefused, err), err))
 		}
 	}
-	m := metadata{
-		Resource: d.request.resource(), Version: r.version,
-		Size: size, Verified: r.isVerifiable(), SHA256: r.sum(),
-	}
+	m := metadata{Version: r.version, Size: size, Verified: r.isVerifiable(), SHA256: r.sum()}
 	f := d.file(r, m)
 	f.ResumedBytes = from
 	return f, d.partial.commit(m, d.options.IfChanged)

@@ -205,7 +205,7 @@ func TestUnusablePaths(t *testing.T) {
 		{dir, syscall.EISDIR, "is a directory"},
 		{filepath.Join(dir, "canary", "result"), fs.ErrNotExist, "no such file or directory"},
 		{filepath.Join(file, "result"), nil, "the path cannot be examined"},
-		{filepath.Join(dir, strings.Repeat("n", 245)), syscall.ENAMETOOLONG, "too long"},
+		{filepath.Join(dir, strings.Repeat("n", 250)), syscall.ENAMETOOLONG, "too long"},
 		{filepath.Join(dir, "a\x00b"), syscall.EINVAL, ""},
 	} {
 		got, err := fake.Client().DownloadFile(t.Context(), "7", test.path, updater.FileOptions{})

@@ -2,6 +2,7 @@ package updater
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"hash"
 	"io/fs"
@@ -18,31 +19,47 @@ var ErrBusy = fault.NewCondition("busy", "path is busy", true)
 
 var errUnderWay = fault.NewError("another download to the same path is under way", ErrBusy)
 
-// A partial is the private file for content that is still arriving, beside its final path,
-// with its metadata. Opening it takes an exclusive lock.
+// A partial is the private file for content that is still arriving, .NAME.part beside its path.
+// It is locked from openPartial to close, so only one download writes it.
 //
-// The process may be killed at any moment, so the metadata always describes the bytes in the
-// file. It is written while the file is empty, and removed before the rename.
+// The metadata in .NAME.part.json says what it is a part of. They are written while the part is
+// empty, so the process may be killed at any moment. Once the part has taken its path, they
+// describe the file there, for the next call with IfChanged.
 type partial struct {
-	path   string // the final path of the content
-	record string // the path of the complete file's metadata
-	name   string // the path of the partial file
-	file   *os.File
-	info   fs.FileInfo // of file, also after it is closed
-	// tainted: do not resume from this file.
-	tainted bool
+	path     string // of the complete file
+	name     string // of the part
+	resource string
+	file     *os.File
+	begun    bool // the metadata are those of this part
+	useless  bool // no later call can continue it
+	placed   bool // it is at its path
 }
+
+// metadata describes the bytes of a part or of a complete file.
+type metadata struct {
+	Format   int     `json:"format"`
+	Resource string  `json:"resource"` // a hash that identifies the result
+	Version  version `json:"version"`
+
+	// For a complete file:
+	Size     int64  `json:"size,omitempty"`
+	Modified int64  `json:"modified,omitempty"` // in nanoseconds since 1970
+	SHA256   string `json:"sha_256,omitempty"`
+	Verified bool   `json:"verified,omitempty"`
+}
+
+// Raise metadataFormat if older files must not be continued.
+const metadataFormat = 5
 
 // errNotPrivate: some file systems know neither owners nor modes.
 var errNotPrivate = fault.NewError("the file system keeps no file private", fs.ErrPermission)
 
-// openPartial opens or makes the partial file of a path, and locks it.
-func openPartial(path string) (*partial, error) {
+// openPartial opens or makes the part of a path, and locks it.
+func openPartial(path, resource string) (*partial, error) {
 	dir, base := filepath.Split(path)
 	if base == "" || base == "." || base == ".." {
 		return nil, fault.Invalid("the path names no file")
 	}
-	p := &partial{path: path, record: dir + "." + base + ".json", name: dir + "." + base + ".part"}
 	// Check now: the rename would fail only after the whole download.
 	switch info, err := os.Lstat(path); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -53,116 +70,97 @@ func openPartial(path string) (*partial, error) {
 	case !info.Mode().IsRegular() && info.Mode().Type() != fs.ModeSymlink:
 		return nil, fileError("the path is no regular file", &fs.PathError{Op: "download", Path: base, Err: fs.ErrExist})
 	}
-	if _, err := os.Lstat(p.metadataName()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fileError("the names of the partial file cannot be used", err) // too long, mostly
-	}
-	// Another download may move the file to its path at any time.
-	for range 100 {
-		file, err := p.openOwn()
-		if err == errNotPrivate {
-			return nil, err
-		}
-		if err != nil {
-			return nil, fileError("the partial file cannot be made", err)
-		}
-		if file == nil {
-			continue
-		}
-		if err := lockFile(file); err != nil {
-			file.Close()
-			return nil, err
-		}
-		if info, err := file.Stat(); err == nil && isNamed(file) {
-			p.file, p.info = file, info
-			return p, nil
-		}
-		closeLocked(file)
-	}
-	return nil, errUnderWay
-}
-
-// openOwn opens the partial file if it is this user's own, or makes it. It removes anything
-// else with this name and returns nil, for example a link, or a file of a process that was
-// killed before it set the mode.
-func (p *partial) openOwn() (*os.File, error) {
-	info, err := os.Lstat(p.name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return p.make()
-	case err == nil && !isOwn(info):
-		err := os.Remove(p.name)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return nil, err
-	}
-	file, err := os.OpenFile(p.name, os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return file, err
-}
-
-// make makes a file of this user's own, or returns nil if another process has just made one.
-func (p *partial) make() (*os.File, error) {
-	file, err := createPrivate(p.name)
-	if errors.Is(err, fs.ErrExist) {
-		return nil, nil
-	}
+	p := &partial{path: path, name: dir + "." + base + ".part", resource: resource}
+	file, err := p.open()
 	if err != nil {
 		return nil, err
 	}
-	made, err := file.Stat()
-	if err == nil && isOwn(made) {
-		return file, nil
-	}
-	defer file.Close()
-	// Another download may have taken the file over and ended.
-	if named, _ := os.Lstat(p.name); !os.SameFile(made, named) {
-		return nil, err
-	}
-	os.Remove(p.name)
-	return nil, errNotPrivate
-}
-
-// createPrivate makes a file of mode 0600, and follows no link.
-func createPrivate(name string) (*os.File, error) {
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := file.Chmod(0o600); err != nil { // the umask may have removed bits
+	if err := lockFile(file); err != nil {
 		file.Close()
 		return nil, err
+	}
+	opened, err := file.Stat()
+	named, _ := os.Lstat(p.name)
+	switch {
+	case err != nil:
+		err = fileError("the partial file cannot be examined", err)
+	case !os.SameFile(opened, named): // its download has just ended
+		err = errUnderWay
+	case !isOwn(opened):
+		remove(p.name)
+		err = errNotPrivate
+	}
+	if err != nil {
+		closeLocked(file)
+		return nil, err
+	}
+	p.file = file
+	return p, nil
+}
+
+// open opens the part if it is this user's own. Otherwise it makes one, in place of anything
+// else with this name, such as a link. A name that comes or goes meanwhile is another download's.
+func (p *partial) open() (*os.File, error) {
+	info, err := os.Lstat(p.name)
+	if err == nil && isOwn(info) {
+		file, err := os.OpenFile(p.name, os.O_RDWR, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, errUnderWay
+		}
+		if err != nil {
+			return nil, fileError("the partial file cannot be opened", err)
+		}
+		return file, nil
+	}
+	if err == nil {
+		err = os.Remove(p.name)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fileError("the partial file cannot be made", err)
+	}
+	file, err := os.OpenFile(p.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, errUnderWay
+	}
+	if err != nil {
+		return nil, fileError("the partial file cannot be made", err)
 	}
 	return file, nil
 }
 
-// isNamed reports whether the file's name still leads to it.
-func isNamed(file *os.File) bool {
-	opened, _ := file.Stat()
-	named, _ := os.Lstat(file.Name())
-	return os.SameFile(opened, named) && isOwn(opened)
+// resumePoint returns the version that an earlier call left a part of, and the offset to resume
+// from. It leaves out the last byte, so that the service is asked even about complete content.
+func (p *partial) resumePoint() (version, int64) {
+	info, err := p.file.Stat()
+	m, ok := p.readMetadata()
+	if err != nil || !ok || info.Size() <= 1 || m.Version.Validator == "" || m.Version.Length >= 0 && info.Size() > m.Version.Length {
+		return version{}, 0
+	}
+	return m.Version, info.Size() - 1
 }
 
-// begin truncates the file to the bytes to resume from. If there are none, it records the
-// version to come.
-func (p *partial) begin(resource string, v version, from int64) error {
-	info, err := p.file.Stat()
-	if err == nil && info.Size() > from {
-		err = p.file.Truncate(from)
-		if err == nil && from == 0 {
-			// The old bytes must be gone for good before the metadata describes new ones.
-			err = p.sync()
-		}
+// current returns the metadata of the file at the path, if it is the file that they describe. It
+// must still be private: otherwise a private file replaces it.
+func (p *partial) current() metadata {
+	info, err := os.Lstat(p.path)
+	m, ok := p.readMetadata()
+	if err != nil || !ok || !isOwn(info) || m.SHA256 == "" || m.Size != info.Size() || m.Modified != info.ModTime().UnixNano() {
+		return metadata{}
 	}
+	return m
+}
+
+// begin truncates the part to the bytes to resume from. If there are none, it records the
+// version to come.
+func (p *partial) begin(v version, from int64) error {
+	p.begun, p.useless = true, v.Validator == ""
+	err := p.file.Truncate(from)
 	if err == nil && from == 0 {
-		err = p.writeMetadata(p.metadataName(), metadata{Resource: resource, Version: v})
+		err = p.writeMetadata(metadata{Version: v})
 	}
 	if err != nil {
 		return fileError("the partial file cannot be prepared", err)
 	}
-	p.tainted = v.Validator == "" // a later call could not resume it
 	return nil
 }
 
@@ -182,49 +180,30 @@ func (p *partial) read(ctx context.Context, to hash.Hash, size int64, piece []by
 	return nil
 }
 
-// sync makes the content survive a crash of the machine. After a failed sync, the file may
-// read differently from what was written, and a second sync would not report it.
-func (p *partial) sync() error {
-	err := p.file.Sync()
-	if err != nil {
-		p.tainted = true
-	}
-	return err
-}
-
-// commit renames the file to its path. If asked for, it leaves a record beside it, so that
-// the next call can ask whether the file is current.
+// commit puts the part on disk and at its path. If asked for, it leaves the metadata, so that the
+// next call can ask whether the file is current.
 func (p *partial) commit(m metadata, record bool) error {
-	info, err := p.file.Stat()
-	if err == nil && (info.Size() != m.Size || !isNamed(p.file)) {
-		err = fs.ErrInvalid // another program has changed it
-	}
-	if err != nil {
-		return fileError("the file cannot be completed", err)
-	}
 	if !renamesOpenFiles {
 		if err := p.file.Close(); err != nil {
 			return fileError("the file cannot be completed", err)
 		}
-		info, _ = os.Lstat(p.name) // closing may have changed it
 	}
-	// These sidecar names are ours until the rename. The record stores the file's time, so it
-	// is ignored if the rename never happened. Without a record the content is fetched again,
-	// so a failed record is no failure.
-	os.Remove(p.record)
-	if record && info != nil {
+	info, err := os.Lstat(p.name) // closing may have changed its time
+	if err != nil {
+		return fileError("the file cannot be completed", err)
+	}
+	if record {
 		m.Modified = info.ModTime().UnixNano()
-		_ = p.writeMetadata(p.record, m)
+		_ = p.writeMetadata(m) // without them the content is fetched again
 	}
-	// After the rename, the metadata could belong to the next download, which may begin at
-	// once. So remove it first, and restore it if the rename fails.
-	of, known := p.readMetadata(p.metadataName(), m.Resource)
-	remove(p.metadataName())
 	if err := patiently(func() error { return os.Rename(p.name, p.path) }); err != nil {
-		if !known || p.writeMetadata(p.metadataName(), of) != nil {
-			p.tainted = true
-		}
 		return fileError("the content is complete, but cannot take its path", err)
+	}
+	p.placed = true
+	// From here on the names may be the next download's. Without its metadata it is complete, too,
+	// but is not continued after a kill.
+	if !record {
+		remove(p.metadataName())
 	}
 	if err := syncDirectory(filepath.Dir(p.path)); err != nil {
 		err = fileError("the new file is at its path, but may not outlast a crash of the machine", err)
@@ -233,18 +212,59 @@ func (p *partial) commit(m metadata, record bool) error {
 	return nil
 }
 
-// discardOrKeep ends a failed download. It keeps the partial file only if a later one can
-// resume it.
-func (p *partial) discardOrKeep() {
-	left, err := os.Lstat(p.name)
-	if err != nil || !os.SameFile(left, p.info) || !isOwn(left) || left.Size() > 1 && !p.tainted {
+// sync puts the part on disk. After a failure it may read differently from what was written, and
+// a second sync would not report that.
+func (p *partial) sync() error {
+	err := p.file.Sync()
+	if err != nil {
+		p.useless = true
+		return fileError("the file cannot be completed", err)
+	}
+	return nil
+}
+
+// close unlocks the part, and removes it if no later call can continue it.
+func (p *partial) close() {
+	defer closeLocked(p.file)
+	if p.placed {
+		return
+	}
+	if info, err := os.Lstat(p.name); err != nil || info.Size() > 1 && !p.useless {
 		return
 	}
 	if !renamesOpenFiles {
 		p.file.Close()
 	}
-	remove(p.metadataName())
+	if p.begun {
+		remove(p.metadataName())
+	}
 	remove(p.name)
+}
+
+func (p *partial) metadataName() string { return p.name + ".json" }
+
+func (p *partial) readMetadata() (m metadata, ok bool) {
+	info, err := os.Lstat(p.metadataName())
+	if err != nil || !isOwn(info) {
+		return m, false
+	}
+	data, err := os.ReadFile(p.metadataName())
+	ok = err == nil && json.Unmarshal(data, &m) == nil
+	return m, ok && m.Format == metadataFormat && m.Resource == p.resource
+}
+
+// writeMetadata replaces the metadata. If the process is killed meanwhile, there are none: half
+// an object is not JSON.
+func (p *partial) writeMetadata(m metadata) error {
+	m.Format, m.Resource = metadataFormat, p.resource
+	data, _ := json.Marshal(m) // it has no type that could fail to encode
+	remove(p.metadataName())
+	file, err := os.OpenFile(p.metadataName(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	return errors.Join(err, file.Close())
 }
 
 func remove(name string) {

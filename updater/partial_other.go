@@ -11,10 +11,7 @@ import (
 	"time"
 )
 
-const (
-	renamesOpenFiles = false
-	withoutWaiting   = 0 // opening does not wait
-)
+const renamesOpenFiles = false
 
 // locked holds the partial files in use by this process. Two paths can lead to one file.
 // Without flock, other processes are not noticed.
@@ -59,9 +56,7 @@ func closeLocked(file *os.File) {
 	file.Close()
 }
 
+// isOwn cannot tell more: modes are made up on these systems.
 func isOwn(info fs.FileInfo) bool { return info.Mode().IsRegular() }
-
-// isPrivate cannot tell, because modes are made up on these systems.
-func isPrivate(fs.FileMode) bool { return true }
 
 func syncDirectory(string) error { return nil }

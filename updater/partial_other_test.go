@@ -20,15 +20,15 @@ func TestBusyByAnotherName(t *testing.T) {
 	if err := os.Symlink(dir, link); err != nil {
 		t.Skip("no links here:", err)
 	}
-	p, err := openPartial(filepath.Join(dir, "result"))
+	p, err := openPartial(filepath.Join(dir, "result"), "job")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openPartial(filepath.Join(link, "result")); !errors.Is(err, ErrBusy) {
+	if _, err := openPartial(filepath.Join(link, "result"), "job"); !errors.Is(err, ErrBusy) {
 		t.Errorf("by the link: %v", err)
 	}
 	closeLocked(p.file)
-	p, err = openPartial(filepath.Join(link, "result"))
+	p, err = openPartial(filepath.Join(link, "result"), "job")
 	if err != nil {
 		t.Fatalf("afterwards: %v", err)
 	}

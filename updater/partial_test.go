@@ -18,8 +18,8 @@ func TestPartialChangesHands(t *testing.T) {
 	var running sync.WaitGroup
 	for range 4 {
 		running.Go(func() {
-			for range 2000 {
-				p, err := openPartial(path)
+			for range 200 {
+				p, err := openPartial(path, "job")
 				if errors.Is(err, ErrBusy) {
 					continue
 				}
@@ -47,7 +47,7 @@ func TestPartialChangesHands(t *testing.T) {
 // TestHashOfAPart: the part of an earlier call may be huge. Hashing it ends with the context,
 // and if the file cannot be read.
 func TestHashOfAPart(t *testing.T) {
-	p, err := openPartial(filepath.Join(t.TempDir(), "result"))
+	p, err := openPartial(filepath.Join(t.TempDir(), "result"), "job")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,21 +66,20 @@ func TestHashOfAPart(t *testing.T) {
 // ended leaves the partial file of the other, which is still empty, alone.
 func TestPartialOfAnother(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "result")
-	ended, err := openPartial(path)
+	ended, err := openPartial(path, "job")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closeLocked(ended.file)
 	if err := ended.commit(metadata{}, false); err != nil {
 		t.Fatal(err)
 	}
-	other, err := openPartial(path)
+	other, err := openPartial(path, "job")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closeLocked(other.file)
-	ended.discardOrKeep()
-	if !isNamed(other.file) {
-		t.Error("the partial file of another download was removed")
+	defer other.close()
+	ended.close()
+	if _, err := os.Lstat(other.name); err != nil {
+		t.Errorf("the partial file of another download was removed: %v", err)
 	}
 }

@@ -9,10 +9,7 @@ import (
 	"syscall"
 )
 
-const (
-	renamesOpenFiles = true
-	withoutWaiting   = syscall.O_NONBLOCK // do not wait for the other end of a pipe
-)
+const renamesOpenFiles = true
 
 // lockFile locks a file against other processes and other downloads of this one. The system
 // unlocks it when the process ends in any way.
@@ -36,14 +33,11 @@ func patiently(do func() error) error { return do() }
 // closeLocked also unlocks the file, because the system does so on close.
 func closeLocked(file *os.File) { file.Close() }
 
-// isOwn reports whether only this user can read and write the file, and it has no other name.
+// isOwn reports whether a file is this user's, of mode 0600.
 func isOwn(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && info.Mode().IsRegular() && info.Mode().Perm()&0o677 == 0o600 && stat.Nlink == 1 && int(stat.Uid) == os.Geteuid()
+	return ok && info.Mode().IsRegular() && info.Mode().Perm() == 0o600 && int(stat.Uid) == os.Geteuid()
 }
-
-// isPrivate reports whether a mode gives access to the owner only.
-func isPrivate(mode fs.FileMode) bool { return mode.Perm()&0o077 == 0 }
 
 // syncDirectory makes a rename survive a crash, if the file system supports that.
 func syncDirectory(name string) error {

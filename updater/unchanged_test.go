@@ -2,6 +2,7 @@ package updater_test
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"os"
 	"runtime"
@@ -76,6 +77,16 @@ func TestIfChanged(t *testing.T) {
 		{name: "the record is of garbage", between: func(t *testing.T, fake *updatertest.Server, path string) {
 			os.WriteFile(recordOf(path), []byte("{"), 0o600)
 		}},
+		{name: "a call that failed came between", unchanged: true, between: func(t *testing.T, fake *updatertest.Server, path string) {
+			if _, err := fake.Client().DownloadFile(t.Context(), "none", path, updater.FileOptions{IfChanged: true}); !errors.Is(err, updater.ErrNotFound) {
+				t.Error(err)
+			}
+		}},
+		{name: "an unchanged one came between", unchanged: true, between: func(t *testing.T, fake *updatertest.Server, path string) {
+			if file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{IfChanged: true}); err != nil || !file.Unchanged {
+				t.Error(show(file), err)
+			}
+		}},
 		{name: "a download without a record came between", between: func(t *testing.T, fake *updatertest.Server, path string) {
 			fake.SetJobContent("8", updatertest.JobContent{Content: bytes.NewReader(other)})
 			if _, err := fake.Client().DownloadFile(t.Context(), "8", path, updater.FileOptions{}); err != nil {
@@ -135,7 +146,7 @@ func TestIfChanged(t *testing.T) {
 }
 
 func recordOf(path string) string {
-	return partialOf(path)[:len(partialOf(path))-len(".part")] + ".json"
+	return partialOf(path) + ".json"
 }
 
 // TestCurrentForWhom: a file that was not verified is current only for a call with

@@ -76,7 +76,7 @@ func checkFile(t *testing.T, path string, content io.Reader) {
 	if info, err := file.Stat(); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("%s has the mode %v (%v)", path, info.Mode(), err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*.part*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*.part")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }
