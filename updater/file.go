@@ -71,7 +71,10 @@ type File struct {
 	// RequestID is the request id of the last response; "" if it has none.
 	RequestID string
 	// Verified is true if the service's length, chunks or digest mark the end of the content: see
-	// [Download]. To be sure, look for the last line in [FileOptions.Check].
+	// [Download]. If the service sends Last-Modified alone, it is also true for a continued download
+	// of a file that was replaced by one of the same length, within a second or behind a server that
+	// keeps metadata for some (Tomcat's default servlet: five): only a digest or
+	// [FileOptions.Check] notices.
 	Verified bool
 	// Unchanged is true if [FileOptions.IfChanged] fetched nothing. Size, hash, headers and
 	// Verified are then those that the earlier call recorded. It does not say that you have
