@@ -2,7 +2,6 @@ package refunds
 
 import (
 	"errors"
-	"net/http"
 
 	"github.com/carddata/carddata-go/internal/fault"
 )
@@ -22,7 +21,7 @@ const (
 	// ActionDone: the service accepted the refund. Keep the receipt's RequestID.
 	ActionDone
 	// ActionResubmit: the call did not record the refund. Submit the same record again
-	// later, after Error.RetryAfter if it is set. This follows a 421, 425 or 429, a failed
+	// later, after Error.RetryAfter if it is set. This follows a 429 that a limiter signs, a failed
 	// connection, limiter or token source, ErrSuspended, and the end of the context before the
 	// refund was sent, or too little time left for a response. It also follows an error of
 	// WithBeforeSend: test for that first, because another call may be sending this refund. If
@@ -30,7 +29,7 @@ const (
 	ActionResubmit
 	// ActionCorrect: the refund was not recorded, and will not be as it is. Correct the
 	// record, the option or another argument. This follows ErrInvalidArgument, and a rejection
-	// with any other 4xx that IANA registers. After an unregistered one, such as 499, find out.
+	// with any other 4xx.
 	ActionCorrect
 	// ActionFixSetup: the refund was not recorded, and others will fail like it. Raise an alarm.
 	// Correct the credential (401, an unusable token), the account (403, 404, 410), the base
@@ -76,9 +75,9 @@ func ActionOf(err error) Action {
 		return ActionResubmit
 	case scope == fault.OfSetup, scope == fault.OfAccount:
 		return ActionFixSetup
-	case f.StatusCode == http.StatusConflict:
+	case f.Condition() == fault.ConditionOf(ErrConflict):
 		return ActionFindOut
-	case f.StatusCode/100 == 4, errors.Is(failed, ErrInvalidArgument):
+	case outcome.Outcome == OutcomeRejected, errors.Is(failed, ErrInvalidArgument):
 		return ActionCorrect
 	}
 	return ActionFindOut

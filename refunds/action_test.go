@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -57,7 +58,8 @@ func TestVerdictOfEveryStatus(t *testing.T) {
 		404: {rejected, "not_found", fixSetup}, 410: {rejected, "not_found", fixSetup},
 		408: {unknown, "timeout", find}, 409: {rejected, "conflict", find},
 		413: {rejected, "too_large", correct}, 414: {rejected, "too_large", correct}, 431: {rejected, "too_large", correct},
-		421: {rejected, "bad_request", resubmit}, 425: {rejected, "bad_request", resubmit}, 429: {rejected, "rate_limited", resubmit},
+		406: {unknown, "bad_request", find}, 416: {unknown, "bad_request", find}, 421: {unknown, "bad_request", find},
+		424: {unknown, "bad_request", find}, 425: {unknown, "bad_request", find}, 429: {unknown, "rate_limited", find},
 		501: {rejected, "server_error", fixSetup}, 505: {rejected, "server_error", fixSetup},
 	}
 	for status := 100; status < 1000; status++ {
@@ -81,9 +83,113 @@ func TestVerdictOfEveryStatus(t *testing.T) {
 			continue
 		}
 		want.check(t, fmt.Sprint(status), err)
+		if named := strings.Contains(err.Error(), "WithRefusals"); named != (status == 429) {
+			t.Errorf("%d: %v", status, err)
+		}
 		// A caller's test may make the same error by hand.
 		want.check(t, fmt.Sprint(status, ", made by hand"), &refunds.OutcomeError{Outcome: want.outcome, Err: &refunds.Error{StatusCode: status}})
 	}
+}
+
+// A 429 that a limiter signs is a refusal. Under another status, the same words say nothing.
+func TestVerdictOfEverySignedStatus(t *testing.T) {
+	for status := 400; status < 600; status++ {
+		outcomeOf := func(header ...string) refunds.Outcome {
+			client := newClient(t, newMock(testkit.Answer(status, "", header...)), refunds.WithMaxRetries(0))
+			_, err := client.Submit(t.Context(), "acct-1", record())
+			o, _ := outcome(t, nil, err)
+			return o.Outcome
+		}
+		want := outcomeOf()
+		if status == 429 {
+			want = rejected
+		}
+		for _, signature := range [][]string{{"Retry-After", "1"}, {"X-RateLimit-Remaining", "0"}} {
+			if got := outcomeOf(signature...); got != want {
+				t.Errorf("%d with %q: %v, want %v", status, signature, got, want)
+			}
+		}
+	}
+}
+
+// The caller's word makes a status a refusal. What passes by itself is retried, and nothing else.
+func TestWithRefusals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for status := 400; status < 600; status++ {
+			submit := func(opts ...refunds.Option) (requests int, of refunds.Outcome, todo refunds.Action) {
+				mock := newMock(testkit.Answer(status, ""))
+				// The options of a client and of a call are added to each other.
+				_, err := newClient(t, mock, append(opts, refunds.WithRefusals(599))...).Submit(t.Context(), "acct-1", record(), refunds.WithRefusals(598))
+				o, _ := outcome(t, nil, err)
+				return len(mock.Requests()), o.Outcome, refunds.ActionOf(err)
+			}
+			_, of, todo := submit()
+			if of == unknown {
+				todo = resubmit
+			}
+			requests := 1
+			switch status {
+			case 406, 416, 424: // another attempt gets it again
+				todo = correct
+			case 429, 502, 503, 504:
+				requests = 3
+			}
+			if n, of, got := submit(refunds.WithRefusals(status, 400)); n != requests || of != rejected || got != todo {
+				t.Errorf("%d: %v, %v after %d requests, want %v after %d", status, of, got, n, todo, requests)
+			}
+		}
+	})
+	for _, status := range []int{-1, 0, 200, 302, 399, 600} {
+		client := newClient(t, newMock())
+		if _, err := client.Submit(t.Context(), "acct-1", record(), refunds.WithRefusals(429, status)); !errors.Is(err, refunds.ErrInvalidArgument) {
+			t.Errorf("%d: %v", status, err)
+		}
+		if _, err := refunds.NewClient(testkit.Base, refunds.WithRefusals(status)); !errors.Is(err, refunds.ErrInvalidArgument) {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+}
+
+// SubmitAll sends a record again after what passes by itself, and after nothing else.
+func TestSubmitAllWithRefusals(t *testing.T) {
+	for status, again := range map[int]bool{429: true, 503: true, 500: false, 408: false, 421: false, 425: false, 499: false} {
+		synctest.Test(t, func(t *testing.T) {
+			n := 0
+			s := roundTripper(func(r *http.Request) (*http.Response, error) {
+				r.Body.Close()
+				if n++; n == 1 {
+					return testkit.Answer(status, "")(r)
+				}
+				return testkit.Answer(200, "")(r)
+			})
+			want := map[bool]refunds.Outcome{true: accepted, false: rejected}[again]
+			for one, end := range clientOver(t, s, refunds.WithRefusals(status)).SubmitAll(t.Context(), numbered(1), refunds.BulkOptions{}) {
+				if end != nil || one.Outcome != want || one.Attempts != n || (n == 2) != again {
+					t.Errorf("%d: %v after %d requests: %v, %v", status, one, n, one.Err, end)
+				}
+			}
+		})
+	}
+}
+
+// A refund that was recorded before an unsigned 429 is not sent again.
+func TestUnsignedLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{}
+		recorded := map[string]int{}
+		client := clientOver(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+			id := refundID(r)
+			s.change(func() { recorded[id]++ })
+			if id == "rf_50" {
+				return testkit.Answer(429, "", "X-RateLimit-Limit", "100", "X-RateLimit-Remaining", "7")(r)
+			}
+			return testkit.Answer(200, "")(r)
+		}))
+		counts, end := count(t, client, numbered(100), refunds.BulkOptions{})
+		if end != nil || counts[accepted] != 99 || counts[unknown] != 1 || recorded["rf_50"] != 1 {
+			t.Errorf("%v: %v, recorded %d times", counts, end, recorded["rf_50"])
+		}
+	})
 }
 
 // What to do about other failures. internal/proof/conformance/matrix has all of them, with

@@ -33,7 +33,7 @@ type BulkOptions struct {
 	GiveUpAfter time.Duration
 
 	// HoldFor is how long a record may wait to be sent, after the input has yielded it. Then it
-	// is not sent, with [ErrSuspended] and [ActionResubmit]. A request in flight goes on. Zero
+	// is not sent, or not once more, with [ErrSuspended] and [ActionResubmit]. A request in flight goes on. Zero
 	// is no limit, or 2 minutes with ReadAhead, because after a while a queue delivers its
 	// messages to another worker. Below zero is no limit. In a pause, a record that ReadAhead has
 	// not taken yet has its result with the next probe, up to two minutes later.
@@ -135,7 +135,7 @@ const (
 // rest of the input was not taken: submit that later.
 //
 // SubmitAll holds at most 1,024 records, and Concurrency more. It sends a record again
-// only if it was proven not to be recorded, as after a 429 or without a connection, or with
+// only if it was proven not to be recorded, as after a 429 that a limiter signs or without a connection, or with
 // [WithResubmit]. An unusable item, such as one without a Refund or an account, is yielded as
 // not sent, with [ErrInvalidArgument].
 //

@@ -167,10 +167,14 @@ func TestSubmitAllHoldsNoRecordForLonger(t *testing.T) {
 						}
 					}
 				}
-				first := time.Duration(0) // result of a record that was not sent
+				first := time.Duration(0) // result of a record that was held for too long
 				for one, err := range client.SubmitAll(t.Context(), input, test.o) {
-					if err != nil || one.Outcome != notSent {
+					if err != nil || !errors.Is(one.Err, refunds.ErrSuspended) {
 						continue
+					}
+					// One that was sent before is what its last answer says.
+					if answered := one.Attempts > 0; answered != (one.Outcome == rejected) || !answered && one.Outcome != notSent {
+						t.Errorf("%v after %d attempts: %v", one, one.Attempts, one.Err)
 					}
 					mu.Lock()
 					first = cmp.Or(first, time.Since(s.began))
@@ -218,7 +222,7 @@ func TestHoldForIsOfEachRecord(t *testing.T) {
 		want    map[int]string
 	}{
 		"in flight":                        {30 * time.Second, 0, nil, map[int]string{0: "accepted after 30s", 1: "not sent after 12s", 2: "accepted after 10m30s"}},
-		"in a pause":                       {0, 30 * time.Second, nil, map[int]string{0: "not sent after 10s", 1: "not sent after 12s", 2: "accepted after 10m0s"}},
+		"in a pause":                       {0, 30 * time.Second, nil, map[int]string{0: "rejected after 10s", 1: "not sent after 12s", 2: "accepted after 10m0s"}},
 		"in flight, and then at a limiter": {8 * time.Second, 0, hangsOnce(2), map[int]string{0: "accepted after 8s", 1: "not sent after 12s", 2: "accepted after 10m8s"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -252,7 +256,7 @@ func TestHoldForIsOfEachRecord(t *testing.T) {
 // HoldFor also ends the wait before a retry. Nobody has canceled anything then, and the error says
 // what happened: the record's outcome is that of its attempt.
 func TestHoldForEndsARetry(t *testing.T) {
-	for status, want := range map[int]refunds.Action{425: resubmit, 503: find} {
+	for status, want := range map[int]refunds.Action{425: find, 429: resubmit, 503: find} {
 		synctest.Test(t, func(t *testing.T) {
 			fake := refundstest.NewServer(t)
 			fake.Script(refundstest.Fault{Status: status, RetryAfter: 30 * time.Second})

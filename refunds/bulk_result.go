@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/internal/bulk"
+	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/limit"
 	"github.com/carddata/carddata-go/internal/transport"
 )
@@ -32,6 +33,9 @@ func (b *bulkRun) receive(r *record) {
 	}
 	b.client.health.settle(r.place.request, r.accountID, m, r.place.clock.Took(), r.err)
 	if b.isSentAgain(r, m) {
+		if r.attempts > 0 {
+			r.last, _ = errors.AsType[*OutcomeError](r.err)
+		}
 		r.before += r.attempts
 		r.attempts, r.cause = 0, errors.Unwrap(r.err)
 		b.ready = append(b.ready, r)
@@ -72,8 +76,8 @@ func (b *bulkRun) isSentAgain(r *record, m bulk.Meaning) bool {
 	case m != bulk.Outage || ActionOf(r.err) != ActionResubmit:
 		return false
 	}
-	if failed, ok := errors.AsType[*Error](r.err); ok && failed.RetryAfter > maxRetryAfter {
-		return false // the caller must plan for a wait of hours
+	if failed, ok := errors.AsType[*Error](r.err); ok && (failed.RetryAfter > maxRetryAfter || failed.failure().IsFinal()) {
+		return false // the caller must plan for a wait of hours, or for what does not pass
 	}
 	mostFailures := ownFault
 	switch {
@@ -118,7 +122,7 @@ func (b *bulkRun) unblock(r *record) {
 
 // complete gives a record its result. The result is delivered next, or in input order.
 func (b *bulkRun) complete(r *record, err error) {
-	r.err, r.body, r.done = err, nil, true
+	r.err, r.body, r.done = r.conclude(err), nil, true
 	if !b.o.Ordered {
 		b.results = append(b.results, r)
 		return
@@ -128,6 +132,19 @@ func (b *bulkRun) complete(r *record, err error) {
 		b.ordered[0] = nil
 		b.ordered = b.ordered[1:]
 	}
+}
+
+// conclude returns the error of a record's result. If no further attempt was made, the outcome is
+// that of the last one.
+func (r *record) conclude(err error) error {
+	end, ok := errors.AsType[*OutcomeError](err)
+	if !ok || r.last == nil || r.attempts > 0 || r.lost {
+		return err
+	}
+	failed, last := *end.Err.(*Error), r.last.Err.(*Error)
+	failed.StatusCode, failed.Code, failed.RequestID = last.StatusCode, last.Code, last.RequestID
+	failed.Err = fault.WithOutcome(failed.Err, fault.Outcome(r.last.Outcome))
+	return &OutcomeError{Outcome: r.last.Outcome, RefundID: end.RefundID, Attempts: end.Attempts, Evidence: r.last.Evidence, Err: &failed}
 }
 
 // deliver yields the next result, and reports whether to go on.

@@ -128,7 +128,7 @@ func TestSubmitAllTakesOptions(t *testing.T) {
 			t.Errorf("%s was sent with %q", id, got)
 		}
 		if sent[id]++; sent[id] == 1 && id == "own_7" {
-			return testkit.Answer(429, "")(r)
+			return testkit.Limited(r)
 		}
 		return testkit.Answer(200, "")(r)
 	})

@@ -46,24 +46,37 @@
 //     receipt that [WithReceiptCheck] refuses.
 //   - Not sent: the arguments, the limiter or the token source ended the call, or no byte was
 //     written to a connection.
-//   - Rejected: 501, 505, each 4xx that IANA registers except 408, and a 307 or 308 that leads to the
-//     same path, such as on another host, or has no Location. After a 409, an earlier submission may
-//     have been recorded.
+//   - Rejected: 501, 505, each 4xx that IANA registers except 406, 408, 416, 421, 424, 425 and 429, a
+//     429 that a limiter signs, what [WithRefusals] names, and a 307 or 308 that leads to the same path,
+//     such as on another host, or has no Location. After a 409, an earlier submission may have been
+//     recorded.
 //   - Unknown: everything else, such as a timeout, a broken connection, a 499, or a cancellation
 //     after the first byte. A proxy may send 408, 500, 502, 503 or 504, and a service a redirect to
 //     another path, although the refund was recorded. The outcome is also unknown if the response
 //     began before the request, or if [WithResubmit] repeated an attempt with an unknown outcome.
 //
-// Some frameworks answer 404 if the function that handles a request returns nothing. If a service
-// records refunds and answers so, "rejected" is wrong, and no client can see it. Check it once with a
-// refund of your account.
+// A limiter signs a 429 with a Retry-After, or with a remaining count of 0 in RateLimit,
+// RateLimit-Remaining, X-RateLimit-Remaining or X-Rate-Limit-Remaining. A limit, or a count above 0,
+// signs nothing, because many limiters label every response. Without a signature, the service may have
+// recorded the refund, called another service, and passed on its 429. Two limits follow:
+//
+//   - A limiter without these headers leaves unknown what it refuses, until [WithRefusals] says that
+//     nothing was recorded. Examples are limit_req of nginx and HAProxy with status 429, and
+//     Flask-Limiter by default.
+//   - A service that passes on a 429 with its Retry-After, or in the last request that its own limiter
+//     allows, looks like a limiter.
+//
+// Any other 4xx may be passed on after the refund was recorded, too, and some frameworks answer 404 if
+// the function that handles a request returns nothing. No client can see it: submit one refund of your
+// own, as examples/tools/probe does with -write, and look whether it is recorded. At a service that does
+// so, read "correct" as "find out", and give no token source that renews a token after a 401.
 //
 // # Retries
 //
 // Submit retries a refund only if it cannot have been recorded:
 //
-//   - up to twice if it was proven not sent, and after 429
-//   - once after 421, 425, and 401 with another token, and if a proxy could not connect
+//   - up to twice if it was proven not sent, and after a 429 that a limiter signs
+//   - once after 401 with another token, and if a proxy could not connect
 //   - never after an unknown host name, a failed TLS handshake, a proxy that forbids the
 //     connection, or a failure of the limiter or the token source
 //   - never after an unknown outcome, unless [WithResubmit] says that the service removes
@@ -222,5 +235,5 @@
 //	retry-on all-retryable-errors              # haproxy, nor any list beyond conn-failure
 //
 // If you cannot be sure, use Submit with [WithMaxRetries] 0, and treat each 4xx as an unknown
-// outcome. SubmitAll sends a record again after a 421, 425 or 429.
+// outcome. SubmitAll sends a record again after a 429 that a limiter signs.
 package refunds

@@ -55,9 +55,10 @@ func ExampleClient_Submit() {
 func ExampleActionOf() {
 	service := httpmock.NewMockTransport() // stands in for the service
 	statuses := []int{201, 429, 422, 403, 409, 504}
+	signature := map[int]http.Header{429: {"Ratelimit-Remaining": {"0"}}} // of a limiter
 	for _, status := range statuses {
 		service.RegisterResponder("POST", fmt.Sprintf("https://refund.example.com/v1/acct_%d/refunds", status),
-			httpmock.NewStringResponder(status, "").HeaderSet(http.Header{"X-Request-Id": {fmt.Sprint("req-", status)}}))
+			httpmock.NewStringResponder(status, "").HeaderSet(http.Header{"X-Request-Id": {fmt.Sprint("req-", status)}}).HeaderAdd(signature[status]))
 	}
 	client, err := refunds.NewClient("https://refund.example.com",
 		refunds.WithHTTPClient(&http.Client{Transport: service}), refunds.WithMaxRetries(0))

@@ -70,7 +70,7 @@ func meaningOf(err error, own []Option) bulk.Meaning {
 		return bulk.Nothing // the item's own code ended it before it was sent
 	case scope == fault.OfAccount:
 		return bulk.Account
-	case scope == fault.OfOutage, scope == fault.OfSetup:
+	case scope == fault.OfOutage, scope == fault.OfSetup, failed.Outcome == OutcomeUnknown && cause.StatusCode != 0:
 		return bulk.Outage
 	case failed.Outcome == OutcomeRejected:
 		return bulk.Success

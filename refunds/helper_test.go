@@ -88,7 +88,7 @@ func outcomesOf(err error) (n int) {
 }
 
 // A service answers refunds without a network, and keeps what arrived. Without functions it
-// accepts at once. It calls its functions under a lock. Once it has a client, they and what they
+// accepts at once. Its 429 is that of a limiter. It calls its functions under a lock. Once it has a client, they and what they
 // read change only in change.
 type service struct {
 	latency func(id string) time.Duration
@@ -130,6 +130,9 @@ func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
 			status = s.status(id)
 		}
 	})
+	if status == http.StatusTooManyRequests {
+		return testkit.Limited(r)
+	}
 	return testkit.Answer(status, "{}")(r)
 }
 

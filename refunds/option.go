@@ -142,6 +142,15 @@ func WithResubmit() Option {
 	return transport.Only("refunds", "WithResubmit", transport.WithResubmit())
 }
 
+// WithRefusals states that the service sends these statuses, 400 to 599, only if it has recorded
+// nothing. That is not documented: ask its operator. They are added to those of the client, and
+// their outcome is [OutcomeRejected]. After 429, 502, 503 and 504 the refund is retried as after a 429
+// that a limiter signs, with [ActionResubmit]. After any other it is not. By default only what the
+// package comment lists is a refusal.
+func WithRefusals(statuses ...int) Option {
+	return transport.Only("refunds", "WithRefusals", transport.WithRefusals(statuses...))
+}
+
 // WithBeforeSend calls f before each attempt is sent, after the waits for a place, the token and the
 // limiter. f commits to a database that this refund was begun, so that it is known after a kill: see
 // the package comment. Give it to a call or to [Item.Options]; SubmitAll calls the functions of several

@@ -78,7 +78,7 @@ func ExampleWithResubmit() {
 func ExampleWithBeforeSend() {
 	fake := refundstest.Start() // stands in for the service
 	defer fake.Close()
-	fake.Script(refundstest.Fault{Status: 429}, refundstest.Fault{}, refundstest.Fault{DropAfter: true})
+	fake.Script(refundstest.Fault{Refuse: true}, refundstest.Fault{}, refundstest.Fault{DropAfter: true})
 	client := fake.Client(refunds.WithRetryWait(0, 0)) // no wait: for this example only
 
 	type row struct{ state, call string }

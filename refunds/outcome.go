@@ -3,6 +3,7 @@ package refunds
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/fault"
@@ -19,7 +20,8 @@ const (
 	// OutcomeNotSent: it is proven that nothing was recorded.
 	OutcomeNotSent Outcome = Outcome(fault.OutcomeNotSent)
 	// OutcomeRejected: the service refused this request, and did not record it. After a
-	// 409 ([ErrConflict]), an earlier submission may have been recorded.
+	// 409 ([ErrConflict]), an earlier submission may have been recorded. The package comment
+	// says when this can be wrong.
 	OutcomeRejected Outcome = Outcome(fault.OutcomeRejected)
 	// OutcomeAccepted: the service accepted the refund.
 	OutcomeAccepted Outcome = Outcome(fault.OutcomeAccepted)
@@ -56,7 +58,10 @@ func (e *OutcomeError) Error() string {
 	if e.Err != nil {
 		text = e.Err.Error()
 	}
-	if e.Outcome == OutcomeUnknown {
+	switch failed, _ := e.Err.(*Error); {
+	case e.Outcome == OutcomeUnknown && failed != nil && failed.StatusCode == http.StatusTooManyRequests:
+		return text + ": the outcome is unknown, because no limiter has signed the 429: see WithRefusals"
+	case e.Outcome == OutcomeUnknown:
 		return text + ": the outcome is unknown, the refund may have been recorded"
 	}
 	return text + ": the refund was " + e.Outcome.String()

@@ -47,7 +47,7 @@ func TestEvidenceOfADoubt(t *testing.T) {
 		"refused":                       {[]httpmock.Responder{testkit.Answer(400, "")}, rejected, 400, 400},
 		"failed, then refused":          {[]httpmock.Responder{testkit.Answer(503, ""), testkit.Answer(400, "")}, unknown, 400, 503},
 		"no response, then refused":     {[]httpmock.Responder{broken, testkit.Answer(422, "")}, unknown, 422, 0},
-		"limited, failed, then refused": {[]httpmock.Responder{testkit.Answer(429, ""), testkit.Answer(503, ""), testkit.Answer(400, "")}, unknown, 400, 503},
+		"limited, failed, then refused": {[]httpmock.Responder{testkit.Limited, testkit.Answer(503, ""), testkit.Answer(400, "")}, unknown, 400, 503},
 	} {
 		mock := newMock(test.answers...)
 		receipt, err := newClient(t, mock).Submit(t.Context(), "acct-1", record(), refunds.WithResubmit())

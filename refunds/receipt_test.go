@@ -84,7 +84,7 @@ func TestReceiptCheck(t *testing.T) {
 		"with WithResubmit":      {testkit.Answer(200, "{}"), []refunds.Option{refunds.WithResubmit()}, unknown, unexpected, 1},
 		"cut off":                {testkit.Broken(200, "acc", io.ErrUnexpectedEOF), nil, unknown, refunds.ErrBadResponse, 1},
 		"a rejection":            {testkit.Answer(422, "accepted"), nil, rejected, refunds.ErrBadRequest, 1},
-		"not called for a 429":   {testkit.Answer(429, ""), nil, rejected, refunds.ErrRateLimited, 3},
+		"not called for a 429":   {testkit.Limited, nil, rejected, refunds.ErrRateLimited, 3},
 	} {
 		mock, log := newMock(test.answer), new(strings.Builder)
 		logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))

@@ -93,6 +93,7 @@ func (attempted) Error() string { return "attempted" }
 type Facts struct {
 	Verdict  *Verdict // nil: unknown
 	Outcome  Outcome
+	Vouched  bool // the outcome is the caller's word
 	Response Response
 	Cause    error // of the network or of the caller's own code
 }
@@ -116,6 +117,13 @@ func (f *Failure) Response() Response { return f.facts().Response }
 
 // Outcome is the outcome of the failed write.
 func (f *Failure) Outcome() Outcome { return f.facts().Outcome }
+
+// IsFinal reports whether the write must not be repeated within its call, although it was not
+// processed: the caller has said that of its status, which need not pass by itself.
+func (f *Failure) IsFinal() bool {
+	facts := f.facts()
+	return facts.Vouched && !facts.Verdict.WillPass()
+}
 
 // Scope says which requests would fail alike. It is OfRequest for a call that ended before
 // its first attempt, unless a limit or a pause ended it.

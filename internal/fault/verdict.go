@@ -61,6 +61,13 @@ const (
 // unlimited retries are bounded only by the settings, the retry budget and the deadline.
 const unlimited = math.MaxInt
 
+// WillPass reports whether another attempt helps as soon as there is less to do, so that nothing
+// but the settings limits the retries.
+func (v *Verdict) WillPass() bool { return v.Retries == unlimited }
+
+// IsLimit reports whether a limiter may have refused the request: an early retry is refused again.
+func (v *Verdict) IsLimit() bool { return v == RateLimited || v == signedLimit }
+
 // The verdicts are the retry policy. Only they decide what an attempt meant. Wait for the end
 // of an outage (unlimited). A 500 may be a bug that this request triggers (2). A status that
 // blames the request will come again (0). A call that makes many requests reads the scope,
@@ -104,7 +111,10 @@ var (
 	garbledResponse = &Verdict{1, OutcomeUnknown, ErrBadResponse, OfOutage, "the response is not HTTP, or its header is too large"}
 
 	// The service has refused the request, and would refuse it again.
-	requestRefused  = &Verdict{0, OutcomeRejected, ErrBadRequest, OfRequest, "refused"}
+	requestRefused = &Verdict{0, OutcomeRejected, ErrBadRequest, OfRequest, "refused"}
+	// A 406 or 416 is about the response, and a 424 about another request. The service may have
+	// processed this one before it found that out.
+	foundOutLate    = &Verdict{0, OutcomeUnknown, ErrBadRequest, OfRequest, "refused"}
 	requestTooLarge = &Verdict{0, OutcomeRejected, ErrTooLarge, OfRequest, "refused as too large"}
 	// Retried only with another token, see invocation.refreshToken.
 	Unauthorized = &Verdict{1, OutcomeRejected, ErrUnauthorized, OfSetup, "refused"}
@@ -115,11 +125,14 @@ var (
 	conflict   = &Verdict{0, OutcomeRejected, ErrConflict, OfRequest, "refused"}
 	// A 408 may come from a proxy that had passed the request on.
 	requestTimeout = &Verdict{2, OutcomeUnknown, ErrTimeout, OfOutage, "failed"}
-	// 421 and 425 promise that the request was not processed (RFC 9110, 15.5.20; RFC 8470,
-	// 5.2), and a 429 implies it. Each has its own row, because retries are counted by row.
-	Misdirected = &Verdict{1, OutcomeRejected, ErrBadRequest, OfOutage, "refused"}
-	TooEarly    = &Verdict{1, OutcomeRejected, ErrBadRequest, OfOutage, "refused"}
-	RateLimited = &Verdict{unlimited, OutcomeRejected, ErrRateLimited, OfOutage, "refused"}
+	// A service that calls others can pass on their 421, 425 or 429 after it has processed the
+	// request: the error handlers of some frameworks answer with the status of the error. A 429
+	// that a limiter signs comes from before that. Each has its own row, because retries are
+	// counted by row.
+	Misdirected = &Verdict{1, OutcomeUnknown, ErrBadRequest, OfOutage, "refused"}
+	TooEarly    = &Verdict{1, OutcomeUnknown, ErrBadRequest, OfOutage, "refused"}
+	RateLimited = &Verdict{unlimited, OutcomeUnknown, ErrRateLimited, OfOutage, "refused"}
+	signedLimit = &Verdict{unlimited, OutcomeRejected, ErrRateLimited, OfOutage, "refused"}
 	// After a 502, 503 or 504, a read is retried as often as the call allows. A write is
 	// retried only under Resubmit.
 	serverFailed      = &Verdict{2, OutcomeUnknown, ErrServer, OfOutage, "failed"}
@@ -170,10 +183,10 @@ var classVerdicts = map[int]*Verdict{2: Success, 4: unregistered, 5: serverFaile
 var statusVerdicts = map[int]*Verdict{
 	301: redirectAsGet, 302: redirectAsGet, 303: redirectAsGet,
 	307: redirectSameMethod, 308: redirectSameMethod,
-	400: requestRefused, 402: requestRefused, 405: requestRefused, 406: requestRefused, 411: requestRefused,
-	412: requestRefused, 415: requestRefused, 416: requestRefused, 417: requestRefused, 418: requestRefused,
-	422: requestRefused, 423: requestRefused, 424: requestRefused, 426: requestRefused, 428: requestRefused,
-	451: requestRefused,
+	400: requestRefused, 402: requestRefused, 405: requestRefused, 411: requestRefused, 412: requestRefused,
+	415: requestRefused, 417: requestRefused, 418: requestRefused, 422: requestRefused, 423: requestRefused,
+	426: requestRefused, 428: requestRefused, 451: requestRefused,
+	406: foundOutLate, 416: foundOutLate, 424: foundOutLate,
 	401: Unauthorized,
 	403: forbidden, 407: proxyLogin,
 	404: notFound, 410: notFound,
@@ -213,8 +226,11 @@ func JudgeResponse(r Request, status int, h http.Header) *Verdict {
 		return UnexpectedStatus
 	}
 	verdict := statusVerdict(status)
-	if verdict == redirectSameMethod && leadsElsewhere(r.URL, h.Get("Location")) {
+	switch {
+	case verdict == redirectSameMethod && leadsElsewhere(r.URL, h.Get("Location")):
 		return redirectAsGet
+	case verdict == RateLimited && isSigned(h):
+		return signedLimit
 	}
 	return verdict
 }

@@ -75,11 +75,15 @@ func (f Fault) shape(a *response) {
 	if a.header == nil {
 		a.header = make(http.Header)
 	}
-	f.setHeader(a.header)
-	if f.RetryAfter > 0 {
-		seconds := (f.RetryAfter + time.Second - 1) / time.Second
+	wait := f.RetryAfter
+	if f.Status == http.StatusTooManyRequests && wait == 0 {
+		wait = time.Second // as a limiter, which has not processed the request
+	}
+	if wait > 0 {
+		seconds := (wait + time.Second - 1) / time.Second
 		a.header.Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
 	}
+	f.setHeader(a.header)
 }
 
 func (f Fault) setHeader(h http.Header) {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/auth"
@@ -29,7 +30,8 @@ type attempt struct {
 	exchange wire.Exchange
 	request  http.Header
 	token    string
-	away     bool // redirected to another host than the service's
+	away     bool           // redirected to another host than the service's
+	vouched  *fault.Verdict // that the caller's word makes a refusal; nil: none
 }
 
 const (
@@ -268,6 +270,9 @@ func (inv *invocation) receive(ctx context.Context, cancel context.CancelCauseFu
 	asks := inv.asks()
 	asks.URL = from
 	a.verdict = fault.JudgeResponse(asks, resp.StatusCode, a.Header)
+	if slices.Contains(inv.settings.Refusals, resp.StatusCode) && a.verdict.Outcome == fault.OutcomeUnknown {
+		a.vouched = a.verdict
+	}
 	if a.verdict == fault.Success && inv.call.Stream && a.StatusCode != http.StatusNotModified {
 		s := &stream{inv: inv, ctx: ctx, cancel: cancel, body: body, reader: body, timer: timer, began: time.Now()}
 		if a.StatusCode == http.StatusPartialContent {
@@ -299,8 +304,15 @@ func (a *attempt) outcome() fault.Outcome {
 	if !a.sent || a.StatusCode == 0 && a.Evidence.Unsent() {
 		return fault.OutcomeNotSent
 	}
+	if a.isVouched() {
+		return fault.OutcomeRejected
+	}
 	return a.verdict.Outcome
 }
+
+// isVouched reports whether the caller's word makes this attempt refused. It does not if something
+// else than the status has decided.
+func (a *attempt) isVouched() bool { return a.vouched != nil && a.vouched == a.verdict }
 
 // reason is why the attempt failed, in safe words.
 func (a *attempt) reason() error { return a.verdict.Reason(a.err, a.sent) }

@@ -38,7 +38,7 @@ type Call struct {
 	// CallTimeout. Without a deadline, the CallTimeout bounds its attempts instead.
 	Bulk bool
 	// Single calls leave retries to the loop that makes the calls, because the loop knows a
-	// better time. Only a refused token, a 421, a 425, and a write under Resubmit are
+	// better time. Only a refused token, a 421 or 425 of a read, and a write under Resubmit are
 	// retried inside the call.
 	Single bool
 	// Enter runs first before an attempt, and waits for a free place. Leave runs last before it
@@ -296,7 +296,7 @@ func (inv *invocation) failure(a *attempt, outcome fault.Outcome) *fault.Failure
 	if last.err == limit.ErrCooldown || last.err == fault.ErrPaused {
 		f.RetryAfter = inv.client.throttle.Remaining()
 	}
-	f.Err = fault.WithFacts(f.Err, fault.Facts{Verdict: a.verdict, Outcome: outcome, Response: response, Cause: last.err})
+	f.Err = fault.WithFacts(f.Err, fault.Facts{Verdict: a.verdict, Outcome: outcome, Vouched: a.isVouched(), Response: response, Cause: last.err})
 	return f
 }
 

@@ -17,11 +17,11 @@ import (
 // The context of a call ends its waits and its further attempts. The context of the request
 // ends the attempt on the wire.
 func TestRequestContext(t *testing.T) {
-	slow := func(code int) func(*http.Request) (*http.Response, error) {
+	slow := func(code int, header ...string) func(*http.Request) (*http.Response, error) {
 		return func(r *http.Request) (*http.Response, error) {
 			select {
 			case <-time.After(5 * time.Second):
-				return reply(code, "{}"), nil
+				return reply(code, "{}", header...), nil
 			case <-r.Context().Done():
 				return nil, errors.Join(context.Cause(r.Context()), net.ErrClosed)
 			}
@@ -38,11 +38,11 @@ func TestRequestContext(t *testing.T) {
 	}{
 		{"response", slow(200), 0, 0, 5 * time.Second, 1, fault.OutcomeAccepted, nil},
 		{"response after the end", slow(200), time.Second, 0, 5 * time.Second, 1, fault.OutcomeAccepted, nil},
-		{"refused after the end", slow(429), time.Second, 0, 5 * time.Second, 1, fault.OutcomeRejected, []error{fault.ErrRateLimited, context.Canceled}},
+		{"refused after the end", slow(429, "RateLimit-Remaining", "0"), time.Second, 0, 5 * time.Second, 1, fault.OutcomeRejected, []error{fault.ErrRateLimited, context.Canceled}},
 		{"rejected after the end", slow(400), time.Second, 0, 5 * time.Second, 1, fault.OutcomeRejected, []error{fault.ErrBadRequest}},
 		{"cut after the end", slow(200), time.Second, 3 * time.Second, 3 * time.Second, 1, fault.OutcomeUnknown, []error{context.Canceled, net.ErrClosed}},
 		{"timed out after the end", stall, time.Second, 0, 10 * time.Second, 1, fault.OutcomeUnknown, []error{fault.ErrTimeout}},
-		{"refused, then ended", slow(429), 6 * time.Second, 0, 10 * time.Second, 2, fault.OutcomeRejected, []error{fault.ErrRateLimited, context.Canceled}},
+		{"refused, then ended", slow(429, "RateLimit-Remaining", "0"), 6 * time.Second, 0, 10 * time.Second, 2, fault.OutcomeRejected, []error{fault.ErrRateLimited, context.Canceled}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,6 +49,9 @@ type Settings struct {
 	// Resubmit allows retrying a write that may have been processed. The caller states
 	// that the service removes duplicates.
 	Resubmit bool
+	// Refusals are statuses that the service sends only if it has not processed a write. The
+	// caller states that.
+	Refusals []int
 	// BeforeSend runs after every wait of an attempt. An error keeps the attempt from leaving.
 	BeforeSend func(context.Context) error
 	// WriteCheck may refuse the response of a write that was accepted by its status.
@@ -213,6 +217,13 @@ func WithInsecureHTTP() Option {
 
 // WithResubmit is exposed as refunds.WithResubmit.
 func WithResubmit() Option { return option(func(s *Settings) { s.Resubmit = true }) }
+
+// WithRefusals is exposed by refunds only. It adds to the statuses that others have given.
+func WithRefusals(statuses ...int) Option {
+	isFailure := func(status int) bool { return 400 <= status && status <= 599 }
+	return checked(fault.Require(!slices.ContainsFunc(statuses, func(s int) bool { return !isFailure(s) }), "a status of WithRefusals is not 400 to 599"),
+		func(s *Settings) { s.Refusals = slices.Concat(s.Refusals, statuses) })
+}
 
 // WithBeforeSend is exposed by refunds only.
 func WithBeforeSend(f func(context.Context) error) Option {

@@ -2,12 +2,9 @@ package transport
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"math"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,7 +23,7 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 		return false, nil // no attempt was sent
 	}
 	retryAfter := a.retryAfter()
-	if retryAfter > 0 && !a.away && (a.verdict == fault.RateLimited || a.verdict == fault.ServerUnavailable) {
+	if retryAfter > 0 && !a.away && (a.verdict.IsLimit() || a.verdict == fault.ServerUnavailable) {
 		if pause := min(retryAfter, maxRetryAfter); inv.client.throttle.Cooldown(pause) {
 			inv.logPause(a, pause)
 		}
@@ -36,7 +33,7 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 	}
 	// The service answered a request that it refused, or a result that is not ready. This is
 	// no sign of overload.
-	if a.verdict == fault.Success || a.verdict == fault.NotReady || a.StatusCode/100 == 4 && a.verdict.Outcome == fault.OutcomeRejected && a.verdict.Retries == 0 {
+	if a.verdict == fault.Success || a.verdict == fault.NotReady || a.StatusCode/100 == 4 && a.verdict.Retries == 0 {
 		inv.client.budget.give(inv.credit)
 		return false, nil
 	}
@@ -51,7 +48,7 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 		return false, nil
 	}
 	cost := costRetry
-	inv.wait = inv.settings.backoff(ctx, inv.retries, a.verdict == fault.RateLimited, retryAfter)
+	inv.wait = inv.settings.backoff(ctx, inv.retries, a.verdict.IsLimit() || a.isVouched(), retryAfter)
 	if a.verdict == fault.Unauthorized {
 		if !inv.refreshToken(a) {
 			return false, nil
@@ -85,7 +82,8 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 }
 
 // mayRetry asks the policy how often to retry, and the outcome whether a write may be retried
-// at all. A write with an unknown outcome is repeated only under Resubmit.
+// at all. A write with an unknown outcome is repeated only under Resubmit. One that the caller's
+// word makes refused is repeated if the failure passes by itself.
 //
 // Three limits apply: the retries of the call, the retries after this verdict within the
 // call, and the retry budget of the client.
@@ -94,6 +92,8 @@ func (inv *invocation) mayRetry(a *attempt) bool {
 		return false
 	}
 	switch outcome := a.outcome(); {
+	case a.isVouched() && !inv.settings.Resubmit && !a.verdict.WillPass():
+		return false
 	case !inv.call.Write, outcome == fault.OutcomeNotSent, outcome == fault.OutcomeRejected, outcome == fault.OutcomeUnknown && inv.settings.Resubmit:
 		return inv.retries < inv.settings.MaxRetries && inv.retried[a.verdict] < a.verdict.Retries
 	}
@@ -124,25 +124,16 @@ const (
 	// throttleBase is the base wait after a 429 without Retry-After. Quotas count in seconds
 	// and minutes, so a base of milliseconds would be too short.
 	throttleBase = time.Second
-	// retryAfterCeiling keeps absurd values representable.
-	retryAfterCeiling = 365 * 24 * time.Hour
 )
 
-// retryAfter is the wait that a response asked for, in whole seconds or one of the three HTTP
-// date forms. It is zero if the value is absent, unreadable or past, or if the response is a
-// success. A 202 counts, because it says when to come back. go-retryablehttp's own parser is
-// not used: it overflows into the past, obeys a wait of years, and knows one date form.
+// retryAfter is the wait that a response asked for. It is zero if there is none that can be read,
+// or if the response is a success. A 202 counts, because it says when to come back.
 func (a *attempt) retryAfter() time.Duration {
-	value := strings.TrimSpace(a.Header.Get("Retry-After"))
-	if value == "" || a.StatusCode < 300 && a.verdict != fault.NotReady && a.verdict != fault.UnexpectedStatus && a.verdict != fault.ErrorObject {
+	if a.StatusCode < 300 && a.verdict != fault.NotReady && a.verdict != fault.UnexpectedStatus && a.verdict != fault.ErrorObject {
 		return 0
 	}
-	seconds, err := strconv.ParseUint(value, 10, 64)
-	if err == nil || errors.Is(err, strconv.ErrRange) { // on ErrRange, seconds is the maximum
-		return time.Duration(min(seconds, uint64(retryAfterCeiling/time.Second))) * time.Second
-	}
-	at, _ := http.ParseTime(value) // an unreadable date is the zero time, long past
-	return min(max(0, time.Until(at)), retryAfterCeiling)
+	wait, _ := fault.RetryAfter(a.Header)
+	return wait
 }
 
 // backoff is full jitter: a random wait from zero to a bound that doubles with each of the n

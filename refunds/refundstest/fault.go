@@ -20,7 +20,8 @@ type Fault struct {
 	// Status replaces the normal status. With 300 and above the body is an error object,
 	// and the request is not processed unless Process is set. Zero changes nothing.
 	Status int
-	// RetryAfter adds a Retry-After header in seconds, rounded up.
+	// RetryAfter adds a Retry-After header in seconds, rounded up. Zero adds one of a second to
+	// a 429, as a limiter does, and none to any other status. Below zero adds none.
 	RetryAfter time.Duration
 	// Body replaces the normal body, for example with "{" for malformed JSON. "" changes
 	// nothing: see NoBody.

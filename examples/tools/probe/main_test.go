@@ -110,7 +110,7 @@ func TestStops(t *testing.T) {
 		stopped  string
 		requests int
 	}{
-		"429":                   {sandbox.Fault{Status: 429}, "429", 1},
+		"429":                   {sandbox.Fault{Status: 429, RetryAfter: -1}, "429", 1},
 		"429 with a long wait":  {sandbox.Fault{Status: 429, Header: http.Header{"Retry-After": {"60"}}}, "429", 1},
 		"429 with a short wait": {sandbox.Fault{Status: 429, Header: http.Header{"Retry-After": {"2"}}}, "<nil>", 14},
 		"server errors":         {sandbox.Fault{Status: 503}, "5xx", 3},

@@ -263,7 +263,7 @@ func reportService(w io.Writer, seen map[string]*fact) {
 		statusRows = append(statusRows, area+"\t"+counted(statuses[area], "%d in %d"))
 		timeRows = append(timeRows, fmt.Sprintf("%s\t%d responses, after %d ms in the middle and %d ms at most", area, len(list), list[len(list)/2], list[len(list)-1]))
 	}
-	section(w, "a header with a request id, rate limits", "Error.RequestID, WithRateLimit; 429 and Retry-After pause all calls of a client", headerRows)
+	section(w, "a header with a request id, rate limits", "Error.RequestID, WithRateLimit; refunds.WithRefusals if a 429 has neither Retry-After nor a remaining count", headerRows)
 	section(w, "status codes", "bins.ErrBadRequest and the other conditions, Error.Retryable, refunds.Outcome", statusRows)
 	section(w, "timeouts", "WithAttemptTimeout; refunds use connections that were made ahead", timeRows)
 }

@@ -60,12 +60,18 @@ func (w *world) repetitions(t trace, write bool) int {
 		if isDialError(t.err) && (!write || w.settings.ownTransport()) || broken && !write {
 			return many
 		}
-	case t.status == 429:
-		return many
-	case t.status == 401, t.status == 421, t.status == 425:
+	case t.status == 401:
 		return 1
+	case write && w.settings.vouched && (t.status == 429 || t.status == 503), t.status == 429 && t.signed:
+		return many
 	case write && !w.settings.resubmit:
 		return 0
+	case t.status == 429:
+		return many
+	case t.status == 406, t.status == 416, t.status == 424:
+		return 0
+	case t.status == 421, t.status == 425:
+		return 1
 	case t.status == 502, t.status == 503, t.status == 504:
 		return many
 	case t.status/100 == 4 && slices.Contains(undecided, t.status), t.status/100 == 5 && t.status != 501 && t.status != 505:
@@ -90,7 +96,8 @@ func (w *wire) excess(trail []trace, write bool, now time.Time) string {
 		return "" // it may have waited for these
 	}
 	base := settings.waitBase
-	if end.status == 429 && base > 0 {
+	vouched := write && w.w.settings.vouched && end.status == 503
+	if (end.status == 429 || vouched) && base > 0 {
 		base = max(base, min(time.Second, settings.waitMax))
 	}
 	most := min(base<<(len(trail)-1), settings.waitMax)

@@ -75,7 +75,7 @@
 //	                throws        a panic of Get reaches the callers; the end of Get's
 //	                              goroutine reaches them or counts as a failure; a throw of
 //	                              Set counts as a failure
-//	wall clock      jumps         a wait for a date in Retry-After is at most a minute; a
+//	wall clock      jumps         a date in Retry-After is counted from the response's own; a
 //	                              token is fetched again, or used until it is refused.
 //	                              Deadlines, backoffs and pauses do not use it
 //

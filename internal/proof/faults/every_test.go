@@ -168,12 +168,11 @@ var everyFault = func() (all []fault) {
 	for _, status := range refusals {
 		all = append(all, fault{status: status}, fault{status: status, page: errorObject})
 	}
-	for _, status := range []int{421, 425, 429} {
-		for _, after := range []string{"", "1", "61", "-1"} {
-			all = append(all, fault{status: status, retryAfter: after})
-		}
+	for _, after := range []string{"", "1", "61", "-1"} {
+		all = append(all, fault{status: 429, retryAfter: after}, fault{status: 429, retryAfter: after, recorded: true})
+		all = append(all, fault{status: 421, retryAfter: after, recorded: true}, fault{status: 425, retryAfter: after, recorded: true})
 	}
-	return all
+	return append(all, fault{status: 429, remaining: "0"}, fault{status: 429, remaining: "7", recorded: true})
 }()
 
 // fewFaults has one of each kind that a write is repeated after, or not.
@@ -182,7 +181,8 @@ var fewFaults = []fault{
 	{garbage: true, recorded: true}, {page: errorObject}, {page: html, recorded: true}, {status: 303, recorded: true},
 	{status: 408, recorded: true}, {status: 500}, {status: 500, recorded: true}, {status: 503}, {status: 504, recorded: true},
 	{status: 503, recorded: true, retryAfter: "1"}, {status: 307}, {status: 400}, {status: 404}, {status: 409}, {status: 501},
-	{status: 421}, {status: 425}, {status: 429}, {status: 429, retryAfter: "1"}, {status: 429, retryAfter: "61"},
+	{status: 406, recorded: true}, {status: 421, recorded: true}, {status: 429, recorded: true}, {status: 429, remaining: "0"},
+	{status: 429, retryAfter: "1"}, {status: 429, retryAfter: "61"},
 }
 
 // steady is a schedule without chance.

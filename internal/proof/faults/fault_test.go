@@ -16,7 +16,8 @@ type fault struct {
 	expire     bool          // all tokens so far expire with this request
 	status     int           // 0: the ordinary one
 	recorded   bool          // processed although the status does not say so
-	retryAfter string        // "+5s" is a date
+	retryAfter string        // "+5s" is a date, and "+5s 24h" that of a clock which is ahead
+	remaining  string        // of what a limiter allows
 	location   string        //
 	early      int           // an informational status first
 	delay      time.Duration // after processing
@@ -144,16 +145,19 @@ func set(v any) string {
 	return cmp.Or(strings.TrimSpace(b.String()), "ordinary")
 }
 
-// undecided are statuses that do not tell whether a request was processed.
-var undecided = []int{301, 302, 303, 304, 408, 420, 499, 500, 502, 503, 504, 599, 600}
+// undecided are statuses that do not tell whether a request was processed, and so is a 429 that
+// nobody signs.
+var undecided = []int{301, 302, 303, 304, 406, 408, 416, 420, 421, 424, 425, 499, 500, 502, 503, 504, 599, 600}
 
 // refusals are statuses that say that it was not.
 var refusals = []int{307, 308, 400, 403, 404, 405, 409, 410, 413, 414, 415, 422, 431, 451, 501, 505}
 
-// passing are refusals that invite another attempt.
-var passing = []int{421, 425, 429, 429, 429}
+// vouched are what the service of a caller who says so sends only if it has processed nothing.
+var vouched = []int{429, 500, 503}
 
-var retryAfters = []string{"", "", "0", "1", "2", "7", "45", "60", "61", "3600", "99999999999999999999", "-1", "1.5", "soon", " 3 ", "+5s", "+40s", "+90s", "-5s"}
+var retryAfters = []string{"", "", "0", "1", "2", "7", "45", "60", "61", "3600", "99999999999999999999", "-1", "1.5", "soon", " 3 ", "+5s", "+40s", "+90s", "-5s", "+3s 24h", "+3s -24h"}
+
+func drawRemaining(c chance) string { return pick(c, "", "", "0", "7", "-1") }
 
 var faultKinds = []func(c chance) fault{
 	func(c chance) fault { return fault{unread: true} },
@@ -181,9 +185,11 @@ var faultKinds = []func(c chance) fault{
 	},
 	func(c chance) fault { return fault{status: pick(c, refusals...), page: drawErrorPage(c)} },
 	func(c chance) fault {
-		return fault{status: pick(c, passing...), retryAfter: pick(c, retryAfters...), page: drawErrorPage(c)}
+		return fault{status: pick(c, 421, 425, 429, 429, 429), recorded: c.percent(50), retryAfter: pick(c, retryAfters...), remaining: drawRemaining(c), page: drawErrorPage(c)}
 	},
-	func(c chance) fault { return fault{status: 429, retryAfter: pick(c, retryAfters...)} },
+	func(c chance) fault {
+		return fault{status: 429, recorded: c.percent(50), retryAfter: pick(c, retryAfters...), remaining: drawRemaining(c)}
+	},
 	func(c chance) fault { return fault{expire: true} },
 	func(c chance) fault {
 		return fault{status: pick(c, 301, 302, 303, 307, 308), location: pick(c, "", "/", "elsewhere", "https://elsewhere.invalid/", "same")}
@@ -284,5 +290,10 @@ func (f fault) records() bool {
 	case f.status == 0 || f.status/100 == 2:
 		return true
 	}
-	return f.recorded && slices.Contains(undecided, f.status)
+	return f.recorded && (slices.Contains(undecided, f.status) || f.status == 429 && !isSigned(f.retryAfter, f.remaining))
+}
+
+// isSigned tells whether a limiter says that it has refused a request.
+func isSigned(wait, remaining string) bool {
+	return remaining == "0" || wait != "" && !slices.Contains([]string{"-1", "soon"}, wait)
 }

@@ -45,6 +45,7 @@ type settings struct {
 	ownLimiter     bool  // the limit is given as a Limiter, that is watched
 	largest        int64 // response, in bytes; 0: as the library has it
 	resubmit       bool  // refunds of unknown outcome, and the service records each once
+	vouched        bool  // the service sends some statuses only if it has processed nothing
 }
 
 // A storm is which requests and dials meet faults. Shares are in percent.
@@ -93,6 +94,7 @@ func draw(seed uint64) *schedule {
 		waitMax:        pick(c, time.Second, 5*time.Second),
 		ownLimiter:     c.percent(50),
 		resubmit:       c.percent(15),
+		vouched:        c.percent(15),
 		largest:        pick[int64](c, 0, 0, 0, 64<<10),
 	}
 	// net/http uses crypto/rand there. With FIPS, its source reads a clock that stands still.
@@ -129,7 +131,7 @@ func (s *schedule) outage(c chance) {
 	s.settings.limit = 0
 	s.settings.http2 = false
 	s.tokens = tokens{}
-	f := pick(c, fault{status: 503}, fault{status: 429}, fault{unread: true}, fault{status: 429, retryAfter: "1"})
+	f := pick(c, fault{status: 503}, fault{status: 429, remaining: "0"}, fault{unread: true}, fault{status: 429, retryAfter: "1"})
 	s.storm.outage = &f
 }
 
@@ -144,7 +146,7 @@ func (s *schedule) fault(a attemptName, arrival int) (f fault) {
 	case m.outage != nil:
 		return *m.outage
 	case m.again && a.n == 1:
-		return fault{status: 429}
+		return fault{status: 429, remaining: "0"}
 	case a.turn > m.attempts || s.isOver() || !s.chance("request "+a.request).percent(m.calls):
 		return fault{}
 	}

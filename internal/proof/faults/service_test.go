@@ -135,7 +135,7 @@ func (s *service) respond(r *http.Request, body []byte, name attemptName, f faul
 		// Cut off with its connection by another stream, or by the caller's own round
 		// tripper, an error object cannot be told from a receipt, and the status counts.
 		cut := r.ProtoMajor > 1 || s.w.parts.part == roundTripper
-		if f.records() || f.page == errorObject && f.status/100 <= 2 && cut {
+		if f.records() && !(s.w.settings.vouched && slices.Contains(vouched, f.status)) || f.page == errorObject && f.status/100 <= 2 && cut {
 			s.record(r, body)
 		}
 		a = response{header: http.Header{"Content-Type": {"application/json"}}, body: []byte(`{"receipt":"` + strings.Repeat("r", 200) + `"}`)}
@@ -157,11 +157,17 @@ func (f fault) shape(a *response, r *http.Request, jump time.Duration) {
 		a.header = http.Header{}
 	}
 	if f.retryAfter != "" {
-		value := f.retryAfter
-		if ahead, err := time.ParseDuration(value); err == nil && strings.HasSuffix(value, "s") {
-			value = time.Now().Add(ahead + jump).UTC().Format(http.TimeFormat)
+		value, skew, _ := strings.Cut(f.retryAfter, "s ")
+		if ahead, err := time.ParseDuration(strings.TrimSuffix(value, "s") + "s"); err == nil && f.isDate() {
+			wrong, _ := time.ParseDuration(skew)
+			clock := time.Now().Add(wrong + jump).UTC()
+			a.header.Set("Date", clock.Format(http.TimeFormat))
+			value = clock.Add(ahead).Format(http.TimeFormat)
 		}
 		a.header.Set("Retry-After", value)
+	}
+	if f.remaining != "" {
+		a.header.Set("RateLimit-Remaining", f.remaining)
 	}
 	if f.encoded {
 		a.header.Set("Content-Encoding", "br")
@@ -191,6 +197,10 @@ func (f fault) shape(a *response, r *http.Request, jump time.Duration) {
 	case huge, endless:
 		a.body = bytes.Repeat([]byte(" "), 100<<10)
 	}
+}
+
+func (f fault) isDate() bool {
+	return strings.HasSuffix(f.retryAfter, "s") || strings.HasSuffix(f.retryAfter, "h")
 }
 
 func (s *service) authorized(r *http.Request) bool {

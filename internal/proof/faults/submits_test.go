@@ -61,6 +61,9 @@ func (w *world) refundClient() *refunds.Client {
 	if w.settings.resubmit {
 		opts = append(opts, refunds.WithResubmit())
 	}
+	if w.settings.vouched {
+		opts = append(opts, refunds.WithRefusals(vouched...))
+	}
 	if w.settings.ownTransport() {
 		opts = append(opts[1:], transport.WithDial(w.network.dial), refunds.WithTransport(func(base http.RoundTripper) http.RoundTripper {
 			w.wire.base = base

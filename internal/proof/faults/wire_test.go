@@ -50,6 +50,7 @@ type trace struct {
 	status     int // 0: without an answer
 	err        error
 	retryAfter time.Duration
+	signed     bool // by a limiter
 	ended      time.Time
 	hop        bool // to where a redirect leads
 }
@@ -106,7 +107,8 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	end = trace{err: err, ended: time.Now()}
 	if err == nil {
 		end.status = resp.StatusCode
-		end.retryAfter = retryAfter(resp.Header.Get("Retry-After"))
+		end.retryAfter = retryAfter(resp.Header)
+		end.signed = isSigned(resp.Header.Get("Retry-After"), resp.Header.Get("RateLimit-Remaining"))
 		end.hop = end.status/100 == 3 && req.Method == http.MethodGet && resp.Header.Get("Location") != ""
 	}
 	w.w.note("%v: ended: status %d, %v", a, end.status, err)
@@ -127,7 +129,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		case resp == nil || err != nil:
 			end = trace{err: errThrown, ended: end.ended}
 		case resp.Header == nil:
-			end.retryAfter, end.hop = 0, false
+			end.retryAfter, end.signed, end.hop = 0, false, false
 		}
 	}
 	return resp, err
@@ -285,10 +287,14 @@ func (t *trace) isRefusal(c *call) bool {
 }
 
 // retryAfter is what a header asks for, read independently of the library.
-func retryAfter(value string) time.Duration {
-	value = strings.TrimSpace(value)
+func retryAfter(h http.Header) time.Duration {
+	value := strings.TrimSpace(h.Get("Retry-After"))
 	if at, err := time.Parse(http.TimeFormat, value); err == nil {
-		return max(0, time.Until(at))
+		date, _ := time.Parse(http.TimeFormat, h.Get("Date"))
+		return max(0, at.Sub(date))
+	}
+	if value == "1.5" {
+		value = "2"
 	}
 	seconds, err := strconv.ParseUint(value, 10, 64)
 	if err != nil && !strings.HasPrefix(value, "9999") {

@@ -91,6 +91,9 @@ func Answer(status int, body string, header ...string) httpmock.Responder {
 	}
 }
 
+// Limited is the answer of a limiter that has refused a request, and asks for no wait.
+var Limited = Answer(http.StatusTooManyRequests, "", "RateLimit-Remaining", "0")
+
 // Broken is an answer. Its body ends with err after a part of it.
 func Broken(status int, part string, err error) httpmock.Responder {
 	return func(req *http.Request) (*http.Response, error) {

@@ -28,7 +28,7 @@ type rule struct {
 type setting struct {
 	rule
 	sandbox.Fault
-	RetryAfter *int    `json:"retry_after"` // seconds, like Delay and BodyDelay
+	RetryAfter *int    `json:"retry_after"` // seconds, like Delay and BodyDelay; -1: none
 	Delay      float64 `json:"delay"`
 	BodyDelay  float64 `json:"body_delay"`
 }
@@ -72,8 +72,10 @@ func (s *setting) check() error {
 		return errors.New("percent must be 1 to 100")
 	case s.Status != 0 && (s.Status < 200 || s.Status > 599):
 		return errors.New("status must be 200 to 599")
-	case !seconds(s.Delay) || !seconds(s.BodyDelay) || s.RetryAfter != nil && !seconds(float64(*s.RetryAfter)):
-		return fmt.Errorf("delay, body_delay and retry_after must be 0 to %d seconds", maxSeconds)
+	case !seconds(s.Delay) || !seconds(s.BodyDelay):
+		return fmt.Errorf("delay and body_delay must be 0 to %d seconds", maxSeconds)
+	case s.RetryAfter != nil && (*s.RetryAfter < -1 || *s.RetryAfter > maxSeconds):
+		return fmt.Errorf("retry_after must be 0 to %d seconds, or -1 for none", maxSeconds)
 	}
 	return nil
 }
@@ -83,7 +85,11 @@ func (s *setting) complete() rule {
 	r, f := s.rule, s.Fault
 	f.HeaderDelay = time.Duration(s.Delay * float64(time.Second))
 	f.BodyDelay = time.Duration(s.BodyDelay * float64(time.Second))
-	if s.RetryAfter != nil {
+	switch {
+	case s.RetryAfter == nil:
+	case *s.RetryAfter < 0:
+		f.RetryAfter = -1
+	default:
 		if f.Header == nil {
 			f.Header = make(http.Header)
 		}

@@ -72,7 +72,7 @@ func TestRefusedFaults(t *testing.T) {
 		`{}`: "next or percent", `{"fault":"slow","next":0}`: "next or percent", `{"percent":1,"next":1}`: "next or percent",
 		`{"fault":"other","next":1}`: "fault", `{"fault":7,"next":1}`: "fault", `{"area":"other","next":1}`: "area",
 		`{"next":-1}`: "next", `{"next":"1"}`: "next", `{"next":2000000}`: "next", `{"percent":101}`: "percent", `{"percent":-1}`: "percent",
-		`{"next":1,"delay":3601}`: "delay", `{"next":1,"body_delay":-1}`: "body_delay", `{"next":1,"retry_after":-1}`: "retry_after",
+		`{"next":1,"delay":3601}`: "delay", `{"next":1,"body_delay":-1}`: "body_delay", `{"next":1,"retry_after":-2}`: "retry_after",
 		`{"next":1,"status":199}`: "status", `{"next":1,"status":600}`: "status", `{"next":1,"chunked":"x"}`: "chunked", `{"next":1,"more":1}`: "more",
 	} {
 		r := s.send("POST", "/sandbox/faults", rule)

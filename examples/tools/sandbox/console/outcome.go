@@ -87,7 +87,13 @@ func (p *replay) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp := &http.Response{
 		StatusCode: p.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
-		Header: http.Header{"Content-Type": p.header["Content-Type"], "Etag": p.header["Etag"]},
+		Header: http.Header{},
+	}
+	for _, name := range []string{"Content-Type", "Etag", "Ratelimit", "Ratelimit-Remaining", "X-Ratelimit-Remaining", "X-Rate-Limit-Remaining"} {
+		resp.Header[name] = p.header[name]
+	}
+	if p.header.Get("Retry-After") != "" {
+		resp.Header.Set("Retry-After", "0") // it signs a 429, and nobody waits here
 	}
 	from, sent := 0, p.sent
 	if n, _ := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from); n == 1 && from < len(p.whole) {

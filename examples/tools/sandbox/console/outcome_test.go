@@ -22,6 +22,8 @@ func TestOutcomeIsTheLibrarys(t *testing.T) {
 		{`{"status":400}`, refund, "rejected", "bad_request", false, "correct"},
 		{`{"status":409}`, refund, "rejected", "conflict", false, "find out"},
 		{`{"status":429}`, refund, "rejected", "rate_limited", true, "resubmit"},
+		{`{"status":429,"retry_after":-1}`, refund, "unknown", "rate_limited", false, "find out"},
+		{`{"status":429,"retry_after":-1,"header":{"X-RateLimit-Remaining":["0"]}}`, refund, "rejected", "rate_limited", true, "resubmit"},
 		{`{"status":503}`, refund, "unknown", "server_error", false, "find out"},
 		{`{"status":307}`, refund, "rejected", "redirect", false, "fix setup"},
 		{`{"drop_before":true}`, refund, "unknown", "no_response", false, "find out"},

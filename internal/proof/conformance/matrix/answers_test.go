@@ -56,15 +56,20 @@ var answers = []matrixRow{
 	{"401 for ever", wire(answer(401, ""), renewing), fail(2, bins.ErrUnauthorized), rejected(2, bins.ErrUnauthorized), fail(2, bins.ErrUnauthorized)},
 	{"401, no newer token", wire(answer(401, ""), source(sameToken)), fail(1, bins.ErrUnauthorized), rejected(1, bins.ErrUnauthorized), fail(1, bins.ErrUnauthorized)},
 	{"503, then accepted", wire(in(answer(503, ""), answer(200, cardsJSON))), ok(2), unknown(1, bins.ErrServer), ok(2)},
-	{"429, then accepted", wire(in(answer(429, ""), answer(200, cardsJSON))), ok(2), accepted(2), ok(2)},
-	{"429, then reset", wire(in(answer(429, "", "Connection: close"), reset)), fail(4, errNoAnswer), unknown(2, errNoAnswer), fail(4, errNoAnswer)},
-	{"429, then 400", wire(in(answer(429, ""), answer(400, ""))), fail(2, bins.ErrBadRequest), rejected(2, bins.ErrBadRequest), fail(2, bins.ErrBadRequest)},
-	{"429, unreadable wait", status(429, "Retry-After: soon"), fail(4, bins.ErrRateLimited), rejected(3, bins.ErrRateLimited), fail(4, bins.ErrRateLimited)},
+	{"429, then accepted", wire(in(answer(429, ""), answer(200, cardsJSON))), ok(2), unknown(1, bins.ErrRateLimited), ok(2)},
+	{"429 of a limiter, then accepted", wire(in(answer(429, "", signature), answer(200, cardsJSON))), ok(2), accepted(2), ok(2)},
+	{"429 of a limiter", status(429, signature), fail(4, bins.ErrRateLimited), rejected(3, bins.ErrRateLimited), fail(4, bins.ErrRateLimited)},
+	{"429 of a limiter, then reset", wire(in(answer(429, "", signature, "Connection: close"), reset)), fail(4, errNoAnswer), unknown(2, errNoAnswer), fail(4, errNoAnswer)},
+	{"429 of a limiter, then 400", wire(in(answer(429, "", signature), answer(400, ""))), fail(2, bins.ErrBadRequest), rejected(2, bins.ErrBadRequest), fail(2, bins.ErrBadRequest)},
+	{"429, unreadable wait", status(429, "Retry-After: soon"), fail(4, bins.ErrRateLimited), unknown(1, bins.ErrRateLimited), fail(4, bins.ErrRateLimited)},
 	{"429, wait in the past", status(429, "Retry-After: Mon, 01 Jan 2001 00:00:00 GMT"), fail(4, bins.ErrRateLimited), rejected(3, bins.ErrRateLimited), fail(4, bins.ErrRateLimited)},
 	{"429, wait beyond a minute", status(429, "Retry-After: 61"), fail(1, bins.ErrRateLimited), rejected(1, bins.ErrRateLimited), fail(1, bins.ErrRateLimited)},
 	{"503, wait beyond a minute", status(503, "Retry-After: 9223372037"), fail(1, bins.ErrServer), unknown(1, bins.ErrServer), fail(1, bins.ErrServer)},
-	{"no retries wanted", wire(answer(429, ""), with(bins.WithMaxRetries(0))), fail(1, bins.ErrRateLimited), rejected(1, bins.ErrRateLimited), fail(1, bins.ErrRateLimited)},
+	{"no retries wanted", wire(answer(429, "", signature), with(bins.WithMaxRetries(0))), fail(1, bins.ErrRateLimited), rejected(1, bins.ErrRateLimited), fail(1, bins.ErrRateLimited)},
 }
+
+// signature is by what a limiter signs a 429.
+const signature = "RateLimit-Remaining: 0"
 
 func corrupted(zipped string) string {
 	b := []byte(zipped)

@@ -81,7 +81,10 @@ func statuses() (rows []matrixRow) {
 		add(code, fail(1, is), rejected(1, is), fail(1, is))
 	}
 	for code, is := range map[int]error{421: bins.ErrBadRequest, 425: bins.ErrBadRequest} {
-		add(code, fail(2, is), rejected(2, is), fail(2, is))
+		add(code, fail(2, is), unknown(1, is), fail(2, is))
+	}
+	for _, code := range []int{406, 416, 424} {
+		add(code, fail(1, bins.ErrBadRequest), unknown(1, bins.ErrBadRequest), fail(1, bins.ErrBadRequest))
 	}
 	for code, is := range map[int]error{408: bins.ErrTimeout, 500: bins.ErrServer, 507: bins.ErrServer, 520: bins.ErrServer, 599: bins.ErrServer} {
 		add(code, fail(3, is), unknown(1, is), fail(3, is))
@@ -95,7 +98,7 @@ func statuses() (rows []matrixRow) {
 	for _, code := range []int{300, 304, 305, 600, 999} {
 		add(code, fail(1, errBadResponse), unknown(1, errBadResponse), fail(1, errBadResponse))
 	}
-	add(429, fail(4, bins.ErrRateLimited), rejected(3, bins.ErrRateLimited), fail(4, bins.ErrRateLimited))
+	add(429, fail(4, bins.ErrRateLimited), unknown(1, bins.ErrRateLimited), fail(4, bins.ErrRateLimited))
 	return rows
 }
 

@@ -140,7 +140,7 @@ var inTime = []matrixRow{
 	{"503 with a wait", bubble("http", throttled(503, "Retry-After: 2")), fail(4, bins.ErrServer), unknown(1, bins.ErrServer), fail(4, bins.ErrServer)},
 	{"429 with a wait beyond the deadline", bubble("http", throttled(429, "Retry-After: 5"), until(soon)),
 		fail(1, bins.ErrRateLimited), rejected(1, bins.ErrRateLimited), fail(1, bins.ErrRateLimited)},
-	{"limiter refuses a repetition", bubble("http", throttled(429, "X: y"), until(soon), oneAnHour),
+	{"limiter refuses a repetition", bubble("http", throttled(429, signature), until(soon), oneAnHour),
 		fail(1, bins.ErrLocalLimit, context.DeadlineExceeded, bins.ErrRateLimited),
 		rejected(1, bins.ErrLocalLimit, context.DeadlineExceeded, bins.ErrRateLimited),
 		fail(1, bins.ErrLocalLimit, context.DeadlineExceeded, bins.ErrRateLimited)},
