@@ -13,10 +13,6 @@ import (
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
-// ErrBusy: another download to the same path is under way, in this process or another. Wait
-// for it, or choose another path.
-var ErrBusy = fault.NewCondition("busy", "path is busy", true)
-
 var errUnderWay = fault.NewError("another download to the same path is under way", ErrBusy)
 
 // A partial is the private file for content that is still arriving, .NAME.part beside its path.
