@@ -123,11 +123,17 @@ func TestContinue(t *testing.T) {
 			if test.job != "" {
 				job = test.job
 			}
-			file, err := client.DownloadFile(t.Context(), job, path, updater.FileOptions{})
+			var progress []updater.FileProgress
+			file, err := client.DownloadFile(t.Context(), job, path, updater.FileOptions{Progress: func(p updater.FileProgress) { progress = append(progress, p) }})
 			if err != nil {
 				t.Fatal(err)
 			}
 			holds(t, path, test.want)
+			all := int64(len(test.want))
+			first := updater.FileProgress{Bytes: min(test.continued+256<<10, all), Total: all}
+			if len(progress) == 0 || progress[0] != first || progress[len(progress)-1].Bytes != all {
+				t.Errorf("progress %+v, want %+v first", progress, first)
+			}
 			if file.SHA256 != hashOf(test.want) || file.Size != int64(len(test.want)) || file.ResumedBytes != test.continued || file.Resumes != 0 {
 				t.Errorf("%+v", show(file))
 			}

@@ -80,9 +80,11 @@ func (f File) Format(state fmt.State, verb rune) {
 	fault.Format(state, verb, fmt.Sprintf("file of %d bytes", f.Size))
 }
 
-// LogValue logs the size and the request id.
+// LogValue logs the size, the hash, the counts and the request id.
 func (f File) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int64("size", f.Size), slog.String("request_id", fault.Loggable(f.RequestID)))
+	return slog.GroupValue(slog.Int64("size", f.Size), slog.String("sha_256", f.SHA256), slog.Bool("unchanged", f.Unchanged),
+		slog.Int("attempts", f.Attempts), slog.Int("resumes", f.Resumes), slog.Int64("resumed_bytes", f.ResumedBytes),
+		slog.String("request_id", fault.Loggable(f.RequestID)))
 }
 
 // DownloadFile downloads the result of a job, as [Client.Download] does, into a file of

@@ -117,6 +117,11 @@ func TestDownloadFile(t *testing.T) {
 			t.Errorf("progress %v", progress)
 		}
 		testkit.NoLeak(t, file, "canary")
+		var log bytes.Buffer
+		debugLog(&log).Info("done", "file", file)
+		if want := fmt.Sprintf("file.size=%d file.sha_256=%s file.unchanged=false file.attempts=1 file.resumes=0 file.resumed_bytes=0 file.request_id=req-7", size, hashOf(content)); !strings.Contains(log.String(), want) {
+			t.Errorf("logged %s", &log)
+		}
 	}
 	t.Chdir(t.TempDir()) // a path of a name alone
 	if _, err := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}).Client().DownloadFile(t.Context(), "7", "result.csv", updater.FileOptions{}); err != nil {

@@ -153,6 +153,23 @@ func TestRedirectHosts(t *testing.T) {
 	}
 }
 
+// A redirect is followed within scheme, host and port, with the credential, and no further.
+func TestRedirectsWithinTheOrigin(t *testing.T) {
+	for location, followed := range map[string]bool{
+		"/2": true, "https://service.test/2": true,
+		"http://service.test/2": false, "https://service.test:8443/2": false, "https://other.test/2": false, "https://a:b@service.test/2": false,
+	} {
+		network := serve(status(302, "Location", location), status(200))
+		r := newClient(t, network, WithTokenSource(auth.Static("token"))).get(t.Context())
+		if followed != (r.StatusCode == 200) || followed != (network.requests() == 2) {
+			t.Errorf("%s: status %d after %d requests", location, r.StatusCode, network.requests())
+		}
+		if followed && network.headers[1].Get("Authorization") != "Bearer token" {
+			t.Errorf("%s: without the credential", location)
+		}
+	}
+}
+
 // A host that a redirect leads to gets no credential, and its refusals do not count as the
 // service's.
 func TestRedirectsAway(t *testing.T) {
