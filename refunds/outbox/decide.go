@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 )
 
 // A Verdict is what somebody says about a refund.
@@ -63,9 +62,10 @@ func (o *Outbox) Decide(ctx context.Context, entries []Entry, v Verdict, by, why
 }
 
 func (o *Outbox) decide(ctx context.Context, e Entry, v Verdict, by, why string) error {
-	over := e.LastSent.Add(submitTimeout)
-	if e.State == Unknown && v != Recorded && time.Now().Before(over) {
-		return fmt.Errorf("%w until %s", ErrTooEarly, timeText(over))
+	if e.State == Unknown && v != Recorded {
+		if err := requestOver(ctx, o, e); err != nil {
+			return err
+		}
 	}
 	if e.State == Rejected {
 		corrected, err := one[bool](ctx, o, `SELECT EXISTS (SELECT 1 FROM outbox_refund WHERE state <> 'rejected'
@@ -86,4 +86,13 @@ func (o *Outbox) decide(ctx context.Context, e Entry, v Verdict, by, why string)
 		return err
 	}
 	return fmt.Errorf("%w: %q of a refund that was %s, and is %s", ErrState, v, e.State, now)
+}
+
+// requestOver fails with ErrTooEarly while the request of a refund can still leave.
+func requestOver(ctx context.Context, s session, e Entry) error {
+	now, err := readClock(ctx, s)
+	if end := e.LastSent.Add(submitTimeout); err == nil && now.Before(end) {
+		err = fmt.Errorf("%w until %s", ErrTooEarly, timeText(end))
+	}
+	return err
 }

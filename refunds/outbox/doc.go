@@ -1,12 +1,18 @@
-// Package outbox keeps refunds in your database and submits them from there. A refund is
-// booked in your own transaction, with your own rows; a worker sends it later and writes
-// down what became of it. None is lost between your commit and the service, and none is
-// sent twice because a response was lost or a worker was killed.
+// Package outbox keeps refunds in your database and submits each once, although callers repeat
+// requests, messages come twice, and processes are killed. Whoever needs to know gets an answer.
 //
 //	box, err := outbox.OpenPostgres(pool) // or OpenSQLite(db)
 //	…
 //	err = box.Migrate(ctx) // when you deploy
-//	…
+//
+// Who waits for the outcome calls [Outbox.Submit], such as an HTTP handler. It books the refund, sends
+// it now, and needs no worker:
+//
+//	entry, err := box.Submit(ctx, client, outbox.Item{AccountID: account, Refund: refund})
+//
+// Who does not wait calls [Outbox.Enqueue] in a transaction of his own, with his own rows, such as the
+// consumer of a queue. A worker sends the refund later:
+//
 //	tx, err := pool.Begin(ctx)
 //	_, err = tx.Exec(ctx, `UPDATE orders SET refunded = TRUE WHERE id = $1`, id)
 //	_, err = box.EnqueuePgx(ctx, tx, outbox.Item{AccountID: account, Refund: refund})
@@ -14,12 +20,14 @@
 //	…
 //	err = box.Run(ctx, outbox.Config{Client: client}) // in each worker, until ctx ends
 //
+// Both can be used for the same refunds. [Outbox.Get] says what became of one. One Client for all
+// accounts is enough.
+//
 // # What is guaranteed
 //
-// A refund is stored with its job in the transaction that books it: both are there, or
-// neither. The worker commits the state [Sending] before the request leaves, and the outcome after
-// the response. If a refund is in that state for a minute, its worker is dead. Its request may have
-// left, so the refund becomes [Unknown].
+// A refund is booked in one commit, and with your own rows if you Enqueue it. The state [Sending] is
+// committed before the request leaves, and the outcome after the response. If a refund is in that
+// state for a minute, its process is dead. Its request may have left, so the refund is [Unknown].
 //
 // An unknown refund is sent again only after a decision. It is made by a person ([Outbox.Decide]),
 // by your function (Config.FindOut), by a message that you got ([Outbox.Tell]), or by the
@@ -34,24 +42,22 @@
 // worker as Config.FindOut. Otherwise some refunds stay unknown until somebody compares them with
 // a report ([Outbox.Compare]) or looks them up.
 //
-// A commit that the database loses is lost here, too. Run refuses a database that may lose
+// A commit that the database loses is lost here, too. Submit and Run refuse a database that may lose
 // commits (synchronous_commit=off in PostgreSQL, synchronous below FULL in SQLite). A
-// PostgreSQL that fails over to a standby needs synchronous replication. A restored backup
-// does not know what was sent after it was made. In both cases compare with a report before
-// a worker starts.
-//
-// The clocks of the workers' machines must agree to some seconds.
+// PostgreSQL that fails over to a standby needs synchronous replication, and a clock that agrees
+// to some seconds. A restored backup does not know what was sent after it was made. Compare with a
+// report before anything is sent from it.
 //
 // # Engine and tables
 //
-// The queue is [River]. Its jobs hold the number of a row and nothing else. The
-// tables are outbox_refund, outbox_decision and outbox_version, where the connection creates
+// The queue is [River]. Its jobs hold the number of a row and nothing else. The tables are
+// outbox_refund, outbox_decision, outbox_question and outbox_version, where the connection creates
 // tables by default, and River's: in PostgreSQL in the schema "outbox", in SQLite in the
 // same file. Do not run another program's River on them. For an audit, outbox_decision has
 // each decision with who, when and why.
 //
-// Records stand in outbox_refund as JSON. The logs, errors and reports of this package
-// show no more of a record than its row, account, refund_id, amount and currency.
+// Records stand in outbox_refund as JSON, and the bodies of receipts. The logs, errors and reports of
+// this package show no more of a record than its row, account, refund_id, amount and currency.
 //
 // [River]: https://riverqueue.com
 package outbox

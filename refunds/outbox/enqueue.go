@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -59,57 +58,112 @@ func (o *Outbox) EnqueuePgx(ctx context.Context, tx pgx.Tx, item Item) (Enqueued
 	return o.enqueue(ctx, pgxSession{tx}, item)
 }
 
-func (o *Outbox) enqueue(ctx context.Context, tx session, item Item) (e Enqueued, err error) {
-	if err := acceptable(item.AccountID, item.Refund); err != nil {
-		return e, fmt.Errorf("outbox: a refund cannot be enqueued: %w", err)
-	}
-	defer func() {
-		if err != nil && !errors.Is(err, ErrAmountChanged) && !errors.Is(err, ErrTables) {
-			err = fmt.Errorf("outbox: enqueue: %w", err)
-		}
-	}()
-	r := item.Refund
-	content, err := json.Marshal(r)
+func (o *Outbox) enqueue(ctx context.Context, tx session, item Item) (Enqueued, error) {
+	b, err := newBooking(item)
 	if err != nil {
-		return e, err
+		return Enqueued{}, fmt.Errorf("outbox: a refund cannot be enqueued: %w", err)
+	}
+	e, err := o.book(ctx, tx, b)
+	if err != nil && !errors.Is(err, ErrAmountChanged) && !errors.Is(err, ErrTables) {
+		err = fmt.Errorf("outbox: enqueue: %w", err)
+	}
+	return e, err
+}
+
+// A booking is an item as its row has it.
+type booking struct {
+	account, refundID, digest, content string
+	amount                             *int64
+	currency                           string
+	changes                            int // 1: the amount may be another one than before
+}
+
+func newBooking(item Item) (b booking, err error) {
+	if err := acceptable(item.AccountID, item.Refund); err != nil {
+		return b, err
+	}
+	content, err := json.Marshal(item.Refund)
+	if err != nil {
+		return b, err
 	}
 	sum := sha256.Sum256(content)
-	digest := hex.EncodeToString(sum[:])
-	// In SQLite, a transaction that began with a read could not wait for another writer. So
-	// the first statement is the one that writes, and nothing is locked: there is one writer.
-	if o.schema != "" {
-		if err := lock(ctx, tx, item.AccountID+"/"+r.RefundID); err != nil {
-			return e, err
-		}
+	b = booking{item.AccountID, item.Refund.RefundID, hex.EncodeToString(sum[:]), string(content), item.Refund.Amount, item.Refund.Currency, 0}
+	if item.AllowChange {
+		b.changes = 1
 	}
-	added, err := one[int64](ctx, tx, `
-		INSERT INTO outbox_refund (account, refund_id, digest, content, amount, currency, enqueued_at)
-		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT), CAST($6 AS TEXT), CAST($7 AS TEXT)
-		WHERE NOT EXISTS (SELECT 1 FROM outbox_refund WHERE account = $1 AND refund_id = $2 AND digest = $3)
-		AND (CAST($8 AS INTEGER) = 1 OR NOT EXISTS (
-			SELECT 1 FROM outbox_refund AS last
-			WHERE last.id = (SELECT MAX(id) FROM outbox_refund WHERE account = $1 AND refund_id = $2 AND state <> 'rejected')
-			AND (last.amount IS DISTINCT FROM CAST($5 AS BIGINT) OR last.currency <> $6)))
-		ON CONFLICT (account, refund_id, digest) DO NOTHING RETURNING id`,
-		item.AccountID, r.RefundID, digest, string(content), r.Amount, r.Currency, timeText(time.Now()), map[bool]int{true: 1}[item.AllowChange])
-	if noTable(err) {
-		return e, missing(err)
-	}
-	if err != nil {
-		return e, err
-	}
-	e.New = added != 0
-	e.Row, err = one[int64](ctx, tx, `SELECT id FROM outbox_refund WHERE account = $1 AND refund_id = $2 AND digest = $3`, item.AccountID, r.RefundID, digest)
-	switch {
-	case err != nil:
-		return e, err
-	case e.Row == 0:
-		return e, ErrAmountChanged
-	case !e.New:
-		return e, nil
-	}
-	return e, o.giveJobs(ctx, tx, `id = $1`, e.Row)
+	return b, nil
 }
+
+func (b *booking) args() []any {
+	return []any{b.account, b.refundID, b.digest, b.content, b.amount, b.currency, b.changes}
+}
+
+// thisBooking is a table with the row of args.
+const thisBooking = `(SELECT 0 AS n, CAST($1 AS TEXT) AS account, CAST($2 AS TEXT) AS refund_id, CAST($3 AS TEXT) AS digest,
+	CAST($4 AS TEXT) AS content, CAST($5 AS BIGINT) AS amount, CAST($6 AS TEXT) AS currency, CAST($7 AS INTEGER) AS changes)`
+
+// changed chooses the record that a booking changes the amount or the currency of, unless it may.
+const changed = `SELECT id FROM outbox_refund AS last WHERE booking.changes = 0
+	AND last.id = (SELECT MAX(id) FROM outbox_refund AS r WHERE r.account = booking.account AND r.refund_id = booking.refund_id AND r.state <> 'rejected')
+	AND (last.amount IS DISTINCT FROM booking.amount OR last.currency <> booking.currency)`
+
+// insert stores the rows of a table of bookings that may be stored now, and returns their ids.
+// Of bookings of one refund_id it stores the first: number keeps out the others, and those of
+// other transactions, for which it waits.
+func insert(ctx context.Context, tx session, table string, args ...any) ([]int64, error) {
+	return all[int64](ctx, tx, `
+		INSERT INTO outbox_refund (account, refund_id, number, digest, content, amount, currency, enqueued_at)
+		SELECT account, refund_id, 1 + (SELECT COALESCE(MAX(number), 0) FROM outbox_refund AS r WHERE r.account = booking.account AND r.refund_id = booking.refund_id),
+			digest, content, amount, currency, `+tx.clock(0)+`
+		FROM `+table+` AS booking
+		WHERE NOT EXISTS (SELECT 1 FROM outbox_refund AS r WHERE r.account = booking.account AND r.refund_id = booking.refund_id AND r.digest = booking.digest)
+		AND NOT EXISTS (`+changed+`)
+		ORDER BY n ON CONFLICT DO NOTHING RETURNING id`, args...)
+}
+
+// A standing says where a booking stands.
+type standing struct {
+	Stored  int64 // the row with its content
+	Changes int64 // the row that keeps it out, because the amount or the currency would change
+}
+
+// lookUp returns where the rows of a table of bookings stand, in their order.
+func lookUp(ctx context.Context, tx session, table string, args ...any) ([]standing, error) {
+	return all[standing](ctx, tx, `
+		SELECT COALESCE((SELECT id FROM outbox_refund AS r WHERE r.account = booking.account AND r.refund_id = booking.refund_id AND r.digest = booking.digest), 0) AS stored,
+			COALESCE((`+changed+`), 0) AS changes
+		FROM `+table+` AS booking ORDER BY n`, args...)
+}
+
+// book stores a booking with its job, unless it is there, or would change the amount.
+//
+// In SQLite, a transaction that began with a read could not wait for another writer. So the
+// first statement is the one that writes.
+func (o *Outbox) book(ctx context.Context, tx session, b booking) (Enqueued, error) {
+	for {
+		added, err := insert(ctx, tx, thisBooking, b.args()...)
+		if noTable(err) {
+			return Enqueued{}, missing(err)
+		}
+		if err != nil {
+			return Enqueued{}, err
+		}
+		if len(added) == 1 {
+			return Enqueued{added[0], true}, o.giveJobs(ctx, tx, `id = $1`, added[0])
+		}
+		found, err := lookUp(ctx, tx, thisBooking, b.args()...)
+		switch {
+		case err != nil:
+			return Enqueued{}, err
+		case found[0].Stored != 0:
+			return Enqueued{Row: found[0].Stored}, nil
+		case found[0].Changes != 0:
+			return Enqueued{}, amountChanged(found[0].Changes)
+		} // another transaction stored a record of the refund_id meanwhile
+	}
+}
+
+func amountChanged(row int64) error { return fmt.Errorf("%w: row %d", ErrAmountChanged, row) }
 
 // giveJobs gives a job to each refund that a condition chooses. A job too many does no
 // harm: the refund's state decides.

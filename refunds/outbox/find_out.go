@@ -18,10 +18,6 @@ const (
 	finder = "Config.FindOut"
 )
 
-// askable is true of an unknown refund whose requests are over, and which is not older than the
-// time for which is asked. $1 and $2 are the times.
-const askable = `this.state = 'unknown' AND this.sent_at <= $1 AND this.sent_at > $2`
-
 // inquire asks about unknown refunds until ctx ends, at most Concurrency at once.
 func (w *worker) inquire(ctx context.Context) {
 	turns := make(chan struct{}, w.Concurrency)
@@ -52,28 +48,25 @@ func (w *worker) inquire(ctx context.Context) {
 
 // due returns unknown refunds to ask about now, the oldest first.
 func (w *worker) due(ctx context.Context, most int) ([]Entry, error) {
-	now := time.Now()
-	return w.entries(ctx, `AS this WHERE `+askable+` AND NOT EXISTS (
-		SELECT 1 FROM outbox_question AS q WHERE q.refund = this.id AND q.attempt = this.attempts AND q.next_at > $3)
-		ORDER BY sent_at, id LIMIT $4`,
-		timeText(now.Add(-submitTimeout)), timeText(now.Add(-w.FindOutFor)), timeText(now), most)
+	return w.entries(ctx, `AS this WHERE state = 'unknown' AND sent_at <= `+w.clock(-submitTimeout)+` AND sent_at > `+w.clock(-w.FindOutFor)+`
+		AND NOT EXISTS (SELECT 1 FROM outbox_question AS q WHERE q.refund = this.id AND q.attempt = this.attempts AND q.next_at > `+w.clock(0)+`)
+		ORDER BY sent_at, id LIMIT $1`, most)
 }
 
 // unasked tells whether a question is still to be asked for the first time. What follows from a
 // question of this worker is written down before it no longer counts as asking.
 func (w *worker) unasked(ctx context.Context) (bool, error) {
-	return one[bool](ctx, w, `SELECT EXISTS (SELECT 1 FROM outbox_refund AS this WHERE this.state = 'unknown' AND this.sent_at > $1 AND NOT EXISTS (
-		SELECT 1 FROM outbox_question AS q WHERE q.refund = this.id AND q.attempt = this.attempts))`, timeText(time.Now().Add(-w.FindOutFor)))
+	return one[bool](ctx, w, `SELECT EXISTS (SELECT 1 FROM outbox_refund AS this WHERE this.state = 'unknown' AND this.sent_at > `+w.clock(-w.FindOutFor)+` AND NOT EXISTS (
+		SELECT 1 FROM outbox_question AS q WHERE q.refund = this.id AND q.attempt = this.attempts))`)
 }
 
 // takeTurn takes the next question about a refund for this worker. Questions are as far apart as
 // the request is old: after one minute, two, four, and so on.
 func (w *worker) takeTurn(ctx context.Context, e Entry) (bool, error) {
-	now := time.Now()
-	next := now.Add(min(max(now.Sub(e.LastSent), submitTimeout), askLatest))
-	n, err := w.exec(ctx, `INSERT INTO outbox_question (refund, attempt, next_at) VALUES ($1, $2, $3)
-		ON CONFLICT (refund) DO UPDATE SET attempt = $2, next_at = $3
-		WHERE outbox_question.attempt <> $2 OR outbox_question.next_at <= $4`, e.Row, e.Attempts, timeText(next), timeText(now))
+	next := w.clock(min(max(time.Since(e.LastSent), submitTimeout), askLatest))
+	n, err := w.exec(ctx, `INSERT INTO outbox_question (refund, attempt, next_at) VALUES ($1, $2, `+next+`)
+		ON CONFLICT (refund) DO UPDATE SET attempt = $2, next_at = `+next+`
+		WHERE outbox_question.attempt <> $2 OR outbox_question.next_at <= `+w.clock(0), e.Row, e.Attempts)
 	return n == 1, err
 }
 

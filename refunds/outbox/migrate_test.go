@@ -52,8 +52,13 @@ func TestMigrate(t *testing.T) {
 		s.check("accepted")
 		// A database of the version before gets what is new, and keeps what it has.
 		s.set(`DROP TABLE outbox_question`)
+		s.set(`DROP INDEX outbox_refund_number`)
+		for _, column := range []string{"number", "next_at", "status", "content_type", "body"} {
+			s.set(`ALTER TABLE outbox_refund DROP COLUMN ` + column)
+		}
 		s.set(`UPDATE outbox_version SET own = 1`)
 		box.tablesChecked.Store(false)
+		box.usable.Store(false)
 		if _, err := box.Status(t.Context()); !errors.Is(err, ErrTables) {
 			t.Errorf("an older version: %v", err)
 		}
@@ -62,8 +67,12 @@ func TestMigrate(t *testing.T) {
 		}
 		s.check("accepted")
 		s.set(`SELECT 1 FROM outbox_question`)
+		if number := s.column(`SELECT CAST(number AS TEXT) FROM outbox_refund`); number != "1" {
+			t.Errorf("the numbers are %s", number)
+		}
 		s.set(`UPDATE outbox_version SET own = 99`)
 		box.tablesChecked.Store(false)
+		box.usable.Store(false)
 		for _, err := range append(s.try()[:2], box.Migrate(t.Context())) {
 			if !errors.Is(err, ErrTables) || !strings.Contains(err.Error(), "99") {
 				t.Errorf("a newer version: %v", err)

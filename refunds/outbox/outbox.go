@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 
 // An Outbox is the refunds and their queue in one database. [OpenPostgres] and [OpenSQLite]
 // make one. Its methods may be called at the same time. Close the pool or the handle that
-// it was opened with when no method runs any more.
+// it was opened with after [Outbox.Close], when no method runs any more.
 type Outbox struct {
 	session               // each statement is a transaction of its own
 	schema        string  // of River's tables; "": they are where the others are
@@ -30,6 +31,12 @@ type Outbox struct {
 	newQueue      func(*river.Config) (queue, error)
 	migrateRiver  func(ctx context.Context) error
 	tablesChecked atomic.Bool
+	usable        atomic.Bool // what Run and Submit need was checked
+
+	closing  context.Context // ends with Close
+	close    context.CancelFunc
+	mu       sync.Mutex
+	attempts map[int64]*attempt // of Submit, by their rows
 }
 
 // A session runs statements on a database or in a transaction. Parameters are $1, $2, ….
@@ -39,6 +46,8 @@ type session interface {
 	// query reads the rows of a result into what slice points to: structs with a field
 	// for each column, or the values of the only column.
 	query(ctx context.Context, slice any, statement string, args ...any) error
+	// clock is an expression for the time by the database's clock, plus d, as timeText has it.
+	clock(d time.Duration) string
 }
 
 // A queue is River's client of a worker, for any type of transaction.
@@ -59,7 +68,7 @@ var tables string
 type version struct{ Own, River int }
 
 // ownVersion is the version that tables.sql makes, one step after the other.
-const ownVersion = 2
+const ownVersion = 3
 
 // quiet takes what River logs about migrations.
 var quiet = slog.New(slog.DiscardHandler)
@@ -71,6 +80,8 @@ const riverSchema = "outbox"
 
 // open prepares what both databases do by River's driver.
 func open[TTx any](o *Outbox, driver riverdriver.Driver[TTx]) error {
+	o.closing, o.close = context.WithCancel(context.Background())
+	o.attempts = make(map[int64]*attempt)
 	o.newQueue = func(config *river.Config) (queue, error) {
 		config.Schema = o.schema
 		return river.NewClient(driver, config)
@@ -145,6 +156,26 @@ func (o *Outbox) check(ctx context.Context) error {
 	return nil
 }
 
+// ready fails if a refund cannot be sent from this database. It looks once.
+func (o *Outbox) ready(ctx context.Context) error {
+	if o.usable.Load() {
+		return nil
+	}
+	err := errors.Join(o.check(ctx), o.durable(ctx))
+	o.usable.Store(err == nil)
+	return err
+}
+
+// failed names the operation in an error that does not say it.
+func failed(operation string, err error) error {
+	for _, own := range []error{nil, ErrTables, ErrAmountChanged, ErrNoRefund} {
+		if errors.Is(err, own) {
+			return err
+		}
+	}
+	return fmt.Errorf("outbox: %s: %w", operation, err)
+}
+
 func missing(err error) error {
 	return fmt.Errorf("%w are missing, or of an unreleased version: migrate (%w)", ErrTables, err)
 }
@@ -185,10 +216,17 @@ func one[T any](ctx context.Context, s session, statement string, args ...any) (
 	return row, err
 }
 
-// Times are text in both databases: they sort, and people can read them.
+// Times are text in both databases: they sort, and people can read them. All that is compared is
+// from the database's clock, because those of the workers' machines can differ.
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
 func timeText(t time.Time) string { return t.UTC().Format(timeLayout) }
+
+// readClock returns the time by the database's clock.
+func readClock(ctx context.Context, s session) (time.Time, error) {
+	text, err := one[string](ctx, s, `SELECT `+s.clock(0))
+	return parseTime(text), err
+}
 
 // parseTime reads a time of the database. It returns the zero time for "".
 func parseTime(text string) time.Time {

@@ -15,7 +15,15 @@ import (
 type response struct {
 	reason    string // for a person; nothing of the record
 	requestID string
+
+	// Of a receipt:
+	status      int
+	contentType string
+	body        []byte
 }
+
+// bodyLimit is how much of a receipt's body is kept, in bytes.
+const bodyLimit = 4 << 10
 
 // An outcome is what became of an attempt.
 type outcome struct {
@@ -24,12 +32,16 @@ type outcome struct {
 	wait      time.Duration // that the service or the client asked for
 	suspended bool          // the client did not send it, because the service failed for others
 	final     bool          // another attempt would settle nothing
+	setup     bool          // another attempt would fail, too, until somebody corrects the set-up
 }
 
 // judge turns what Submit returned into an outcome: refunds.ActionOf says what to do next.
 func judge(receipt *refunds.Receipt, err error) outcome {
 	if err == nil {
-		return outcome{event: eventAccepted, response: response{requestID: receipt.RequestID}}
+		return outcome{event: eventAccepted, response: response{
+			requestID: receipt.RequestID, status: receipt.StatusCode,
+			contentType: receipt.ContentType, body: receipt.Body[:min(len(receipt.Body), bodyLimit)],
+		}}
 	}
 	// After a conflict, the service may have it from another row or program.
 	result := outcome{suspended: errors.Is(err, refunds.ErrSuspended), final: errors.Is(err, refunds.ErrConflict)}
@@ -40,11 +52,11 @@ func judge(receipt *refunds.Receipt, err error) outcome {
 			result.reason = fmt.Sprint(e.StatusCode, " ", cmp.Or(e.Code, http.StatusText(e.StatusCode)))
 		}
 	}
-	switch refunds.ActionOf(err) {
+	switch action := refunds.ActionOf(err); action {
 	case refunds.ActionCorrect:
 		result.event = eventRefused
 	case refunds.ActionResubmit, refunds.ActionFixSetup:
-		result.event = eventUnsent
+		result.event, result.setup = eventUnsent, action == refunds.ActionFixSetup
 	default:
 		result.event = eventDoubted
 	}

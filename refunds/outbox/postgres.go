@@ -3,6 +3,8 @@ package outbox
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/georgysavva/scany/v2/pgxscan"
 	"github.com/jackc/pgx/v5"
@@ -62,6 +64,10 @@ type pgxSession struct {
 		pgxscan.Querier
 		Exec(context.Context, string, ...any) (pgconn.CommandTag, error)
 	}
+}
+
+func (pgxSession) clock(d time.Duration) string {
+	return fmt.Sprintf(`to_char(clock_timestamp() AT TIME ZONE 'UTC' + interval '%.3f seconds', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`, d.Seconds())
 }
 
 func (s pgxSession) exec(ctx context.Context, statement string, args ...any) (int64, error) {

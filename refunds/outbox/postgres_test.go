@@ -3,6 +3,7 @@
 package outbox
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/carddata/carddata-go/internal/sandbox"
+	"github.com/carddata/carddata-go/refunds/refundstest"
 )
 
 // newPostgres is newSystem on PostgreSQL.
@@ -27,7 +29,7 @@ func newPostgres(t *testing.T, dsn string) (*system, *pgxpool.Pool) {
 }
 
 // TestPostgresTransactions: a record waits for a transaction that enqueues its refund_id, and
-// sees what was committed. TestKilled has transactions of database/sql.
+// sees what was committed, and so does a Submit. TestKilled has transactions of database/sql.
 func TestPostgresTransactions(t *testing.T) {
 	s, pool := newPostgres(t, newDatabase(t))
 	ctx := t.Context()
@@ -45,7 +47,15 @@ func TestPostgresTransactions(t *testing.T) {
 			return err
 		})
 	}()
-	for s.column(`SELECT locktype FROM pg_locks WHERE NOT granted AND locktype = 'advisory'`) == "" {
+	submitted := make(chan Entry)
+	go func() {
+		e, err := s.box.Submit(ctx, s.w.Client, Item{AccountID: "acct", Refund: repeated("pgx", 5)})
+		if err != nil {
+			t.Error(err)
+		}
+		submitted <- e
+	}()
+	for s.column(`SELECT CAST(COUNT(*) AS TEXT) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'`) != "2" {
 	}
 	if err := first.Commit(ctx); err != nil {
 		t.Fatal(err)
@@ -53,6 +63,10 @@ func TestPostgresTransactions(t *testing.T) {
 	if err := <-second; !errors.Is(err, ErrAmountChanged) {
 		t.Error(err)
 	}
+	if e := <-submitted; e.Row != 1 || e.State != Accepted || s.requests() != 1 {
+		t.Errorf("%+v", e)
+	}
+	s.check("accepted")
 }
 
 // TestPostgresOneConnection: nothing needs two connections of the pool at once. With the
@@ -161,4 +175,34 @@ func TestPostgresTell(t *testing.T) {
 	if err != nil || len(kept) != 1 || kept[0].Row != 1 {
 		t.Errorf("%+v, %v", kept, err)
 	}
+}
+
+// TestReceipt: an accepted refund has what the service said, up to a limit.
+func TestReceipt(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, database string) {
+		box, _, err := openDatabase(database)
+		if err == nil {
+			err = box.Migrate(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		fake := refundstest.Start()
+		defer fake.Close()
+		said := "\xff\x00" + strings.Repeat("é", bodyLimit)
+		fake.SetResponse(201, "text/plain", said)
+		if _, err := box.Submit(t.Context(), fake.Client(), Item{AccountID: "acct", Refund: refund("a", 5)}); err != nil {
+			t.Fatal(err)
+		}
+		found, err := box.Get(t.Context(), "acct", "a")
+		if err != nil || len(found) != 1 || found[0].Receipt == nil {
+			t.Fatal(found, err)
+		}
+		if r := found[0].Receipt; r.StatusCode != 201 || r.ContentType != "text/plain" || !bytes.Equal(r.Body, []byte(said)[:bodyLimit]) || r.RequestID != found[0].RequestID {
+			t.Errorf("%+v", *r)
+		}
+		if none, err := box.Get(t.Context(), "acct", "b"); len(none) != 0 || err != nil {
+			t.Errorf("%+v, %v", none, err)
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"strings"
+	"time"
 
 	"github.com/georgysavva/scany/v2/sqlscan"
 )
@@ -24,6 +25,13 @@ func (s sqlSession) numbered(statement string) string {
 		return strings.ReplaceAll(statement, "$", "?")
 	}
 	return statement
+}
+
+func (s sqlSession) clock(d time.Duration) string {
+	if s.sqlite {
+		return "'" + timeText(time.Now().Add(d)) + "'" // the file is on this machine
+	}
+	return pgxSession{}.clock(d)
 }
 
 func (s sqlSession) exec(ctx context.Context, statement string, args ...any) (int64, error) {

@@ -90,6 +90,7 @@ type claim struct {
 	Content  []byte
 	Attempt  int `db:"attempts"`
 	Doubtful bool
+	wait     time.Duration // until another attempt, after this one
 }
 
 // take marks a refund as sending and returns its claim, or nil if it is not to be sent
@@ -100,12 +101,18 @@ type claim struct {
 // overtakes one that is unknown.
 func take(ctx context.Context, db session, row int64) (*claim, error) {
 	return one[*claim](ctx, db, `
-		UPDATE outbox_refund SET state = $3, attempts = attempts + 1, sent_at = $2
-		WHERE id = $1 AND state = $4 AND NOT EXISTS (
+		UPDATE outbox_refund SET state = $2, attempts = attempts + 1, sent_at = `+db.clock(0)+`
+		WHERE id = $1 AND state = $3 AND next_at <= `+db.clock(0)+` AND NOT EXISTS (
 			SELECT 1 FROM outbox_refund AS other
 			WHERE other.account = outbox_refund.account AND other.refund_id = outbox_refund.refund_id AND other.id <> outbox_refund.id
 			AND (other.state IN ('sending', 'unknown') OR other.state = 'pending' AND other.id < outbox_refund.id))
-		RETURNING id, account, content, attempts, doubtful`, row, timeText(time.Now()), target(Pending, eventBegun, false), Pending)
+		RETURNING id, account, content, attempts, doubtful`, row, target(Pending, eventBegun, false), Pending)
+}
+
+// overdue is true of a refund whose mark is so old that its request is over: nobody has written
+// its outcome down, most likely because the process is dead. For all who read, it is unknown.
+func overdue(db session) string {
+	return "(state = 'sending' AND sent_at <= " + db.clock(-submitTimeout) + ")"
 }
 
 // move makes the transition of an event about an attempt, and keeps what the service said
@@ -123,10 +130,21 @@ func move(ctx context.Context, db session, c *claim, from State, e event, said *
 		set += ", doubtful = FALSE"
 	}
 	if said != nil {
-		set += ", reason = $5, request_id = $6"
-		args = append(args, said.reason, said.requestID)
+		set += ", reason = $5, request_id = $6, status = $7, content_type = $8, body = $9"
+		args = append(args, said.reason, said.requestID, said.status, said.contentType, said.body)
 	}
-	n, err := db.exec(ctx, `UPDATE outbox_refund SET `+set+` WHERE id = $1 AND attempts = $2 AND state = $3`, args...)
+	if to == Pending {
+		next := "''"
+		if c.wait > 0 {
+			next = db.clock(c.wait)
+		}
+		set += ", next_at = " + next
+	}
+	state := "state = $3"
+	if from == Unknown {
+		state = "(state = $3 OR " + overdue(db) + ")"
+	}
+	n, err := db.exec(ctx, `UPDATE outbox_refund SET `+set+` WHERE id = $1 AND attempts = $2 AND `+state, args...)
 	return n == 1, err
 }
 
@@ -148,7 +166,7 @@ func settle(ctx context.Context, tx session, c *claim, from State, v Verdict, by
 
 // keep writes down what somebody said about an attempt.
 func keep(ctx context.Context, tx session, c *claim, what, by, why string) error {
-	_, err := tx.exec(ctx, `INSERT INTO outbox_decision (refund, attempt, decided_at, who, what, note) VALUES ($1, $2, $3, $4, $5, $6)`,
-		c.Row, c.Attempt, timeText(time.Now()), by, what, why)
+	_, err := tx.exec(ctx, `INSERT INTO outbox_decision (refund, attempt, decided_at, who, what, note) VALUES ($1, $2, `+tx.clock(0)+`, $3, $4, $5)`,
+		c.Row, c.Attempt, by, what, why)
 	return err
 }

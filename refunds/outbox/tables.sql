@@ -50,3 +50,19 @@ CREATE TABLE outbox_question (
     attempt INTEGER NOT NULL, -- the one that is asked about
     next_at TEXT NOT NULL
 );
+
+-- Version 3.
+
+-- Which record of its refund_id it is, from 1: of two that are booked at the same time, one is the next.
+ALTER TABLE outbox_refund ADD COLUMN number INTEGER NOT NULL DEFAULT 0;
+UPDATE outbox_refund SET number = (SELECT COUNT(*) FROM outbox_refund AS other
+    WHERE other.account = outbox_refund.account AND other.refund_id = outbox_refund.refund_id AND other.id <= outbox_refund.id);
+CREATE UNIQUE INDEX outbox_refund_number ON outbox_refund (account, refund_id, number);
+
+-- When a pending refund is sent at the earliest; '': at once.
+ALTER TABLE outbox_refund ADD COLUMN next_at TEXT NOT NULL DEFAULT '';
+
+-- The receipt of an accepted refund.
+ALTER TABLE outbox_refund ADD COLUMN status INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE outbox_refund ADD COLUMN content_type TEXT NOT NULL DEFAULT '';
+ALTER TABLE outbox_refund ADD COLUMN body BYTEA;

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -75,7 +74,7 @@ func tell(ctx context.Context, tx session, notice Notice) (*Difference, error) {
 	if n == 0 {
 		return nil, ErrNoRefund
 	}
-	group, err := entriesIn(ctx, tx, `WHERE account = $1 AND refund_id = $2 ORDER BY id`, notice.AccountID, notice.RefundID)
+	group, err := entriesIn(ctx, tx, "", `WHERE account = $1 AND refund_id = $2 ORDER BY id`, notice.AccountID, notice.RefundID)
 	if err != nil {
 		return nil, err
 	}
@@ -88,12 +87,13 @@ func tell(ctx context.Context, tx session, notice Notice) (*Difference, error) {
 		}
 		return &Difference{Row: about.Row, What: what}, err
 	}
-	over := about.LastSent.Add(submitTimeout)
-	switch {
-	case notice.agrees(about.State):
+	if notice.agrees(about.State) {
 		return nil, nil
-	case notice.Verdict != Recorded && about.State != Pending && time.Now().Before(over):
-		return nil, fmt.Errorf("%w until %s", ErrTooEarly, timeText(over))
+	}
+	if notice.Verdict != Recorded && about.State != Pending {
+		if err := requestOver(ctx, tx, about); err != nil {
+			return nil, err
+		}
 	}
 	done, err := settle(ctx, tx, c, about.State, notice.Verdict, notice.By, notice.Why)
 	if err == nil && !done {

@@ -89,7 +89,7 @@ type submitArgs struct {
 // Kind names the jobs.
 func (submitArgs) Kind() string { return jobKind }
 
-// A worker sends refunds, one for each of River's jobs.
+// A worker sends refunds: one for each of River's jobs, or the one of a Submit.
 type worker struct {
 	river.WorkerDefaults[submitArgs]
 	Config
@@ -110,7 +110,7 @@ func (o *Outbox) Run(ctx context.Context, config Config) error {
 	if config.Client == nil {
 		return errors.New("outbox: Config.Client is missing")
 	}
-	if err := errors.Join(o.check(ctx), o.durable(ctx)); err != nil {
+	if err := o.ready(ctx); err != nil {
 		return err
 	}
 	config.Concurrency = cmp.Or(config.Concurrency, 16)
@@ -227,11 +227,17 @@ func (w *worker) Work(ctx context.Context, job *river.Job[submitArgs]) error {
 	case result.event == "":
 		return w.pass(ctx, job.Args.Row)
 	case c == nil:
+		if !result.suspended { // or a worker would write its whole backlog
+			if err := w.postpone(ctx, job.Args.Row, result); err != nil {
+				return err
+			}
+		}
 		return river.JobSnooze(w.hold(result))
 	}
+	c.wait = max(backoff(c.Attempt), result.wait)
 	w.record(ctx, c, result)
 	if result.event == eventUnsent || w.repeats(result) {
-		return river.JobSnooze(max(backoff(c.Attempt), result.wait))
+		return river.JobSnooze(c.wait)
 	}
 	return nil
 }
@@ -244,9 +250,9 @@ func (w *worker) repeats(result outcome) bool {
 // pass deals with a refund that cannot be claimed. It is settled, or gets another job
 // after a decision, or it waits for another record of its refund_id or another worker.
 func (w *worker) pass(ctx context.Context, row int64) error {
-	waits, err := one[bool](ctx, w, `SELECT EXISTS (SELECT 1 FROM outbox_refund AS this WHERE id = $1 AND `+sendable+`)`, row)
-	if waits {
-		return river.JobSnooze(time.Second)
+	next, err := all[string](ctx, w, `SELECT next_at FROM outbox_refund AS this WHERE id = $1 AND `+sendable, row)
+	if len(next) > 0 {
+		return river.JobSnooze(max(time.Second, time.Until(parseTime(next[0]))))
 	}
 	return err
 }
@@ -275,7 +281,8 @@ var errUnmarked = errors.New("the refund is not marked")
 // is killed while it waits for the client leaves no doubt behind. Without a claim, nothing
 // was sent; without an event, the refund is not to be sent now.
 func (w *worker) send(ctx context.Context, row int64, began time.Time) (c *claim, result outcome, err error) {
-	pending, err := one[*claim](ctx, w, `SELECT account, content FROM outbox_refund AS this WHERE id = $1 AND state = 'pending' AND `+nothingBefore, row)
+	pending, err := one[*claim](ctx, w, `SELECT account, content FROM outbox_refund AS this 
+		WHERE id = $1 AND state = 'pending' AND next_at <= `+w.clock(0)+` AND `+nothingBefore, row)
 	if err != nil || pending == nil {
 		return nil, outcome{}, err
 	}
@@ -319,10 +326,17 @@ func (w *worker) send(ctx context.Context, row int64, began time.Time) (c *claim
 	case err != nil && err != errUnmarked:
 	case errors.Is(failure, errUnmarked):
 		result, err = outcome{}, nil
-	case !result.suspended && w.stopping.Err() == nil:
-		_, err = w.exec(ctx, `UPDATE outbox_refund SET reason = $2 WHERE id = $1 AND state = 'pending'`, row, result.reason)
 	}
 	return c, result, err
+}
+
+// postpone writes down why a refund got no mark, and when it is due.
+func (w *worker) postpone(ctx context.Context, row int64, result outcome) error {
+	if w.stopping.Err() != nil {
+		return nil
+	}
+	_, err := w.exec(ctx, `UPDATE outbox_refund SET reason = $2, next_at = `+w.clock(max(time.Second, result.wait))+` WHERE id = $1 AND state = 'pending'`, row, result.reason)
+	return err
 }
 
 // record writes down what became of the refund, and does not give up before the
@@ -365,16 +379,15 @@ var workerEnded = outcome{event: eventDoubted, response: response{reason: "the w
 // bury makes the marks unknown that no worker has dealt with, most likely because it
 // is dead. The request of such a mark is over, and cannot leave any more.
 func (w *worker) bury(ctx context.Context) error {
-	marks, err := all[claim](ctx, w, `SELECT id, attempts FROM outbox_refund WHERE state = 'sending' AND sent_at <= $1`,
-		timeText(time.Now().Add(-submitTimeout)))
+	marks, err := all[claim](ctx, w, `SELECT id, attempts FROM outbox_refund WHERE `+overdue(w))
 	for _, c := range marks {
 		err = errors.Join(err, w.recordOnce(ctx, &c, workerEnded))
 	}
 	return err
 }
 
-// orphanedAfter is how long a job runs without having begun its refund when that gets
-// another one.
+// orphanedAfter is how long a refund without a job is due, or a job runs without having begun its
+// refund, when that gets another one. Until then, a Submit may send it.
 const orphanedAfter = 20 * time.Second
 
 // adopt gives jobs to the pending refunds that no job will send, and that nothing of their
@@ -384,7 +397,8 @@ const orphanedAfter = 20 * time.Second
 func (w *worker) adopt(ctx context.Context) error {
 	// As River's tables have a time in SQLite; PostgreSQL reads it, too.
 	running := time.Now().Add(-orphanedAfter).UTC().Format("'2006-01-02 15:04:05Z'")
-	orphans := `SELECT id FROM outbox_refund AS this WHERE state = 'pending' AND ` + nothingBefore + `
+	waited := w.clock(-orphanedAfter)
+	orphans := `SELECT id FROM outbox_refund AS this WHERE state = 'pending' AND next_at <= ` + waited + ` AND enqueued_at <= ` + waited + ` AND ` + nothingBefore + `
 		EXCEPT SELECT CAST(args->>'row' AS BIGINT) FROM ` + w.river("job") + ` WHERE kind = '` + jobKind + `'
 		AND finalized_at IS NULL AND (state <> 'running' OR attempted_at > ` + running + `)
 		ORDER BY 1 LIMIT 5000`

@@ -79,12 +79,24 @@ func TestOldMark(t *testing.T) {
 
 // TestJobs: a refund gets another job if its own is gone, as after a backup was restored
 // or a person deleted it, or if a worker fetched it long ago and did not begin: River keeps
-// such a job for longer. One that waits for a decision gets none.
+// such a job for longer. One that waits for a decision gets none, and one that a Submit may
+// still send.
 func TestJobs(t *testing.T) {
 	s := newSystem(t)
 	s.enqueue(refund("a", 5), refund("b", 5), refund("b", 6), refund("c", 5), refund("d", 5), refund("e", 5))
 	s.attempt(2, sandbox.Fault{DropBefore: true})
 	s.set(`DELETE FROM river_job WHERE id <= 3`)
+	s.set(`UPDATE outbox_refund SET enqueued_at = $1`, timeText(time.Now().Add(-orphanedAfter)))
+	for _, r := range []string{"young", "not due"} {
+		b, err := newBooking(Item{AccountID: "acct", Refund: refund(r, 5)})
+		if err == nil {
+			_, err = s.box.bookOnce(t.Context(), b)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.set(`UPDATE outbox_refund SET enqueued_at = $1, next_at = $2 WHERE refund_id = 'not due'`, timeText(time.Now().Add(-orphanedAfter)), timeText(time.Now()))
 	for row, ago := range map[int]time.Duration{5: orphanedAfter / 2, 6: 2 * orphanedAfter} {
 		s.set(`UPDATE river_job SET state = 'running', attempted_at = $1 WHERE id = $2`, time.Now().Add(-ago).UTC().Format("2006-01-02 15:04:05.999"), row)
 	}

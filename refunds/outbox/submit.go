@@ -1,0 +1,214 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/carddata/carddata-go/refunds"
+)
+
+// Submit books a refund, sends it now, in this process, and returns its Entry when its outcome is
+// known or ctx ends. It needs no worker.
+//
+//	entry, err := box.Submit(ctx, client, outbox.Item{AccountID: account, Refund: refund})
+//
+// A refund is booked once for an account and RefundID. A repeated call, in any process, gets the Entry
+// of the first one, and waits for its outcome like it. That is so for other content, too, such as
+// another Created; another amount or currency is [ErrAmountChanged]. An update of a refund goes
+// through [Outbox.Enqueue], and then Submit with the same content is about the update.
+//
+// The end of ctx ends the wait and not the request, so a caller who leaves makes no refund unknown.
+// The request has what is left of a minute, and [Outbox.Close] waits for it. A ctx without a deadline
+// is one of a minute. The state of the Entry is one of
+//
+//   - [Accepted], with the Receipt.
+//   - [Rejected], with the Reason. A corrected record goes through Enqueue.
+//   - [Unknown]: somebody has to find out, as the package comment says. It is not sent again.
+//   - [Sending]: ctx has ended. A repeated call waits on.
+//   - [Pending]: it is booked, and not recorded, with the Reason. It is sent by a repeated call from
+//     NextAt on, or by a worker 20 seconds later. Submit waits for NextAt itself if that is before
+//     the deadline, unless somebody has to correct the set-up first, as after a 401.
+//
+// An error is about the database, the settings and tables that Run checks, too, an argument
+// ([refunds.ErrInvalidArgument]) or the amount, and never about the service. Whether the refund is
+// booked is then not known: repeat the call.
+func (o *Outbox) Submit(ctx context.Context, client *refunds.Client, item Item) (Entry, error) {
+	e, err := o.submit(ctx, client, item)
+	return e, failed("submit", err)
+}
+
+func (o *Outbox) submit(ctx context.Context, client *refunds.Client, item Item) (Entry, error) {
+	switch {
+	case client == nil:
+		return Entry{}, fmt.Errorf("%w: no client", refunds.ErrInvalidArgument)
+	case item.AllowChange:
+		return Entry{}, fmt.Errorf("%w: AllowChange is for Enqueue", refunds.ErrInvalidArgument)
+	}
+	b, err := newBooking(item)
+	if err != nil {
+		return Entry{}, err
+	}
+	if err := o.ready(ctx); err != nil {
+		return Entry{}, err
+	}
+	if o.closing.Err() != nil {
+		return Entry{}, errors.New("the outbox is closed")
+	}
+	if _, limited := ctx.Deadline(); !limited {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, submitTimeout)
+		defer cancel()
+	}
+	row, err := o.bookOnce(ctx, b)
+	if err != nil {
+		return Entry{}, err
+	}
+	return o.wait(ctx, client, row)
+}
+
+// bookOnce stores the first record of a refund_id, without a job. It returns its row, or that of
+// the record that stands in its place.
+func (o *Outbox) bookOnce(ctx context.Context, b booking) (int64, error) {
+	added, err := one[int64](ctx, o, `
+		INSERT INTO outbox_refund (account, refund_id, number, digest, content, amount, currency, enqueued_at)
+		VALUES ($1, $2, 1, $3, $4, $5, $6, `+o.clock(0)+`) ON CONFLICT DO NOTHING RETURNING id`,
+		b.account, b.refundID, b.digest, b.content, b.amount, b.currency)
+	if err != nil || added != 0 {
+		return added, err
+	}
+	first, err := one[struct {
+		ID      int64
+		Changed bool
+	}](ctx, o, `SELECT id, (amount IS DISTINCT FROM CAST($4 AS BIGINT) OR currency <> $5) AS changed
+		FROM outbox_refund WHERE account = $1 AND refund_id = $2 ORDER BY (digest = $3) DESC, id LIMIT 1`,
+		b.account, b.refundID, b.digest, b.amount, b.currency)
+	if err == nil && first.Changed {
+		err = amountChanged(first.ID)
+	}
+	return first.ID, err
+}
+
+const (
+	pollFirst = 20 * time.Millisecond
+	pollMost  = 500 * time.Millisecond
+)
+
+// wait sends a refund whenever it is due, until its outcome is known or ctx ends.
+func (o *Outbox) wait(ctx context.Context, client *refunds.Client, row int64) (Entry, error) {
+	deadline, _ := ctx.Deadline()
+	var last outcome
+	for pause := pollFirst; ; pause = min(2*pause, pollMost) {
+		e, err := o.look(ctx, row)
+		if err != nil || ctx.Err() != nil || o.closing.Err() != nil || e.State != Pending && e.State != Sending {
+			return e, err
+		}
+		if e.State == Pending && (last.setup || e.NextAt.After(deadline)) {
+			return e, nil
+		}
+		if a := o.attempt(ctx, client, e); a != nil {
+			select {
+			case <-a.done:
+			case <-ctx.Done():
+				continue
+			}
+			if a.err != nil {
+				return e, a.err
+			}
+			if last = a.outcome; last.event != "" { // else the refund is not to be sent now
+				pause = pollFirst / 2
+				continue
+			}
+		}
+		select {
+		case <-time.After(max(pause, time.Until(e.NextAt))):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// look reads a refund, also if ctx has ended.
+func (o *Outbox) look(ctx context.Context, row int64) (Entry, error) {
+	read := func(ctx context.Context) (Entry, error) {
+		found, err := entriesIn(ctx, o, withReceipt, `WHERE id = $1`, row)
+		if err == nil && len(found) == 0 {
+			err = errors.New("somebody has deleted the refund")
+		}
+		if err != nil {
+			return Entry{Row: row}, err
+		}
+		return found[0], nil
+	}
+	e, err := read(ctx)
+	if ctx.Err() != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		return read(ctx)
+	}
+	return e, err
+}
+
+// An attempt sends a refund in this process. Its callers wait for it.
+type attempt struct {
+	done chan struct{}
+	outcome
+	err error
+}
+
+// attempt returns the attempt at a refund that is under way in this process, or begins one if the
+// refund is due.
+func (o *Outbox) attempt(ctx context.Context, client *refunds.Client, e Entry) *attempt {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	a := o.attempts[e.Row]
+	if a == nil && e.State == Pending && time.Until(e.NextAt) <= 0 && o.closing.Err() == nil {
+		a = &attempt{done: make(chan struct{})}
+		o.attempts[e.Row] = a
+		go o.run(context.WithoutCancel(ctx), client, e.Row, a)
+	}
+	return a
+}
+
+// run makes an attempt.
+func (o *Outbox) run(ctx context.Context, client *refunds.Client, row int64, a *attempt) {
+	defer func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.attempts, row)
+		close(a.done)
+	}()
+	w := &worker{Config: Config{Client: client, Log: quiet}, Outbox: o, stopping: o.closing}
+	var c *claim
+	switch c, a.outcome, a.err = w.send(ctx, row, time.Now()); {
+	case a.err != nil || a.event == "":
+	case c == nil:
+		a.err = w.postpone(ctx, row, a.outcome)
+	default:
+		c.wait = max(backoff(c.Attempt), a.outcome.wait)
+		w.record(ctx, c, a.outcome)
+	}
+}
+
+// Close begins no further refund of Submit, and waits until what is in flight has its outcome, or ctx
+// ends. It takes a minute at most, if the database answers. A Submit that waits returns what is known,
+// and a new one fails. What is booked and was not begun is sent by a worker, or by a Submit of another
+// process. If the process ends before, what is in flight is Unknown a minute later. Run ends with its
+// own context.
+func (o *Outbox) Close(ctx context.Context) error {
+	o.mu.Lock()
+	o.close()
+	var left []*attempt
+	for _, a := range o.attempts {
+		left = append(left, a)
+	}
+	o.mu.Unlock()
+	for _, a := range left {
+		select {
+		case <-a.done:
+		case <-ctx.Done():
+			return fmt.Errorf("outbox: close: refunds are in flight: %w", ctx.Err())
+		}
+	}
+	return nil
+}
