@@ -71,10 +71,10 @@
 //
 // Every call ends by its deadline. If code of yours does not end with its context, such as a
 // limiter, a transport or a function of a tls.Config, Lookup and LookupAll end a tenth of a second
-// later, Load ends at once, and one goroutine is left that waits for that code. A logger runs on
-// the call's goroutine and can delay it, and so can the loop, the input and Progress of LookupAll. A
-// panic of your code reaches the goroutine that called Lookup or Load, or that runs the loop of
-// LookupAll.
+// later, Load ends at once, and one goroutine is left that waits for that code. A token source and
+// a logger run on the call's goroutine and can delay it, and so can the loop, the input and Progress
+// of LookupAll. A panic of your code reaches the goroutine that called Lookup or Load, or that runs
+// the loop of LookupAll.
 //
 // # Retries
 //

@@ -30,10 +30,9 @@ type Option = transport.Option
 // Token is called before every attempt, one call at a time. After a 401 it is called once
 // more, and a different token is tried. A source that caches its token should have a method
 // Refused(token string), which is called before that: it drops this token, and keeps a newer
-// one. If Token does not return, later calls wait for it, and each ends at its deadline
-// with [ErrCredential].
+// one.
 type TokenSource interface {
-	// Token returns the token without the word Bearer. An error, an empty or an
+	// Token returns the token without the word Bearer, and ends with ctx. An error, an empty or an
 	// unprintable token ends the call with ErrCredential.
 	Token(ctx context.Context) (string, error)
 }

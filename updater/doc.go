@@ -70,8 +70,8 @@
 //
 // Every call ends by its deadline. If code of yours does not end with its context, such as
 // a limiter, a wrapper or a function of a tls.Config, the call ends a tenth of a second later,
-// and leaves one goroutine that waits for that code. A logger and the functions of [FileOptions]
-// and [WithNotReady] run on the call's goroutine and can delay it.
+// and leaves one goroutine that waits for that code. A token source, a logger and the functions of
+// [FileOptions] and [WithNotReady] run on the call's goroutine and can delay it.
 //
 // # Retries
 //

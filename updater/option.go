@@ -23,8 +23,8 @@ type Option = transport.Option
 // A TokenSource provides the bearer token before every attempt.
 // [github.com/carddata/carddata-go/bins.TokenSource] says when it is asked.
 type TokenSource interface {
-	// Token returns the token without the word Bearer. After an error the call ends with
-	// ErrCredential.
+	// Token returns the token without the word Bearer, and ends with ctx. After an error the call
+	// ends with ErrCredential.
 	Token(ctx context.Context) (string, error)
 }
 

@@ -1,8 +1,8 @@
 // Package auth knows where a bearer token comes from, and what a usable one is.
 //
 //   - source.go: a [Source] is static, a function, or an own type of the caller. [NewSource]
-//     makes it answer by the end of its context and one call at a time. [Ask] gets a token from
-//     it, or the verdict on a source that fails.
+//     asks it one call at a time. [Ask] gets a token from it, or the verdict on a source that
+//     fails.
 //   - cached.go: [Cached] keeps a token, renews it before it expires, and drops one that was
 //     refused.
 //

@@ -3,9 +3,7 @@ package auth
 import (
 	"context"
 	"strings"
-	"time"
 
-	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
@@ -58,8 +56,8 @@ func IsVisible(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }) < 0
 }
 
-// NewSource returns a source that returns by the end of its context, which the sources of this
-// package do. It refuses a source that can never work.
+// NewSource returns a source that may be asked by many calls at once. It refuses a source that can
+// never work.
 func NewSource(source Source) (Source, error) {
 	switch s := source.(type) {
 	case nil:
@@ -103,48 +101,25 @@ func question(ctx context.Context, source Source, refused string) (string, error
 	return source.Token(ctx)
 }
 
-// A serial source is a source of the caller that gets one call at a time. Its calls return by
-// the end of their context even if the source does not. Many sources ignore their context: the
-// sources of x/oauth2 have none, and wait as long as their http.Client does.
-//
-// So the source runs on a goroutine. A source that hangs holds one goroutine, and later calls
-// wait for it. This costs nothing with a source that keeps its token. A source that fetches a
-// token for each call gets slower, which spares its token endpoint. Calls do not share a
-// result, because the source may use the context of each.
-//
-// If calls come faster than the source answers, each would get its turn when its time is nearly up,
-// and leave before it has a token. So one that has waited, and has little more time left than the
-// source took last, leaves its turn to the next.
+// A serial source asks a source of the caller one call at a time: it may keep a token without a
+// lock, and does not fetch many at once. Who waits for a turn stops at the end of its context.
 type serial struct {
 	source Source
-	asking chan struct{} // full while the source is being called
-	took   time.Duration // by the last call of the source; guarded by asking
+	turn   chan struct{} // full while the source is being asked
 }
 
 func oneAtATime(source Source) *serial {
-	return &serial{source: source, asking: make(chan struct{}, 1)}
+	return &serial{source: source, turn: make(chan struct{}, 1)}
 }
 
 func (s *serial) Token(ctx context.Context) (string, error) { return s.question(ctx, "") }
 
 func (s *serial) question(ctx context.Context, refused string) (string, error) {
-	arrived := time.Now()
 	select {
-	case s.asking <- struct{}{}:
+	case s.turn <- struct{}{}:
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
-	began := time.Now()
-	hasWaited := began.Sub(arrived) > s.took/20 // less is nothing beside the call itself
-	if deadline, ok := ctx.Deadline(); ok && hasWaited && deadline.Sub(began) < s.took*3/2 {
-		<-s.asking
-		<-ctx.Done()
-		return "", ctx.Err()
-	}
-	// If the caller gives up, the place stays taken until the source returns, so that the
-	// next call waits instead of calling in parallel.
-	return await.NewFuture(func() (string, error) { return question(ctx, s.source, refused) }, func(string, error) {
-		s.took = time.Since(began)
-		<-s.asking
-	}).Wait(ctx)
+	defer func() { <-s.turn }()
+	return question(ctx, s.source, refused)
 }

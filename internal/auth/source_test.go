@@ -2,65 +2,68 @@ package auth
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
-// A call that need not wait for the source asks it, however long the last call took. This test has
-// the real clock, which moves while a call finds the source idle.
-func TestIdleSourceIsAsked(t *testing.T) {
-	source := oneAtATime(Static("token"))
-	source.took = time.Hour
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	if token, _, err := Ask(ctx, source, ""); token != "token" || err != nil {
-		t.Errorf("%q, %v", token, err)
-	}
-}
-
-// A source that is slower than the calls that ask it still gives as many tokens as it can, and a
-// call that took long makes none fail that comes when the source is idle.
-func TestSourceThatIsSlowerThanItsCalls(t *testing.T) {
+// A source of the caller gets one call at a time. A call that waits for its turn ends with its
+// context, and a source that panics gives its turn back.
+func TestSourceIsAskedOneCallAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const took, deadline, calls = 500 * time.Millisecond, 2200 * time.Millisecond, 600
-		var hangs atomic.Bool
-		source, err := NewSource(Func(func(context.Context) (string, error) {
-			if hangs.Load() {
-				time.Sleep(time.Minute)
+		var tokens, late atomic.Int32
+		busy, panics := false, false
+		source, err := NewSource(Func(func(ctx context.Context) (string, error) {
+			if busy {
+				t.Error("two calls at once")
 			}
-			time.Sleep(took)
-			return "token", nil
+			busy = true
+			defer func() { busy = false }()
+			if panics {
+				panic("broken")
+			}
+			select {
+			case <-time.After(time.Second):
+				return "token", nil
+			case <-ctx.Done():
+				return "", ctx.Err()
+			}
 		}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		var tokens atomic.Int32
-		ask := func() {
-			ctx, cancel := context.WithTimeout(t.Context(), deadline)
-			defer cancel()
-			if _, failed, _ := Ask(ctx, source, ""); failed == nil {
-				tokens.Add(1)
-			}
+		began := time.Now()
+		var calls sync.WaitGroup
+		for range 10 {
+			calls.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 3500*time.Millisecond)
+				defer cancel()
+				switch token, _, err := Ask(ctx, source, ""); {
+				case token == "token" && err == nil:
+					tokens.Add(1)
+				case errors.Is(err, fault.ErrCredential) && errors.Is(err, context.DeadlineExceeded):
+					late.Add(1)
+				default:
+					t.Error(token, err)
+				}
+			})
 		}
-		var asking sync.WaitGroup
-		for range calls { // ten a second
-			asking.Go(ask)
-			time.Sleep(100 * time.Millisecond)
+		if calls.Wait(); tokens.Load() != 3 || late.Load() != 7 || time.Since(began) != 3500*time.Millisecond {
+			t.Errorf("%d tokens, %d late, after %v", tokens.Load(), late.Load(), time.Since(began))
 		}
-		asking.Wait()
-		if n := tokens.Load(); n < 110 { // 120 are possible
-			t.Errorf("%d calls of %d have a token", n, calls)
-		}
-		hangs.Store(true)
-		ask()
-		hangs.Store(false)
-		time.Sleep(2 * time.Minute)
-		before := tokens.Load()
-		if ask(); tokens.Load() != before+1 {
-			t.Error("no token after a call that hung")
+		panics = true
+		func() {
+			defer func() { recover() }()
+			Ask(t.Context(), source, "")
+		}()
+		panics = false
+		if token, _, err := Ask(t.Context(), source, ""); token != "token" || err != nil {
+			t.Errorf("after a panic: %q, %v", token, err)
 		}
 	})
 }

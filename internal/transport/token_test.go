@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,68 +108,5 @@ func TestEachAttemptGetsAToken(t *testing.T) {
 	r := newClient(t, network, WithRetryWait(0, 0), WithTokenSource(auth.Func(func(context.Context) (string, error) { asked++; return fmt.Sprint("t", asked), nil }))).get(t.Context())
 	if got := network.headers[2].Get("Authorization"); r.Failure != nil || got != "Bearer t3" {
 		t.Errorf("the third attempt sent %q: %v", got, r.err())
-	}
-}
-
-// If a source hangs, every call still ends by its deadline, and only one goroutine waits for
-// the source. When the source returns, calls go on. This holds for all clients and calls that
-// share an option, or share a source of this package.
-func TestHungSource(t *testing.T) {
-	again := func(source auth.Source) func() Option { return func() Option { return WithTokenSource(source) } }
-	for name, options := range map[string]func(hang func(context.Context) (string, error)) func() Option{
-		"one option": func(hang func(context.Context) (string, error)) func() Option {
-			o := WithTokenSource(&refusable{func() (string, error) { return hang(nil) }, nil})
-			return func() Option { return o }
-		},
-		"one TokenFunc": func(hang func(context.Context) (string, error)) func() Option { return again(auth.Func(hang)) },
-		"one CachedToken": func(hang func(context.Context) (string, error)) func() Option {
-			return again(auth.Cached(func(ctx context.Context) (string, time.Time, error) {
-				token, err := hang(ctx)
-				return token, time.Time{}, err
-			}))
-		},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			var waiting atomic.Int64
-			release := make(chan struct{})
-			network := serve(status(200))
-			option := options(func(context.Context) (string, error) {
-				waiting.Add(1)
-				defer waiting.Add(-1)
-				<-release
-				return "token", nil
-			})
-			clients := []*Client{newClient(t, network, option()), newClient(t, network, option()), newClient(t, network)}
-			for round := range 3 {
-				var calls sync.WaitGroup
-				for i := range 20 {
-					calls.Go(func() {
-						ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-						defer cancel()
-						began := time.Now()
-						var own []Option
-						if i%3 == 2 {
-							own = []Option{option()}
-						}
-						r := clients[i%3].Do(ctx, write(), own)
-						check(t, r.err(), context.DeadlineExceeded, fault.ErrCredential)
-						if text := fault.Describe("test", r.Failure); !strings.Contains(text, "the deadline passed: the token source did not return in time") {
-							t.Error(text)
-						}
-						if took := time.Since(began); took != 3*time.Second || r.Outcome != fault.OutcomeNotSent {
-							t.Errorf("%s, round %d: %v after %v", name, round, r.Outcome, took)
-						}
-					})
-				}
-				calls.Wait()
-				if n := waiting.Load(); n != 1 {
-					t.Errorf("%s, round %d: %d goroutines wait for the source", name, round, n)
-				}
-			}
-			close(release)
-			if r := clients[0].get(t.Context()); r.Failure != nil {
-				t.Error(r.err())
-			}
-		})
 	}
 }

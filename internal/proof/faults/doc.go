@@ -54,7 +54,6 @@
 // twice, no result is wrong except as listed here, and nothing is left except what hangs.
 //
 //	token source    fails, lies   the call ends with ErrCredential or the service's 401
-//	                hangs         every call ends by its deadline; one goroutine waits
 //	                throws        the calls that wait for it end as it did
 //	limiter         fails         ErrLocalLimit, nothing is sent
 //	                lies          only Retry-After bounds the rate

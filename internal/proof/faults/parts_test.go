@@ -40,7 +40,7 @@ var misdeeds = []struct {
 	does []misdeed
 	try  []string // workloads
 }{
-	{tokenSource, []misdeed{fails, hangs, panics, exits, lies}, []string{"lookups", "bulk", "loads", "downloads", "files"}},
+	{tokenSource, []misdeed{fails, panics, exits, lies}, []string{"lookups", "bulk", "loads", "downloads", "files"}},
 	{limiter, []misdeed{fails, hangs, panics, exits, lies}, everyKind},
 	{logger, []misdeed{fails, panics, exits}, everyKind},
 	{roundTripper, []misdeed{fails, hangs, panics, exits, lies}, everyKind},
