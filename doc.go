@@ -11,8 +11,8 @@
 //     in process, for tests of code that uses the three.
 //
 // The three share one design. NewClient takes the base URL, what the area needs for
-// authentication, and options. Most options can also be given to a single call, where
-// they win over the client's: see [github.com/carddata/carddata-go/bins.Option].
+// authentication, and options. A CallOption can also be given to a single call, where it wins
+// over the client's: see [github.com/carddata/carddata-go/bins.CallOption].
 // Failures are an Error of the package, with conditions for errors.Is that are the same
 // values in all three.
 //

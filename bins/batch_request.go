@@ -53,7 +53,7 @@ func (r *response) release() {
 func (r *response) size() int64 { return int64(r.body.Cap() + 500*len(r.lookups)) }
 
 // request sends one request for the lookups and gives each its result. It keeps none.
-func (s *store) request(ctx context.Context, c *Client, lookups []*lookup, call transport.Call, opts []Option) *response {
+func (s *store) request(ctx context.Context, c *Client, lookups []*lookup, call transport.Call, settings *transport.Settings) *response {
 	r := &response{lookups: lookups}
 	request := &LookupRequest{Cards: make([]LookupCard, len(lookups)), Enhanced: s.enhanced}
 	sent := make([]string, len(lookups))
@@ -62,7 +62,7 @@ func (s *store) request(ctx context.Context, c *Client, lookups []*lookup, call 
 		request.Cards[i].Card = Identifier{value: &sent[i]}
 	}
 	var resp *LookupResponse
-	if resp, r.attempts, r.err = c.lookup(ctx, request, call, opts); r.err != nil {
+	if resp, r.attempts, r.err = c.lookup(ctx, request, call, settings); r.err != nil {
 		return r
 	}
 	for i := range resp.Cards {

@@ -121,7 +121,7 @@ func (b *bulkRun) send(turn turn) {
 		r := b.memory.request(b.ctx, b.client, next.lookups, transport.Call{
 			Bulk: true, Single: true, Clock: &f.clock,
 			KeepBody: func(kept *bytes.Buffer) { body = kept },
-		}, b.opts)
+		}, b.settings)
 		if next.control {
 			if body != nil {
 				transport.ReleaseBody(body)

@@ -67,7 +67,7 @@ import (
 // then: to lose none, cancel ctx and go on to the end of the loop. Loop, input and Progress run on one
 // goroutine, and the lookup does not end before they return. With [BulkOptions.ReadAhead] the input has
 // a goroutine of its own.
-func (c *Client) LookupAll(ctx context.Context, cards iter.Seq[string], o BulkOptions, opts ...Option) iter.Seq2[BulkResult, error] {
+func (c *Client) LookupAll(ctx context.Context, cards iter.Seq[string], o BulkOptions, opts ...CallOption) iter.Seq2[BulkResult, error] {
 	return func(yield func(BulkResult, error) bool) {
 		b, err := newBulk(ctx, c, cards, o, opts, yield)
 		if err != nil {
@@ -88,7 +88,7 @@ type bulkRun struct {
 	cancel   context.CancelFunc
 	client   *Client
 	o        BulkOptions
-	opts     []Option
+	settings *transport.Settings
 	yield    func(BulkResult, error) bool
 	progress BulkProgress
 
@@ -114,11 +114,10 @@ type bulkRun struct {
 	fatal error // ends the lookup
 }
 
-func newBulk(ctx context.Context, c *Client, cards iter.Seq[string], o BulkOptions, opts []Option, yield func(BulkResult, error) bool) (*bulkRun, error) {
-	var err error
+func newBulk(ctx context.Context, c *Client, cards iter.Seq[string], o BulkOptions, opts []CallOption, yield func(BulkResult, error) bool) (*bulkRun, error) {
+	settings, err := c.settings(opts)
 	switch {
-	case c == nil || c.core == nil:
-		err = fault.Invalid("the client was not made by NewClient")
+	case err != nil:
 	case ctx == nil:
 		err = fault.Invalid("the context is nil")
 	case cards == nil:
@@ -126,7 +125,7 @@ func newBulk(ctx context.Context, c *Client, cards iter.Seq[string], o BulkOptio
 	case o.Concurrency < 0 || o.Concurrency > maxConcurrency:
 		err = fault.Invalid("a concurrency of %d given, 0 to %d allowed", o.Concurrency, maxConcurrency)
 	default:
-		err = cmp.Or(checkPrefix(o.PrefixLength), c.core.CheckOptions(opts))
+		err = checkPrefix(o.PrefixLength)
 	}
 	if err != nil {
 		return nil, bulkError(err)
@@ -135,7 +134,7 @@ func newBulk(ctx context.Context, c *Client, cards iter.Seq[string], o BulkOptio
 	o.GiveUpAfter = cmp.Or(o.GiveUpAfter, defaultGiveUpAfter)
 	jitter := func(below time.Duration) time.Duration { return c.core.Jitter(ctx, below) }
 	b := &bulkRun{
-		client: c, o: o, opts: opts, yield: yield,
+		client: c, o: o, settings: settings, yield: yield,
 		order: inputOrder{unordered: o.Unordered},
 		memory: memory{
 			store:  newStore("lookup all", o.Memory, bulkEntries, o.Cache, o.Enhanced),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
@@ -33,9 +34,17 @@ func NewClient(baseURL string, token TokenSource, opts ...Option) (*Client, erro
 			ConnectionReuse:  30 * time.Second,
 		},
 		CallTimeout: 30 * time.Second,
-	}, baseURL, append([]Option{WithTokenSource(token)}, opts...))
+	}, baseURL, changes(append([]Option{WithTokenSource(token)}, opts...)))
 	if err != nil {
 		return nil, fmt.Errorf("bins: new client: %w", err)
 	}
 	return &Client{core}, nil
+}
+
+// settings are those of calls with opts.
+func (c *Client) settings(opts []CallOption) (*transport.Settings, error) {
+	if c == nil || c.core == nil {
+		return nil, fault.Invalid("the client was not made by NewClient")
+	}
+	return c.core.Settings(changes(opts))
 }

@@ -63,10 +63,11 @@ type LoaderOptions struct {
 type Loader struct {
 	client *Client
 	o      LoaderOptions
-	opts   []Option
 	store  *store
 	flow   *flow.Window
 	pauses transport.PauseLog
+
+	settings *transport.Settings // of each request
 
 	loads, hits, stale, coalesced, requests, unread atomic.Int64
 
@@ -107,16 +108,14 @@ func (l *Loader) Stats() LoaderStats {
 // NewLoader returns a loader that sends its requests with c. opts are the options of each
 // request. It fails with [ErrInvalidArgument] if NewClient did not make c, or if PrefixLength
 // or an option is unusable.
-func NewLoader(c *Client, o LoaderOptions, opts ...Option) (*Loader, error) {
-	if c == nil || c.core == nil {
-		return nil, &Error{Operation: "new loader", Err: fault.Invalid("the client was not made by NewClient")}
-	}
-	if err := cmp.Or(checkPrefix(o.PrefixLength), c.core.CheckOptions(opts)); err != nil {
+func NewLoader(c *Client, o LoaderOptions, opts ...CallOption) (*Loader, error) {
+	settings, err := c.settings(opts)
+	if err := cmp.Or(err, checkPrefix(o.PrefixLength)); err != nil {
 		return nil, &Error{Operation: "new loader", Err: err}
 	}
 	o.Window = max(0, cmp.Or(o.Window, 2*time.Millisecond))
 	l := &Loader{
-		client: c, o: o, opts: opts,
+		client: c, o: o, settings: settings,
 		store:    newStore("load", o.Memory, defaultEntries, o.Cache, o.Enhanced),
 		inFlight: map[string]*load{},
 		flow:     flow.NewPrompt(func(below time.Duration) time.Duration { return c.core.Jitter(context.Background(), below) }),

@@ -177,7 +177,7 @@ func (l *Loader) request(b *load, lookups []*lookup) *response {
 		Usual:          l.flow.Usual,
 		Clock:          &b.clock,
 		Observe:        func(attempts int, failed *fault.Failure) { l.observe(b, attempts, failed) },
-	}, l.opts)
+	}, l.settings)
 	if failed, ok := errors.AsType[*Error](r.err); ok {
 		failed.RetryAfter = cmp.Or(b.pause, failed.RetryAfter)
 	}

@@ -17,8 +17,12 @@ import (
 // anything is sent. [Loader.Load] and [Client.LookupAll] also refuse a card of more than 4,096 bytes. An
 // unknown card does not fail the call: see [Result.Card]. Most failures are retried: see Retries in the
 // package comment. The call ends at the deadline of ctx, or after 30 seconds if ctx has none.
-func (c *Client) Lookup(ctx context.Context, req *LookupRequest, opts ...Option) (*LookupResponse, error) {
-	resp, _, err := c.lookup(ctx, req, transport.Call{}, opts)
+func (c *Client) Lookup(ctx context.Context, req *LookupRequest, opts ...CallOption) (*LookupResponse, error) {
+	settings, err := c.settings(opts)
+	if err != nil {
+		return nil, &Error{Operation: "lookup", Err: err}
+	}
+	resp, _, err := c.lookup(ctx, req, transport.Call{}, settings)
 	return resp, err
 }
 
@@ -26,13 +30,10 @@ const lookupRoute = "/bins/multiple"
 
 // lookup is Lookup as a call that may be told more, and counts the requests that it
 // sent.
-func (c *Client) lookup(ctx context.Context, req *LookupRequest, call transport.Call, opts []Option) (_ *LookupResponse, attempts int, _ error) {
+func (c *Client) lookup(ctx context.Context, req *LookupRequest, call transport.Call, settings *transport.Settings) (_ *LookupResponse, attempts int, _ error) {
 	call.Operation = "lookup"
 	fail := func(err error) (*LookupResponse, int, error) {
 		return nil, 0, &Error{Operation: call.Operation, Err: err}
-	}
-	if c == nil || c.core == nil {
-		return fail(fault.Invalid("the client was not made by NewClient"))
 	}
 	var err error
 	if call.Body, err = req.encode(); err != nil {
@@ -48,7 +49,7 @@ func (c *Client) lookup(ctx context.Context, req *LookupRequest, call transport.
 		}
 		return err
 	}
-	result := c.core.Do(ctx, &call, opts)
+	result := c.core.Do(ctx, &call, settings)
 	if result.Failure != nil {
 		return nil, result.Attempts, (*Error)(result.Failure)
 	}

@@ -14,16 +14,17 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// An Option adjusts a client, or one call: an option of a call wins over the client's. If two
-// set the same thing, the later one counts. A negative number or duration is refused.
-//
-// Only NewClient takes WithTransport, WithTLSConfig, WithProxy, WithHTTPClient,
-// WithInsecureHTTP and WithRateLimit. The first three cannot be combined with WithHTTPClient.
+// An Option configures a client, and only NewClient takes it. If two options set the same thing,
+// the later one counts. A negative number or duration is refused with [ErrInvalidArgument].
 // Printing an option, a token source or a client shows no secret.
-//
-// Packages bins, refunds and updater share this type, so one list of options can serve all
-// three. An option that a package does not have is refused with [ErrInvalidArgument].
-type Option = transport.Option
+type Option interface{ change() transport.Option }
+
+// A CallOption configures a call. It is an [Option], too: given to NewClient, it holds for every
+// call. One that is given to a call wins.
+type CallOption interface {
+	Option
+	ofCall()
+}
 
 // A TokenSource provides the bearer token. How to obtain one is not documented.
 //
@@ -77,7 +78,7 @@ func CachedToken(fetch func(ctx context.Context) (token string, expires time.Tim
 //
 //	WithTransport(func(base http.RoundTripper) http.RoundTripper { return otelhttp.NewTransport(base) })
 func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
-	return transport.WithTransport(wrap)
+	return clientOption(transport.WithTransport(wrap))
 }
 
 // WithTLSConfig uses a clone of c, for your own certificate authority or a client certificate.
@@ -86,14 +87,14 @@ func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
 // rotate them at once, make a new client. With TLS 1.3, a server may refuse the client
 // certificate only after a refund was written, and the outcome is then unknown: test it with a
 // lookup. Nil is refused. The default is the system's authorities.
-func WithTLSConfig(c *tls.Config) Option { return transport.WithTLSConfig(c) }
+func WithTLSConfig(c *tls.Config) Option { return clientOption(transport.WithTLSConfig(c)) }
 
 // WithProxy calls proxy for the proxy URL of each request; a nil URL is a direct connection.
 // [http.ProxyURL] makes such a function; the URL may have a user and a password. A nil function
 // is no proxy. The default is the environment's proxy (HTTPS_PROXY, NO_PROXY) for https, and
 // none for http, where a proxy can read the requests.
 func WithProxy(proxy func(*http.Request) (*url.URL, error)) Option {
-	return transport.WithProxy(proxy)
+	return clientOption(transport.WithProxy(proxy))
 }
 
 // WithHTTPClient sends through the Transport of c, for fakes in tests. In production use
@@ -101,20 +102,24 @@ func WithProxy(proxy func(*http.Request) (*url.URL, error)) Option {
 // limits of TLS, header and connecting, and for refunds the proof that nothing was sent. c is
 // not changed. Its Timeout bounds each attempt if it is shorter than [WithAttemptTimeout]; its
 // Jar and CheckRedirect are not used.
-func WithHTTPClient(c *http.Client) Option { return transport.WithHTTPClient(c) }
+func WithHTTPClient(c *http.Client) Option { return clientOption(transport.WithHTTPClient(c)) }
 
 // WithTokenSource replaces the source given to NewClient; refunds have none by default. Make
 // the source and this option once, not for each call.
-func WithTokenSource(source TokenSource) Option { return transport.WithTokenSource(source) }
+func WithTokenSource(source TokenSource) CallOption {
+	return callOption(transport.WithTokenSource(source))
+}
 
 // WithHeader adds a header to every request, such as a correlation id or an undocumented
 // credential. Refused are names that the library sets, Authorization with a TokenSource, and an
 // empty value, which is what an unset environment variable leaves.
-func WithHeader(name, value string) Option { return transport.WithHeader(name, value) }
+func WithHeader(name, value string) CallOption {
+	return callOption(transport.WithHeader(name, value))
+}
 
 // WithUserAgent puts a product, such as "acme-billing/2.1", before the library's own
 // User-Agent.
-func WithUserAgent(product string) Option { return transport.WithUserAgent(product) }
+func WithUserAgent(product string) Option { return clientOption(transport.WithUserAgent(product)) }
 
 // WithLogger logs to l. With nil, the default, nothing is logged. The messages are
 //
@@ -131,44 +136,69 @@ func WithUserAgent(product string) Option { return transport.WithUserAgent(produ
 // (the wait for a token, the limiter and Retry-After), duration, wait, until, bytes, result
 // (in words), condition (of [Error.Condition]), outcome and request_id. examples/engines/telemetry
 // makes metrics of them.
-func WithLogger(l *slog.Logger) Option { return transport.WithLogger(l) }
+func WithLogger(l *slog.Logger) Option { return clientOption(transport.WithLogger(l)) }
 
 // WithMaxRetries limits the retries of a call: see Retries in the package comment. Zero turns
 // off retries and the resuming of broken downloads. The default is 3 for bins and updater,
 // and 2 for refunds.
-func WithMaxRetries(n int) Option { return transport.WithMaxRetries(n) }
+func WithMaxRetries(n int) CallOption { return callOption(transport.WithMaxRetries(n)) }
 
 // WithRetryWait sets the backoff: a random wait of up to base, which doubles with each retry,
 // but never more than limit, or than a quarter of the time before the deadline. After a 429,
 // base is at least one second, and the deadline does not shorten the wait. A Retry-After
 // replaces the backoff. If base is zero, a retry does not wait. A base above limit is refused.
 // The default is 200 milliseconds and 5 seconds.
-func WithRetryWait(base, limit time.Duration) Option { return transport.WithRetryWait(base, limit) }
+func WithRetryWait(base, limit time.Duration) Option {
+	return clientOption(transport.WithRetryWait(base, limit))
+}
 
 // WithAttemptTimeout bounds each attempt, from the end of the limiter's wait to the last byte
 // of the response. For a download it bounds the wait for the header, and then each wait for
 // more content. For refunds, a short timeout makes more outcomes unknown. With zero, only the
 // context's deadline or the call timeout ends an attempt. The default is 10 seconds for bins,
 // 35 for refunds, and 30 for updater.
-func WithAttemptTimeout(d time.Duration) Option { return transport.WithAttemptTimeout(d) }
+func WithAttemptTimeout(d time.Duration) CallOption {
+	return callOption(transport.WithAttemptTimeout(d))
+}
 
-// WithRateLimit limits the client to limit requests a second, retries included, and burst
-// requests at once. An idle client can send limit + burst within one second: use a burst of 1
-// below a strict limit. An attempt that would wait beyond its deadline fails at once with
-// [ErrLocalLimit]. Each client has its own limiter: [WithLimiter] shares one. The default is
-// no limit, because the service's limits are not documented.
-func WithRateLimit(limit rate.Limit, burst int) Option { return transport.WithRateLimit(limit, burst) }
+// WithRateLimit limits requests to limit a second, retries included, and burst at once. All
+// clients and calls that are given the same option share its limit, so make it once, not for
+// each call. After a rest, limit + burst can leave within one second: use a burst of 1 below a
+// strict limit. An attempt that would wait beyond its deadline fails at once with
+// [ErrLocalLimit]. The default is no limit, because the service's limits are not documented.
+func WithRateLimit(limit rate.Limit, burst int) CallOption {
+	return callOption(transport.WithRateLimit(limit, burst))
+}
 
-// WithLimiter calls l before each attempt, and replaces [WithRateLimit]. It shares one limit
-// between clients, or between processes as examples/engines/redis does, or gives a call its
-// own. Nil, the default, is no limit.
-func WithLimiter(l Limiter) Option { return transport.WithLimiter(l) }
+// WithLimiter calls l before each attempt, and replaces [WithRateLimit]. It may share one limit
+// between processes, as examples/engines/redis does. Nil, the default, is no limit.
+func WithLimiter(l Limiter) CallOption { return callOption(transport.WithLimiter(l)) }
 
 // WithMaxResponseBytes limits the body of a response, in bytes after decompression. A longer
 // body fails with [ErrResponseTooLarge]; that of an accepted refund is cut off instead. Zero
 // is no limit. The default is 8 MiB for bins and 64 KiB for refunds. Downloads have no limit.
-func WithMaxResponseBytes(n int64) Option { return transport.WithMaxResponseBytes(n) }
+func WithMaxResponseBytes(n int64) Option { return clientOption(transport.WithMaxResponseBytes(n)) }
 
 // WithInsecureHTTP allows http for hosts other than this machine. Credentials and card numbers
 // are then sent unencrypted. By default only loopback addresses may be http.
-func WithInsecureHTTP() Option { return transport.WithInsecureHTTP() }
+func WithInsecureHTTP() Option { return clientOption(transport.WithInsecureHTTP()) }
+
+type (
+	clientOption transport.Option
+	callOption   transport.Option
+)
+
+func (o clientOption) change() transport.Option { return transport.Option(o) }
+func (o callOption) change() transport.Option   { return transport.Option(o) }
+func (callOption) ofCall()                      {}
+
+// changes are what the options do; nil for an option that is nil.
+func changes[O Option](options []O) []transport.Option {
+	list := make([]transport.Option, len(options))
+	for i, o := range options {
+		if Option(o) != nil {
+			list[i] = o.change()
+		}
+	}
+	return list
+}

@@ -171,13 +171,12 @@ const (
 //
 // Input, loop and the functions of BulkOptions run on one goroutine; only ReadAhead moves the
 // input to another. A panic of your code reaches the loop. Range over the results once.
-func (c *Client) SubmitAll(ctx context.Context, items iter.Seq[Item], o BulkOptions, opts ...Option) iter.Seq2[Submission, error] {
+func (c *Client) SubmitAll(ctx context.Context, items iter.Seq[Item], o BulkOptions, opts ...CallOption) iter.Seq2[Submission, error] {
 	var ranged atomic.Bool
 	return func(yield func(Submission, error) bool) {
-		var err error
+		settings, err := c.settings(opts)
 		switch {
-		case c.check() != nil:
-			err = c.check()
+		case err != nil:
 		case ctx == nil:
 			err = fault.Invalid("the context is nil")
 		case items == nil:
@@ -186,14 +185,12 @@ func (c *Client) SubmitAll(ctx context.Context, items iter.Seq[Item], o BulkOpti
 			err = fault.Invalid("the concurrency is %d, 0 to %d allowed", o.Concurrency, maxConcurrency)
 		case ranged.Swap(true):
 			err = fault.Invalid("the results were ranged over before")
-		default:
-			err = c.core.CheckOptions(opts)
 		}
 		if err != nil {
 			yield(ended(err))
 			return
 		}
-		b := newBulk(ctx, c, o, opts, yield)
+		b := newBulk(ctx, c, o, settings, yield)
 		defer b.stop()
 		b.run(items)
 	}

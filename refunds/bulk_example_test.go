@@ -80,7 +80,7 @@ func ExampleClient_SubmitAll_resume() {
 					r.state = "begun" // committed
 					return nil
 				})
-				item := refunds.Item{AccountID: "acct_1", Refund: &refunds.Refund{RefundID: r.id}, Ref: r, Options: []refunds.Option{begin}}
+				item := refunds.Item{AccountID: "acct_1", Refund: &refunds.Refund{RefundID: r.id}, Ref: r, Options: []refunds.CallOption{begin}}
 				if !yield(item) {
 					return
 				}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/fault"
@@ -20,7 +19,7 @@ type Item struct {
 	Refund *Refund
 	// Options apply to this refund alone and win over those of the call, such as
 	// [WithBeforeSend], an idempotency key, or the token source of an account.
-	Options []Option
+	Options []CallOption
 	// Ref comes back in [Submission.Ref], such as the queue's message or the table's row:
 	// account and RefundID may repeat. It is not sent, printed or logged.
 	Ref any
@@ -52,21 +51,19 @@ func Items(accountID string, refunds iter.Seq[*Refund]) iter.Seq[Item] {
 // A record is an item taken from the input. It has its result when it is done.
 type record struct {
 	encodedRefund
-	options []Option
-	own     []Option // the options of the item
-	ref     any      // Item.Ref
-	index   int
-	taken   time.Time
-	cause   error         // the failure of the previous try
-	last    *OutcomeError // of the last attempt before the current try; nil: there was none
+	settings *transport.Settings
+	ref      any // Item.Ref
+	index    int
+	taken    time.Time
+	cause    error         // the failure of the previous try
+	last     *OutcomeError // of the last attempt before the current try; nil: there was none
 
 	failures int // counted while others succeeded
 	behind   int // bulkRun.succeeded, before it is sent again
 
 	// State of the current try:
-	place   place
-	limited bool // a limiter may delay it
-	queued  bool // it may still wait for the limiter
+	place  place
+	queued bool // it may still wait for the limiter
 
 	done    bool
 	receipt *Receipt
@@ -76,13 +73,10 @@ type record struct {
 
 // take makes a record of an item; err says why it cannot be sent.
 func (b *bulkRun) take(i Item) *record {
-	r := &record{options: b.opts, ref: i.Ref, taken: time.Now()}
-	r.encodedRefund, r.err = b.client.encode(i.AccountID, i.Refund)
+	r := &record{settings: b.settings, ref: i.Ref, taken: time.Now()}
+	r.encodedRefund, r.err = encode(i.AccountID, i.Refund)
 	if r.err == nil && len(i.Options) > 0 {
-		r.options = slices.Concat(b.opts, i.Options) // a copy, because the input may reuse its slice
-		r.own = r.options[len(b.opts):]
-		r.err = b.client.core.CheckOptions(r.options)
+		r.settings, r.err = b.settings.With(changes(i.Options))
 	}
-	r.limited = b.limited || len(r.own) > 0 && transport.HasLimiter(r.own)
 	return r
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/carddata/carddata-go/internal/bulk"
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/limit"
-	"github.com/carddata/carddata-go/internal/transport"
 )
 
 // receive takes a record back from the network.
@@ -21,7 +20,7 @@ func (b *bulkRun) receive(r *record) {
 	}
 	m := bulk.Nothing
 	if !r.lost {
-		if m = meaningOf(r.err, r.own); m == bulk.Deadline {
+		if m = meaningOf(r.err, r.settings); m == bulk.Deadline {
 			m = bulk.Nothing // it is the deadline of all records
 		}
 	}
@@ -48,7 +47,7 @@ func (b *bulkRun) receive(r *record) {
 	}
 	b.unblock(r)
 	b.complete(r, r.err)
-	if limit.NoTurn(r.err) && !transport.HasLimiter(r.own) {
+	if limit.NoTurn(r.err) && !r.settings.OwnLimiter {
 		b.halt(errors.Unwrap(r.err))
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/carddata/carddata-go/internal/bulk"
 	"github.com/carddata/carddata-go/internal/fault"
+	"github.com/carddata/carddata-go/internal/transport"
 )
 
 // A bulkRun is one pass of SubmitAll. Everything runs on the goroutine that ranges over it,
@@ -21,8 +22,7 @@ type bulkRun struct {
 	cancelRequests context.CancelFunc
 	client         *Client
 	o              BulkOptions
-	opts           []Option
-	limited        bool // each record may wait for a limiter
+	settings       *transport.Settings // of the records without options of their own
 	yield          func(Submission, error) bool
 	began          time.Time
 	deadline       time.Time // of all responses; zero: none
@@ -47,7 +47,7 @@ type bulkRun struct {
 	progress BulkProgress
 }
 
-func newBulk(ctx context.Context, c *Client, o BulkOptions, opts []Option, yield func(Submission, error) bool) *bulkRun {
+func newBulk(ctx context.Context, c *Client, o BulkOptions, settings *transport.Settings, yield func(Submission, error) bool) *bulkRun {
 	o.Concurrency = cmp.Or(o.Concurrency, defaultConcurrency)
 	o.Grace = cmp.Or(o.Grace, defaultGrace)
 	o.GiveUpAfter = cmp.Or(o.GiveUpAfter, defaultGiveUpAfter)
@@ -57,9 +57,10 @@ func newBulk(ctx context.Context, c *Client, o BulkOptions, opts []Option, yield
 		}
 	}
 	b := &bulkRun{
-		caller: ctx, client: c, o: o, opts: opts, yield: yield, limited: c.core.HasLimiter(opts), began: time.Now(),
+		caller: ctx, client: c, o: o, yield: yield, began: time.Now(),
 		blocked: map[refundKey][]*record{},
 	}
+	b.settings, _ = settings.With(nil) // an account's own are only those of its item
 	b.loop = bulk.NewLoop(b.take, b.add, 2*o.Concurrency)
 	if deadline, ok := ctx.Deadline(); ok {
 		b.deadline = deadline.Add(max(0, o.Grace))
@@ -202,7 +203,7 @@ func (b *bulkRun) send(i int) bool {
 	r := b.ready[i]
 	b.ready = slices.Delete(b.ready, i, i+1)
 	r.place = place{health: b.client.health, waits: r.taken, deadline: b.deadline, request: request}
-	if r.queued = r.limited; r.queued {
+	if r.queued = r.settings.Limiter != nil; r.queued {
 		b.queued++
 		r.place.onLeave = func() { b.loop.Post(func() { b.unqueue(r) }) }
 	}
@@ -215,7 +216,7 @@ func (b *bulkRun) send(i int) bool {
 			end := func() { cancel(&fault.Limit{Reason: errHeldTooLong, Caller: b.ctx}) }
 			defer time.AfterFunc(time.Until(r.taken.Add(b.o.HoldFor)), end).Stop()
 		}
-		r.receipt, r.err = b.client.send(ctx, b.requestCtx, &r.encodedRefund, &r.place, r.options)
+		r.receipt, r.err = b.client.send(ctx, b.requestCtx, &r.encodedRefund, &r.place, r.settings)
 		return func() { b.receive(r) }
 	}, func() {
 		r.lost, r.err = true, r.failure(bulk.ErrPanicked)

@@ -135,16 +135,16 @@ func TestSubmitAllTakesOptions(t *testing.T) {
 	items := func(yield func(refunds.Item) bool) {
 		for i := range 100 {
 			id := fmt.Sprint("own_", i)
-			own := []refunds.Option{refunds.WithHeader("Idempotency-Key", "key of "+id), refunds.WithHeader("X-Run", "own")}
+			own := []refunds.CallOption{refunds.WithHeader("Idempotency-Key", "key of "+id), refunds.WithHeader("X-Run", "own")}
 			if i%4 == 0 {
 				id, own = fmt.Sprint("plain_", i), nil
 			}
 			yield(refunds.Item{AccountID: "acct", Refund: &refunds.Refund{RefundID: id}, Options: own})
 		}
 	}
-	opts := append(make([]refunds.Option, 0, 8), refunds.WithHeader("X-Run", "call"), refunds.WithRetryWait(0, 0))
+	opts := append(make([]refunds.CallOption, 0, 8), refunds.WithHeader("X-Run", "call"))
 	ctx := context.WithValue(t.Context(), key{}, "trace")
-	for s, end := range clientOver(t, network).SubmitAll(ctx, items, refunds.BulkOptions{Concurrency: 10}, opts...) {
+	for s, end := range clientOver(t, network, refunds.WithRetryWait(0, 0)).SubmitAll(ctx, items, refunds.BulkOptions{Concurrency: 10}, opts...) {
 		if end != nil || s.Err != nil {
 			t.Error(s, s.Err, end)
 		}

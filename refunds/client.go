@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
@@ -35,9 +36,17 @@ func NewClient(baseURL string, opts ...Option) (*Client, error) {
 			MaxResponseBytes: 64 << 10,
 		},
 		CallTimeout: 90 * time.Second,
-	}, baseURL, opts)
+	}, baseURL, changes(opts))
 	if err != nil {
 		return nil, fmt.Errorf("refunds: new client: %w", err)
 	}
 	return &Client{core, newHealth(core)}, nil
+}
+
+// settings are those of calls with opts.
+func (c *Client) settings(opts []CallOption) (*transport.Settings, error) {
+	if c == nil || c.core == nil {
+		return nil, fault.Invalid("the client was not made by NewClient")
+	}
+	return c.core.Settings(changes(opts))
 }

@@ -50,8 +50,8 @@ func newHealth(core *transport.Client) *health {
 	}
 }
 
-// meaningOf returns the meaning of a record's error. own are the options of its account.
-func meaningOf(err error, own []Option) bulk.Meaning {
+// meaningOf returns the meaning of a record's error. The settings say what is its account's own.
+func meaningOf(err error, settings *transport.Settings) bulk.Meaning {
 	if err == nil {
 		return bulk.Success
 	}
@@ -64,9 +64,9 @@ func meaningOf(err error, own []Option) bulk.Meaning {
 		return bulk.Nothing
 	}
 	switch scope := cause.failure().Scope(); {
-	case transport.HasCredential(own) && errors.Is(err, ErrUnauthorized):
+	case settings.OwnCredential && errors.Is(err, ErrUnauthorized):
 		return bulk.Account
-	case transport.HasCredential(own) && errors.Is(err, ErrCredential), transport.HasLimiter(own) && errors.Is(err, ErrLocalLimit):
+	case settings.OwnCredential && errors.Is(err, ErrCredential), settings.OwnLimiter && errors.Is(err, ErrLocalLimit):
 		return bulk.Nothing // the item's own code ended it before it was sent
 	case scope == fault.OfAccount:
 		return bulk.Account

@@ -205,7 +205,7 @@ func table(accounts ...string) iter.Seq[refunds.Item] {
 }
 
 // with gives the items of an account the options; "" stands for all accounts.
-func with(items iter.Seq[refunds.Item], account string, opts ...refunds.Option) iter.Seq[refunds.Item] {
+func with(items iter.Seq[refunds.Item], account string, opts ...refunds.CallOption) iter.Seq[refunds.Item] {
 	return func(yield func(refunds.Item) bool) {
 		for item := range items {
 			if account == "" || item.AccountID == account {

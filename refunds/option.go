@@ -14,10 +14,16 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// An Option adjusts a client, or one call: an option of a call wins over the client's. Packages
-// bins, refunds and updater share this type and most options.
-// [github.com/carddata/carddata-go/bins.Option] says which of them only NewClient takes.
-type Option = transport.Option
+// An Option configures a client, and only NewClient takes it. If two options set the same thing,
+// the later one counts. A negative number or duration is refused with [ErrInvalidArgument].
+type Option interface{ change() transport.Option }
+
+// A CallOption configures a call. It is an [Option], too: given to NewClient, it holds for every
+// call. One that is given to a call wins, and one of an [Item] wins over that of SubmitAll.
+type CallOption interface {
+	Option
+	ofCall()
+}
 
 // A TokenSource provides the bearer token before every attempt.
 // [github.com/carddata/carddata-go/bins.TokenSource] says when it is asked.
@@ -63,20 +69,20 @@ func CachedToken(fetch func(ctx context.Context) (token string, expires time.Tim
 //     503 leaves it unknown. A circuit breaker returns an error instead.
 //   - base sends the wrapper's own requests only without a body or with a form, as for a token.
 func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
-	return transport.WithTransport(wrap)
+	return clientOption(transport.WithTransport(wrap))
 }
 
 // WithTLSConfig uses a clone of c, for your own certificate authority or a client certificate.
 // With TLS 1.3, a server may refuse the client certificate only after a refund was written, and
 // the outcome is then unknown: test it with a lookup. Nil is refused. The default is the system's
 // authorities. See [github.com/carddata/carddata-go/bins.WithTLSConfig].
-func WithTLSConfig(c *tls.Config) Option { return transport.WithTLSConfig(c) }
+func WithTLSConfig(c *tls.Config) Option { return clientOption(transport.WithTLSConfig(c)) }
 
 // WithProxy calls proxy for the proxy URL of each request. A nil function is no proxy. The default
 // is the environment's proxy for https, and none for http. See
 // [github.com/carddata/carddata-go/bins.WithProxy].
 func WithProxy(proxy func(*http.Request) (*url.URL, error)) Option {
-	return transport.WithProxy(proxy)
+	return clientOption(transport.WithProxy(proxy))
 }
 
 // WithHTTPClient sends through the Transport of c, for fakes in tests. Its Timeout bounds each
@@ -84,62 +90,73 @@ func WithProxy(proxy func(*http.Request) (*url.URL, error)) Option {
 // [WithTLSConfig] and [WithProxy]. A client of your own loses the proof of "not sent", unless its
 // Transport is an *http.Transport that made no connection. It may send a refund twice, keeps
 // connections that the service may close, and has its own limits for TLS, header and connecting.
-func WithHTTPClient(c *http.Client) Option { return transport.WithHTTPClient(c) }
+func WithHTTPClient(c *http.Client) Option { return clientOption(transport.WithHTTPClient(c)) }
 
 // WithTokenSource sends a bearer token with each refund. The default is none. Make the source and
 // this option once, not for each call.
-func WithTokenSource(source TokenSource) Option { return transport.WithTokenSource(source) }
+func WithTokenSource(source TokenSource) CallOption {
+	return callOption(transport.WithTokenSource(source))
+}
 
 // WithHeader adds a header to every request, such as an idempotency key or an undocumented
 // credential. Names that the library sets, and empty values, are refused.
-func WithHeader(name, value string) Option { return transport.WithHeader(name, value) }
+func WithHeader(name, value string) CallOption {
+	return callOption(transport.WithHeader(name, value))
+}
 
 // WithUserAgent puts a product, such as "acme-billing/2.1", before the library's own
 // User-Agent.
-func WithUserAgent(product string) Option { return transport.WithUserAgent(product) }
+func WithUserAgent(product string) Option { return clientOption(transport.WithUserAgent(product)) }
 
 // WithLogger logs to l: failed calls, retries and pauses at info, a spent retry budget at warn, the
 // rest at debug. With nil, the default, nothing is logged.
 // [github.com/carddata/carddata-go/bins.WithLogger] lists the messages and attributes.
-func WithLogger(l *slog.Logger) Option { return transport.WithLogger(l) }
+func WithLogger(l *slog.Logger) Option { return clientOption(transport.WithLogger(l)) }
 
 // WithMaxRetries limits the retries of a call: see Retries in the package comment. Zero turns them
 // off, but SubmitAll still sends records again that were not recorded. The default is 2.
-func WithMaxRetries(n int) Option { return transport.WithMaxRetries(n) }
+func WithMaxRetries(n int) CallOption { return callOption(transport.WithMaxRetries(n)) }
 
 // WithRetryWait sets the backoff: a random wait of up to base, which doubles with each retry up to
 // limit. If base is zero, a retry does not wait. The default is 200 milliseconds and 5 seconds.
 // See [github.com/carddata/carddata-go/bins.WithRetryWait].
-func WithRetryWait(base, limit time.Duration) Option { return transport.WithRetryWait(base, limit) }
+func WithRetryWait(base, limit time.Duration) Option {
+	return clientOption(transport.WithRetryWait(base, limit))
+}
 
 // WithAttemptTimeout bounds each attempt, from the end of the limiter's wait and of the function of
 // [WithBeforeSend] to the last byte of the response. A short timeout makes more outcomes unknown.
 // With zero, only the context's deadline or the call timeout ends an attempt. The default is 35
 // seconds.
-func WithAttemptTimeout(d time.Duration) Option { return transport.WithAttemptTimeout(d) }
+func WithAttemptTimeout(d time.Duration) CallOption {
+	return callOption(transport.WithAttemptTimeout(d))
+}
 
-// WithRateLimit limits the client to limit requests a second, retries included, and burst requests
-// at once. An attempt that would wait beyond its deadline fails at once with [ErrLocalLimit]. The
-// default is no limit. See [github.com/carddata/carddata-go/bins.WithRateLimit].
-func WithRateLimit(limit rate.Limit, burst int) Option { return transport.WithRateLimit(limit, burst) }
+// WithRateLimit limits requests to limit a second, retries included, and burst at once. All
+// clients and calls that are given the same option share its limit. An attempt that would wait
+// beyond its deadline fails at once with [ErrLocalLimit]. The default is no limit. See
+// [github.com/carddata/carddata-go/bins.WithRateLimit].
+func WithRateLimit(limit rate.Limit, burst int) CallOption {
+	return callOption(transport.WithRateLimit(limit, burst))
+}
 
 // WithLimiter calls l before each attempt, in place of [WithRateLimit], such as one limiter for
-// several clients. Nil, the default, is no limit.
-func WithLimiter(l Limiter) Option { return transport.WithLimiter(l) }
+// several processes. Nil, the default, is no limit.
+func WithLimiter(l Limiter) CallOption { return callOption(transport.WithLimiter(l)) }
 
 // WithMaxResponseBytes limits how much of a receipt is kept, in bytes after decompression. A
 // longer one is cut off. Zero is no limit. The default is 64 KiB.
-func WithMaxResponseBytes(n int64) Option { return transport.WithMaxResponseBytes(n) }
+func WithMaxResponseBytes(n int64) Option { return clientOption(transport.WithMaxResponseBytes(n)) }
 
 // WithInsecureHTTP allows http for hosts other than this machine, where everybody on the way can
 // read what is sent. By default only loopback addresses may be http.
-func WithInsecureHTTP() Option { return transport.WithInsecureHTTP() }
+func WithInsecureHTTP() Option { return clientOption(transport.WithInsecureHTTP()) }
 
 // WithResubmit states that the service treats records with the same refund_id as one
 // refund, which is not documented: ask its operator first. A refund with an unknown outcome
 // is then retried, as a lookup is. By default it is not.
-func WithResubmit() Option {
-	return transport.Only("refunds", "WithResubmit", transport.WithResubmit())
+func WithResubmit() CallOption {
+	return callOption(transport.WithResubmit())
 }
 
 // WithRefusals states that the service sends these statuses, 400 to 599, only if it has recorded
@@ -147,8 +164,8 @@ func WithResubmit() Option {
 // their outcome is [OutcomeRejected]. After 429, 502, 503 and 504 the refund is retried as after a 429
 // that a limiter signs, with [ActionResubmit]. After any other it is not. By default only what the
 // package comment lists is a refusal.
-func WithRefusals(statuses ...int) Option {
-	return transport.Only("refunds", "WithRefusals", transport.WithRefusals(statuses...))
+func WithRefusals(statuses ...int) CallOption {
+	return callOption(transport.WithRefusals(statuses...))
 }
 
 // WithBeforeSend calls f before each attempt is sent, after the waits for a place, the token and the
@@ -163,8 +180,8 @@ func WithRefusals(statuses ...int) Option {
 // sending this refund. With [WithResubmit], an earlier attempt may have an unknown outcome: then the
 // action is [ActionFindOut]. f has to end with ctx: one that does not may write its row after the
 // call has ended, unsent. The default is nil.
-func WithBeforeSend(f func(ctx context.Context) error) Option {
-	return transport.Only("refunds", "WithBeforeSend", transport.WithBeforeSend(f))
+func WithBeforeSend(f func(ctx context.Context) error) CallOption {
+	return callOption(transport.WithBeforeSend(f))
 }
 
 // WithReceiptCheck calls check for each 2xx that would accept a refund, in SubmitAll from
@@ -172,10 +189,30 @@ func WithBeforeSend(f func(ctx context.Context) error) Option {
 // retried, and the error matches [ErrBadResponse] and that of check. Once you know what the
 // service sends, look for it, such as status 201 or a field. If the body is cut off, BodyErr
 // is set. Nil, the default, is no check, because the response is not documented.
-func WithReceiptCheck(check func(*Receipt) error) Option {
+func WithReceiptCheck(check func(*Receipt) error) CallOption {
 	var checked func(*transport.Result) error
 	if check != nil {
 		checked = func(r *transport.Result) error { return check(newReceipt(r)) }
 	}
-	return transport.Only("refunds", "WithReceiptCheck", transport.WithWriteCheck(checked))
+	return callOption(transport.WithWriteCheck(checked))
+}
+
+type (
+	clientOption transport.Option
+	callOption   transport.Option
+)
+
+func (o clientOption) change() transport.Option { return transport.Option(o) }
+func (o callOption) change() transport.Option   { return transport.Option(o) }
+func (callOption) ofCall()                      {}
+
+// changes are what the options do; nil for an option that is nil.
+func changes[O Option](options []O) []transport.Option {
+	list := make([]transport.Option, len(options))
+	for i, o := range options {
+		if Option(o) != nil {
+			list[i] = o.change()
+		}
+	}
+	return list
 }

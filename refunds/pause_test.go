@@ -49,7 +49,7 @@ func TestProbeIsOneRequest(t *testing.T) {
 func TestPanicBeforeSendingEndsNoPause(t *testing.T) {
 	fail := func(context.Context) error { panic("on purpose") }
 	token := func(ctx context.Context) (string, error) { return "", fail(ctx) }
-	for name, option := range map[string]refunds.Option{
+	for name, option := range map[string]refunds.CallOption{
 		"BeforeSend":   refunds.WithBeforeSend(fail),
 		"limiter":      refunds.WithLimiter(limiterFunc(fail)),
 		"token source": refunds.WithTokenSource(refunds.TokenFunc(token)),
@@ -87,7 +87,7 @@ func TestPanicBeforeSendingEndsNoPause(t *testing.T) {
 func TestOneCallThatHangsIsNoProbe(t *testing.T) {
 	hangs := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	token := func(ctx context.Context) (string, error) { return "", hangs(ctx) }
-	for name, option := range map[string]refunds.Option{
+	for name, option := range map[string]refunds.CallOption{
 		"BeforeSend hangs":   refunds.WithBeforeSend(hangs),
 		"limiter hangs":      refunds.WithLimiter(limiterFunc(hangs)),
 		"token source hangs": refunds.WithTokenSource(refunds.TokenFunc(token)),
@@ -303,9 +303,9 @@ func TestUnsentSubmitsBeginNoPause(t *testing.T) {
 			}
 		})
 	})
-	for name, limiter := range map[string]func() refunds.Option{
-		"a rate limit":         func() refunds.Option { return refunds.WithRateLimit(10, 1) },
-		"a limiter that fails": func() refunds.Option { return refunds.WithLimiter(limiterFunc(rate.NewLimiter(10, 1).Wait)) },
+	for name, limiter := range map[string]func() refunds.CallOption{
+		"a rate limit":         func() refunds.CallOption { return refunds.WithRateLimit(10, 1) },
+		"a limiter that fails": func() refunds.CallOption { return refunds.WithLimiter(limiterFunc(rate.NewLimiter(10, 1).Wait)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -340,7 +340,7 @@ func TestOthersAreNotHeldUp(t *testing.T) {
 	errDown := errors.New("down")
 	for name, odd := range map[string]struct {
 		within time.Duration
-		option refunds.Option
+		option refunds.CallOption
 	}{
 		"a deadline shorter than any response": {100 * time.Millisecond, nil},
 		"a token source of the call":           {time.Minute, refunds.WithTokenSource(refunds.TokenFunc(func(context.Context) (string, error) { return "", errDown }))},
@@ -352,7 +352,7 @@ func TestOthersAreNotHeldUp(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				client := clientOver(t, &slowService{latency: time.Second, spread: 0.2})
 				for i := range 200 {
-					within, opts := time.Minute, []refunds.Option(nil)
+					within, opts := time.Minute, []refunds.CallOption(nil)
 					if i%20 > 0 && i > 20 {
 						if within = odd.within; odd.option != nil {
 							opts = append(opts, odd.option)

@@ -39,13 +39,13 @@ func TestIncompleteBodyIsStillAccepted(t *testing.T) {
 	long := strings.Repeat("x", 64<<10)
 	for name, test := range map[string]struct {
 		answer httpmock.Responder
-		opts   []refunds.Option
+		opts   []refunds.CallOption
 		body   string
 		cause  error
 	}{
 		"above the default": {testkit.Answer(200, long+"x"), nil, long, refunds.ErrResponseTooLarge},
 		"cut off":           {testkit.Broken(200, "12", cut), nil, "12", cut},
-		"with WithResubmit": {testkit.Broken(200, "12", cut), []refunds.Option{refunds.WithResubmit()}, "12", cut},
+		"with WithResubmit": {testkit.Broken(200, "12", cut), []refunds.CallOption{refunds.WithResubmit()}, "12", cut},
 	} {
 		mock := newMock(test.answer)
 		receipt, err := newClient(t, mock).Submit(t.Context(), "acct-1", record(), test.opts...)
@@ -73,7 +73,7 @@ func TestReceiptCheck(t *testing.T) {
 	})
 	for name, test := range map[string]struct {
 		answer   httpmock.Responder
-		opts     []refunds.Option
+		opts     []refunds.CallOption
 		outcome  refunds.Outcome
 		cause    error
 		requests int
@@ -81,7 +81,7 @@ func TestReceiptCheck(t *testing.T) {
 		"accepted by its body":   {testkit.Answer(200, "accepted"), nil, refunds.OutcomeAccepted, nil, 1},
 		"accepted by its status": {testkit.Answer(201, ""), nil, refunds.OutcomeAccepted, nil, 1},
 		"a proxy's text":         {testkit.Answer(200, "upstream timed out"), nil, unknown, unexpected, 1},
-		"with WithResubmit":      {testkit.Answer(200, "{}"), []refunds.Option{refunds.WithResubmit()}, unknown, unexpected, 1},
+		"with WithResubmit":      {testkit.Answer(200, "{}"), []refunds.CallOption{refunds.WithResubmit()}, unknown, unexpected, 1},
 		"cut off":                {testkit.Broken(200, "acc", io.ErrUnexpectedEOF), nil, unknown, refunds.ErrBadResponse, 1},
 		"a rejection":            {testkit.Answer(422, "accepted"), nil, rejected, refunds.ErrBadRequest, 1},
 		"not called for a 429":   {testkit.Limited, nil, rejected, refunds.ErrRateLimited, 3},

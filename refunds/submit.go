@@ -69,9 +69,10 @@ func (r Receipt) LogValue() slog.Value {
 // The call ends at the deadline of ctx, or after 90 seconds if ctx has none. If ctx ends
 // while the request is in flight, the outcome is unknown, so choose a generous deadline. A call
 // that has waited until too little time is left for a response is not sent.
-func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts ...Option) (*Receipt, error) {
-	e, err := c.encode(accountID, r)
-	if err != nil {
+func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts ...CallOption) (*Receipt, error) {
+	settings, refusal := c.settings(opts)
+	e, err := encode(accountID, r)
+	if err := cmp.Or(refusal, err); err != nil {
 		return nil, e.failure(err)
 	}
 	p := &place{health: c.health, waits: time.Now()}
@@ -88,8 +89,8 @@ func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts .
 	if c.health.meet(accountID) {
 		c.health.log()
 	}
-	receipt, err := c.send(ctx, nil, &e, p, opts)
-	if m = meaningOf(err, opts); errors.Is(err, ErrLocalLimit) {
+	receipt, err := c.send(ctx, nil, &e, p, settings)
+	if m = meaningOf(err, settings); errors.Is(err, ErrLocalLimit) {
 		m = bulk.Nothing // a limiter that refuses says nothing of the service
 	}
 	return receipt, err
@@ -113,7 +114,7 @@ type encodedRefund struct {
 }
 
 // encode makes a refund ready to be sent, or returns why it cannot be sent unchanged.
-func (c *Client) encode(accountID string, r *Refund) (e encodedRefund, err error) {
+func encode(accountID string, r *Refund) (e encodedRefund, err error) {
 	e.accountID = accountID
 	if r != nil {
 		e.refundID = r.RefundID
@@ -121,14 +122,7 @@ func (c *Client) encode(accountID string, r *Refund) (e encodedRefund, err error
 	account, refusal := transport.Segment("account id", accountID)
 	e.path = "/v1/" + account + "/refunds"
 	e.body, err = r.encode()
-	return e, cmp.Or(c.check(), refusal, err)
-}
-
-func (c *Client) check() error {
-	if c == nil || c.core == nil {
-		return fault.Invalid("the client was not made by NewClient")
-	}
-	return nil
+	return e, cmp.Or(refusal, err)
 }
 
 // failure is the error of a refund without an attempt that decides its outcome. The refund
@@ -145,7 +139,7 @@ func (e *encodedRefund) failure(err error) error {
 
 // send makes the call. A bulk call passes requestCtx, which bounds the request instead of
 // ctx. It has its place already, and makes a single attempt unless another one helps at once.
-func (c *Client) send(ctx, requestCtx context.Context, e *encodedRefund, p *place, opts []Option) (*Receipt, error) {
+func (c *Client) send(ctx, requestCtx context.Context, e *encodedRefund, p *place, settings *transport.Settings) (*Receipt, error) {
 	call := &transport.Call{
 		Operation: operation,
 		Method:    http.MethodPost,
@@ -169,7 +163,7 @@ func (c *Client) send(ctx, requestCtx context.Context, e *encodedRefund, p *plac
 	} else {
 		call.Enter, call.Usual = p.enter, c.health.window.Usual
 	}
-	result := c.core.Do(ctx, call, opts)
+	result := c.core.Do(ctx, call, settings)
 	result.Attempts += e.before
 	if result.Failure != nil {
 		result.Failure.Attempts += e.before

@@ -42,7 +42,7 @@ func NewClient(baseURL, merchantID string, token TokenSource, opts ...Option) (*
 			WaitMax:        5 * time.Second,
 			AttemptTimeout: 30 * time.Second,
 		},
-	}, baseURL, append([]Option{WithTokenSource(token)}, opts...))
+	}, baseURL, changes(append([]Option{WithTokenSource(token)}, opts...)))
 	if err == nil && merchantID != "" {
 		err = checkMerchantID(merchantID)
 	}

@@ -129,7 +129,7 @@ func (d Download) LogValue() slog.Value {
 // fails with [ErrNotReady], or waits: see [WithWait].
 //
 // Only ctx bounds the whole download.
-func (c *Client) Download(ctx context.Context, jobID string, opts ...Option) (*Download, error) {
+func (c *Client) Download(ctx context.Context, jobID string, opts ...CallOption) (*Download, error) {
 	q, err := c.request(ctx, jobID, opts)
 	if err != nil {
 		return nil, err
@@ -161,19 +161,18 @@ const (
 // A request is for the result of one job, whole or from an offset. It may be sent several
 // times, and counts for the whole call.
 type request struct {
-	client *Client
-	opts   []Option
-	path   string
-	ids    func() []string // the caller's ids in path
+	client   *Client
+	settings *transport.Settings
+	path     string
+	ids      func() []string // the caller's ids in path
 
 	attempts  int
-	resumes   int    // those for the rest of a broken stream
-	requestID string // of the last response
-	settings  *transport.Settings
+	resumes   int       // those for the rest of a broken stream
+	requestID string    // of the last response
 	began     time.Time // of the call
 }
 
-func (c *Client) request(ctx context.Context, jobID string, opts []Option) (*request, error) {
+func (c *Client) request(ctx context.Context, jobID string, opts []CallOption) (*request, error) {
 	job, err := transport.Segment("job id", jobID)
 	switch {
 	case c == nil || c.core == nil:
@@ -183,7 +182,10 @@ func (c *Client) request(ctx context.Context, jobID string, opts []Option) (*req
 	case ctx == nil:
 		err = fault.Invalid("the context is nil")
 	}
-	q := &request{client: c, opts: opts, path: "/updater/inquiries/jobs/" + job + "/download", ids: func() []string { return []string{jobID} }, began: time.Now()}
+	q := &request{client: c, path: "/updater/inquiries/jobs/" + job + "/download", ids: func() []string { return []string{jobID} }, began: time.Now()}
+	if err == nil {
+		q.settings, err = c.core.Settings(changes(opts))
+	}
 	if err != nil {
 		return nil, q.failure(err)
 	}
@@ -234,9 +236,9 @@ func (q *request) send(ctx context.Context, w want) transport.Result {
 		Offset:      w.offset,
 		Resume:      w.retry,
 		Identifiers: q.ids,
-	}, q.opts)
+	}, q.settings)
 	q.attempts += res.Attempts
-	q.requestID, q.settings = res.RequestID, cmp.Or(res.Settings, q.settings)
+	q.requestID = res.RequestID
 	return res
 }
 
@@ -247,7 +249,7 @@ func (q *request) await(ctx context.Context, open func() (*resumer, error)) (*re
 	for waited := false; ; waited = true {
 		r, err := open()
 		failed, ok := err.(*Error)
-		if !ok || ctx.Err() != nil || q.settings == nil || q.settings.WaitLimit == 0 {
+		if !ok || ctx.Err() != nil || q.settings.WaitLimit == 0 {
 			return r, err
 		}
 		// Wait out an outage only after the job is known to exist.

@@ -122,7 +122,7 @@ func (f File) LogValue() slog.Value {
 // A second download to the same path fails with [ErrBusy], also after it has waited for its
 // job: the path is not locked meanwhile. Systems without flock, such as Windows, do not notice
 // other processes.
-func (c *Client) DownloadFile(ctx context.Context, jobID, path string, o FileOptions, opts ...Option) (*File, error) {
+func (c *Client) DownloadFile(ctx context.Context, jobID, path string, o FileOptions, opts ...CallOption) (*File, error) {
 	q, err := c.request(ctx, jobID, opts)
 	if err != nil {
 		return nil, err

@@ -15,10 +15,16 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// An Option adjusts a client, or one call: an option of a call wins over the client's. Packages
-// bins, refunds and updater share this type and most options.
-// [github.com/carddata/carddata-go/bins.Option] says which of them only NewClient takes.
-type Option = transport.Option
+// An Option configures a client, and only NewClient takes it. If two options set the same thing,
+// the later one counts. A negative number or duration is refused with [ErrInvalidArgument].
+type Option interface{ change() transport.Option }
+
+// A CallOption configures a call. It is an [Option], too: given to NewClient, it holds for every
+// call. One that is given to a call wins.
+type CallOption interface {
+	Option
+	ofCall()
+}
 
 // A TokenSource provides the bearer token before every attempt.
 // [github.com/carddata/carddata-go/bins.TokenSource] says when it is asked.
@@ -55,74 +61,84 @@ func CachedToken(fetch func(ctx context.Context) (token string, expires time.Tim
 // requests. It sees every attempt, and must call base to send it. See
 // [github.com/carddata/carddata-go/bins.WithTransport].
 func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
-	return transport.WithTransport(wrap)
+	return clientOption(transport.WithTransport(wrap))
 }
 
 // WithTLSConfig uses a clone of c, for your own certificate authority or a client certificate. Nil
 // is refused. The default is the system's authorities. See
 // [github.com/carddata/carddata-go/bins.WithTLSConfig].
-func WithTLSConfig(c *tls.Config) Option { return transport.WithTLSConfig(c) }
+func WithTLSConfig(c *tls.Config) Option { return clientOption(transport.WithTLSConfig(c)) }
 
 // WithProxy calls proxy for the proxy URL of each request. A nil function is no proxy. The default
 // is the environment's proxy for https, and none for http. See
 // [github.com/carddata/carddata-go/bins.WithProxy].
 func WithProxy(proxy func(*http.Request) (*url.URL, error)) Option {
-	return transport.WithProxy(proxy)
+	return clientOption(transport.WithProxy(proxy))
 }
 
 // WithHTTPClient sends through the Transport of c, for fakes in tests. Its Timeout bounds each
 // attempt; its Jar and CheckRedirect are not used. In production use [WithTransport],
 // [WithTLSConfig] and [WithProxy].
-func WithHTTPClient(c *http.Client) Option { return transport.WithHTTPClient(c) }
+func WithHTTPClient(c *http.Client) Option { return clientOption(transport.WithHTTPClient(c)) }
 
 // WithTokenSource replaces the source given to NewClient. Make the source and this option once,
 // not for each call.
-func WithTokenSource(source TokenSource) Option { return transport.WithTokenSource(source) }
+func WithTokenSource(source TokenSource) CallOption {
+	return callOption(transport.WithTokenSource(source))
+}
 
 // WithHeader adds a header to every request, such as an undocumented credential. Names that the
 // library sets, and empty values, are refused.
-func WithHeader(name, value string) Option { return transport.WithHeader(name, value) }
+func WithHeader(name, value string) CallOption {
+	return callOption(transport.WithHeader(name, value))
+}
 
 // WithUserAgent puts a product, such as "acme-billing/2.1", before the library's own
 // User-Agent.
-func WithUserAgent(product string) Option { return transport.WithUserAgent(product) }
+func WithUserAgent(product string) Option { return clientOption(transport.WithUserAgent(product)) }
 
 // WithLogger logs to l: failed calls, retries and pauses at info, a spent retry budget at warn, the
 // rest at debug. With nil, the default, nothing is logged.
 // [github.com/carddata/carddata-go/bins.WithLogger] lists the messages and attributes.
-func WithLogger(l *slog.Logger) Option { return transport.WithLogger(l) }
+func WithLogger(l *slog.Logger) Option { return clientOption(transport.WithLogger(l)) }
 
 // WithMaxRetries limits the retries of each request: see Retries in the package comment. Zero
 // turns off retries and the resuming of broken downloads. The default is 3.
-func WithMaxRetries(n int) Option { return transport.WithMaxRetries(n) }
+func WithMaxRetries(n int) CallOption { return callOption(transport.WithMaxRetries(n)) }
 
 // WithRetryWait sets the backoff: a random wait of up to base, which doubles with each retry up to
 // limit. If base is zero, a retry does not wait. The default is 200 milliseconds and 5 seconds.
 // See [github.com/carddata/carddata-go/bins.WithRetryWait].
-func WithRetryWait(base, limit time.Duration) Option { return transport.WithRetryWait(base, limit) }
+func WithRetryWait(base, limit time.Duration) Option {
+	return clientOption(transport.WithRetryWait(base, limit))
+}
 
 // WithAttemptTimeout bounds the wait for the header, from the end of the limiter's wait, and then
 // each wait for more content. With zero, only the context's deadline ends them. The default is 30
 // seconds.
-func WithAttemptTimeout(d time.Duration) Option { return transport.WithAttemptTimeout(d) }
+func WithAttemptTimeout(d time.Duration) CallOption {
+	return callOption(transport.WithAttemptTimeout(d))
+}
 
-// WithRateLimit limits the client to limit requests a second, retries included, and burst requests
-// at once. An attempt that would wait beyond its deadline fails at once with [ErrLocalLimit]. Each
-// client that [NewClient] makes has its own limiter: [WithLimiter] shares one. The default is no
-// limit. See [github.com/carddata/carddata-go/bins.WithRateLimit].
-func WithRateLimit(limit rate.Limit, burst int) Option { return transport.WithRateLimit(limit, burst) }
+// WithRateLimit limits requests to limit a second, retries included, and burst at once. All
+// clients and calls that are given the same option share its limit. An attempt that would wait
+// beyond its deadline fails at once with [ErrLocalLimit]. The default is no limit. See
+// [github.com/carddata/carddata-go/bins.WithRateLimit].
+func WithRateLimit(limit rate.Limit, burst int) CallOption {
+	return callOption(transport.WithRateLimit(limit, burst))
+}
 
 // WithLimiter calls l before each attempt, in place of [WithRateLimit], such as one limiter for
-// several clients. Nil, the default, is no limit.
-func WithLimiter(l Limiter) Option { return transport.WithLimiter(l) }
+// several processes. Nil, the default, is no limit.
+func WithLimiter(l Limiter) CallOption { return callOption(transport.WithLimiter(l)) }
 
 // WithMaxResponseBytes limits a download, in bytes. A longer one fails with [ErrResponseTooLarge].
 // Zero, the default, is no limit.
-func WithMaxResponseBytes(n int64) Option { return transport.WithMaxResponseBytes(n) }
+func WithMaxResponseBytes(n int64) Option { return clientOption(transport.WithMaxResponseBytes(n)) }
 
 // WithInsecureHTTP allows http for hosts other than this machine, where everybody on the way can
 // read what is sent. By default only loopback addresses may be http.
-func WithInsecureHTTP() Option { return transport.WithInsecureHTTP() }
+func WithInsecureHTTP() Option { return clientOption(transport.WithInsecureHTTP()) }
 
 // WithRedirectHosts follows redirects to these hosts, such as an object storage that keeps
 // the results: "storage.example", or "*.storage.example" for all hosts below it, with a port
@@ -130,19 +146,19 @@ func WithInsecureHTTP() Option { return transport.WithInsecureHTTP() }
 // headers of [WithHeader], and never back. By default only redirects within the service's own
 // scheme, host and port are followed. Any other fails with [ErrRedirect].
 func WithRedirectHosts(hosts ...string) Option {
-	return transport.Only("updater", "WithRedirectHosts", transport.WithRedirectHosts(hosts...))
+	return clientOption(transport.WithRedirectHosts(hosts...))
 }
 
 // WithNotReady says which failures mean that the job is not ready, beside 202 and 204: they
 // become [ErrNotReady]. notReady is called for each failed response, such as a 404, or a 200
 // with the documented error object. With [WithWait], do not test for 404 alone: a wrong job id
 // would be waited for. Nil, the default, names no failure.
-func WithNotReady(notReady func(*Error) bool) Option {
+func WithNotReady(notReady func(*Error) bool) CallOption {
 	var check func(*fault.Failure) bool
 	if notReady != nil {
 		check = func(f *fault.Failure) bool { return notReady((*Error)(f)) }
 	}
-	return transport.Only("updater", "WithNotReady", transport.WithNotReady(check))
+	return callOption(transport.WithNotReady(check))
 }
 
 // WithWait waits for a job that is not ready ([ErrNotReady]): the call asks again after interval
@@ -152,6 +168,26 @@ func WithNotReady(notReady func(*Error) bool) Option {
 // wait: call DownloadFile again. A call that waits holds up its goroutine: for many jobs, do not set
 // WithWait, and ask again later for those that were not ready. An interval of zero is 30 seconds. A
 // limit of zero, the default, does not wait.
-func WithWait(interval, limit time.Duration) Option {
-	return transport.Only("updater", "WithWait", transport.WithWait(interval, limit))
+func WithWait(interval, limit time.Duration) CallOption {
+	return callOption(transport.WithWait(interval, limit))
+}
+
+type (
+	clientOption transport.Option
+	callOption   transport.Option
+)
+
+func (o clientOption) change() transport.Option { return transport.Option(o) }
+func (o callOption) change() transport.Option   { return transport.Option(o) }
+func (callOption) ofCall()                      {}
+
+// changes are what the options do; nil for an option that is nil.
+func changes[O Option](options []O) []transport.Option {
+	list := make([]transport.Option, len(options))
+	for i, o := range options {
+		if Option(o) != nil {
+			list[i] = o.change()
+		}
+	}
+	return list
 }

@@ -8,9 +8,8 @@ import (
 )
 
 func TestNegativeOption(t *testing.T) {
-	client := newClient(t, newMock())
-	for i, o := range []updater.Option{updater.WithWait(-1, 0), updater.WithWait(0, -1)} {
-		if _, err := client.Download(t.Context(), "job-1", o); !errors.Is(err, updater.ErrInvalidArgument) {
+	for i, o := range []updater.CallOption{updater.WithWait(-1, 0), updater.WithWait(0, -1)} {
+		if _, err := newClient(t, newMock()).Download(t.Context(), "job-1", o); !errors.Is(err, updater.ErrInvalidArgument) {
 			t.Errorf("negative option %d: %v", i, err)
 		}
 	}

@@ -82,7 +82,7 @@ func (p *peer) client(t *testing.T, opts ...Option) *Client {
 		}
 		return p.listener.Dial(ctx)
 	}
-	return clientOf(t, base, append([]Option{WithDial(dial)}, opts...)...)
+	return clientOf(t, base, append([]Option{over(dial)}, opts...)...)
 }
 
 func (p *peer) serve(c net.Conn, config *tls.Config) {

@@ -87,7 +87,6 @@ type Result struct {
 	Stream     io.ReadCloser
 	Length     int64 // of Stream; -1: not announced
 	Framed     bool  // the end of Stream differs from a broken connection
-	Settings   *Settings
 }
 
 // An invocation is the state of one call across its attempts.
@@ -116,7 +115,8 @@ type invocation struct {
 	ambiguous  *attempt // a write that may have been processed, and was repeated under Resubmit
 }
 
-// Do makes a call with its attempts, and ends by the deadline of ctx.
+// Do makes a call with its attempts, and ends by the deadline of ctx. Without settings, it
+// has those of the client.
 //
 // go-retryablehttp runs the loop. RoundTrip (attempt.go) makes an attempt, and shouldRetry
 // decides whether another one follows. Both keep their state in the invocation, which also
@@ -136,17 +136,11 @@ type invocation struct {
 //     dropped.
 //   - Its hooks do not know their call or what an attempt found. So each call has a
 //     retryablehttp.Client of its own, and its hooks are methods of the invocation.
-func (c *Client) Do(ctx context.Context, call *Call, opts []Option) (res Result) {
+func (c *Client) Do(ctx context.Context, call *Call, settings *Settings) (res Result) {
 	if ctx == nil {
 		return refused(call, fault.Invalid("the context is nil"))
 	}
-	settings, err := c.settings, error(nil)
-	if len(opts) > 0 {
-		settings, err = c.settings.with(opts, true)
-	}
-	if err != nil {
-		return refused(call, err)
-	}
+	settings = cmp.Or(settings, c.settings)
 	// Every call ends, even if its caller set no deadline. A bulk call may queue behind
 	// thousands of others, so its timeout bounds the attempt and not the call.
 	timeout := settings.AttemptTimeout
@@ -250,7 +244,7 @@ func (inv *invocation) result() Result {
 // resultOf is the result of a call that ends with this attempt, except for its failure.
 func (inv *invocation) resultOf(a *attempt) Result {
 	res := a.Result
-	res.Outcome, res.Attempts, res.Settings = a.outcome(), inv.attempts, inv.settings
+	res.Outcome, res.Attempts = a.outcome(), inv.attempts
 	if a.verdict != fault.Success && inv.call.Write && res.Outcome == fault.OutcomeAccepted {
 		res.BodyErr = a.reason()
 	}

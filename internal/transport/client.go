@@ -16,7 +16,7 @@ import (
 
 // A Service is the fixed configuration of a package.
 type Service struct {
-	Name        string // the package's name
+	Name        string // the package's name, for logs
 	Route       string // path of the endpoint; a base URL must not end in it
 	Defaults    Settings
 	CallTimeout time.Duration // timeout of a call without a deadline in its context; 0: none
@@ -38,12 +38,11 @@ type Client struct {
 // New makes a client without network access. It checks all options, so no call fails because
 // of them.
 func New(service Service, baseURL string, opts []Option) (*Client, error) {
-	defaults := service.Defaults
-	defaults.service = service.Name
-	settings, err := defaults.with(opts, false)
+	settings, err := service.Defaults.With(opts)
 	if err != nil {
 		return nil, err
 	}
+	settings.OwnLimiter, settings.OwnCredential = false, false // all calls share them
 	base, err := parseBase(baseURL, service.Route, settings.InsecureHTTP)
 	if err != nil {
 		return nil, err

@@ -56,7 +56,7 @@ func TestErrorKeepsItsBody(t *testing.T) {
 				}
 				return nil
 			}
-			return c.Do(t.Context(), call, []Option{WithMaxRetries(0)})
+			return c.do(t.Context(), call, WithMaxRetries(0))
 		}
 		failed := call()
 		body = strings.Repeat("B", length)

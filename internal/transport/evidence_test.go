@@ -52,7 +52,7 @@ func TestWriteOnABreakingConnection(t *testing.T) {
 			t.Cleanup(func() { ours.Close(); theirs.Close() })
 			return &breaking{ours, left}, nil
 		}
-		r := clientOf(t, "http://127.0.0.1", WithDial(dial)).Do(t.Context(), write(), nil)
+		r := clientOf(t, "http://127.0.0.1", over(dial)).Do(t.Context(), write(), nil)
 		want, outcome := 4, fault.OutcomeNotSent
 		if left > 0 {
 			want, outcome = 1, fault.OutcomeUnknown

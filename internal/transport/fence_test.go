@@ -48,7 +48,7 @@ func TestNothingLeavesAfterTheDeadline(t *testing.T) {
 			if r.Outcome != fault.OutcomeNotSent || p.requests.Load() != 0 || r.Attempts > 1 {
 				t.Errorf("%s: %v, %d arrived, %d attempts: %v", name, r.Outcome, p.requests.Load(), r.Attempts, r.err())
 			}
-			if r := c.Do(t.Context(), write(), []Option{WithLimiter(nil)}); r.Outcome != fault.OutcomeAccepted {
+			if r := c.do(t.Context(), write(), WithLimiter(nil)); r.Outcome != fault.OutcomeAccepted {
 				t.Errorf("%s: with time: %v", name, r.err())
 			}
 			time.Sleep(time.Minute)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -113,7 +114,21 @@ func write() *Call {
 }
 
 // get makes one read.
-func (c *Client) get(ctx context.Context, opts ...Option) Result { return c.Do(ctx, read(), opts) }
+func (c *Client) get(ctx context.Context, opts ...Option) Result { return c.do(ctx, read(), opts...) }
+
+// do makes one call with options of its own.
+func (c *Client) do(ctx context.Context, call *Call, opts ...Option) Result {
+	settings, err := c.Settings(opts)
+	if err != nil {
+		return refused(call, err)
+	}
+	return c.Do(ctx, call, settings)
+}
+
+// over makes the connections of the library's own transport.
+func over(dial func(ctx context.Context, network, address string) (net.Conn, error)) Option {
+	return WithHTTPClient(&http.Client{Transport: &Simulation{Dial: dial}})
+}
 
 // err returns the failure for errors.Is, or nil.
 func (r Result) err() error {

@@ -62,72 +62,53 @@ type Settings struct {
 	NotReady                func(*fault.Failure) bool
 	WaitInterval, WaitLimit time.Duration
 
+	// OwnLimiter and OwnCredential report that the last list of options, and not those before,
+	// set a limiter, or a token source or a header, which may be a credential.
+	OwnLimiter, OwnCredential bool
+
 	headers       map[string]func() string // closures, which hide the values from fmt
 	redirectHosts redirectHosts
 	network       wire.Config
 	ownTransport  string // the name of an option about the library's own transport, if given
-	service       string // the package's name
-	perCall       bool
-	err           error // the first refusal
+	err           error  // the first refusal
 	random        await.Jitter
 }
 
-// Option is exposed as bins.Option, refunds.Option and updater.Option. Its method is
-// unexported, so only this module can make one.
-type Option interface{ apply(*Settings) }
-
-type option func(*Settings)
-
-func (f option) apply(s *Settings) { f(s) }
+// An Option changes settings. The packages give each to a client or to a call with types of
+// their own.
+type Option func(*Settings)
 
 // checked makes an option from a change. If refusal is not nil, the option is refused.
 func checked(refusal error, change func(*Settings)) Option {
-	return option(func(s *Settings) {
+	return func(s *Settings) {
 		s.refuse(refusal)
 		change(s)
-	})
-}
-
-// clientOnly makes an option that a single call refuses.
-func clientOnly(name string, o Option) Option {
-	return option(func(s *Settings) {
-		s.refuse(fault.Require(!s.perCall, "%s configures a client and cannot be given to a call", name))
-		o.apply(s)
-	})
-}
-
-// Only makes an option that the other packages refuse. The packages share the type Option,
-// and a package must not silently ignore an option.
-func Only(service, name string, o Option) Option {
-	return option(func(s *Settings) {
-		s.refuse(fault.Require(s.service == service, "%s.%s is no option of package %s", service, name, s.service))
-		o.apply(s)
-	})
+	}
 }
 
 // ofTransport makes an option about the library's own transport. It cannot be combined with
 // WithHTTPClient, because it would have no effect.
 func ofTransport(name string, o Option) Option {
-	return clientOnly(name, option(func(s *Settings) {
+	return func(s *Settings) {
 		s.ownTransport = name
-		o.apply(s)
-	}))
+		o(s)
+	}
 }
 
 // refuse keeps the first refusal for the caller. Nil is none.
 func (s *Settings) refuse(err error) { s.err = cmp.Or(s.err, err) }
 
-// with returns a copy of the settings changed by opts. It checks combinations of options
+// With returns a copy of the settings changed by opts. It checks combinations of options
 // after all of them, so their order does not matter.
-func (s *Settings) with(opts []Option, perCall bool) (*Settings, error) {
+func (s *Settings) With(opts []Option) (*Settings, error) {
 	changed := *s
 	changed.headers = maps.Collect(maps.All(s.headers)) // never nil
-	changed.perCall = perCall
+	changed.OwnLimiter, changed.OwnCredential = false, false
 	for i, o := range opts {
 		if o == nil {
 			return nil, fault.Invalid("option %d is nil", i+1)
 		}
-		o.apply(&changed)
+		o(&changed)
 	}
 	_, authorized := changed.headers["Authorization"]
 	changed.refuse(fault.Require(!authorized || changed.source == nil, "both a token source and an Authorization header are given"))
@@ -137,9 +118,29 @@ func (s *Settings) with(opts []Option, perCall bool) (*Settings, error) {
 	return &changed, changed.err
 }
 
+// Settings returns the settings of a call with opts.
+func (c *Client) Settings(opts []Option) (*Settings, error) {
+	if len(opts) == 0 {
+		return c.settings, nil
+	}
+	return c.settings.With(opts)
+}
+
 // The packages document these options.
 func WithHTTPClient(c *http.Client) Option {
-	return clientOnly("WithHTTPClient", checked(fault.Require(c != nil, "the http.Client is nil"), func(s *Settings) { s.HTTPClient = c }))
+	if c == nil {
+		return func(s *Settings) { s.refuse(fault.Invalid("the http.Client is nil")) }
+	}
+	simulation, ok := c.Transport.(*Simulation)
+	if !ok {
+		return func(s *Settings) { s.HTTPClient = c }
+	}
+	return func(s *Settings) {
+		s.network.Dial, s.random = simulation.Dial, simulation.Jitter
+		if simulation.RoundTripper != nil {
+			s.HTTPClient = &http.Client{Transport: simulation.RoundTripper, Timeout: c.Timeout}
+		}
+	}
 }
 
 func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
@@ -156,13 +157,13 @@ func WithTLSConfig(c *tls.Config) Option {
 // WithProxy(nil) means no proxy, so the setting is a pointer. Without the option, the
 // environment's proxy is used.
 func WithProxy(proxy func(*http.Request) (*url.URL, error)) Option {
-	return ofTransport("WithProxy", option(func(s *Settings) { s.network.Proxy = &proxy }))
+	return ofTransport("WithProxy", func(s *Settings) { s.network.Proxy = &proxy })
 }
 
 // WithTokenSource makes the source serial here, so that all users of the option share its turn.
 func WithTokenSource(source auth.Source) Option {
 	own, err := auth.NewSource(source)
-	return checked(err, func(s *Settings) { s.source = own })
+	return checked(err, func(s *Settings) { s.source, s.OwnCredential = own, true })
 }
 
 func WithHeader(name, value string) Option {
@@ -176,14 +177,14 @@ func WithHeader(name, value string) Option {
 		fault.Require(value != "", "the value of header %s is empty", canonical),
 		fault.Require(isHeaderValue(value), "the value of header %s holds characters that a header cannot carry", canonical),
 	)
-	return checked(refusal, func(s *Settings) { s.headers[canonical] = mask.Hide(value) })
+	return checked(refusal, func(s *Settings) { s.headers[canonical], s.OwnCredential = mask.Hide(value), true })
 }
 
 func WithUserAgent(product string) Option {
 	return checked(fault.Require(isHeaderValue(product), "the user agent holds characters that a header cannot carry"), func(s *Settings) { s.UserAgent = product })
 }
 
-func WithLogger(l *slog.Logger) Option { return option(func(s *Settings) { s.Logger = l }) }
+func WithLogger(l *slog.Logger) Option { return func(s *Settings) { s.Logger = l } }
 
 func WithMaxRetries(n int) Option {
 	return checked(fault.Require(n >= 0, "the number of retries is negative"), func(s *Settings) { s.MaxRetries = n })
@@ -197,26 +198,27 @@ func WithAttemptTimeout(d time.Duration) Option {
 	return checked(fault.Require(d >= 0, "the attempt timeout is negative"), func(s *Settings) { s.AttemptTimeout = d })
 }
 
-// WithRateLimit is for clients only: a limiter for one call would limit nothing.
+// WithRateLimit makes the limiter here, so that all users of the option share it.
 func WithRateLimit(limit rate.Limit, burst int) Option {
 	// NaN would let every request through, and so is refused. A burst below 1 would let none
 	// through.
-	return clientOnly("WithRateLimit", checked(fault.Require(limit > 0 && burst >= 1, "the rate limit must be above 0 and its burst at least 1"),
-		func(s *Settings) { s.Limiter = rate.NewLimiter(limit, burst) }))
+	refusal := fault.Require(limit > 0 && burst >= 1, "the rate limit must be above 0 and its burst at least 1")
+	limiter := WithLimiter(rate.NewLimiter(limit, burst))
+	return checked(refusal, limiter)
 }
 
-func WithLimiter(l limit.Limiter) Option { return option(func(s *Settings) { s.Limiter = l }) }
+func WithLimiter(l limit.Limiter) Option {
+	return func(s *Settings) { s.Limiter, s.OwnLimiter = l, l != nil }
+}
 
 func WithMaxResponseBytes(n int64) Option {
 	return checked(fault.Require(n >= 0, "the response size limit is negative"), func(s *Settings) { s.MaxResponseBytes = n })
 }
 
-func WithInsecureHTTP() Option {
-	return clientOnly("WithInsecureHTTP", option(func(s *Settings) { s.InsecureHTTP = true }))
-}
+func WithInsecureHTTP() Option { return func(s *Settings) { s.InsecureHTTP = true } }
 
 // WithResubmit is exposed as refunds.WithResubmit.
-func WithResubmit() Option { return option(func(s *Settings) { s.Resubmit = true }) }
+func WithResubmit() Option { return func(s *Settings) { s.Resubmit = true } }
 
 // WithRefusals is exposed by refunds only. It adds to the statuses that others have given.
 func WithRefusals(statuses ...int) Option {
@@ -227,12 +229,12 @@ func WithRefusals(statuses ...int) Option {
 
 // WithBeforeSend is exposed by refunds only.
 func WithBeforeSend(f func(context.Context) error) Option {
-	return option(func(s *Settings) { s.BeforeSend = f })
+	return func(s *Settings) { s.BeforeSend = f }
 }
 
 // WithWriteCheck is exposed as refunds.WithReceiptCheck.
 func WithWriteCheck(check func(*Result) error) Option {
-	return option(func(s *Settings) { s.WriteCheck = check })
+	return func(s *Settings) { s.WriteCheck = check }
 }
 
 // WithRedirectHosts is exposed by updater only, because a redirected POST is never followed.
@@ -243,7 +245,7 @@ func WithRedirectHosts(patterns ...string) Option {
 
 // WithNotReady and WithWait are exposed by updater only.
 func WithNotReady(check func(*fault.Failure) bool) Option {
-	return option(func(s *Settings) { s.NotReady = check })
+	return func(s *Settings) { s.NotReady = check }
 }
 
 func WithWait(interval, limit time.Duration) Option {
@@ -251,39 +253,12 @@ func WithWait(interval, limit time.Duration) Option {
 		func(s *Settings) { s.WaitInterval, s.WaitLimit = interval, limit })
 }
 
-// WithJitter draws the random part of every wait from f. No package exposes it: it is for
-// repeatable simulations.
-func WithJitter(f func(ctx context.Context, below time.Duration) time.Duration) Option {
-	return option(func(s *Settings) { s.random = f })
-}
-
-// WithDial makes the connections of the library's own transport. No package exposes it: it is
-// for simulated networks.
-func WithDial(dial func(ctx context.Context, network, address string) (net.Conn, error)) Option {
-	return option(func(s *Settings) { s.network.Dial = dial })
-}
-
-// CheckOptions checks the options of a call without making it. A call that makes many calls
-// uses it first.
-func (c *Client) CheckOptions(opts []Option) error {
-	_, err := c.settings.with(opts, true)
-	return err
-}
-
-// HasLimiter reports whether a call with opts may wait for a limiter.
-func (c *Client) HasLimiter(opts []Option) bool {
-	return c.settings.Limiter != nil || HasLimiter(opts)
-}
-
-// HasLimiter reports whether the options include a limiter.
-func HasLimiter(opts []Option) bool {
-	s, _ := new(Settings).with(opts, true) // errors do not matter here
-	return s != nil && s.Limiter != nil
-}
-
-// HasCredential reports whether the options include a token source or a header, which may be
-// a credential.
-func HasCredential(opts []Option) bool {
-	s, _ := new(Settings).with(opts, true)
-	return s != nil && (s.source != nil || len(s.headers) > 0)
+// A Simulation, as the Transport of WithHTTPClient, makes runs repeatable. Only internal/proof
+// uses it.
+type Simulation struct {
+	http.RoundTripper // nil: the library's own transport
+	// Dial makes the connections of the library's own transport.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Jitter draws the random part of every wait.
+	Jitter func(ctx context.Context, below time.Duration) time.Duration
 }

@@ -42,15 +42,6 @@ func TestRefusedOptions(t *testing.T) {
 	refused["no wrapper"], refused["no TLS"] = WithTransport(nil), WithTLSConfig(nil)
 	refused["old TLS"] = WithTLSConfig(&tls.Config{MaxVersion: tls.VersionTLS11})
 	c := newClient(t, serve(status(200)))
-	for name, option := range map[string]Option{
-		"WithTransport": WithTransport(pass), "WithTLSConfig": WithTLSConfig(&tls.Config{}), "WithProxy": WithProxy(nil),
-		"WithHTTPClient": WithHTTPClient(http.DefaultClient), "WithRateLimit": WithRateLimit(1, 1), "WithInsecureHTTP": WithInsecureHTTP(),
-	} {
-		r := c.get(t.Context(), option)
-		if check(t, r.err(), fault.ErrInvalidArgument); !strings.Contains(fault.Describe("", r.Failure), name) {
-			t.Errorf("%s given to a call: %s", name, fault.Describe("", r.Failure))
-		}
-	}
 	for name, opts := range map[string][]Option{
 		"a wrapper's nil": {WithTransport(func(http.RoundTripper) http.RoundTripper { return nil })},
 		"wrapper twice":   {WithTransport(pass), WithHTTPClient(http.DefaultClient)},
@@ -92,6 +83,19 @@ func TestCallOptionsWin(t *testing.T) {
 			t.Errorf("call %d: %v", i, h)
 		}
 	}
+}
+
+// Clients and calls that are given the same option share its limit.
+func TestRateLimitIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, limit, network := time.Now(), WithRateLimit(1, 1), serve(status(200))
+		newClient(t, network, limit).get(t.Context())
+		newClient(t, network, limit).get(t.Context())
+		newClient(t, network).get(t.Context(), limit)
+		if took := time.Since(began); took != 2*time.Second {
+			t.Errorf("three requests took %v", took)
+		}
+	})
 }
 
 // A token source and an Authorization header together are refused.

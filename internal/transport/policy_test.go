@@ -98,7 +98,7 @@ func TestScopeOfOtherFailures(t *testing.T) {
 			opts, perCall = nil, opts
 		}
 		c := newClient(t, nil, opts...)
-		if r := c.Do(ctx, write(), perCall); r.Failure == nil || r.Failure.Scope() != test.want {
+		if r := c.do(ctx, write(), perCall...); r.Failure == nil || r.Failure.Scope() != test.want {
 			t.Errorf("%s: %v, want scope %d", name, r.Failure, test.want)
 		} else if kept := (&fault.Failure{Err: fault.WithOutcome(r.Failure.Err, fault.OutcomeUnknown)}); kept.Scope() != test.want {
 			t.Errorf("%s, with another outcome: scope %d, want %d", name, kept.Scope(), test.want)

@@ -38,7 +38,7 @@
 //
 // The fault of an attempt, a dial or a question for a token depends only on the seed and its
 // name: the call, what it asks for, and the number of the attempt. The random part of each
-// wait of the library depends on the same (transport.WithJitter). With several callers,
+// wait of the library depends on the same (transport.Simulation). With several callers,
 // goroutines still race, but a schedule that failed nearly always fails again with its seed.
 //
 // # To add to it

@@ -63,7 +63,7 @@ func (s submitAll) input() []refunds.Item {
 		refund.RefundID = it.id
 		list[i] = refunds.Item{AccountID: it.account, Refund: refund}
 		if it.own {
-			list[i].Options = []refunds.Option{refunds.WithHeader("X-Record", strconv.Itoa(i))}
+			list[i].Options = []refunds.CallOption{refunds.WithHeader("X-Record", strconv.Itoa(i))}
 		}
 		switch it.unusable {
 		case "no refund":
@@ -73,7 +73,7 @@ func (s submitAll) input() []refunds.Item {
 		case "no account":
 			list[i].AccountID = ""
 		case "no header":
-			list[i].Options = []refunds.Option{refunds.WithHeader("bad name", "")}
+			list[i].Options = []refunds.CallOption{refunds.WithHeader("bad name", "")}
 		}
 	}
 	return list

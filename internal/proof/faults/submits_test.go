@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/proof/testkit/options"
 	"github.com/carddata/carddata-go/internal/transport"
 	"github.com/carddata/carddata-go/refunds"
 )
@@ -57,7 +58,7 @@ func (w *world) submit(client *refunds.Client, name string, p patience, refund *
 }
 
 func (w *world) refundClient() *refunds.Client {
-	opts := w.options()
+	opts := options.For[refunds.Option](w.options())
 	if w.settings.resubmit {
 		opts = append(opts, refunds.WithResubmit())
 	}
@@ -65,7 +66,8 @@ func (w *world) refundClient() *refunds.Client {
 		opts = append(opts, refunds.WithRefusals(vouched...))
 	}
 	if w.settings.ownTransport() {
-		opts = append(opts[1:], transport.WithDial(w.network.dial), refunds.WithTransport(func(base http.RoundTripper) http.RoundTripper {
+		own := &http.Client{Transport: &transport.Simulation{Dial: w.network.dial, Jitter: w.jitter}}
+		opts = append(opts[1:], refunds.WithHTTPClient(own), refunds.WithTransport(func(base http.RoundTripper) http.RoundTripper {
 			w.wire.base = base
 			return w.wire
 		}))

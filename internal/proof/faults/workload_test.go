@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/bins"
-	"github.com/carddata/carddata-go/internal/transport"
+	"github.com/carddata/carddata-go/internal/proof/testkit/options"
 	"github.com/carddata/carddata-go/updater"
 )
 
@@ -54,35 +54,34 @@ func drawCrowd(c chance, callers int) workload {
 }
 
 // options are what the schedule says, as options of all three packages.
-func (w *world) options() []bins.Option {
+func (w *world) options() []options.Option {
 	s := w.settings
-	opts := []bins.Option{
-		bins.WithHTTPClient(w.client()),
-		bins.WithInsecureHTTP(),
-		bins.WithMaxRetries(s.retries),
-		bins.WithAttemptTimeout(s.attemptTimeout),
-		bins.WithRetryWait(s.waitBase, s.waitMax),
-		transport.WithJitter(w.jitter),
-		bins.WithLogger(slog.New(watchedLogger{w})),
+	opts := []options.Option{
+		options.WithHTTPClient(w.client()),
+		options.WithInsecureHTTP(),
+		options.WithMaxRetries(s.retries),
+		options.WithAttemptTimeout(s.attemptTimeout),
+		options.WithRetryWait(s.waitBase, s.waitMax),
+		options.WithLogger(slog.New(watchedLogger{w})),
 	}
 	if s.largest > 0 {
-		opts = append(opts, bins.WithMaxResponseBytes(s.largest))
+		opts = append(opts, options.WithMaxResponseBytes(s.largest))
 	}
 	switch l := w.wire.limiter(); {
 	case l != nil:
-		opts = append(opts, bins.WithLimiter(l))
+		opts = append(opts, options.WithLimiter(l))
 	case s.limit > 0:
-		opts = append(opts, bins.WithRateLimit(s.limit, s.burst))
+		opts = append(opts, options.WithRateLimit(s.limit, s.burst))
 	}
 	return opts
 }
 
 func (w *world) lookupClient() *bins.Client {
-	return made(bins.NewClient(baseURL, w.token(), w.options()...))
+	return made(bins.NewClient(baseURL, w.token(), options.For[bins.Option](w.options())...))
 }
 
 func (w *world) downloadClient() *updater.Client {
-	return made(updater.NewClient(baseURL, "merchant-7", w.token(), w.options()...))
+	return made(updater.NewClient(baseURL, "merchant-7", w.token(), options.For[updater.Option](w.options())...))
 }
 
 // made is what cannot fail in the harness itself.

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/transport"
 )
 
 // An invariant is what must hold after every schedule.
@@ -146,10 +148,11 @@ func (w *world) settle() {
 
 // client is what a caller's program hands to the library.
 func (w *world) client() *http.Client {
+	simulation := &transport.Simulation{RoundTripper: w.wire, Jitter: w.jitter}
 	if w.spoiled != nil {
-		return &http.Client{Transport: spoiled{w.spoiled, w.wire}}
+		simulation.RoundTripper = spoiled{w.spoiled, w.wire}
 	}
-	return &http.Client{Transport: w.wire}
+	return &http.Client{Transport: simulation}
 }
 
 const baseURL = "http://faults.invalid/base"

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/proof/testkit/options"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
 )
@@ -202,11 +203,11 @@ func TestFrameworks(t *testing.T) {
 }
 
 // meet uses all three operations at an address of the service, which has no fault.
-func (r *running) meet(base string, content []byte, opts ...bins.Option) {
+func (r *running) meet(base string, content []byte, opts ...options.Option) {
 	t := r.t
 	t.Helper()
-	opts = append(opts, bins.WithInsecureHTTP())
-	client, err := refunds.NewClient(base, opts...)
+	opts = append(opts, options.WithInsecureHTTP())
+	client, err := refunds.NewClient(base, options.For[refunds.Option](opts)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +233,7 @@ func (r *running) meet(base string, content []byte, opts ...bins.Option) {
 		t.Errorf("%d refunds recorded", n)
 	}
 
-	lookups, err := bins.NewClient(base, bins.StaticToken("key"), opts...)
+	lookups, err := bins.NewClient(base, bins.StaticToken("key"), options.For[bins.Option](opts)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +252,7 @@ func (r *running) meet(base string, content []byte, opts ...bins.Option) {
 	}
 
 	path := filepath.Join(t.TempDir(), "result.csv")
-	if _, err := downloads(t, base, opts...).DownloadFile(t.Context(), "42", path, updater.FileOptions{}); err != nil {
+	if _, err := downloads(t, base, options.For[updater.Option](opts)...).DownloadFile(t.Context(), "42", path, updater.FileOptions{}); err != nil {
 		t.Error(err)
 	}
 	if got, _ := os.ReadFile(path); !bytes.Equal(got, content) {

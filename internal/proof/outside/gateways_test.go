@@ -25,7 +25,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/proof/testkit/options"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
 )
@@ -123,9 +123,9 @@ func TestGateways(t *testing.T) {
 		service := frameworks[0].run(t, content)
 		secure := httptest.NewTLSServer(httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: service.address}))
 		t.Cleanup(secure.Close)
-		trusted := bins.WithTLSConfig(&tls.Config{RootCAs: rootsOf(secure.Certificate())})
+		trusted := options.WithTLSConfig(&tls.Config{RootCAs: rootsOf(secure.Certificate())})
 		proxy := gateways["Squid with a login"].start(t, secure.Listener.Addr().String())
-		client, err := refunds.NewClient(secure.URL, trusted, through(proxy, nil))
+		client, err := refunds.NewClient(secure.URL, options.For[refunds.Option]([]options.Option{trusted, through(proxy, nil)})...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,8 +136,8 @@ func TestGateways(t *testing.T) {
 	})
 }
 
-func through(proxy string, user *url.Userinfo) bins.Option {
-	return bins.WithProxy(http.ProxyURL(&url.URL{Scheme: "http", Host: proxy, User: user}))
+func through(proxy string, user *url.Userinfo) options.Option {
+	return options.WithProxy(http.ProxyURL(&url.URL{Scheme: "http", Host: proxy, User: user}))
 }
 
 func rootsOf(certificate *x509.Certificate) *x509.CertPool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,8 +94,10 @@ func submitAll(t *testing.T, address string, n int) map[string]refunds.Outcome {
 	if filepath.IsAbs(address) {
 		network = "unix"
 	}
-	client, err := refunds.NewClient("http://service.test", refunds.WithInsecureHTTP(), transport.WithDial(func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, network, address)
+	client, err := refunds.NewClient("http://service.test", refunds.WithInsecureHTTP(), refunds.WithHTTPClient(&http.Client{
+		Transport: &transport.Simulation{Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, address)
+		}},
 	}))
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/internal/proof/conformance/operations"
 	"github.com/carddata/carddata-go/internal/proof/testkit"
+	"github.com/carddata/carddata-go/internal/proof/testkit/options"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
 )
@@ -144,7 +145,7 @@ func meet(t *testing.T, name, base string) {
 		}
 		before, inUse := testkit.PeakMemory(), heap()
 		var errs []error
-		for i, e := range operations.At(t, base, bins.WithMaxRetries(0)) {
+		for i, e := range operations.At(t, base, options.WithMaxRetries(0)) {
 			_, err := e.Call(t.Context())
 			if want := h.ends[i]; !errors.Is(err, want) || (want == nil) != (err == nil) {
 				t.Errorf("%s: %v, want %v", e.Name, err, want)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/proof/testkit/options"
 	"github.com/carddata/carddata-go/updater"
 )
 
@@ -42,7 +43,7 @@ var answers = []matrixRow{
 	{"HTML", wire(answer(200, page, "Content-Type: text/html; charset=utf-8")), fail(1, errBadResponse), unknown(1, errBadResponse), fail(1, errBadResponse)},
 	{"HTML that does not say so", wire(answer(200, page)), fail(1, errBadResponse), unknown(1, errBadResponse), fail(1, errBadResponse)},
 	{"HTML after a byte order mark", wire(answer(200, "\ufeff\n<html>")), fail(1, errBadResponse), unknown(1, errBadResponse), fail(1, errBadResponse)},
-	{"body above the cap", wire(answer(200, cardsJSON), with(bins.WithMaxResponseBytes(8))),
+	{"body above the cap", wire(answer(200, cardsJSON), with(options.WithMaxResponseBytes(8))),
 		fail(1, bins.ErrResponseTooLarge), accepted(1, bins.ErrResponseTooLarge), fail(1, bins.ErrResponseTooLarge)},
 
 	// Only lookups ask for a content encoding.
@@ -65,7 +66,7 @@ var answers = []matrixRow{
 	{"429, wait in the past", status(429, "Retry-After: Mon, 01 Jan 2001 00:00:00 GMT"), fail(4, bins.ErrRateLimited), rejected(3, bins.ErrRateLimited), fail(4, bins.ErrRateLimited)},
 	{"429, wait beyond a minute", status(429, "Retry-After: 61"), fail(1, bins.ErrRateLimited), rejected(1, bins.ErrRateLimited), fail(1, bins.ErrRateLimited)},
 	{"503, wait beyond a minute", status(503, "Retry-After: 9223372037"), fail(1, bins.ErrServer), unknown(1, bins.ErrServer), fail(1, bins.ErrServer)},
-	{"no retries wanted", wire(answer(429, "", signature), with(bins.WithMaxRetries(0))), fail(1, bins.ErrRateLimited), rejected(1, bins.ErrRateLimited), fail(1, bins.ErrRateLimited)},
+	{"no retries wanted", wire(answer(429, "", signature), with(options.WithMaxRetries(0))), fail(1, bins.ErrRateLimited), rejected(1, bins.ErrRateLimited), fail(1, bins.ErrRateLimited)},
 }
 
 // signature is by what a limiter signs a 429.

@@ -13,6 +13,7 @@ import (
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/internal/proof/conformance/operations"
 	"github.com/carddata/carddata-go/internal/proof/testkit"
+	"github.com/carddata/carddata-go/internal/proof/testkit/options"
 )
 
 const emptyAnswer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 12\r\nConnection: close\r\n\r\n{\"cards\":[]}"
@@ -34,7 +35,7 @@ func checkShape(t testing.TB, name string, r, plain *http.Request) {
 // A wireSlot is a place in a request that a caller's value goes to.
 type wireSlot struct {
 	name  string
-	put   func(*operations.Arguments, string) []bins.Option
+	put   func(*operations.Arguments, string) []options.Option
 	found func(r *http.Request, value string) bool // the value, byte for byte
 	skip  []string                                 // operations that do not carry it
 }
@@ -55,27 +56,29 @@ func onSegment(n int) func(*http.Request, string) bool {
 }
 
 var wireSlots = []wireSlot{
-	{"header", func(_ *operations.Arguments, v string) []bins.Option {
-		return []bins.Option{bins.WithHeader("X-Fuzz", v)}
+	{"header", func(_ *operations.Arguments, v string) []options.Option {
+		return []options.Option{options.WithHeader("X-Fuzz", v)}
 	}, onHeader("x-fuzz", "", ""), nil},
-	{"user agent", func(_ *operations.Arguments, v string) []bins.Option { return []bins.Option{bins.WithUserAgent(v)} }, func(r *http.Request, v string) bool {
+	{"user agent", func(_ *operations.Arguments, v string) []options.Option {
+		return []options.Option{options.WithUserAgent(v)}
+	}, func(r *http.Request, v string) bool {
 		if v != "" {
 			v += " "
 		}
 		return onHeader("user-agent", "", "carddata-go/")(r, v)
 	}, nil},
-	{"token", func(i *operations.Arguments, v string) []bins.Option {
+	{"token", func(i *operations.Arguments, v string) []options.Option {
 		i.Key, i.Token = bins.StaticToken(v), bins.StaticToken(v)
 		return nil
 	}, onHeader("authorization", "Bearer ", ""), []string{"refund"}},
-	{"token source", func(i *operations.Arguments, v string) []bins.Option {
+	{"token source", func(i *operations.Arguments, v string) []options.Option {
 		source := bins.TokenFunc(func(context.Context) (string, error) { return v, nil })
 		i.Key, i.Token = source, source
 		return nil
 	}, onHeader("authorization", "Bearer ", ""), []string{"refund"}},
-	{"merchant", func(i *operations.Arguments, v string) []bins.Option { i.Merchant = v; return nil }, onHeader("x-merchant-id", "", ""), []string{"lookup", "refund"}},
-	{"account", func(i *operations.Arguments, v string) []bins.Option { i.Account = v; return nil }, onSegment(2), []string{"lookup", "download"}},
-	{"job", func(i *operations.Arguments, v string) []bins.Option { i.Job = v; return nil }, onSegment(4), []string{"lookup", "refund"}},
+	{"merchant", func(i *operations.Arguments, v string) []options.Option { i.Merchant = v; return nil }, onHeader("x-merchant-id", "", ""), []string{"lookup", "refund"}},
+	{"account", func(i *operations.Arguments, v string) []options.Option { i.Account = v; return nil }, onSegment(2), []string{"lookup", "download"}},
+	{"job", func(i *operations.Arguments, v string) []options.Option { i.Job = v; return nil }, onSegment(4), []string{"lookup", "refund"}},
 }
 
 // FuzzHeaderValue puts a value into every place that takes one. The library
@@ -89,7 +92,7 @@ func FuzzHeaderValue(f *testing.F) {
 		f.Add(seed)
 	}
 	server := testkit.AnswerWire(f, emptyAnswer)
-	send := func(t testing.TB, name string, args operations.Arguments, skip []string, use func(operation string, r *http.Request), opts ...bins.Option) {
+	send := func(t testing.TB, name string, args operations.Arguments, skip []string, use func(operation string, r *http.Request), opts ...options.Option) {
 		list, err := operations.New(server.Base, args, opts...)
 		if err != nil {
 			if !errors.Is(err, bins.ErrInvalidArgument) {

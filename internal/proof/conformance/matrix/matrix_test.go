@@ -10,6 +10,7 @@ import (
 
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/internal/proof/conformance/operations"
+	"github.com/carddata/carddata-go/internal/proof/testkit/options"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
 )
@@ -19,7 +20,7 @@ type site struct {
 	base     string
 	http     *http.Client     // nil: the library's own
 	token    bins.TokenSource // nil: one that never changes
-	opts     []bins.Option
+	opts     []options.Option
 	ctx      context.Context // nil: one with a minute left
 	unusable bool            // call with arguments that cannot be sent
 	seen     func() int      // requests that arrived, or connections where none can
@@ -58,10 +59,10 @@ const (
 
 // options are those of every call here: repetitions do not wait, so that the
 // number of requests is all that there is to see.
-func (s site) options() []bins.Option {
-	opts := []bins.Option{bins.WithRetryWait(0, 0)}
+func (s site) options() []options.Option {
+	opts := []options.Option{options.WithRetryWait(0, 0)}
 	if s.http != nil {
-		opts = append(opts, bins.WithHTTPClient(s.http))
+		opts = append(opts, options.WithHTTPClient(s.http))
 	}
 	return append(opts, s.opts...)
 }
@@ -79,10 +80,10 @@ func (s site) download(t *testing.T, ctx context.Context) result { return s.call
 
 // call makes the call of one operation, by its place in the list.
 func (s site) call(t *testing.T, ctx context.Context, operation int) result {
-	args, opts := operations.Plain(), []bins.Option{}
+	args, opts := operations.Plain(), []options.Option{}
 	if s.token != nil {
 		args.Key, args.Token = s.token, s.token
-		opts = append(opts, bins.WithTokenSource(s.token))
+		opts = append(opts, options.WithTokenSource(s.token))
 	}
 	if s.unusable {
 		args.Cards, args.Account, args.Job = nil, "..", ""

@@ -16,6 +16,7 @@ import (
 
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/internal/proof/conformance/operations"
+	"github.com/carddata/carddata-go/internal/proof/testkit/options"
 )
 
 // local is a world where the call ends before the network; a server is there to see
@@ -24,7 +25,9 @@ func local(change ...func(*site)) world { return wire(answer(200, cardsJSON), ch
 
 func unusable(s *site) { s.unusable = true }
 
-func with(opts ...bins.Option) func(*site) { return func(s *site) { s.opts = append(s.opts, opts...) } }
+func with(opts ...options.Option) func(*site) {
+	return func(s *site) { s.opts = append(s.opts, opts...) }
+}
 
 func source(f func(context.Context) (string, error)) func(*site) {
 	return func(s *site) { s.token = bins.TokenFunc(f) }
@@ -34,7 +37,7 @@ func source(f func(context.Context) (string, error)) func(*site) {
 func spent(s *site) {
 	l := rate.NewLimiter(rate.Every(time.Hour), 1)
 	l.Allow()
-	with(bins.WithLimiter(l))(s)
+	with(options.WithLimiter(l))(s)
 }
 
 // renewing is a source that answers with another token each time.

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/proof/testkit/options"
 )
 
 // TestMatrixBehindProxy proves the rows of a proxy that refuses. net/http reads
@@ -33,7 +33,7 @@ func TestMatrixBehindProxy(t *testing.T) {
 		t.Setenv(name, "http://"+proxy.address)
 	}
 	// A proxy would read what travels as plain http, and so is not asked.
-	plain := site{base: "http://0.0.0.0:1", opts: []bins.Option{bins.WithInsecureHTTP()}}
+	plain := site{base: "http://0.0.0.0:1", opts: []options.Option{options.WithInsecureHTTP()}}
 	if got := plain.lookup(t, t.Context()); !errors.Is(got.err, errNoAnswer) || proxy.seenConnections() > 0 {
 		t.Errorf("plain http made %d connections to the proxy: %v", proxy.seenConnections(), got.err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/internal/proof/conformance/operations"
 	"github.com/carddata/carddata-go/internal/proof/testkit"
+	"github.com/carddata/carddata-go/internal/proof/testkit/options"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
 )
@@ -85,7 +86,7 @@ func TestRedirects(t *testing.T) {
 	} {
 		for _, status := range []int{301, 302, 303, 307, 308} {
 			network := &redirects{status: status, location: c.location}
-			for _, e := range operations.At(t, c.base, bins.WithInsecureHTTP(), bins.WithHTTPClient(&http.Client{Transport: network})) {
+			for _, e := range operations.At(t, c.base, options.WithInsecureHTTP(), options.WithHTTPClient(&http.Client{Transport: network})) {
 				name := fmt.Sprintf("%s from %s to %q by %d", e.Name, c.base, c.location, status)
 				network.arrived = nil
 				_, err := e.Call(t.Context())
@@ -121,7 +122,7 @@ func TestRedirectHops(t *testing.T) {
 		{2, "https://other.example/moved", 3, false},
 	} {
 		network := &redirects{status: http.StatusFound, location: fmt.Sprint("/hops/", c.hops), last: c.last}
-		_, err := operations.At(t, testkit.Base, bins.WithHTTPClient(&http.Client{Transport: network}))[2].Call(t.Context())
+		_, err := operations.At(t, testkit.Base, options.WithHTTPClient(&http.Client{Transport: network}))[2].Call(t.Context())
 		if got := len(network.arrived); got != c.requests || (err == nil) != c.ok || err != nil && !errors.Is(err, bins.ErrRedirect) {
 			t.Errorf("%d hops to %s: %d requests and %v, want %d", c.hops, c.last, got, err, c.requests)
 		}

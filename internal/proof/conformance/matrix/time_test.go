@@ -13,6 +13,7 @@ import (
 
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/internal/proof/conformance/operations"
+	"github.com/carddata/carddata-go/internal/proof/testkit/options"
 )
 
 // bubble is a world of net/http's transport over a network in memory, so that
@@ -146,7 +147,7 @@ var inTime = []matrixRow{
 		fail(1, bins.ErrLocalLimit, context.DeadlineExceeded, bins.ErrRateLimited)},
 }
 
-func oneAnHour(s *site) { with(bins.WithRateLimit(1.0/3600, 1))(s) }
+func oneAnHour(s *site) { with(options.WithRateLimit(1.0/3600, 1))(s) }
 
 // TestMatrixInTime is the part of the retry matrix that needs time.
 func TestMatrixInTime(t *testing.T) { runMatrix(t, inTime, true) }

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/proof/testkit/options"
 )
 
 // certificates are the rows of a service that cannot be trusted. It gets no request, is
@@ -71,6 +71,6 @@ func certificate(host string, trusted bool, ahead time.Duration) world {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return site{base: "https://" + host + ":" + port, opts: []bins.Option{bins.WithTLSConfig(config)}, seen: func() int { return int(connections.Load()) }}
+		return site{base: "https://" + host + ":" + port, opts: []options.Option{options.WithTLSConfig(config)}, seen: func() int { return int(connections.Load()) }}
 	}
 }

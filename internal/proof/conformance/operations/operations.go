@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/proof/testkit/options"
 	"github.com/carddata/carddata-go/internal/sandbox/memnet"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
@@ -21,27 +22,27 @@ import (
 type Operation struct {
 	Name   string
 	Client any
-	Call   func(ctx context.Context, opts ...bins.Option) (any, error)
+	Call   func(ctx context.Context, opts ...options.Option) (any, error)
 }
 
 // New makes the three clients of one service and returns lookup, refund and
 // download, in this order.
-func New(base string, args Arguments, opts ...bins.Option) (list []Operation, err error) {
-	lookups, errLookups := bins.NewClient(base, args.Key, opts...)
-	submissions, errSubmissions := refunds.NewClient(base, opts...)
-	downloads, errDownloads := updater.NewClient(base, args.Merchant, args.Token, opts...)
+func New(base string, args Arguments, opts ...options.Option) (list []Operation, err error) {
+	lookups, errLookups := bins.NewClient(base, args.Key, options.For[bins.Option](opts)...)
+	submissions, errSubmissions := refunds.NewClient(base, options.For[refunds.Option](opts)...)
+	downloads, errDownloads := updater.NewClient(base, args.Merchant, args.Token, options.For[updater.Option](opts)...)
 	if err := errors.Join(errLookups, errSubmissions, errDownloads); err != nil {
 		return nil, err
 	}
 	return []Operation{
-		{"lookup", lookups, func(ctx context.Context, opts ...bins.Option) (any, error) {
-			return lookups.Lookup(ctx, &bins.LookupRequest{Cards: bins.Cards(args.Cards...), KeepRaw: true}, opts...)
+		{"lookup", lookups, func(ctx context.Context, opts ...options.Option) (any, error) {
+			return lookups.Lookup(ctx, &bins.LookupRequest{Cards: bins.Cards(args.Cards...), KeepRaw: true}, options.For[bins.CallOption](opts)...)
 		}},
-		{"refund", submissions, func(ctx context.Context, opts ...bins.Option) (any, error) {
-			return submissions.Submit(ctx, args.Account, args.Refund, opts...)
+		{"refund", submissions, func(ctx context.Context, opts ...options.Option) (any, error) {
+			return submissions.Submit(ctx, args.Account, args.Refund, options.For[refunds.CallOption](opts)...)
 		}},
-		{"download", downloads, func(ctx context.Context, opts ...bins.Option) (any, error) {
-			d, err := downloads.Download(ctx, args.Job, opts...)
+		{"download", downloads, func(ctx context.Context, opts ...options.Option) (any, error) {
+			d, err := downloads.Download(ctx, args.Job, options.For[updater.CallOption](opts)...)
 			if err != nil {
 				return nil, err
 			}
@@ -68,9 +69,9 @@ func Plain() Arguments {
 }
 
 // At is New with plain arguments and without pauses between attempts.
-func At(t *testing.T, base string, opts ...bins.Option) []Operation {
+func At(t *testing.T, base string, opts ...options.Option) []Operation {
 	t.Helper()
-	list, err := New(base, Plain(), append(opts, bins.WithRetryWait(0, 0))...)
+	list, err := New(base, Plain(), append(opts, options.WithRetryWait(0, 0))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/internal/proof/conformance/operations"
 	"github.com/carddata/carddata-go/internal/proof/testkit"
+	"github.com/carddata/carddata-go/internal/proof/testkit/options"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
 )
@@ -78,42 +79,42 @@ func TestCanaries(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, planted("a file's path"))
-	options := []bins.Option{
-		bins.WithLogger(logger), bins.WithRetryWait(0, 0), bins.WithUserAgent(planted("the user agent")),
-		bins.WithHeader("X-Secret", planted("a header's value")), bins.WithMaxResponseBytes(4 << 10),
+	common := []options.Option{
+		options.WithLogger(logger), options.WithRetryWait(0, 0), options.WithUserAgent(planted("the user agent")),
+		options.WithHeader("X-Secret", planted("a header's value")), options.WithMaxResponseBytes(4 << 10),
 	}
-	clientsAt := func(t *testing.T, base string, opts ...bins.Option) []operations.Operation {
+	clientsAt := func(t *testing.T, base string, opts ...options.Option) []operations.Operation {
 		ids := plantedIDs()
-		opts = slices.Concat(options, opts)
+		opts = slices.Concat(common, opts)
 		list, err := operations.New(base, ids, opts...)
 		others, errOthers := operations.New(base, ids, opts...) // no pause of the first ones holds them
 		if err := errors.Join(err, errOthers); err != nil {
 			t.Fatal(err)
 		}
 		submissions, downloads := others[1].Client.(*refunds.Client), others[2].Client.(*updater.Client)
-		return append(list, operations.Operation{Name: "bulk refund", Client: submissions, Call: func(ctx context.Context, call ...bins.Option) (any, error) {
+		return append(list, operations.Operation{Name: "bulk refund", Client: submissions, Call: func(ctx context.Context, call ...options.Option) (any, error) {
 			records := refunds.Items(ids.Account, slices.Values([]*refunds.Refund{ids.Refund}))
-			for s, err := range submissions.SubmitAll(ctx, records, refunds.BulkOptions{HoldFor: time.Millisecond}, call...) {
+			for s, err := range submissions.SubmitAll(ctx, records, refunds.BulkOptions{HoldFor: time.Millisecond}, options.For[refunds.CallOption](call)...) {
 				return &s, cmp.Or(err, s.Err)
 			}
 			return nil, nil
-		}}, operations.Operation{Name: "download to a file", Client: downloads, Call: func(ctx context.Context, call ...bins.Option) (any, error) {
-			return downloads.DownloadFile(ctx, ids.Job, file, updater.FileOptions{AcceptUnverified: true}, call...)
+		}}, operations.Operation{Name: "download to a file", Client: downloads, Call: func(ctx context.Context, call ...options.Option) (any, error) {
+			return downloads.DownloadFile(ctx, ids.Job, file, updater.FileOptions{AcceptUnverified: true}, options.For[updater.CallOption](call)...)
 		}})
 	}
 	clients := func(t *testing.T, over http.RoundTripper) []operations.Operation {
-		return clientsAt(t, base, bins.WithHTTPClient(&http.Client{Transport: over}))
+		return clientsAt(t, base, options.WithHTTPClient(&http.Client{Transport: over}))
 	}
 
 	t.Run("options", func(t *testing.T) {
 		source := func(context.Context) (string, error) { return planted("the access token"), nil }
 		for name, v := range map[string]any{
-			"a header": bins.WithHeader("X-Secret", planted("a header's value")), "all options": options,
-			"the user agent":        bins.WithUserAgent(planted("the user agent")),
+			"a header": options.WithHeader("X-Secret", planted("a header's value")), "all options": common,
+			"the user agent":        options.WithUserAgent(planted("the user agent")),
 			"a static source":       bins.StaticToken(planted("the API key")),
 			"a source of a func":    updater.TokenFunc(source),
 			"the option of sources": refunds.WithTokenSource(refunds.TokenFunc(source)),
-			"a transport":           bins.WithHTTPClient(&http.Client{Transport: answering(200, "")}),
+			"a transport":           options.WithHTTPClient(&http.Client{Transport: answering(200, "")}),
 			"a limiter":             updater.WithLimiter(leakyLimiter{planted("the limiter's error")}),
 		} {
 			checkPrints(t, name, v)
@@ -172,7 +173,7 @@ func TestCanaries(t *testing.T) {
 	// connection is kept for the next request: net/http offers no way to keep it silent.
 	t.Run("broken HTTP", func(t *testing.T) {
 		for name, answer := range brokenHTTP() {
-			for _, e := range clientsAt(t, testkit.AnswerWire(t, answer).Base+path, bins.WithMaxRetries(1)) {
+			for _, e := range clientsAt(t, testkit.AnswerWire(t, answer).Base+path, options.WithMaxRetries(1)) {
 				v, err := e.Call(t.Context())
 				checkAnswer(t, e.Name+" of "+name, v, err)
 			}
@@ -215,14 +216,14 @@ func TestCanaries(t *testing.T) {
 	t.Run("before the request", func(t *testing.T) {
 		ended, end := context.WithCancelCause(t.Context())
 		end(leakyError{planted("the context's cause")})
-		for name, option := range map[string]bins.Option{
-			"limiter": bins.WithLimiter(leakyLimiter{planted("the limiter's error")}),
-			"source": bins.WithTokenSource(bins.TokenFunc(func(context.Context) (string, error) {
+		for name, option := range map[string]options.Option{
+			"limiter": options.WithLimiter(leakyLimiter{planted("the limiter's error")}),
+			"source": options.WithTokenSource(bins.TokenFunc(func(context.Context) (string, error) {
 				return planted("the access token"), leakyError{planted("the token source's error")}
 			})),
-			"broken token": bins.WithTokenSource(leakySource{planted("a token with a line break")}),
-			"long token":   bins.WithTokenSource(leakySource{strings.Repeat(planted("the access token"), 1000)}),
-			"spaced token": bins.WithTokenSource(leakySource{planted("the access token") + " "}),
+			"broken token": options.WithTokenSource(leakySource{planted("a token with a line break")}),
+			"long token":   options.WithTokenSource(leakySource{strings.Repeat(planted("the access token"), 1000)}),
+			"spaced token": options.WithTokenSource(leakySource{planted("the access token") + " "}),
 		} {
 			for _, e := range clients(t, answering(200, "")) {
 				_, err := e.Call(t.Context(), option)
@@ -271,8 +272,8 @@ func TestEchoes(t *testing.T) {
 			for _, said := range []string{planted(place), "err_" + planted(place) + "_missing"} {
 				var log bytes.Buffer
 				list, err := operations.New("https://service.test/"+planted("the base URL's path"), plantedIDs(),
-					bins.WithHTTPClient(&http.Client{Transport: answering(400, `{"error":{"code":"`+said+`"}}`, "X-Request-Id", said)}),
-					bins.WithHeader("X-Secret", planted("a header's value")), bins.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+					options.WithHTTPClient(&http.Client{Transport: answering(400, `{"error":{"code":"`+said+`"}}`, "X-Request-Id", said)}),
+					options.WithHeader("X-Secret", planted("a header's value")), options.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/internal/proof/conformance/operations"
+	"github.com/carddata/carddata-go/internal/proof/testkit/options"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
 )
@@ -229,10 +230,10 @@ func sendsBack(r *http.Request) (*http.Response, error) {
 func refusals(base string) map[string]error {
 	key, token := bins.StaticToken(planted("the API key")), updater.StaticToken(planted("the access token"))
 	list := map[string]error{}
-	client := func(name, base string, opts ...bins.Option) {
-		_, list[name] = bins.NewClient(base, key, opts...)
-		_, list[name+" (refunds)"] = refunds.NewClient(base, opts...)
-		_, list[name+" (updater)"] = updater.NewClient(base, planted("the merchant id"), token, opts...)
+	client := func(name, base string, opts ...options.Option) {
+		_, list[name] = bins.NewClient(base, key, options.For[bins.Option](opts)...)
+		_, list[name+" (refunds)"] = refunds.NewClient(base, options.For[refunds.Option](opts)...)
+		_, list[name+" (updater)"] = updater.NewClient(base, planted("the merchant id"), token, options.For[updater.Option](opts)...)
 	}
 	user, path := planted("the base URL's user"), planted("the base URL's path")
 	client("user", "https://"+user+":"+user+"@service.test")
@@ -245,12 +246,12 @@ func refusals(base string) map[string]error {
 	client("no host", "https:///"+path)
 	client("http", "http://"+user+".test/"+path)
 	client("dots", "https://service.test/../"+path)
-	client("header name", base, bins.WithHeader(planted("a refused header's name")+":", "v"))
-	client("header value", base, bins.WithHeader("X-Secret", planted("a header's value")+"\n"))
-	client("reserved header", base, bins.WithHeader("X-Merchant-Id", planted("a header's value")))
-	client("user agent", base, bins.WithUserAgent(planted("the user agent")+"\r\nX: y"))
-	client("token", base, bins.WithTokenSource(bins.StaticToken(planted("a token with a line break"))))
-	client("token and header", base, bins.WithTokenSource(key), bins.WithHeader("Authorization", planted("a header's value")))
+	client("header name", base, options.WithHeader(planted("a refused header's name")+":", "v"))
+	client("header value", base, options.WithHeader("X-Secret", planted("a header's value")+"\n"))
+	client("reserved header", base, options.WithHeader("X-Merchant-Id", planted("a header's value")))
+	client("user agent", base, options.WithUserAgent(planted("the user agent")+"\r\nX: y"))
+	client("token", base, options.WithTokenSource(bins.StaticToken(planted("a token with a line break"))))
+	client("token and header", base, options.WithTokenSource(key), options.WithHeader("Authorization", planted("a header's value")))
 
 	_, list["merchant"] = updater.NewClient(base, planted("the merchant id")+"\r\n", token)
 	downloads, err := updater.NewClient(base, planted("the merchant id"), token)
