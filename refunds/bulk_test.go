@@ -231,7 +231,6 @@ func TestSubmitAllRefusesUnusableUse(t *testing.T) {
 		"no input":         client.SubmitAll(t.Context(), nil, refunds.BulkOptions{}),
 		"no refunds":       client.SubmitAll(t.Context(), refunds.Items("acct", nil), refunds.BulkOptions{}),
 		"bad option":       client.SubmitAll(t.Context(), numbered(1), refunds.BulkOptions{}, refunds.WithMaxRetries(-1)),
-		"client's option":  client.SubmitAll(t.Context(), numbered(1), refunds.BulkOptions{}, refunds.WithRateLimit(1, 1)),
 		"bad concurrency":  client.SubmitAll(t.Context(), numbered(1), refunds.BulkOptions{Concurrency: -1}),
 		"ranged over once": ranged,
 	} {
