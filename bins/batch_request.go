@@ -85,7 +85,7 @@ func (s *store) request(ctx context.Context, c *Client, lookups []*lookup, call 
 
 // unpack moves the results of a response into the memory.
 func (s *store) unpack(r *response) {
-	resp, err := decode(r.body.Bytes(), false, len(r.lookups))
+	resp, err := decode(r.body.Bytes(), false)
 	for i, l := range r.lookups {
 		if err == nil && l.kept == r {
 			s.memory.keep(s.memory.pack(s.key(l.sent), &resp.Cards[r.found[i]], r.sent))

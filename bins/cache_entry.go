@@ -140,11 +140,9 @@ func (e *entry) result(id string) Result {
 		r.BIN = e.bin
 	}
 	if e.card != (unique.Handle[cardFacts]{}) {
-		known := new(item)
-		known.card.BINMin, known.card.BINMax, known.card.AdditionalCardBrands = e.binMin, e.binMax, slices.Clone(e.brands)
-		e.card.Value().fill(&known.card)
-		known.data.Card = &known.card
-		r.Data = &known.data
+		card := &Card{BINMin: e.binMin, BINMax: e.binMax, AdditionalCardBrands: slices.Clone(e.brands)}
+		e.card.Value().fill(card)
+		r.Data = &Data{Card: card}
 	}
 	return r
 }

@@ -18,7 +18,7 @@ func TestEntryKeepsEveryField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := decode(text, false, 1)
+	resp, err := decode(text, false)
 	if err != nil {
 		t.Fatal(err)
 	}

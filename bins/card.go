@@ -242,14 +242,8 @@ func (o Optional[T]) MarshalJSON() ([]byte, error) {
 // 16 from "16", 16.0, "016" and 1.6e1. It takes "" for null, and refuses what is none of these.
 func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	*o = Optional[T]{}
-	text := string(data)
-	if strings.HasPrefix(text, `"`) {
-		text = ""
-		if err := json.Unmarshal(data, &text); err != nil {
-			return err
-		}
-	}
-	if text == "" || string(data) == "null" {
+	text, isScalar := scalar(data)
+	if isScalar && text == "" {
 		return nil
 	}
 	var ok bool

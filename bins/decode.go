@@ -4,273 +4,358 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
-// These limits bound the memory that a small text can expand to. A documented response of 50
-// cards has some 800 objects.
-const (
-	maxElements = 100_000
-	maxObjects  = 10_000
-)
-
-// decode reads the response to a number of cards. It gives the same result as encoding/json
-// for all that encoding/json can read, but for a name that occurs twice: the last one counts.
-func decode(body []byte, keepRaw bool, cards int) (*LookupResponse, error) {
+// decode reads a response. It gives the same result as encoding/json for all that encoding/json
+// can read, but for a name that occurs twice: the last one counts.
+func decode(body []byte, keepRaw bool) (*LookupResponse, error) {
 	body = bytes.TrimPrefix(body, []byte("\ufeff")) // some programs write a byte order mark first
-	s := scanner{body: body, keepRaw: keepRaw, expected: min(cards, MaxCards), order: documented}
-	resp, ok := s.response()
-	switch {
-	case ok:
-		return resp, nil
-	case s.refusal != "":
-		return nil, fault.Unusable(s.refusal)
-	case !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")):
+	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
 		return nil, fault.Unusable("not an object")
 	}
-	var whole json.RawMessage
-	return nil, fault.Malformed(json.Unmarshal(body, &whole))
-}
-
-// A schema lists the fields of an object, in the order of the struct.
-type schema struct {
-	id     int
-	place  string   // the path to it
-	names  []string // with quotes and colon: "bin":
-	places []string // the paths to the fields
-}
-
-var (
-	responseSchema       = schemaOf[LookupResponse](0, "")
-	resultSchema         = schemaOf[Result](1, "cards")
-	dataSchema           = schemaOf[Data](2, "cards.data")
-	cardSchema           = schemaOf[Card](3, "cards.data.card")
-	numberSchema         = schemaOf[Number](4, "cards.data.card.number")
-	brandSchema          = schemaOf[AdditionalCardBrand](5, "cards.data.card.additional_card_brands")
-	productSchema        = schemaOf[Product](6, "cards.data.card.product")
-	bankSchema           = schemaOf[Bank](7, "cards.data.card.bank")
-	countrySchema        = schemaOf[Country](8, "cards.data.card.country")
-	authenticationSchema = schemaOf[Authentication](9, "cards.data.card.authentication")
-	costSchema           = schemaOf[Cost](10, "cards.data.card.cost")
-	interchangeSchema    = schemaOf[Interchange](11, "cards.data.card.cost.interchange")
-	domesticSchema       = schemaOf[InterchangeCap](12, "cards.data.card.cost.interchange.domestic")
-	interSchema          = schemaOf[InterchangeCap](12, "cards.data.card.cost.interchange.inter")
-	intraSchema          = schemaOf[InterchangeCap](12, "cards.data.card.cost.interchange.intra")
-)
-
-var documented order
-
-func schemaOf[T any](id int, place string) *schema {
-	s := &schema{id: id, place: place}
-	for field := range reflect.TypeFor[T]().Fields() {
-		if name := field.Tag.Get("json"); name != "-" && field.IsExported() {
-			documented[id][len(s.names)] = uint8(len(s.names))
-			s.names = append(s.names, `"`+name+`":`)
-			s.places = append(s.places, strings.TrimPrefix(place+"."+name, "."))
-		}
-	}
-	return s
-}
-
-// response reads a whole response, or returns false.
-func (s *scanner) response() (*LookupResponse, bool) {
 	resp := new(LookupResponse)
-	if !s.object(responseSchema, &resp.Cards) {
-		return nil, false
+	d := decoder{text: body, keepRaw: keepRaw}
+	d.read(reflect.ValueOf(resp).Elem(), &responseMember)
+	d.next()
+	switch {
+	case d.failed || d.at < len(d.text):
+		return nil, fault.Malformed(json.Unmarshal(body, new(json.RawMessage)))
+	case d.parts > maxParts:
+		return nil, fault.Unusable("too many members")
+	case d.unread != nil:
+		return nil, fault.Unusable("cards has another type")
 	}
-	s.next()
-	return resp, !s.gaveUp && s.at == len(s.body)
+	return resp, nil
 }
 
-// An errorText is Result.Error: a string, by the documentation.
-type errorText string
-
-// value reads the next value into a zero target, and reports whether it has the documented
-// type. It does not step over a value of another type. Null leaves the target zero.
-func (s *scanner) value(target any) (ok bool) {
-	first := s.next()
-	if first == 'n' {
-		s.word("null")
-		return true
-	}
-	switch v := target.(type) {
-	case *string:
-		*v, ok = s.text()
-	case *errorText:
-		*(*string)(v), ok = s.text()
-	case *Optional[bool]:
-		switch first {
-		case 't':
-			s.word("true")
-			*v, ok = Stated(true), true
-		case 'f':
-			s.word("false")
-			*v, ok = Stated(false), true
-		}
-	case *Optional[int64]:
-		var n int64
-		if n, ok = s.integer(); ok {
-			*v = Stated(n)
-		}
-	case *Identifier:
-		if s.item.echo, ok = s.text(); s.item.echo != "" {
-			*v = Identifier{value: &s.item.echo}
-		}
-	case *json.RawMessage:
-		if ok = first == '{'; ok {
-			*v = bytes.Clone(s.skip())
-		}
-	case *[]Result:
-		*v, ok = elements(s, make([]Result, 0, s.expected), s.result)
-	case *Result:
-		ok = s.object(resultSchema, &v.BIN, &v.Data, (*errorText)(&v.Error))
-	case **Data:
-		if first == '{' {
-			s.item = new(item)
-			*v = &s.item.data
-			ok = s.object(dataSchema, &(*v).Card)
-		}
-	case **Card:
-		if first == '{' {
-			*v = &s.item.card
-			ok = s.card(*v)
-		}
-	case *Number:
-		ok = s.object(numberSchema, &v.Length)
-	case *[]AdditionalCardBrand:
-		*v, ok = elements(s, []AdditionalCardBrand{}, s.brand)
-	case *AdditionalCardBrand:
-		ok = s.object(brandSchema, &v.CardBrand, &v.BINMax, &v.BINMin, &v.CardBrandProduct, &v.CardBrandBankName,
-			&v.EcomEnabled, &v.BillpayEnabled)
-	case *Product:
-		ok = s.object(productSchema, &v.ProductID, &v.ProductName)
-	case *Bank:
-		ok = s.object(bankSchema, &v.Name, &v.Phone, &v.URL, &v.CleanName)
-	case *Country:
-		ok = s.object(countrySchema, &v.Alpha2, &v.Numeric, &v.Name)
-	case *Authentication:
-		ok = s.object(authenticationSchema, &v.AuthenticationRequired, &v.AuthenticationName)
-	case *Cost:
-		ok = s.object(costSchema, &v.Interchange)
-	case *Interchange:
-		ok = s.object(interchangeSchema, &v.Regulated, &v.RegulatedName, &v.Notes, &v.Domestic, &v.Inter, &v.Intra)
-	case *InterchangeCap:
-		schema := intraSchema
-		if caps := &s.item.card.Cost.Interchange; v == &caps.Domestic {
-			schema = domesticSchema
-		} else if v == &caps.Inter {
-			schema = interSchema
-		}
-		ok = s.object(schema, &v.CapRegionShortname, &v.CapAdvaloremAmount, &v.CapTypeName, &v.CapFixedAmount,
-			&v.CapTypeQualifierCurrency, &v.CapTypeQualifierText, &v.CapTypeQualifierLower, &v.CapTypeQualifierUpper)
-	}
-	return ok
+// A member is a documented member of a response.
+type member struct {
+	index   int                // of its field
+	path    string             // from the item
+	members map[string]*member // of its object, or of the objects in its array
 }
 
-func (s *scanner) card(c *Card) bool {
-	return s.object(cardSchema, &c.Number, &c.BINLength, &c.SVCBINLength, &c.BINMin, &c.BINMax, &c.PANOrToken, &c.VirtualCard,
-		&c.Level2, &c.Level3, &c.ALM, &c.AccountUpdater, &c.DomesticOnly, &c.GamblingBlocked, &c.IssuerCurrency,
-		&c.Reloadable, &c.AdditionalCardBrands, &c.CardBrand, &c.CardSegmentType, &c.ComboCard, &c.Type,
-		&c.FundingSource, &c.Prepaid, &c.Product, &c.Bank, &c.Country, &c.Authentication, &c.Cost, &c.NetworkFees,
-		&c.CorrelationID, &c.IssuerSupportsTokenization, &c.MultiAccountAccessIndicator, &c.SharedBIN,
-		&c.FlaggedForDeleteRemainingWks)
-}
+var responseMember = member{members: membersOf(reflect.TypeFor[LookupResponse](), "")}
 
-func elements[T any](s *scanner, list []T, read func(*T)) (_ []T, ok bool) {
-	if s.next() != '[' {
-		return nil, false
+// membersOf returns the members of an object, by name.
+func membersOf(t reflect.Type, path string) map[string]*member {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
 	}
-	for ok := s.enter('[', ']'); ok; ok = s.more(']') {
-		if s.elements++; s.elements > maxElements {
-			s.refuse(tooMany)
-		}
-		list = append(list, *new(T))
-		read(&list[len(list)-1])
+	if t.Kind() != reflect.Struct {
+		return nil
 	}
-	return list, true
-}
-
-func (s *scanner) result(r *Result) {
-	s.texts.Reset()
-	s.room, s.kept = min(max(s.kept, s.room), maxRoom), 0
-	s.unread = nil
-	s.next()
-	start := s.at
-	if s.value(r) {
-		r.Unread = s.unread
-	} else {
-		s.oddValue(r, resultSchema.place)
-	}
-	if s.keepRaw {
-		r.Raw = bytes.Clone(s.body[start:s.at])
-	}
-}
-
-func (s *scanner) brand(b *AdditionalCardBrand) {
-	if !s.value(b) {
-		s.oddValue(b, brandSchema.place)
-	}
-}
-
-// object reads an object's fields into targets, in the order of its schema. The fields
-// are expected in the order of the object before. It reports whether there is an object.
-func (s *scanner) object(o *schema, targets ...any) bool {
-	if s.next() != '{' {
-		return false
-	}
-	if s.objects++; s.objects > maxObjects {
-		s.refuse(tooMany)
-	}
-	var read uint64
-	expected := &s.order[o.id][0]
-	for ok := s.enter('{', '}'); ok; ok = s.more('}') {
-		field := s.field(o, int(*expected))
-		if field < 0 {
-			s.skip()
+	members := map[string]*member{}
+	for field := range t.Fields() {
+		name := field.Tag.Get("json")
+		if name == "" || name == "-" {
 			continue
 		}
-		if read&(1<<field) != 0 {
-			forget(targets[field])
+		m := &member{index: field.Index[0], path: strings.TrimPrefix(path+"."+name, ".")}
+		inside := m.path
+		if field.Type == reflect.TypeFor[[]Result]() {
+			inside = ""
 		}
-		read |= 1 << field
-		*expected = uint8(field)
-		expected = &s.order[o.id][field+1]
-		if !s.value(targets[field]) {
-			s.oddValue(targets[field], o.places[field])
+		m.members = membersOf(field.Type, inside)
+		members[name] = m
+	}
+	return members
+}
+
+// find returns the member of a quoted name, or nil. As with encoding/json, its case does not
+// matter.
+func (m *member) find(name []byte) *member {
+	if known := m.members[string(name[1:len(name)-1])]; known != nil {
+		return known
+	}
+	text := unquoted(name)
+	for known, member := range m.members {
+		if strings.EqualFold(known, text) {
+			return member
 		}
+	}
+	return nil
+}
+
+// A decoder reads JSON. At a syntax error it fails, and steps to the end.
+type decoder struct {
+	text    []byte
+	at      int
+	failed  bool
+	keepRaw bool
+	parts   int      // objects and elements so far
+	unread  []string // members of the item that could not be read
+}
+
+// maxParts bounds the memory that a small text can expand to. A documented response of 50 cards
+// has some 900 objects and elements.
+const maxParts = 20_000
+
+// fits counts an object or an element, and reports whether the response may have it.
+func (d *decoder) fits() bool {
+	d.parts++
+	return d.parts <= maxParts
+}
+
+var errNoObject = fault.NewError("the item is not a JSON object", ErrBadResponse)
+
+// read reads the next value into v, which is zero. It stays zero if the value is null, or cannot
+// be read without a loss because it has another type.
+func (d *decoder) read(v reflect.Value, m *member) {
+	ok := true
+	switch kind := v.Kind(); {
+	case m.path == "error":
+		v.SetString(errorText(d.skip()))
+	case kind == reflect.String:
+		var text string
+		text, ok = scalar(d.skip())
+		v.SetString(text)
+	default:
+		ok = d.readInto(v.Addr().Interface(), v, m)
+	}
+	if !ok && !slices.Contains(d.unread, m.path) {
+		d.unread = append(d.unread, m.path)
+	}
+}
+
+// readInto reads the next value into target, which is the address of v.
+func (d *decoder) readInto(target any, v reflect.Value, m *member) (ok bool) {
+	switch target := target.(type) {
+	case *Optional[bool]:
+		return target.UnmarshalJSON(d.skip()) == nil
+	case *Optional[int64]:
+		return target.UnmarshalJSON(d.skip()) == nil
+	case *Identifier:
+		text, ok := scalar(d.skip())
+		*target = NewIdentifier(text)
+		return ok
+	case *json.RawMessage:
+		if text := d.skip(); text[0] != 'n' {
+			*target = bytes.Clone(text)
+		}
+		return true
+	case *Result:
+		d.result(target, v, m)
+		return true
+	}
+	return d.nested(v, m)
+}
+
+func (d *decoder) result(r *Result, v reflect.Value, m *member) {
+	d.next()
+	start := d.at
+	d.unread = nil
+	if !d.nested(v, m) {
+		r.Err = errNoObject
+	}
+	r.Unread, d.unread = d.unread, nil
+	if d.keepRaw {
+		r.Raw = bytes.Clone(d.text[start:d.at])
+	}
+}
+
+// nested reads an object, an array or null, and reports whether that is what comes next.
+func (d *decoder) nested(v reflect.Value, m *member) bool {
+	kind := v.Kind()
+	switch d.next() {
+	case 'n':
+		d.skip()
+		return true
+	case '{':
+		if kind == reflect.Pointer {
+			v.Set(reflect.New(v.Type().Elem()))
+			v, kind = v.Elem(), reflect.Struct
+		}
+		if kind == reflect.Struct {
+			d.object(v, m)
+			return true
+		}
+	case '[':
+		if kind == reflect.Slice {
+			d.array(v, m)
+			return true
+		}
+	}
+	d.skip()
+	return false
+}
+
+func (d *decoder) object(v reflect.Value, m *member) {
+	if !d.fits() {
+		d.skip()
+		return
+	}
+	for before := byte('{'); d.steps(before, '}'); before = ',' {
+		known := m.find(d.name())
+		if known == nil {
+			d.skip()
+			continue
+		}
+		field := v.Field(known.index)
+		field.SetZero() // members that repeat are not merged
+		d.read(field, known)
+	}
+}
+
+func (d *decoder) array(v reflect.Value, m *member) {
+	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+	for before := byte('['); d.steps(before, ']'); before = ',' {
+		if !d.fits() {
+			d.skip()
+			continue
+		}
+		n := v.Len()
+		v.Grow(1)
+		v.SetLen(n + 1)
+		d.read(v.Index(n), m)
+	}
+}
+
+// next steps over blanks, and returns the byte that begins the next token; 0 at the end.
+func (d *decoder) next() byte {
+	for ; d.at < len(d.text); d.at++ {
+		if c := d.text[d.at]; c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+			return c
+		}
+	}
+	return 0
+}
+
+func (d *decoder) fail() { d.failed, d.at = true, len(d.text) }
+
+// steps steps over the opening bracket or the comma before a member or an element, or over the
+// closing bracket if there is none.
+func (d *decoder) steps(before, closing byte) bool {
+	switch c := d.next(); {
+	case c == closing && before == ',':
+		d.at++
+		return false
+	case c != before:
+		d.fail()
+		return false
+	}
+	d.at++
+	if before != ',' && d.next() == closing {
+		d.at++
+		return false
 	}
 	return true
 }
 
-// forget empties the target of a member that occurs again.
-func forget(target any) {
-	if card, ok := target.(**Card); ok && *card != nil {
-		**card = Card{}
+// name steps over a name and its colon, and returns the name.
+func (d *decoder) name() []byte {
+	if d.next() != '"' {
+		d.fail()
 	}
-	reflect.ValueOf(target).Elem().SetZero()
+	name := d.skip()
+	if d.next() != ':' {
+		d.fail()
+		return name
+	}
+	d.at++
+	return name
 }
 
-// field reads a field's name and returns its index, or -1 if the field is unknown. It tries
-// the expected field first. As with encoding/json, the case of a name does not matter.
-func (s *scanner) field(o *schema, expected int) int {
-	s.next()
-	if name := o.names[expected]; s.hasNext(name) {
-		s.at += len(name)
-		return expected
-	}
-	start := s.at
-	name, plain := s.quoted()
-	if !plain {
-		name = []byte(s.unescaped(start))
-	}
-	s.next()
-	s.word(":")
-	for i, known := range o.names {
-		if strings.EqualFold(string(name), known[1:len(known)-2]) {
-			return i
+// skip steps over the next value, and returns its text.
+func (d *decoder) skip() []byte {
+	first := d.next()
+	start := d.at
+	switch first {
+	case '"':
+		if d.skipString() {
+			return d.text[start:d.at]
+		}
+	case '{', '[':
+		d.skipNested()
+	default:
+		for d.at < len(d.text) && d.text[d.at] > ' ' && bytes.IndexByte([]byte(",]}"), d.text[d.at]) < 0 {
+			d.at++
 		}
 	}
-	return -1
+	text := d.text[start:d.at]
+	switch string(text) {
+	case "true", "false", "null":
+		return text
+	}
+	if !json.Valid(text) {
+		d.fail()
+		return []byte("null")
+	}
+	return text
+}
+
+// skipString steps over a string, and reports whether it is certainly valid.
+func (d *decoder) skipString() (valid bool) {
+	valid = true
+	for d.at++; d.at < len(d.text); d.at++ {
+		switch c := d.text[d.at]; {
+		case c == '"':
+			d.at++
+			return valid
+		case c == '\\' && d.at < len(d.text)-1:
+			d.at++
+			valid = false
+		case c < ' ':
+			valid = false
+		}
+	}
+	return false
+}
+
+// skipNested steps over an object or an array, valid or not.
+func (d *decoder) skipNested() {
+	for depth := 0; ; {
+		switch d.next() {
+		case 0:
+			return
+		case '"':
+			d.skipString()
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		}
+		if d.at++; depth == 0 {
+			return
+		}
+	}
+}
+
+// scalar returns a string, or the text of a number or a boolean as it was written.
+func scalar(text []byte) (_ string, ok bool) {
+	switch text[0] {
+	case 'n':
+		return "", true
+	case '{', '[':
+		return "", false
+	case '"':
+		return unquoted(text), true
+	}
+	return string(text), true
+}
+
+func unquoted(text []byte) string {
+	if inside := text[1 : len(text)-1]; bytes.IndexByte(inside, '\\') < 0 && utf8.Valid(inside) {
+		return string(inside)
+	}
+	var s string
+	_ = json.Unmarshal(text, &s) // it is valid
+	return s
+}
+
+// errorText returns what an item's error says: a string, or any other value as it was written.
+func errorText(text []byte) string {
+	if text[0] == '"' {
+		return unquoted(text)
+	}
+	if fault.SaysNothing(text) {
+		return ""
+	}
+	return string(text)
 }

@@ -43,7 +43,7 @@ func (c *Client) lookup(ctx context.Context, req *LookupRequest, call transport.
 	call.Method, call.Route, call.Path = http.MethodPost, lookupRoute, lookupRoute
 	call.Headers, call.Identifiers = transport.JSONHeaders, req.identifiers
 	call.Decode = func(body []byte) (err error) {
-		resp, err = decode(body, req.KeepRaw, len(req.Cards))
+		resp, err = decode(body, req.KeepRaw)
 		if err == nil && resp.Cards == nil && fault.ErrorInPlaceOf("cards", body) {
 			err = fault.Unusable("an error object")
 		}

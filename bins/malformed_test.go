@@ -13,19 +13,20 @@ import (
 // and encodings are tested in internal/proof/conformance/matrix.
 func TestUnusableAnswers(t *testing.T) {
 	for body, says := range map[string]string{
-		"":                                     "not an object",
-		"null":                                 "not an object",
-		`[{"bin":"4111111111111111"}]`:         "not an object",
-		"\ufeff" + `[]`:                        "not an object",
-		`{"cards":[]}{"canary":1}`:             "a syntax error at byte",
-		`{"cards":[{"bin":"4111111111111111`:   "a syntax error at byte",
-		`{"cards":{"bin":"4111111111111111"}}`: "cards has another type",
-		`{"cards":"4111111111111111"}`:         "cards has another type",
-		`{"cards":4111111111111111}`:           "cards has another type",
-		`{"cards":false}`:                      "cards has another type",
-		`{"cards":[],"cards":{}}`:              "cards has another type",
-		`{"cards":[` + strings.Repeat(`null,`, 100_001) + `{}]}`: "too many members",
-		`{"cards":[` + strings.Repeat(`{},`, 9_999) + `{}]}`:     "too many members",
+		"":                                   "not an object",
+		"null":                               "not an object",
+		`[{"bin":"4111111111111111"}]`:       "not an object",
+		"\ufeff" + `[]`:                      "not an object",
+		`{"cards":[]}{"canary":1}`:           "a syntax error at byte",
+		`{"cards":[{"bin":"4111111111111111`: "a syntax error at byte",
+		`{"cards":[],"page":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + "}": "a syntax error at byte",
+		`{"cards":{"bin":"4111111111111111"}}`:                                                  "cards has another type",
+		`{"cards":"4111111111111111"}`:                                                          "cards has another type",
+		`{"cards":4111111111111111}`:                                                            "cards has another type",
+		`{"cards":false}`:                                                                       "cards has another type",
+		`{"cards":[],"cards":{}}`:                                                               "cards has another type",
+		`{"cards":[` + strings.Repeat(`null,`, 100_001) + `{}]}`:                                "too many members",
+		`{"cards":[` + strings.Repeat(`{},`, 9_999) + `{}]}`:                                    "too many members",
 	} {
 		resp, err := newClient(t, newAnswer(200, body, "X-Request-Id", "req-7")).Lookup(t.Context(), request())
 		e := failure(t, resp, err)
