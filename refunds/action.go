@@ -60,12 +60,8 @@ func ActionOf(err error) Action {
 	if err == nil {
 		return ActionDone
 	}
-	outcome, submitted := errors.AsType[*OutcomeError](err)
-	if !submitted || errors.Is(err, ErrOutcomeUnknown) {
-		return ActionFindOut
-	}
-	failed, known := errors.AsType[*Error](outcome.Err)
-	if !known {
+	failed, known := errors.AsType[*Error](err)
+	if !known || failed.outcome() == ErrOutcomeUnknown || errors.Is(err, ErrOutcomeUnknown) {
 		return ActionFindOut
 	}
 	// The policy has decided who would meet this failure, and whether it may pass.
@@ -77,7 +73,7 @@ func ActionOf(err error) Action {
 		return ActionFixSetup
 	case f.Condition() == fault.ConditionOf(ErrConflict):
 		return ActionFindOut
-	case outcome.Outcome == OutcomeRejected, errors.Is(failed, ErrInvalidArgument):
+	case failed.Outcome == OutcomeRejected, errors.Is(failed, ErrInvalidArgument):
 		return ActionCorrect
 	}
 	return ActionFindOut

@@ -31,17 +31,17 @@ type verdict struct {
 // never submitted again at once, and Retryable agrees with the action.
 func (want verdict) check(t *testing.T, name string, err error) {
 	t.Helper()
-	o, e := outcome(t, nil, err)
-	if got := (verdict{o.Outcome, e.Condition(), refunds.ActionOf(err)}); got != want {
+	e := failed(t, nil, err)
+	if got := (verdict{e.Outcome, e.Condition(), refunds.ActionOf(err)}); got != want {
 		t.Errorf("%s: %v, want %v: %v", name, got, want, err)
 	}
 	if wrapped := refunds.ActionOf(fmt.Errorf("job 7: %w", err)); wrapped != want.action {
 		t.Errorf("%s: wrapped: %v", name, wrapped)
 	}
-	if one := (&refunds.Submission{Outcome: o.Outcome, Err: err}); one.Action() != want.action {
+	if one := (&refunds.Submission{Outcome: e.Outcome, Err: err}); one.Action() != want.action {
 		t.Errorf("%s: a submission says %v", name, one.Action())
 	}
-	if doubt := o.Outcome == unknown || want.condition == "conflict"; doubt != (want.action == find) {
+	if doubt := e.Outcome == unknown || want.condition == "conflict"; doubt != (want.action == find) {
 		t.Errorf("%s: %v: %v", name, want.action, err)
 	}
 	if e.Retryable() != (want.action == resubmit) {
@@ -87,7 +87,7 @@ func TestVerdictOfEveryStatus(t *testing.T) {
 			t.Errorf("%d: %v", status, err)
 		}
 		// A caller's test may make the same error by hand.
-		want.check(t, fmt.Sprint(status, ", made by hand"), &refunds.OutcomeError{Outcome: want.outcome, Err: &refunds.Error{StatusCode: status}})
+		want.check(t, fmt.Sprint(status, ", made by hand"), &refunds.Error{Outcome: want.outcome, StatusCode: status})
 	}
 }
 
@@ -97,8 +97,8 @@ func TestVerdictOfEverySignedStatus(t *testing.T) {
 		outcomeOf := func(header ...string) refunds.Outcome {
 			client := newClient(t, newMock(testkit.Answer(status, "", header...)), refunds.WithMaxRetries(0))
 			_, err := client.Submit(t.Context(), "acct-1", record())
-			o, _ := outcome(t, nil, err)
-			return o.Outcome
+			e := failed(t, nil, err)
+			return e.Outcome
 		}
 		want := outcomeOf()
 		if status == 429 {
@@ -120,8 +120,8 @@ func TestWithRefusals(t *testing.T) {
 				mock := newMock(testkit.Answer(status, ""))
 				// The options of a client and of a call are added to each other.
 				_, err := newClient(t, mock, append(opts, refunds.WithRefusals(599))...).Submit(t.Context(), "acct-1", record(), refunds.WithRefusals(598))
-				o, _ := outcome(t, nil, err)
-				return len(mock.Requests()), o.Outcome, refunds.ActionOf(err)
+				e := failed(t, nil, err)
+				return len(mock.Requests()), e.Outcome, refunds.ActionOf(err)
 			}
 			_, of, todo := submit()
 			if of == unknown {
@@ -215,7 +215,7 @@ func TestVerdictOfOtherFailures(t *testing.T) {
 		}))
 	}
 	ended, cancel := context.WithCancelCause(t.Context())
-	cancel(&refunds.OutcomeError{Err: &refunds.Error{StatusCode: 409}}) // as errgroup ends the others
+	cancel(&refunds.Error{StatusCode: 409}) // as errgroup ends the others
 	for name, test := range map[string]struct {
 		opts []refunds.Option
 		r    *refunds.Refund
@@ -267,11 +267,11 @@ func TestVerdictOfOtherFailures(t *testing.T) {
 func TestActionOfAnotherError(t *testing.T) {
 	for _, err := range []error{
 		io.EOF, context.Canceled, refunds.ErrRejected, refunds.ErrNotSent, refunds.ErrRateLimited,
-		&refunds.Error{StatusCode: 429}, &refunds.OutcomeError{}, &refunds.OutcomeError{Outcome: rejected},
-		&refunds.OutcomeError{Outcome: notSent, Err: io.EOF},
-		&refunds.OutcomeError{Outcome: refunds.OutcomeAccepted, Err: &refunds.Error{StatusCode: 400}},
-		&refunds.OutcomeError{Outcome: rejected, Err: &refunds.Error{Err: refunds.ErrConflict}},
-		errors.Join(&refunds.OutcomeError{Outcome: rejected, Err: &refunds.Error{StatusCode: 422}}, refunds.ErrOutcomeUnknown),
+		&refunds.Error{StatusCode: 429}, &refunds.Error{},
+		&refunds.Error{Outcome: notSent, Err: io.EOF},
+		&refunds.Error{Outcome: refunds.OutcomeAccepted, StatusCode: 400},
+		&refunds.Error{Outcome: rejected, Err: refunds.ErrConflict},
+		errors.Join(&refunds.Error{Outcome: rejected, StatusCode: 422}, refunds.ErrOutcomeUnknown),
 	} {
 		if got := refunds.ActionOf(err); got != find {
 			t.Errorf("%T %v: %v", err, err, got)

@@ -89,7 +89,7 @@ type Submission struct {
 	RefundID  string   // Refund.RefundID; "" without a Refund
 	Outcome   Outcome  // outcome of Err; OutcomeAccepted if it is nil
 	Receipt   *Receipt // receipt of an accepted refund; nil for any other
-	Err       error    // nil for an accepted refund, and otherwise an *OutcomeError
+	Err       error    // nil for an accepted refund, and otherwise an *Error
 	Attempts  int      // requests handed to the network
 }
 

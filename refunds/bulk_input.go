@@ -55,8 +55,8 @@ type record struct {
 	ref      any // Item.Ref
 	index    int
 	taken    time.Time
-	cause    error         // the failure of the previous try
-	last     *OutcomeError // of the last attempt before the current try; nil: there was none
+	cause    error  // the failure of the previous try
+	last     *Error // of the last attempt before the current try; nil: there was none
 
 	failures int // counted while others succeeded
 	behind   int // bulkRun.succeeded, before it is sent again

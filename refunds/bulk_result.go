@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/internal/bulk"
-	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/limit"
 )
 
@@ -28,15 +27,15 @@ func (b *bulkRun) receive(r *record) {
 	case bulk.Success:
 		b.succeeded++
 	case bulk.Account, bulk.Outage:
-		b.failure = errors.Unwrap(r.err)
+		b.failure = r.err
 	}
 	b.client.health.settle(r.place.request, r.accountID, m, r.place.clock.Took(), r.err)
 	if b.isSentAgain(r, m) {
 		if r.attempts > 0 {
-			r.last, _ = errors.AsType[*OutcomeError](r.err)
+			r.last, _ = errors.AsType[*Error](r.err)
 		}
 		r.before += r.attempts
-		r.attempts, r.cause = 0, errors.Unwrap(r.err)
+		r.attempts, r.cause = 0, r.err
 		b.ready = append(b.ready, r)
 		b.hold(r)
 		return
@@ -48,7 +47,7 @@ func (b *bulkRun) receive(r *record) {
 	b.unblock(r)
 	b.complete(r, r.err)
 	if limit.NoTurn(r.err) && !r.settings.OwnLimiter {
-		b.halt(errors.Unwrap(r.err))
+		b.halt(r.err)
 	}
 }
 
@@ -104,7 +103,7 @@ func (b *bulkRun) isAtTheEnd(r *record) bool {
 }
 
 func (r *record) isUnsent() bool {
-	failed, ok := errors.AsType[*OutcomeError](r.err)
+	failed, ok := errors.AsType[*Error](r.err)
 	return ok && failed.Outcome == OutcomeNotSent
 }
 
@@ -136,14 +135,14 @@ func (b *bulkRun) complete(r *record, err error) {
 // conclude returns the error of a record's result. If no further attempt was made, the outcome is
 // that of the last one.
 func (r *record) conclude(err error) error {
-	end, ok := errors.AsType[*OutcomeError](err)
+	end, ok := errors.AsType[*Error](err)
 	if !ok || r.last == nil || r.attempts > 0 || r.lost {
 		return err
 	}
-	failed, last := *end.Err.(*Error), r.last.Err.(*Error)
-	failed.StatusCode, failed.Code, failed.RequestID = last.StatusCode, last.Code, last.RequestID
-	failed.Err = fault.WithOutcome(failed.Err, fault.Outcome(r.last.Outcome))
-	return &OutcomeError{Outcome: r.last.Outcome, RefundID: end.RefundID, Attempts: end.Attempts, Evidence: r.last.Evidence, Err: &failed}
+	failed := *r.last
+	failed.RetryAfter, failed.Attempts = end.RetryAfter, end.Attempts
+	failed.Err = end.failure().After(r.last.failure())
+	return &failed
 }
 
 // deliver yields the next result, and reports whether to go on.
@@ -165,7 +164,7 @@ func (b *bulkRun) deliverTo(to func(Submission) bool) bool {
 
 func (r *record) submission() Submission {
 	s := Submission{Index: r.index, Ref: r.ref, AccountID: r.accountID, RefundID: r.refundID, Outcome: OutcomeAccepted, Receipt: r.receipt, Err: r.err, Attempts: r.before + r.attempts}
-	if failed, ok := errors.AsType[*OutcomeError](r.err); ok {
+	if failed, ok := errors.AsType[*Error](r.err); ok {
 		s.Outcome = failed.Outcome
 	}
 	return s

@@ -59,7 +59,7 @@ var errHeldTooLong = fault.NewError("the record could not be sent within HoldFor
 func (b *bulkRun) heldTooLong(r *record) error {
 	failed := r.failure(fault.NewError(errHeldTooLong.Error(), errHeldTooLong, cmp.Or(r.cause, b.failure)))
 	if state := b.client.health.window.State(); state.Paused {
-		failed.(*OutcomeError).Err.(*Error).RetryAfter = max(0, time.Until(b.client.core.Probes(state.Next)))
+		failed.RetryAfter = max(0, time.Until(b.client.core.Probes(state.Next)))
 	}
 	return failed
 }
@@ -146,8 +146,7 @@ func (b *bulkRun) abandon() {
 	}
 }
 
-// ended is the error that ends the results early. It belongs to no refund, so it matches no
-// outcome. Its Outcome is OutcomeUnknown, so callers do not resubmit the records before it.
+// ended is the error that ends the results early.
 func ended(err error) (Submission, error) {
-	return Submission{}, &Error{Operation: "submit all", Err: fault.WithOutcome(err, fault.OutcomeUnknown)}
+	return Submission{}, &Error{Operation: submitAll, Err: err}
 }

@@ -98,8 +98,8 @@ func TestSubmitAllCountsTheAttemptsOfAllSendings(t *testing.T) {
 					t.Errorf("%v: %v in %d attempts: %v, %v", test.statuses, one, one.Attempts, one.Err, end)
 				}
 				if one.Err != nil {
-					if o, _ := outcome(t, nil, one.Err); o.Attempts != test.attempts {
-						t.Errorf("%v: %d attempts", test.statuses, o.Attempts)
+					if e := failed(t, nil, one.Err); e.Attempts != test.attempts {
+						t.Errorf("%v: %d attempts", test.statuses, e.Attempts)
 					}
 				}
 			}

@@ -145,7 +145,7 @@
 //     and put back every message that was set aside for it. Some of these have no row.
 //   - Perhaps nobody comes again. So a job of yours runs the fourth statement every minute, and
 //     submits the records of rows with "resubmit", or puts their messages back.
-//   - Add the columns that you need, such as [Receipt].RequestID, or what [OutcomeError].Evidence has.
+//   - Add the columns that you need, such as [Receipt].RequestID, or what [Error].Evidence has.
 //
 // A row can be in flight for so long after its time:
 //

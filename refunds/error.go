@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/internal/fault"
+	"github.com/carddata/carddata-go/internal/transport"
 )
 
 // Conditions to test for with [errors.Is]. An error can match several. They are the values of
@@ -30,8 +31,11 @@ var (
 	ErrResponseTooLarge = fault.ErrResponseTooLarge // the response exceeds WithMaxResponseBytes: see Receipt.BodyErr
 )
 
-// An Error says why a call failed. Its text and fields are safe to log. The methods return what
-// the service wrote: do not log that. See [github.com/carddata/carddata-go/bins.Error].
+// An Error says what became of a refund that was not accepted, and why. Its text and fields are safe
+// to log. The methods return what the service wrote: do not log that. See
+// [github.com/carddata/carddata-go/bins.Error].
+//
+// The error that ends SubmitAll is one, too. It is about no refund, and matches no outcome.
 type Error struct {
 	Operation  string        // what failed, such as "lookup", "submit" or "download"
 	StatusCode int           // status of the last response; 0 if there was none
@@ -39,7 +43,27 @@ type Error struct {
 	RequestID  string        // request id of the last response, for the service's support; "" likewise
 	RetryAfter time.Duration // wait before another try, such as the service asked for; 0 if none
 	Attempts   int           // requests handed to the network; 0 if the call ended before
+	Outcome    Outcome       // what became of the refund; never OutcomeAccepted
+	Evidence   Evidence      // what is known about the attempt that decided the outcome
 	Err        error         // conditions and causes, for errors.Is and errors.As
+}
+
+func newError(r *transport.Result) *Error {
+	f := r.Failure
+	return &Error{
+		Operation: f.Operation, StatusCode: f.StatusCode, Code: f.Code, RequestID: f.RequestID, RetryAfter: f.RetryAfter, Attempts: f.Attempts,
+		Outcome: Outcome(r.Outcome), Evidence: Evidence(r.Evidence), Err: f.Err,
+	}
+}
+
+// failure is the error without its outcome; nil for no error.
+func (e *Error) failure() *fault.Failure {
+	if e == nil {
+		return nil
+	}
+	return &fault.Failure{
+		Operation: e.Operation, StatusCode: e.StatusCode, Code: e.Code, RequestID: e.RequestID, RetryAfter: e.RetryAfter, Attempts: e.Attempts, Err: e.Err,
+	}
 }
 
 // Message returns the service's error message; "" if there is none in a known shape.
@@ -64,22 +88,43 @@ func (e *Error) Condition() string { return e.failure().Condition() }
 // Retryable reports whether the same call, unchanged, can succeed later without harm. It is false
 // after an unknown outcome, and for the error that ends SubmitAll. Use [ActionOf].
 func (e *Error) Retryable() bool {
-	return e.failure().Outcome() != fault.OutcomeUnknown && e.failure().Retryable()
+	return e.Outcome != OutcomeUnknown && e.failure().Retryable()
 }
 
-func (e *Error) failure() *fault.Failure { return (*fault.Failure)(e) }
-
 // Error returns the text.
-func (e *Error) Error() string { return fault.Describe("refunds", e.failure()) }
+func (e *Error) Error() string {
+	text := fault.Describe("refunds", e.failure())
+	switch {
+	case e.Operation == submitAll:
+		return text
+	case e.outcome() != ErrOutcomeUnknown:
+		return text + ": the refund was " + e.Outcome.String()
+	case e.StatusCode == http.StatusTooManyRequests:
+		return text + ": the outcome is unknown, because no limiter has signed the 429: see WithRefusals"
+	}
+	return text + ": the outcome is unknown, the refund may have been recorded"
+}
 
-// Unwrap returns the conditions and causes.
-func (e *Error) Unwrap() error { return fault.Without(fault.Unwrap(e.failure()), isOutcome) }
+// Is reports whether target is the condition of the outcome: [ErrNotSent], [ErrRejected]
+// or [ErrOutcomeUnknown].
+func (e *Error) Is(target error) bool { return e.Operation != submitAll && target == e.outcome() }
 
-// A cause can hold the error of another submission: errgroup ends a context with it, and a
-// receipt check may return it. Its outcome does not count for this submission.
-func isOutcome(target any) bool {
-	_, is := target.(**OutcomeError)
-	return is || target == ErrNotSent || target == ErrRejected || target == ErrOutcomeUnknown
+func (e *Error) outcome() error {
+	switch e.Outcome {
+	case OutcomeNotSent:
+		return ErrNotSent
+	case OutcomeRejected:
+		return ErrRejected
+	}
+	return ErrOutcomeUnknown
+}
+
+// Unwrap returns the conditions and causes. A cause can hold the error of another submission:
+// errgroup ends a context with it, and a receipt check may return it. Its outcome does not count.
+func (e *Error) Unwrap() error {
+	return fault.Without(fault.Unwrap(e.failure()), func(target any) bool {
+		return target == ErrNotSent || target == ErrRejected || target == ErrOutcomeUnknown
+	})
 }
 
 // Format prints the text, under any verb.

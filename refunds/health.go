@@ -55,22 +55,18 @@ func meaningOf(err error, settings *transport.Settings) bulk.Meaning {
 	if err == nil {
 		return bulk.Success
 	}
-	failed, ok := errors.AsType[*OutcomeError](err)
+	failed, ok := errors.AsType[*Error](err)
 	if !ok {
 		return bulk.Nothing
 	}
-	cause, ok := failed.Err.(*Error)
-	if !ok {
-		return bulk.Nothing
-	}
-	switch scope := cause.failure().Scope(); {
+	switch scope := failed.failure().Scope(); {
 	case settings.OwnCredential && errors.Is(err, ErrUnauthorized):
 		return bulk.Account
 	case settings.OwnCredential && errors.Is(err, ErrCredential), settings.OwnLimiter && errors.Is(err, ErrLocalLimit):
 		return bulk.Nothing // the item's own code ended it before it was sent
 	case scope == fault.OfAccount:
 		return bulk.Account
-	case scope == fault.OfOutage, scope == fault.OfSetup, failed.Outcome == OutcomeUnknown && cause.StatusCode != 0:
+	case scope == fault.OfOutage, scope == fault.OfSetup, failed.Outcome == OutcomeUnknown && failed.StatusCode != 0:
 		return bulk.Outage
 	case failed.Outcome == OutcomeRejected:
 		return bulk.Success

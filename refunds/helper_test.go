@@ -59,22 +59,17 @@ func submit(t testing.TB, r *refunds.Refund, answers ...httpmock.Responder) (*te
 	return mock, receipt, err
 }
 
-// outcome is the error of a submission: an *OutcomeError that holds an *Error
-// and matches exactly one outcome.
-func outcome(t testing.TB, receipt *refunds.Receipt, err error) (*refunds.OutcomeError, *refunds.Error) {
+// failed is the error of a submission, which matches exactly one outcome.
+func failed(t testing.TB, receipt *refunds.Receipt, err error) *refunds.Error {
 	t.Helper()
-	outcome, ok := errors.AsType[*refunds.OutcomeError](err)
-	failure, both := errors.AsType[*refunds.Error](err)
-	if receipt != nil || !ok || !both {
-		t.Fatalf("want nothing, an *OutcomeError and an *Error, got %v and %T %v", receipt, err, err)
-	}
-	if outcome.Err != failure || outcome.Attempts != failure.Attempts {
-		t.Errorf("%v disagrees with its own error %v", outcome, failure)
+	failed, ok := errors.AsType[*refunds.Error](err)
+	if receipt != nil || !ok {
+		t.Fatalf("want nothing and an *Error, got %v and %T %v", receipt, err, err)
 	}
 	if n := outcomesOf(err); n != 1 {
 		t.Errorf("%v matches %d outcomes", err, n)
 	}
-	return outcome, failure
+	return failed
 }
 
 // outcomesOf returns how many outcomes an error matches.

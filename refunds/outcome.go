@@ -2,8 +2,6 @@ package refunds
 
 import (
 	"errors"
-	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/fault"
@@ -41,52 +39,6 @@ var (
 	// ErrOutcomeUnknown: the refund may have been recorded.
 	ErrOutcomeUnknown = errors.New("refund outcome unknown")
 )
-
-// An OutcomeError is the error of every submission that was not accepted. Its text holds
-// no id, so it can be logged.
-type OutcomeError struct {
-	Outcome  Outcome  // what became of the refund; never OutcomeAccepted
-	RefundID string   // Refund.RefundID, unchanged
-	Attempts int      // requests handed to the network; 0 if the call ended before
-	Evidence Evidence // what is known about the attempt that decided the outcome
-	Err      error    // an *Error with the status and the conditions
-}
-
-// Error returns the text.
-func (e *OutcomeError) Error() string {
-	text := "refunds: submit"
-	if e.Err != nil {
-		text = e.Err.Error()
-	}
-	switch failed, _ := e.Err.(*Error); {
-	case e.Outcome == OutcomeUnknown && failed != nil && failed.StatusCode == http.StatusTooManyRequests:
-		return text + ": the outcome is unknown, because no limiter has signed the 429: see WithRefusals"
-	case e.Outcome == OutcomeUnknown:
-		return text + ": the outcome is unknown, the refund may have been recorded"
-	}
-	return text + ": the refund was " + e.Outcome.String()
-}
-
-// Unwrap returns the [*Error].
-func (e *OutcomeError) Unwrap() error { return e.Err }
-
-// Is reports whether target is the condition of the outcome: [ErrNotSent], [ErrRejected]
-// or [ErrOutcomeUnknown].
-func (e *OutcomeError) Is(target error) bool {
-	switch e.Outcome {
-	case OutcomeNotSent:
-		return target == ErrNotSent
-	case OutcomeRejected:
-		return target == ErrRejected
-	}
-	return target == ErrOutcomeUnknown
-}
-
-// Format prints the text, under any verb.
-func (e OutcomeError) Format(state fmt.State, verb rune) { fault.Format(state, verb, e.Error()) }
-
-// MarshalText returns the text, so that JSON logs hold no more than it.
-func (e OutcomeError) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }
 
 // Evidence is what the connection shows about an attempt. It helps the service's operator to
 // find the request. If the transport of [WithHTTPClient] reports no httptrace events, only

@@ -21,9 +21,9 @@ import (
 func TestErrorHoldsTheResponse(t *testing.T) {
 	body := `{"error":{"code":"code_1","message":"about rf-canary of acct-1","details":{"id":"rf-canary"}}}`
 	_, receipt, err := submit(t, record(), testkit.Answer(422, body, "X-Request-Id", "req-7", "X-Quota", "canary-7"))
-	o, e := outcome(t, receipt, err)
-	if o.Outcome != rejected || o.RefundID != "rf-canary" || o.Attempts != 1 || o.Evidence.StatusCode != 422 || e.StatusCode != 422 || e.RequestID != "req-7" || e.Code != "code_1" {
-		t.Errorf("%+v, %+v", o, e)
+	e := failed(t, receipt, err)
+	if e.Outcome != rejected || e.Attempts != 1 || e.Evidence.StatusCode != 422 || e.StatusCode != 422 || e.RequestID != "req-7" || e.Code != "code_1" {
+		t.Errorf("%+v, %+v", e, e.Evidence)
 	}
 	if e.Message() != "about rf-canary of acct-1" || string(e.Body()) != body || e.Header().Get("X-Quota") != "canary-7" {
 		t.Errorf("%q %s %v", e.Message(), e.Body(), e.Header())
@@ -51,20 +51,20 @@ func TestEvidenceOfADoubt(t *testing.T) {
 	} {
 		mock := newMock(test.answers...)
 		receipt, err := newClient(t, mock).Submit(t.Context(), "acct-1", record(), refunds.WithResubmit())
-		o, e := outcome(t, receipt, err)
-		if o.Outcome != test.outcome || e.StatusCode != test.status || o.Evidence.StatusCode != test.evidence || o.Attempts != len(test.answers) || len(mock.Requests()) != o.Attempts {
-			t.Errorf("%s: %v: %d requests, outcome %v, evidence %+v", name, err, len(mock.Requests()), o.Outcome, o.Evidence)
+		e := failed(t, receipt, err)
+		if e.Outcome != test.outcome || e.StatusCode != test.status || e.Evidence.StatusCode != test.evidence || e.Attempts != len(test.answers) || len(mock.Requests()) != e.Attempts {
+			t.Errorf("%s: %v: %d requests, outcome %v, evidence %+v", name, err, len(mock.Requests()), e.Outcome, e.Evidence)
 		}
 	}
 }
 
-func TestOutcomeErrorMatchesExactlyOne(t *testing.T) {
+func TestErrorMatchesOneOutcome(t *testing.T) {
 	for made, want := range map[refunds.Outcome]error{
 		notSent: refunds.ErrNotSent, rejected: refunds.ErrRejected, unknown: refunds.ErrOutcomeUnknown,
 		refunds.OutcomeAccepted: refunds.ErrOutcomeUnknown, -1: refunds.ErrOutcomeUnknown, 99: refunds.ErrOutcomeUnknown,
 	} {
-		err := &refunds.OutcomeError{Outcome: made, Err: &refunds.Error{StatusCode: 500}}
-		if outcome(t, nil, err); !errors.Is(err, want) {
+		err := &refunds.Error{Outcome: made, StatusCode: 500}
+		if failed(t, nil, err); !errors.Is(err, want) {
 			t.Errorf("outcome %d: %v", made, err)
 		}
 	}
@@ -74,10 +74,10 @@ func TestOutcomeErrorMatchesExactlyOne(t *testing.T) {
 // it, and the caller's own code may return it. Its outcome is not this submission's.
 func TestOutcomeOfAnotherSubmission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, other := range []refunds.Outcome{notSent, rejected, unknown} {
-			var failed error = &refunds.OutcomeError{Outcome: other, RefundID: "rf-other", Err: &refunds.Error{Operation: "submit", StatusCode: 400}}
+		for _, outcome := range []refunds.Outcome{notSent, rejected, unknown} {
+			var other error = &refunds.Error{Operation: "submit", StatusCode: 400, Outcome: outcome}
 			canceled, cancel := context.WithCancelCause(t.Context())
-			cancel(failed)
+			cancel(other)
 			created := testkit.Answer(201, "")
 			for name, test := range map[string]struct {
 				ctx    context.Context
@@ -85,21 +85,21 @@ func TestOutcomeOfAnotherSubmission(t *testing.T) {
 				opts   []refunds.Option
 			}{
 				"context": {canceled, created, nil},
-				"check":   {t.Context(), created, []refunds.Option{refunds.WithReceiptCheck(func(*refunds.Receipt) error { return failed })}},
-				"limiter": {t.Context(), created, []refunds.Option{refunds.WithLimiter(refusal(failed))}},
+				"check":   {t.Context(), created, []refunds.Option{refunds.WithReceiptCheck(func(*refunds.Receipt) error { return other })}},
+				"limiter": {t.Context(), created, []refunds.Option{refunds.WithLimiter(refusal(other))}},
 				"source": {t.Context(), created, []refunds.Option{
-					refunds.WithTokenSource(refunds.TokenFunc(func(context.Context) (string, error) { return "", failed }))}},
-				"response": {t.Context(), httpmock.NewErrorResponder(failed), nil},
+					refunds.WithTokenSource(refunds.TokenFunc(func(context.Context) (string, error) { return "", other }))}},
+				"response": {t.Context(), httpmock.NewErrorResponder(other), nil},
 			} {
 				client := newClient(t, newMock(test.answer), test.opts...)
 				_, err := client.Submit(test.ctx, "acct-1", record())
-				if o, _ := outcome(t, nil, err); o.RefundID != "rf-canary" || !errors.Is(err, refunds.ErrBadRequest) || name == "check" && o.Err.(*refunds.Error).Cause() != failed {
+				if e := failed(t, nil, err); e == other || !errors.Is(err, refunds.ErrBadRequest) || name == "check" && e.Cause() != other {
 					t.Errorf("%s: %v", name, err)
 				}
 				for one, end := range client.SubmitAll(test.ctx, refunds.Items("acct-1", slices.Values([]*refunds.Refund{record()})), refunds.BulkOptions{}) {
 					if end == nil {
-						outcome(t, nil, one.Err)
-					} else if _, ok := errors.AsType[*refunds.OutcomeError](end); ok || outcomesOf(end) > 0 {
+						failed(t, nil, one.Err)
+					} else if outcomesOf(end) > 0 || refunds.ActionOf(end) != find {
 						t.Errorf("%s: the end has an outcome: %v", name, cmp.Or(end, one.Err))
 					}
 				}
@@ -121,7 +121,7 @@ func TestTextOfAnOutcome(t *testing.T) {
 	if !strings.Contains(err.Error(), "after an earlier attempt that may have been processed") {
 		t.Errorf("the text is %q", err)
 	}
-	if text := (&refunds.OutcomeError{Outcome: notSent}).Error(); text != "refunds: submit: the refund was not sent" {
+	if text := (&refunds.Error{Outcome: notSent}).Error(); text != "refunds: the refund was not sent" {
 		t.Errorf("the text of one without a cause is %q", text)
 	}
 	for o, want := range map[refunds.Outcome]string{unknown: "unknown", notSent: "not sent", rejected: "rejected", refunds.OutcomeAccepted: "accepted", 99: "unknown"} {

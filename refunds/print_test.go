@@ -21,7 +21,7 @@ func TestPrinted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	failed := &refunds.Error{Operation: "submit", StatusCode: 429}
+	doubt := refunds.Error{Operation: "submit", StatusCode: 502}
 	const text = "refund rf-canary, amount 10150 USD"
 	for _, test := range []struct {
 		v           any
@@ -34,8 +34,8 @@ func TestPrinted(t *testing.T) {
 		{refunds.Item{}, "no refund", "no refund"},
 		{refunds.Submission{RefundID: "rf", Outcome: accepted, Receipt: receipt, Ref: "ref-secret"}, "submission 0: accepted", "[index=0 outcome=accepted attempts=0]"},
 		{*receipt, "refund accepted (status 202)", "[status=202 request_id=req-7]"},
-		{*failed, failed.Error(), ""},
-		{refunds.OutcomeError{Outcome: rejected, RefundID: "rf", Err: failed}, failed.Error() + ": the refund was rejected", ""},
+		{doubt, doubt.Error(), ""},
+		{refunds.Error{Operation: "submit", StatusCode: 400, Outcome: rejected}, "refunds: submit (status 400 Bad Request): the refund was rejected", ""},
 	} {
 		testkit.NoLeak(t, test.v, "ref-secret")
 		if got := fmt.Sprintf("%+v", test.v); got != test.text {
@@ -67,7 +67,7 @@ func TestEchoesAreNotPrinted(t *testing.T) {
 	r.SVCCodes.SVCRefundStatus = "amount_too_high" // is no id
 	for _, said := range append(own, "amount_too_high") {
 		_, receipt, err := submit(t, r, testkit.Answer(422, `{"code":"`+said+`"}`, "X-Request-Id", said))
-		_, e := outcome(t, receipt, err)
+		e := failed(t, receipt, err)
 		want := ""
 		if said == r.SVCCodes.SVCRefundStatus {
 			want = said

@@ -101,8 +101,8 @@ func TestReceiptCheck(t *testing.T) {
 			}
 			continue
 		}
-		if o, _ := outcome(t, receipt, err); o.Outcome != test.outcome || !errors.Is(err, test.cause) {
-			t.Errorf("%s: %v, %v", name, o.Outcome, err)
+		if e := failed(t, receipt, err); e.Outcome != test.outcome || !errors.Is(err, test.cause) {
+			t.Errorf("%s: %v, %v", name, e.Outcome, err)
 		}
 		testkit.NoLeak(t, err, "canary", "upstream")
 	}

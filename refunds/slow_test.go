@@ -92,7 +92,7 @@ func submitsIn(own func() (context.Context, context.CancelFunc), client *refunds
 			defer cancel()
 			_, err := client.Submit(ctx, "acct-1", &refunds.Refund{RefundID: fmt.Sprint(i)})
 			outcome := accepted
-			if failed, ok := errors.AsType[*refunds.OutcomeError](err); ok {
+			if failed, ok := errors.AsType[*refunds.Error](err); ok {
 				outcome = failed.Outcome
 			}
 			mu.Lock()
@@ -353,7 +353,7 @@ func TestSubmitHasWaitedTooLong(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			receipt, err := client.Submit(ctx, "acct-1", record())
-			failed, _ := outcome(t, receipt, err)
+			failed := failed(t, receipt, err)
 			if failed.Outcome != notSent || refunds.ActionOf(err) != resubmit || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no time is left for a response") || time.Since(began) >= 4*time.Second {
 				t.Errorf("%s: %v after %v", name, err, time.Since(began))
 			}

@@ -52,9 +52,8 @@ func (r Receipt) LogValue() slog.Value {
 }
 
 // Submit submits one refund record. A nil error means that the service accepted it. Every
-// error is an [*OutcomeError] and matches exactly one of [ErrNotSent], [ErrRejected] and
-// [ErrOutcomeUnknown]. It wraps an [*Error] with the conditions, such as [ErrRateLimited].
-// [ActionOf] says what to do.
+// error is an [*Error], and matches exactly one of [ErrNotSent], [ErrRejected] and
+// [ErrOutcomeUnknown], besides its conditions, such as [ErrRateLimited]. [ActionOf] says what to do.
 //
 // accountID is the {account_id} of the path. It is sent as one escaped path segment. It must
 // not be empty, and must hold no "." or ".." between slashes. The record is encoded once,
@@ -98,6 +97,7 @@ func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts .
 
 const (
 	operation = "submit"
+	submitAll = "submit all"
 	route     = "/v1/{account_id}/refunds"
 )
 
@@ -127,14 +127,12 @@ func encode(accountID string, r *Refund) (e encodedRefund, err error) {
 
 // failure is the error of a refund without an attempt that decides its outcome. The refund
 // was not sent, or its outcome is unknown if an attempt was handed to the network.
-func (e *encodedRefund) failure(err error) error {
+func (e *encodedRefund) failure(err error) *Error {
 	outcome := OutcomeNotSent
 	if e.attempts > 0 {
 		outcome = OutcomeUnknown
 	}
-	attempts := e.before + e.attempts
-	return &OutcomeError{Outcome: outcome, RefundID: e.refundID, Attempts: attempts,
-		Err: &Error{Operation: operation, Attempts: attempts, Err: fault.WithOutcome(err, fault.Outcome(outcome))}}
+	return &Error{Operation: operation, Attempts: e.before + e.attempts, Outcome: outcome, Err: err}
 }
 
 // send makes the call. A bulk call passes requestCtx, which bounds the request instead of
@@ -166,17 +164,12 @@ func (c *Client) send(ctx, requestCtx context.Context, e *encodedRefund, p *plac
 	result := c.core.Do(ctx, call, settings)
 	result.Attempts += e.before
 	if result.Failure != nil {
-		result.Failure.Attempts += e.before
-		if p.pause != nil && result.Outcome == fault.OutcomeNotSent {
-			result.Failure.RetryAfter = time.Until(c.core.Probes(time.Now().Add(p.pause.Left)))
+		failed := newError(&result)
+		failed.Attempts = result.Attempts
+		if p.pause != nil && failed.Outcome == OutcomeNotSent {
+			failed.RetryAfter = time.Until(c.core.Probes(time.Now().Add(p.pause.Left)))
 		}
-		return nil, &OutcomeError{
-			Outcome:  Outcome(result.Outcome),
-			RefundID: e.refundID,
-			Attempts: result.Attempts,
-			Evidence: Evidence(result.Evidence),
-			Err:      (*Error)(result.Failure),
-		}
+		return nil, failed
 	}
 	return newReceipt(&result), nil
 }

@@ -92,8 +92,7 @@ func (attempted) Error() string { return "attempted" }
 // errors in their own.
 type Facts struct {
 	Verdict  *Verdict // nil: unknown
-	Outcome  Outcome
-	Vouched  bool // the outcome is the caller's word
+	Vouched  bool     // the outcome is the caller's word
 	Response Response
 	Cause    error // of the network or of the caller's own code
 }
@@ -107,16 +106,19 @@ func (f *Failure) facts() Facts {
 	// A Stream can fail after a 200, and tests build Failures by hand; in both cases only the
 	// error or the status tells.
 	if v := statusVerdict(f.StatusCode); f.StatusCode != 0 && v != Success {
-		return Facts{Verdict: v, Outcome: v.Outcome}
+		return Facts{Verdict: v}
 	}
 	return Facts{}
 }
 
-// Response is zero if there was no response, or if the Failure was made by hand.
-func (f *Failure) Response() Response { return f.facts().Response }
-
-// Outcome is the outcome of the failed write.
-func (f *Failure) Outcome() Outcome { return f.facts().Outcome }
+// Response is zero if there was no response, or if the Failure was made by hand. The response to
+// another request, because of which this one was not sent, is not its own.
+func (f *Failure) Response() Response {
+	if f.StatusCode == 0 {
+		return Response{}
+	}
+	return f.facts().Response
+}
 
 // IsFinal reports whether the write must not be repeated within its call, although it was not
 // processed: the caller has said that of its status, which need not pass by itself.
@@ -173,10 +175,12 @@ func WithFacts(err error, facts Facts) error {
 	return NewError(cmp.Or(SafeText(err), "failed"), attempted(func() Facts { return facts }), err) // its own facts come first
 }
 
-// WithOutcome returns err as the error of a write, with an outcome that no attempt
-// determined. For example, a call with an invalid argument was not sent.
-func WithOutcome(err error, o Outcome) error {
-	return WithFacts(err, Facts{Verdict: (&Failure{Err: err}).facts().Verdict, Outcome: o, Cause: (&Failure{Err: err}).Cause()})
+// After returns the error of f, which ended a call without an attempt of its own, after one that had
+// the last response.
+func (f *Failure) After(last *Failure) error {
+	facts := f.facts()
+	facts.Response = last.facts().Response
+	return WithFacts(f.Err, facts)
 }
 
 // WithCause returns err as the error of a call that failed because of cause.

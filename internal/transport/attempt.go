@@ -229,7 +229,7 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 	if inv.call.Write && err == nil {
 		inv.confirm(a)
 	}
-	if check := inv.settings.NotReady; check != nil && a.StatusCode != 0 && a.verdict != fault.Success && check(inv.failure(a, a.outcome())) {
+	if check := inv.settings.NotReady; check != nil && a.StatusCode != 0 && a.verdict != fault.Success && check(inv.failure(a)) {
 		a.verdict, a.err = fault.NotReady, nil
 	}
 	inv.logAttempt(a)

@@ -201,7 +201,7 @@ func (c *Client) Do(ctx context.Context, call *Call, settings *Settings) (res Re
 func refused(call *Call, err error) Result {
 	return Result{
 		Outcome: fault.OutcomeNotSent,
-		Failure: &fault.Failure{Operation: call.Operation, Err: fault.WithOutcome(err, fault.OutcomeNotSent)},
+		Failure: &fault.Failure{Operation: call.Operation, Err: err},
 	}
 }
 
@@ -235,7 +235,7 @@ func (inv *invocation) result() Result {
 		res.Outcome, res.Evidence = fault.OutcomeUnknown, inv.ambiguous.Evidence
 	}
 	if a.verdict != fault.Success && res.BodyErr == nil {
-		res.Failure = inv.failure(a, res.Outcome)
+		res.Failure = inv.failure(a)
 	}
 	inv.logResult(&res, a)
 	return res
@@ -256,7 +256,7 @@ func (inv *invocation) resultOf(a *attempt) Result {
 //
 // Each step wraps the error of the step before, so errors.Is finds all of them. The text of
 // the outermost error is printed.
-func (inv *invocation) failure(a *attempt, outcome fault.Outcome) *fault.Failure {
+func (inv *invocation) failure(a *attempt) *fault.Failure {
 	// The error may live long; it must not keep a whole response alive.
 	response := fault.Response{Header: a.Header, Body: bytes.Clone(a.Body[:min(len(a.Body), fault.MaxErrorBody)])}
 	f := &fault.Failure{
@@ -290,7 +290,7 @@ func (inv *invocation) failure(a *attempt, outcome fault.Outcome) *fault.Failure
 	if last.err == limit.ErrCooldown || last.err == fault.ErrPaused {
 		f.RetryAfter = inv.client.throttle.Remaining()
 	}
-	f.Err = fault.WithFacts(f.Err, fault.Facts{Verdict: a.verdict, Outcome: outcome, Vouched: a.isVouched(), Response: response, Cause: last.err})
+	f.Err = fault.WithFacts(f.Err, fault.Facts{Verdict: a.verdict, Vouched: a.isVouched(), Response: response, Cause: last.err})
 	return f
 }
 

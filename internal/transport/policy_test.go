@@ -36,8 +36,8 @@ func TestEveryStatus(t *testing.T) {
 		r := newClient(t, serve(status(code)), WithMaxRetries(0)).Do(t.Context(), write(), nil)
 		byHand := &fault.Failure{StatusCode: code}
 		if code/100 == 2 {
-			if r.Failure != nil || fault.Unwrap(byHand) != nil || byHand.Outcome() != fault.OutcomeUnknown {
-				t.Errorf("%d: %v, made by hand: %v, %v", code, r.err(), fault.Unwrap(byHand), byHand.Outcome())
+			if r.Failure != nil || fault.Unwrap(byHand) != nil {
+				t.Errorf("%d: %v, made by hand: %v", code, r.err(), fault.Unwrap(byHand))
 			}
 			continue
 		}
@@ -100,8 +100,6 @@ func TestScopeOfOtherFailures(t *testing.T) {
 		c := newClient(t, nil, opts...)
 		if r := c.do(ctx, write(), perCall...); r.Failure == nil || r.Failure.Scope() != test.want {
 			t.Errorf("%s: %v, want scope %d", name, r.Failure, test.want)
-		} else if kept := (&fault.Failure{Err: fault.WithOutcome(r.Failure.Err, fault.OutcomeUnknown)}); kept.Scope() != test.want {
-			t.Errorf("%s, with another outcome: scope %d, want %d", name, kept.Scope(), test.want)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 		}
 	}
 	if inv.call.Observe != nil && a.verdict != fault.Success { // the observer then sees the pause
-		inv.call.Observe(inv.attempts, inv.failure(a, a.outcome()))
+		inv.call.Observe(inv.attempts, inv.failure(a))
 	}
 	// The service answered a request that it refused, or a result that is not ready. This is
 	// no sign of overload.

@@ -152,7 +152,7 @@ func attemptsOf(err error) int {
 	if e, ok := errors.AsType[*bins.Error](err); ok {
 		return e.Attempts
 	}
-	if e, ok := errors.AsType[*refunds.OutcomeError](err); ok {
+	if e, ok := errors.AsType[*refunds.Error](err); ok {
 		return e.Attempts
 	}
 	if e, ok := errors.AsType[*updater.Error](err); ok {

@@ -121,8 +121,7 @@ func (s submitAll) call(w *world, client *refunds.Client, name string) {
 		for one, err := range client.SubmitAll(ctx, input, options) {
 			if err != nil {
 				ended = err
-				var outcomes *refunds.OutcomeError
-				if e, ok := errors.AsType[*refunds.Error](err); !ok || !hasCondition(e) || errors.As(err, &outcomes) {
+				if e, ok := errors.AsType[*refunds.Error](err); !ok || !hasCondition(e) || errors.Is(err, refunds.ErrNotSent) || errors.Is(err, refunds.ErrRejected) {
 					w.violate(untyped, "%s: ended by %T: %v", c, err, err)
 				}
 				continue

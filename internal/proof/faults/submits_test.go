@@ -113,9 +113,8 @@ func checkRefundError(c *call, err error) (told string) {
 			matched++
 		}
 	}
-	e, ok := errors.AsType[*refunds.OutcomeError](err)
-	inner, is := errors.AsType[*refunds.Error](err)
-	if !ok || !is || matched != 1 || e.Outcome.String() != told || !hasCondition(inner) && !c.isThrown(err) {
+	e, ok := errors.AsType[*refunds.Error](err)
+	if !ok || matched != 1 || e.Outcome.String() != told || !hasCondition(e) && !c.isThrown(err) {
 		c.w.violate(untyped, "%s: %T with %d outcomes: %v", c, err, matched, err)
 	}
 	return told

@@ -53,8 +53,8 @@ func judge(area sandbox.Area, a *response, state string) *verdict {
 	}
 	if area == sandbox.Refunds {
 		v.Outcome, v.Action = refunds.OutcomeAccepted.String(), refunds.ActionOf(err).String()
-		if outcome, ok := errors.AsType[*refunds.OutcomeError](err); ok {
-			v.Outcome = outcome.Outcome.String()
+		if failed, ok := errors.AsType[*refunds.Error](err); ok {
+			v.Outcome = failed.Outcome.String()
 		}
 	}
 	var failure interface {
