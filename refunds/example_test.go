@@ -2,6 +2,7 @@ package refunds_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,14 +13,22 @@ import (
 	"github.com/carddata/carddata-go/refunds"
 )
 
-// What to do after a submission is one value.
+// What to do after a submission is one value. A 2xx accepts a refund, also if its body says
+// {"success": false}: a check of yours looks for that once you know what the service sends.
 func ExampleClient_Submit() {
 	service := httpmock.NewMockTransport() // stands in for the service
 	service.RegisterResponder("POST", "https://refund.example.com/v1/acct_1/refunds",
-		httpmock.NewStringResponder(201, "").HeaderSet(http.Header{"X-Request-Id": {"req-7"}}))
+		httpmock.NewStringResponder(201, `{"success":true}`).HeaderSet(http.Header{"X-Request-Id": {"req-7"}}))
 
 	client, err := refunds.NewClient("https://refund.example.com",
-		refunds.WithHTTPClient(&http.Client{Transport: service})) // without this line: over the network
+		refunds.WithHTTPClient(&http.Client{Transport: service}), // without this line: over the network
+		refunds.WithReceiptCheck(func(r *refunds.Receipt) error {
+			var body struct{ Success bool }
+			if json.Unmarshal(r.Body, &body) != nil || !body.Success {
+				return errors.New("the service does not say that it accepted the refund")
+			}
+			return nil
+		}))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,5 +1,6 @@
 // Package outside compares what the library says with the journals of services and gateways that
-// others wrote: refunds behind nginx and haproxy, as they come and with a rate limit, and refunds,
+// others wrote: refunds behind nginx and haproxy, as they come and with a rate limit, refunds at
+// Express and Fastify with axios, Rack and Rails, which answer with any status afterwards, and refunds,
 // lookups and downloads at Flask, Django, PHP, Sinatra, Express and Fastify with their defaults,
 // without faults, behind connections that are cut, killed meanwhile, and with a content that is
 // replaced. It holds tests only, which are skipped where these programs are not installed. NODE_PATH

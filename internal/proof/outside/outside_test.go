@@ -64,41 +64,54 @@ func TestBehindProxies(t *testing.T) {
 	}
 }
 
-// TestBehindARateLimit: nginx limits the rate, with its default status, 503. Each refusal
-// leaves a refund unknown, because a 503 does not say that nothing was recorded.
+// TestBehindARateLimit: nginx limits the rate, and says so by its status alone. Each refusal leaves
+// a refund unknown, unless the caller knows that nothing was recorded.
 func TestBehindARateLimit(t *testing.T) {
 	t.Parallel()
 	const n, perSecond = 1000, 200
-	j := newJournal(t, always)
-	zone := fmt.Sprintf("limit_req_zone $request_method zone=all:1m rate=%dr/s;", perSecond)
-	socket := nginx(t, zone, "limit_req zone=all burst=5 nodelay;", j)
-	began := time.Now()
-	unknown := 0
-	for id, outcome := range submitAll(t, socket, n) {
-		switch got := received(id, j); {
-		case outcome == refunds.OutcomeUnknown:
-			unknown++
-		case (outcome == refunds.OutcomeAccepted) != (got == 1):
-			t.Errorf("%s: %v, and received %d times", id, outcome, got)
-		}
-	}
-	t.Logf("%d of %d unknown, %v", unknown, n, time.Since(began).Round(time.Second/10))
-	if unknown > n/10 { // finding the limit costs a few dozen
-		t.Errorf("%d of %d unknown", unknown, n)
+	for name, limit := range map[string]struct {
+		status string
+		opts   []refunds.Option
+		most   int // unknown: finding the limit costs a few dozen
+	}{
+		"503, the default":  {"", nil, n / 10},
+		"429":               {"limit_req_status 429;", nil, n / 10},
+		"429, WithRefusals": {"limit_req_status 429;", []refunds.Option{refunds.WithRefusals(429)}, 0},
+		"503, WithRefusals": {"", []refunds.Option{refunds.WithRefusals(503)}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := newJournal(t, always)
+			zone := fmt.Sprintf("limit_req_zone $request_method zone=all:1m rate=%dr/s;", perSecond)
+			socket := nginx(t, zone, "limit_req zone=all burst=5 nodelay; "+limit.status, j)
+			began := time.Now()
+			sum := map[refunds.Outcome]int{}
+			for id, outcome := range submitAll(t, socket, n, limit.opts...) {
+				sum[outcome]++
+				if got := received(id, j); outcome != refunds.OutcomeUnknown && (outcome == refunds.OutcomeAccepted) != (got == 1) {
+					t.Errorf("%s: %v, and received %d times", id, outcome, got)
+				}
+			}
+			t.Logf("%v in %v", sum, time.Since(began).Round(time.Second/10))
+			if sum[refunds.OutcomeUnknown] > limit.most {
+				t.Errorf("%d of %d unknown", sum[refunds.OutcomeUnknown], n)
+			}
+		})
 	}
 }
 
-func submitAll(t *testing.T, address string, n int) map[string]refunds.Outcome {
+func submitAll(t *testing.T, address string, n int, opts ...refunds.Option) map[string]refunds.Outcome {
 	t.Helper()
 	network := "tcp"
 	if filepath.IsAbs(address) {
 		network = "unix"
 	}
-	client, err := refunds.NewClient("http://service.test", refunds.WithInsecureHTTP(), refunds.WithHTTPClient(&http.Client{
+	opts = append(opts, refunds.WithInsecureHTTP(), refunds.WithHTTPClient(&http.Client{
 		Transport: &transport.Simulation{Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, address)
 		}},
 	}))
+	client, err := refunds.NewClient("http://service.test", opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
