@@ -72,6 +72,31 @@ func ExampleWithResubmit() {
 	// accepted after 2 attempts
 }
 
+// The operator has confirmed that a 429 comes from the gateway, which signs none of them, and before
+// anything is recorded. The client may then retry after it.
+func ExampleWithRefusals() {
+	service := httpmock.NewMockTransport()
+	service.RegisterResponder("POST", "https://refund.example.com/v1/acct_1/refunds",
+		httpmock.NewStringResponder(429, "").Then(httpmock.NewStringResponder(201, "")))
+
+	client, err := refunds.NewClient("https://refund.example.com",
+		refunds.WithHTTPClient(&http.Client{Transport: service}),
+		refunds.WithRetryWait(0, 0), // for this example only
+		refunds.WithRefusals(429))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	receipt, err := client.Submit(context.Background(), "acct_1", &refunds.Refund{RefundID: "rf_1004"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("accepted after", receipt.Attempts, "attempts")
+	// Output:
+	// accepted after 2 attempts
+}
+
 // A row says what became of each refund, also after a kill. The map stands for the table of the
 // package comment. Only a refund without a row, or one to resubmit, is submitted, and of two calls
 // that have read the same row, one begins.

@@ -114,7 +114,7 @@ var (
 	requestRefused = &Verdict{0, OutcomeRejected, ErrBadRequest, OfRequest, "refused"}
 	// A 406 or 416 is about the response, and a 424 about another request. The service may have
 	// processed this one before it found that out.
-	foundOutLate    = &Verdict{0, OutcomeUnknown, ErrBadRequest, OfRequest, "refused"}
+	foundOutLate    = &Verdict{0, OutcomeUnknown, ErrBadRequest, OfRequest, "failed"}
 	requestTooLarge = &Verdict{0, OutcomeRejected, ErrTooLarge, OfRequest, "refused as too large"}
 	// Retried only with another token, see invocation.refreshToken.
 	Unauthorized = &Verdict{1, OutcomeRejected, ErrUnauthorized, OfSetup, "refused"}
@@ -129,9 +129,9 @@ var (
 	// request: the error handlers of some frameworks answer with the status of the error. A 429
 	// that a limiter signs comes from before that. Each has its own row, because retries are
 	// counted by row.
-	Misdirected = &Verdict{1, OutcomeUnknown, ErrBadRequest, OfOutage, "refused"}
-	TooEarly    = &Verdict{1, OutcomeUnknown, ErrBadRequest, OfOutage, "refused"}
-	RateLimited = &Verdict{unlimited, OutcomeUnknown, ErrRateLimited, OfOutage, "refused"}
+	Misdirected = &Verdict{1, OutcomeUnknown, ErrBadRequest, OfOutage, "failed"}
+	TooEarly    = &Verdict{1, OutcomeUnknown, ErrBadRequest, OfOutage, "failed"}
+	RateLimited = &Verdict{unlimited, OutcomeUnknown, ErrRateLimited, OfOutage, "rate limited"}
 	signedLimit = &Verdict{unlimited, OutcomeRejected, ErrRateLimited, OfOutage, "refused"}
 	// After a 502, 503 or 504, a read is retried as often as the call allows. A write is
 	// retried only under Resubmit.

@@ -21,7 +21,7 @@
 //	err = box.Run(ctx, outbox.Config{Client: client}) // in each worker, until ctx ends
 //
 // Both can be used for the same refunds. [Outbox.Get] says what became of one. One Client for all
-// accounts is enough.
+// accounts is enough. Its options hold, such as refunds.WithRefusals.
 //
 // # What is guaranteed
 //

@@ -30,6 +30,8 @@ func TestJudge(t *testing.T) {
 		{"redirect", refundstest.Fault{Status: 307}, eventUnsent, "307 scripted"},
 		{"not implemented", refundstest.Fault{Status: 501}, eventUnsent, "501 scripted"},
 		{"rate limited", refundstest.Fault{Status: 429, RetryAfter: 3 * time.Second}, eventUnsent, "429 scripted"},
+		{"rate limited, without a signature", refundstest.Fault{Status: 429, RetryAfter: -1}, eventDoubted, "429 scripted"},
+		{"not acceptable", refundstest.Fault{Status: 406}, eventDoubted, "406 scripted"},
 		{"refused", refundstest.Fault{Refuse: true}, eventUnsent, "no response"},
 		{"unavailable", refundstest.Fault{Status: 503}, eventDoubted, "503 scripted"},
 		{"timeout status", refundstest.Fault{Status: 408}, eventDoubted, "408 scripted"},
@@ -41,7 +43,7 @@ func TestJudge(t *testing.T) {
 			fake := refundstest.NewServer(t)
 			fake.Script(test.fault)
 			got := judge(fake.Client().Submit(t.Context(), test.name, &refunds.Refund{RefundID: "rf_1"}, refunds.WithMaxRetries(0)))
-			if got.event != test.event || got.reason != test.reason || got.wait != test.fault.RetryAfter || got.final != (test.fault.Status == 409) {
+			if got.event != test.event || got.reason != test.reason || got.wait != max(0, test.fault.RetryAfter) || got.final != (test.fault.Status == 409) {
 				t.Errorf("%s: %+v, want %s %q", test.name, got, test.event, test.reason)
 			}
 		})
