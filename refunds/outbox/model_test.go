@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// The model is one refund, its workers, the network and the service: everything that can
-// differ, small enough to look at every world that can come about.
+// The model is one refund, those who submit it, the network and the service: everything that can
+// differ, small enough to look at every world that can come about. A worker and a Submit begin an
+// attempt in the same way, so either is a worker here.
 
 const most = 3 // attempts
 
@@ -39,7 +40,14 @@ type world struct {
 	old      [most]bool // the mark is a minute old
 	records  uint8      // how often the service has the refund
 	words    uint8      // how often somebody said to send it again, rightly or not
+	told     uint8      // the ends that callers of Submit were told since somebody had it sent again
 }
+
+// The ends that callers are told. What is unknown can still become known.
+const (
+	toldAccepted = 1 << iota
+	toldRejected
+)
 
 // assumptions are what the guarantee rests on besides the table.
 type assumptions struct {
@@ -55,6 +63,9 @@ func (w world) move(e event) (world, bool) {
 	}
 	w.doubt = doubtAfter(w.doubt, w.state, e)
 	w.state = to
+	if e == event(Resubmit) {
+		w.told = 0
+	}
 	return w, true
 }
 
@@ -84,6 +95,11 @@ func (w world) next(a assumptions, yield func(step string, next world)) {
 			do("a report does not have it: resubmit", event(Resubmit))
 			do("who is asked does not have it", event(NotRecorded))
 		}
+	}
+	if end := map[State]uint8{Accepted: toldAccepted, Rejected: toldRejected}[w.state]; w.told|end != w.told {
+		n := w
+		n.told |= end
+		yield("a caller is told "+string(w.state), n)
 	}
 	if w.records > 0 {
 		do("a report, who is asked, or a webhook has it", event(Recorded))
@@ -150,6 +166,8 @@ func (w world) wrong() string {
 		return "accepted, and not recorded"
 	case w.state == Rejected && (w.records > 0 || slices.Contains(w.at[:], wire)):
 		return "rejected, and recorded or still under way"
+	case w.told&toldAccepted != 0 && w.state != Accepted, w.told&toldRejected != 0 && w.state != Rejected:
+		return "told one thing and then another"
 	}
 	return ""
 }
@@ -210,7 +228,8 @@ func search(a assumptions) (worlds int, counterexample string) {
 }
 
 // TestEveryWorld: of all worlds that can come about, none has a refund that is recorded
-// more often than somebody said, or that is lost, made up or stuck.
+// more often than somebody said, or that is lost, made up or stuck, or whose callers are told
+// different things, unless somebody had it sent again.
 func TestEveryWorld(t *testing.T) {
 	worlds, counterexample := search(assumptions{fence: true, network: true})
 	if counterexample != "" || worlds < 10_000 {
@@ -236,6 +255,7 @@ func TestWrongWorlds(t *testing.T) {
 		{assumptions{}, transition{eventDoubted, []State{Sending}, Accepted, Accepted}, "accepted, and not recorded"},
 		{assumptions{}, transition{eventBegun, []State{Unknown}, Sending, Sending}, "recorded too often"},
 		{assumptions{}, transition{eventDoubted, []State{Sending}, Sending, Sending}, "stuck"},
+		{assumptions{}, transition{event(Recorded), []State{Accepted}, Unknown, Unknown}, "told one thing"},
 	} {
 		transitions = append([]transition{test.mistake}, right...)
 		_, counterexample := search(assumptions{fence: !test.without.fence, network: !test.without.network})

@@ -41,6 +41,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(askingWorker) != "" {
 		askUntilKilled()
 	}
+	if os.Getenv(submitter) != "" {
+		submitUntilTerminated()
+	}
 	code := m.Run()
 	if databases.Load() > 0 {
 		if s, err := servers(); err == nil {
