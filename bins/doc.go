@@ -69,12 +69,10 @@
 //
 // # Deadlines and your own code
 //
-// Every call ends by its deadline. If code of yours does not end with its context, such as a
-// limiter, a transport or a function of a tls.Config, Lookup and LookupAll end a tenth of a second
-// later, Load ends at once, and one goroutine is left that waits for that code. A token source and
-// a logger run on the call's goroutine and can delay it, and so can the loop, the input and Progress
-// of LookupAll. A panic of your code reaches the goroutine that called Lookup or Load, or that runs
-// the loop of LookupAll.
+// Every call ends by its deadline. Code of yours that gets a context, such as a token source, a
+// limiter or a wrapper, ends with it, as everywhere in Go. A call also waits for a logger, and
+// LookupAll for its loop, input and Progress. A panic of your code reaches the goroutine that called
+// Lookup or Load, or that runs the loop of LookupAll.
 //
 // # Retries
 //

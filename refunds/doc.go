@@ -219,12 +219,10 @@
 // # Deadlines and your own code
 //
 // A call ends by its deadline, and no refund begins to leave after it, even if the machine was
-// suspended. If code of yours does not end with its context, such as a limiter, a wrapper or a
-// function of a tls.Config, the call ends a tenth of a second after the deadline, and leaves one
-// goroutine that waits for that code. A token source, a logger and the function of
-// [WithReceiptCheck] run on the call's goroutine and can delay it, and so can the loop, the input
-// and the functions of SubmitAll. SubmitAll goes on for [BulkOptions.Grace] after the end of its
-// context.
+// suspended. Code of yours that gets a context, such as a token source, a limiter or a wrapper, ends
+// with it, as everywhere in Go. A call also waits for a logger and the function of
+// [WithReceiptCheck], and SubmitAll for its loop, input and functions. SubmitAll goes on for
+// [BulkOptions.Grace] after the end of its context.
 //
 // # If a proxy stands before the service
 //

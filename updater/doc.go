@@ -68,10 +68,9 @@
 //
 // # Deadlines and your own code
 //
-// Every call ends by its deadline. If code of yours does not end with its context, such as
-// a limiter, a wrapper or a function of a tls.Config, the call ends a tenth of a second later,
-// and leaves one goroutine that waits for that code. A token source, a logger and the functions of
-// [FileOptions] and [WithNotReady] run on the call's goroutine and can delay it.
+// Every call ends by its deadline. Code of yours that gets a context, such as a token source, a
+// limiter or a wrapper, ends with it, as everywhere in Go. A call also waits for a logger and the
+// functions of [FileOptions] and [WithNotReady].
 //
 // # Retries
 //

@@ -8,7 +8,6 @@
 //   - ahead.go: the connection of a write is dialled ahead.
 //   - evidence.go: the events of a connection become evidence.
 //   - wrapper.go: the rules for a RoundTripper of the caller around the library's transport.
-//   - hold.go: a RoundTripper or a body of the caller that hangs ends with the request.
 //
 // It knows no call, no retry and no status: what a response means is decided in fault, and
 // whether another request follows in transport.

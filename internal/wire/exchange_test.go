@@ -222,7 +222,7 @@ func TestAheadEndsAsItIsDialled(t *testing.T) {
 			}
 			return conn, err
 		}
-		n := direct(transport, newAhead(transport), false)
+		n := direct(transport, newAhead(transport))
 		for range 10 {
 			if e, err := post(t, n, "http://127.0.0.1"); err != nil || !e.RequestWritten {
 				t.Fatalf("%v, %+v", err, e)
@@ -234,32 +234,6 @@ func TestAheadEndsAsItIsDialled(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 	})
-}
-
-// An abandoned Read does not write to the caller's memory.
-func TestLateRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const late = time.Minute
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		resp := &http.Response{Body: io.NopCloser(slowReader(late))}
-		holdBody(ctx, resp)
-		memory := make([]byte, 4)
-		if n, err := resp.Body.Read(memory); n != 0 || err == nil {
-			t.Errorf("read %d, %v", n, err)
-		}
-		time.Sleep(2 * late)
-		if string(memory) != "\x00\x00\x00\x00" {
-			t.Errorf("the caller's memory holds %q", memory)
-		}
-	})
-}
-
-type slowReader time.Duration
-
-func (d slowReader) Read(p []byte) (int, error) {
-	time.Sleep(time.Duration(d))
-	return copy(p, "late"), nil
 }
 
 // dead is a connection that breaks after some bytes.

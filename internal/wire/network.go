@@ -115,7 +115,7 @@ func New(c Config) (Network, error) {
 	t := newTransport(c)
 	writes := newAhead(t)
 	if c.Wrap == nil {
-		return direct(t, writes, c.Proxy != nil || c.TLS != nil), nil
+		return direct(t, writes), nil
 	}
 	w := &wrapped{transport: t, writes: writes}
 	if w.top = c.Wrap(w); w.top == nil {
@@ -124,24 +124,15 @@ func New(c Config) (Network, error) {
 	return w.send, nil
 }
 
-// direct is the network of the library's own transport. held is true if a function of the
-// caller may run in it: a proxy function, or a check in a tls.Config.
-func direct(transport *http.Transport, writes *ahead, held bool) Network {
+// direct is the network of the library's own transport.
+func direct(transport *http.Transport, writes *ahead) Network {
 	return func(req *http.Request, x *Exchange) (*http.Response, error) {
-		send := transport.RoundTrip
-		if x.write {
-			send = func(req *http.Request) (*http.Response, error) { return writes.send(req, x.newBody) }
-		}
 		x.trace.seen.Traced = true // without a connection, nothing was sent
 		req = req.WithContext(x.trace.withTrace(req.Context()))
-		if !held {
-			return send(req)
+		if x.write {
+			return writes.send(req, x.newBody)
 		}
-		resp, left, err := holdRoundTrip(req, send)
-		if left && x.write {
-			x.trace.leave()
-		}
-		return resp, err
+		return transport.RoundTrip(req)
 	}
 }
 
@@ -152,14 +143,7 @@ func OfCaller(transport http.RoundTripper) Network {
 	_, plain := transport.(*http.Transport)
 	return func(req *http.Request, x *Exchange) (*http.Response, error) {
 		x.trace.uncounted = !plain
-		resp, left, err := holdRoundTrip(req.WithContext(x.trace.withTrace(req.Context())), transport.RoundTrip)
-		if left {
-			x.trace.record(func() { x.trace.uncounted = true })
-		}
-		if !plain {
-			holdBody(req.Context(), resp)
-		}
-		return resp, err
+		return transport.RoundTrip(req.WithContext(x.trace.withTrace(req.Context())))
 	}
 }
 

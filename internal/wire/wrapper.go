@@ -60,9 +60,7 @@ func (w *wrapped) send(req *http.Request, x *Exchange) (*http.Response, error) {
 	w.exchanges.Store(ctx.Done(), x)
 	context.AfterFunc(ctx, func() { w.exchanges.Delete(ctx.Done()) })
 	defer x.trace.leave()
-	resp, _, err := holdRoundTrip(out, w.top.RoundTrip)
-	holdBody(ctx, resp)
-	return resp, err
+	return w.top.RoundTrip(out)
 }
 
 // RoundTrip is what the wrapper calls.

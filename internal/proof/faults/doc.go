@@ -66,7 +66,6 @@
 //	                lies          both a response and an error, or neither, is a failure;
 //	                              a status that it makes up is believed, and so is an
 //	                              empty body without a length
-//	                hangs         every attempt ends by its timeout; one goroutine waits
 //	                throws        its call ends as it did, and a refund has been sent or not
 //	cache           fails, lies   costs requests; values that are not JSON are not used, but
 //	                              a card's item under the key of another is believed

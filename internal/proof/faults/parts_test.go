@@ -43,7 +43,7 @@ var misdeeds = []struct {
 	{tokenSource, []misdeed{fails, panics, exits, lies}, []string{"lookups", "bulk", "loads", "downloads", "files"}},
 	{limiter, []misdeed{fails, hangs, panics, exits, lies}, everyKind},
 	{logger, []misdeed{fails, panics, exits}, everyKind},
-	{roundTripper, []misdeed{fails, hangs, panics, exits, lies}, everyKind},
+	{roundTripper, []misdeed{fails, panics, exits, lies}, everyKind},
 	{cache, []misdeed{fails, hangs, panics, exits, lies}, []string{"bulk", "loads"}},
 	{wallClock, []misdeed{lies}, everyKind},
 }
@@ -200,13 +200,9 @@ func (c *call) isHeld(now time.Time) bool {
 // moment is how long the library waits for a part that should end with its context.
 const moment = 100 * time.Millisecond
 
-// leave tells whether an attempt may outlive its timeout: the library leaves a round
-// tripper that hangs.
-func (p parts) leave() bool { return p.part == roundTripper && p.does == hangs }
-
 // leavesNothing looks for attempts that go on after their call.
 func (c *call) leavesNothing() {
-	if n := c.w.wire.underWay(c); n > 0 && !c.w.parts.leave() {
+	if n := c.w.wire.underWay(c); n > 0 {
 		c.w.violate(leaked, "%s: %d attempts go on", c, n)
 	}
 }

@@ -74,7 +74,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		req.Body = io.NopCloser(strings.NewReader(string(body)))
 	}
 	j, a := w.depart(req, string(body))
-	if n := w.underWay(j.call); j.call != nil && n > j.call.concurrency && !w.w.parts.leave() {
+	if n := w.underWay(j.call); j.call != nil && n > j.call.concurrency {
 		w.w.violate(overLimit, "%s: %d attempts at once", j.call, n)
 	}
 	ctx := context.WithValue(req.Context(), attemptKey{}, a)
