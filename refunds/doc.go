@@ -50,9 +50,10 @@
 //     429 that a limiter signs, what [WithRefusals] names, and a 307 or 308 that leads to the same path,
 //     such as on another host, or has no Location. After a 409, an earlier submission may have been
 //     recorded.
-//   - Unknown: everything else, such as a timeout, a broken connection, a 499, or a cancellation
-//     after the first byte. A proxy may send 408, 500, 502, 503 or 504, and a service a redirect to
-//     another path, although the refund was recorded. The outcome is also unknown if the response
+//   - Unknown: everything else, such as a timeout, a broken connection, a 429 without a signature, a
+//     499, or a cancellation after the first byte. A proxy may send 408, 500, 502, 503 or 504, and a
+//     service 406, 416, 421, 424, 425 or a redirect to another path, although the refund was recorded.
+//     The outcome is also unknown if the response
 //     began before the request, or if [WithResubmit] repeated an attempt with an unknown outcome.
 //
 // A limiter signs a 429 with a Retry-After, or with a remaining count of 0 in RateLimit,

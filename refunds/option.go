@@ -162,8 +162,8 @@ func WithResubmit() CallOption {
 // WithRefusals states that the service sends these statuses, 400 to 599, only if it has recorded
 // nothing. That is not documented: ask its operator. They are added to those of the client, and
 // their outcome is [OutcomeRejected]. After 429, 502, 503 and 504 the refund is retried as after a 429
-// that a limiter signs, with [ActionResubmit]. After any other it is not. By default only what the
-// package comment lists is a refusal.
+// that a limiter signs. After any other it is not, and [ActionOf] says whether to submit it again later.
+// By default only what the package comment lists is a refusal.
 func WithRefusals(statuses ...int) CallOption {
 	return callOption(transport.WithRefusals(statuses...))
 }

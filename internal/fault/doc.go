@@ -4,6 +4,7 @@
 //   - verdict.go: the list of verdicts is the policy. Each says how often a call retries, what
 //     became of a write, which condition errors.Is finds, and which other requests would fail
 //     alike. A status has its verdict here.
+//   - limiter.go: Retry-After, and by what a limiter signs a 429.
 //   - neterror.go: the verdict on an attempt without a response.
 //   - page.go, errorbody.go: the verdict on a body: a page of a proxy, an error object.
 //   - content.go: the same for the beginning of a download.

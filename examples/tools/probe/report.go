@@ -35,7 +35,7 @@ var points = []point{
 		"refund-full refund-again", func(f *fact) string {
 			return showFailure(f) + map[bool]string{true: ", the same body"}[f.Repeats]
 		}},
-	{"status and body of a refund's response", "refunds.WithReceiptCheck, Receipt.Body",
+	{"status and body of a refund's response", "refunds.WithReceiptCheck, Receipt.Body; if one with a 4xx is recorded, ActionCorrect means to find out",
 		"refund-full", showFailure},
 	{"authentication of the refund endpoint", "refunds.WithTokenSource; these went without a credential",
 		"refund-full refund-again refund-minimal", showStatus},

@@ -6,8 +6,9 @@ import (
 	"errors"
 	"math"
 	"net/http"
-	"strconv"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 const (
@@ -107,20 +108,12 @@ func (s *sender) send(ctx context.Context, e entry) (status int, wait time.Durat
 		case "refund-again":
 			f.Repeats = s.first != nil && bytes.Equal(s.first, body)
 		}
-		wait = retryAfter(resp.Header.Get("Retry-After"))
+		var ok bool
+		if wait, ok = fault.RetryAfter(resp.Header); !ok {
+			wait = math.MaxInt64
+		}
 	} else if ctx.Err() != nil {
 		return 0, 0, ctx.Err()
 	}
 	return f.Status, wait, nil
-}
-
-// retryAfter reads seconds or a date. Anything else is as long as can be.
-func retryAfter(text string) time.Duration {
-	if seconds, err := strconv.Atoi(text); err == nil && seconds < 1e6 {
-		return time.Duration(seconds) * time.Second
-	}
-	if date, err := http.ParseTime(text); err == nil {
-		return max(0, time.Until(date))
-	}
-	return math.MaxInt64
 }
