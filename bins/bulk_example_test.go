@@ -17,7 +17,7 @@ import (
 
 // Any number of cards, from anything that yields them. Each is sent once.
 func ExampleClient_LookupAll() {
-	fake := binstest.Start() // stands in for the service
+	fake := binstest.NewServer(nil) // stands in for the service
 	defer fake.Close()
 	client := fake.Client()
 
@@ -47,7 +47,7 @@ func ExampleClient_LookupAll() {
 // A lookup that has ended early, or was killed, goes on behind the last result that was stored. Here
 // the second request is refused with 401, and then the API key is replaced.
 func ExampleClient_LookupAll_resume() {
-	fake := binstest.Start() // stands in for the service
+	fake := binstest.NewServer(nil) // stands in for the service
 	defer fake.Close()
 	fake.Script(binstest.Fault{}, binstest.Fault{Status: http.StatusUnauthorized})
 
@@ -85,7 +85,7 @@ func ExampleClient_LookupAll_resume() {
 // Each result leads back to the row of a file that its card came from. The map holds only the
 // rows without a result, at most 32,768.
 func ExampleBulkResult() {
-	fake := binstest.Start() // stands in for the service
+	fake := binstest.NewServer(nil) // stands in for the service
 	defer fake.Close()
 
 	file := csv.NewReader(strings.NewReader("A-1,45717360\nA-2,411111\nA-3,45717360\n")) // in production: an os.File
@@ -128,7 +128,7 @@ func ExampleBulkResult() {
 // A checkout decides in time. Concurrent lookups share a request, the cards of one BIN share a
 // result, and a known card is served through an outage of a day. Here prepaid cards are refused.
 func ExampleLoader() {
-	fake := binstest.Start() // stands in for the service
+	fake := binstest.NewServer(nil) // stands in for the service
 	defer fake.Close()
 	client := fake.Client(bins.WithAttemptTimeout(2 * time.Second)) // what the service may take
 	loader, err := bins.NewLoader(client, bins.LoaderOptions{
@@ -166,7 +166,7 @@ func ExampleLoader() {
 // A queue has no end: ReadAhead yields results while it waits for the next card, and
 // GiveUpAfter below zero keeps an outage from ending the lookup.
 func ExampleBulkOptions_readAhead() {
-	fake := binstest.Start() // stands in for the service
+	fake := binstest.NewServer(nil) // stands in for the service
 	defer fake.Close()
 
 	ctx, stop := context.WithCancel(context.Background())

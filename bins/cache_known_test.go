@@ -8,41 +8,44 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/bins"
-	"github.com/carddata/carddata-go/bins/binstest"
+	"github.com/carddata/carddata-go/internal/sandbox"
 )
 
 // If the service fails, or sends anything but a card, the cache serves the known card until
 // StaleFor has passed. A new card replaces it at once.
 func TestKnownCardIsNotTakenAway(t *testing.T) {
 	const card = "45717360"
-	for name, fault := range map[string]binstest.Fault{
+	for name, fault := range map[string]sandbox.Fault{
 		"503":                    {Status: 503},
-		"a hanging service":      {HeaderDelay: time.Hour},
+		"a hanging service":      {Delay: time.Hour},
 		"401":                    {Status: 401},
 		"an hour of Retry-After": {Status: 429, RetryAfter: time.Hour},
-		"a page":                 {Body: "<html>", ContentType: "text/html"},
-		"cards null":             {Body: `{"cards":null}`},
-		"no cards":               {Body: `{"cards":[]}`},
+		"a page":                 {Body: new("<html>")},
+		"cards null":             {Body: new(`{"cards":null}`)},
+		"no cards":               {Body: new(`{"cards":[]}`)},
 		"a cut-off response":     {Truncate: 5},
-		"an unreadable item":     {Body: `{"cards":[{"bin":"45717360","data":"oops"}]}`},
-		"neither card nor error": {Body: `{"cards":[{"bin":"45717360","data":null,"error":null}]}`},
-		"data without a card":    {Body: `{"cards":[{"bin":"45717360","data":{}}]}`},
-		"card null":              {Body: `{"cards":[{"bin":"45717360","data":{"card":null}}]}`},
-		"an empty card":          {Body: `{"cards":[{"bin":"45717360","data":{"card":{}}}]}`},
-		"a card of nulls":        {Body: `{"cards":[{"bin":"45717360","data":{"card":{"card_brand":null,"pan_or_token":"x","additional_card_brands":[]}}}]}`},
-		"an error":               {Body: `{"cards":[{"bin":"45717360","error":"upstream timeout"}]}`},
-		"an error and a card":    {Body: `{"cards":[{"bin":"45717360","error":"upstream timeout","data":{"card":{"card_brand":"WRONG"}}}]}`},
-		"an error object":        {Body: `{"error":{"code":"x","message":"y","details":{}}}`},
+		"an unreadable item":     {Body: new(`{"cards":[{"bin":"45717360","data":"oops"}]}`)},
+		"neither card nor error": {Body: new(`{"cards":[{"bin":"45717360","data":null,"error":null}]}`)},
+		"data without a card":    {Body: new(`{"cards":[{"bin":"45717360","data":{}}]}`)},
+		"card null":              {Body: new(`{"cards":[{"bin":"45717360","data":{"card":null}}]}`)},
+		"an empty card":          {Body: new(`{"cards":[{"bin":"45717360","data":{"card":{}}}]}`)},
+		"a card of nulls":        {Body: new(`{"cards":[{"bin":"45717360","data":{"card":{"card_brand":null,"pan_or_token":"x","additional_card_brands":[]}}}]}`)},
+		"an error":               {Body: new(`{"cards":[{"bin":"45717360","error":"upstream timeout"}]}`)},
+		"an error and a card":    {Body: new(`{"cards":[{"bin":"45717360","error":"upstream timeout","data":{"card":{"card_brand":"WRONG"}}}]}`)},
+		"an error object":        {Body: new(`{"error":{"code":"x","message":"y","details":{}}}`)},
 	} {
 		for _, by := range []string{"a loader", "a bulk lookup", "a loader that keeps no errors"} {
 			synctest.Test(t, func(t *testing.T) {
-				fake := binstest.NewServer(t)
+				fake := sandbox.NewFake(t, sandbox.Bins)
 				o := bins.CacheOptions{TTL: time.Hour, StaleFor: 24 * time.Hour}
 				if by == "a loader that keeps no errors" {
 					o.NegativeTTL = -1
 				}
 				memory := bins.NewMemoryCache(o)
-				client := fake.Client()
+				client, err := bins.NewClient(sandbox.BaseURL, bins.StaticToken("key"), bins.WithHTTPClient(fake.HTTPClient()))
+				if err != nil {
+					t.Fatal(err)
+				}
 				l, err := bins.NewLoader(client, bins.LoaderOptions{Memory: memory})
 				if err != nil {
 					t.Fatal(err)
@@ -57,7 +60,7 @@ func TestKnownCardIsNotTakenAway(t *testing.T) {
 				}
 				load("VISA", false)
 				time.Sleep(2 * time.Hour)
-				fake.ScriptFunc(func(binstest.Request) binstest.Fault { return fault })
+				fake.ScriptFunc(func(sandbox.Request) sandbox.Fault { return fault })
 				if by == "a bulk lookup" {
 					for range client.LookupAll(t.Context(), slices.Values([]string{card}), bins.BulkOptions{Memory: memory, GiveUpAfter: time.Minute}) {
 					}
@@ -67,7 +70,7 @@ func TestKnownCardIsNotTakenAway(t *testing.T) {
 					time.Sleep(time.Hour)
 				}
 				fake.ScriptFunc(nil)
-				fake.SetResult(card, bins.Result{BIN: card, Data: &bins.Data{Card: &bins.Card{CardBrand: "NEW"}}})
+				fake.SetResult(card, []byte(`{"bin":"`+card+`","data":{"card":{"card_brand":"NEW"}}}`))
 				load("VISA", true) // and renews it
 				time.Sleep(time.Minute)
 				load("NEW", false)

@@ -11,7 +11,7 @@ import (
 // Three cards in one request. One is known, one is unknown, and the service says less
 // about the third.
 func ExampleClient_Lookup() {
-	fake := binstest.Start() // stands in for the service
+	fake := binstest.NewServer(nil) // stands in for the service
 	defer fake.Close()
 	less := &bins.Card{CardBrand: "VISA", Country: bins.Country{Alpha2: "US"}}
 	fake.SetResult("411111", bins.Result{BIN: "411111", Data: &bins.Data{Card: less}})

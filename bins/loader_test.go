@@ -324,11 +324,11 @@ func TestLoaderTellsTheCause(t *testing.T) {
 		"503":     {binstest.Fault{Status: 503}, bins.ErrServer},
 		"429":     {binstest.Fault{Status: 429, RetryAfter: time.Second}, bins.ErrRateLimited},
 		"refused": {binstest.Fault{Refuse: true}, bins.ErrNoResponse},
-		"nothing": {binstest.Fault{HeaderDelay: time.Second}, context.DeadlineExceeded},
+		"nothing": {binstest.Fault{Delay: time.Second}, context.DeadlineExceeded},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			fake := binstest.NewServer(t)
-			fake.Script(test.fault, binstest.Fault{HeaderDelay: time.Second})
+			fake.Script(test.fault, binstest.Fault{Delay: time.Second})
 			l, err := bins.NewLoader(fake.Client(bins.WithRetryWait(0, 0)), bins.LoaderOptions{})
 			if err != nil {
 				t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 // A token is fetched once and kept. When it is revoked before its time, the service
 // refuses it with 401, and the call fetches another one and succeeds.
 func ExampleCachedToken() {
-	fake := binstest.Start() // stands in for the service
+	fake := binstest.NewServer(nil) // stands in for the service
 	defer fake.Close()
 
 	fetched := 0
@@ -43,7 +43,7 @@ func ExampleCachedToken() {
 // Only the first eight digits of a card number leave the process. Cards that share them
 // share one result.
 func ExampleBulkOptions_prefixLength() {
-	fake := binstest.Start() // stands in for the service
+	fake := binstest.NewServer(nil) // stands in for the service
 	defer fake.Close()
 
 	cards := slices.Values([]string{"4571736012345678", "4571736087654321"})
@@ -65,7 +65,7 @@ func ExampleBulkOptions_prefixLength() {
 // The service is down. A card that was looked up before is still served, and marked as
 // stale.
 func ExampleCacheOptions_staleFor() {
-	fake := binstest.Start() // stands in for the service
+	fake := binstest.NewServer(nil) // stands in for the service
 	defer fake.Close()
 	memory := bins.NewMemoryCache(bins.CacheOptions{
 		StaleFor: 24 * time.Hour,   // an outage of a day is no problem for a card that is known
@@ -81,7 +81,7 @@ func ExampleCacheOptions_staleFor() {
 	fmt.Println("service up:", bins.NewIdentifier(result.BIN), "stale:", result.Stale, "error:", err)
 
 	time.Sleep(20 * time.Millisecond) // the TTL ends
-	fake.ScriptFunc(func(binstest.Request) binstest.Fault { return binstest.Fault{Status: http.StatusServiceUnavailable} })
+	fake.Script(slices.Repeat([]binstest.Fault{{Status: http.StatusServiceUnavailable}}, 10)...)
 	result, err = loader.Load(context.Background(), "4571736012345678")
 	fmt.Println("service down:", bins.NewIdentifier(result.BIN), "stale:", result.Stale, "error:", err)
 	// Output:

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/sandbox"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/refunds/refundstest"
 )
@@ -22,16 +23,16 @@ func TestBeforeSend(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		fake := refundstest.NewServer(t)
-		fake.ScriptFunc(func(refundstest.Request) refundstest.Fault {
+		fake := sandbox.NewFake(t, sandbox.Refunds)
+		fake.ScriptFunc(func(sandbox.Request) sandbox.Fault {
 			order = append(order, "request")
 			if len(order) == 4 {
-				return refundstest.Fault{Status: 429}
+				return sandbox.Fault{Status: 429}
 			}
-			return refundstest.Fault{}
+			return sandbox.Fault{}
 		})
 		token := refunds.TokenFunc(func(ctx context.Context) (string, error) { return "token", step("token")(ctx) })
-		_, err := fake.Client(refunds.WithTokenSource(token), refunds.WithLimiter(limiterFunc(step("limiter")))).
+		_, err := clientOver(t, fake.HTTPClient().Transport, refunds.WithTokenSource(token), refunds.WithLimiter(limiterFunc(step("limiter")))).
 			Submit(t.Context(), "acct-1", record(), refunds.WithBeforeSend(step("mark")))
 		if err != nil {
 			t.Error(err)

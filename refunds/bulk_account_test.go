@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/sandbox"
 	"github.com/carddata/carddata-go/refunds"
-	"github.com/carddata/carddata-go/refunds/refundstest"
 )
 
 func repeat(n int, accounts ...string) []string { return slices.Repeat(accounts, n) }
@@ -27,9 +27,9 @@ func many(k, n int) (accounts []string) {
 }
 
 // refusesBad refuses the accounts that begin with "bad".
-func refusesBad(status int, delay time.Duration) func(refundstest.Request) refundstest.Fault {
-	return func(r refundstest.Request) refundstest.Fault {
-		fault := refundstest.Fault{HeaderDelay: delay}
+func refusesBad(status int, delay time.Duration) func(sandbox.Request) sandbox.Fault {
+	return func(r sandbox.Request) sandbox.Fault {
+		fault := sandbox.Fault{Delay: delay}
 		if strings.HasPrefix(r.Path, "/v1/bad") {
 			fault.Status = status
 		}
@@ -128,17 +128,17 @@ func TestSubmitAllTellsAnAccountFromAnOutage(t *testing.T) {
 		"an outage from the start":     {repeat(20, "bad"), 503, false, pauses},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			fake := refundstest.NewServer(t)
+			fake := sandbox.NewFake(t, sandbox.Refunds)
 			fake.ScriptFunc(refusesBad(test.status, time.Millisecond)) // so that no response overtakes one to an earlier request
 			items := table(test.accounts...)
 			if test.own {
 				items = with(items, "", own)
 			}
 			began := time.Now()
-			counts, end := count(t, fake.Client(refunds.WithMaxRetries(0)), items, refunds.BulkOptions{GiveUpAfter: time.Minute})
+			counts, end := count(t, clientOver(t, fake.HTTPClient().Transport, refunds.WithMaxRetries(0)), items, refunds.BulkOptions{GiveUpAfter: time.Minute})
 			took, sent, got := time.Since(began), len(fake.Requests()), goesOn
 			switch {
-			case end == nil && (counts[accepted] != len(fake.Recorded()) || counts[rejected]+counts[accepted] != len(test.accounts)):
+			case end == nil && (counts[accepted] != len(fake.Refunds()) || counts[rejected]+counts[accepted] != len(test.accounts)):
 				t.Errorf("%s: %v", name, counts)
 			case end == nil && took > 400*time.Millisecond: // until a probe
 				got = "waits"
@@ -186,24 +186,24 @@ func TestSubmitAllEndsWithAWrongSetUp(t *testing.T) {
 // After an outage has ended, a refused account is no outage.
 func TestSubmitAllFindsAnotherAccountAfterAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := refundstest.NewServer(t)
+		fake := sandbox.NewFake(t, sandbox.Refunds)
 		var mu sync.Mutex
 		requests, refused := 0, time.Time{}
-		fake.ScriptFunc(func(r refundstest.Request) refundstest.Fault {
+		fake.ScriptFunc(func(r sandbox.Request) sandbox.Fault {
 			mu.Lock()
 			defer mu.Unlock()
 			switch requests++; {
 			case requests == 1:
-				return refundstest.Fault{Status: 429}
+				return sandbox.Fault{Status: 429}
 			case requests > 2 && r.Path == "/v1/old/refunds":
 				if refused.IsZero() {
 					refused = time.Now()
 				}
-				return refundstest.Fault{Status: 404}
+				return sandbox.Fault{Status: 404}
 			}
-			return refundstest.Fault{}
+			return sandbox.Fault{}
 		})
-		counts, _ := count(t, fake.Client(), table(slices.Concat(repeat(20, "old"), repeat(20, "new"))...), refunds.BulkOptions{Concurrency: 1})
+		counts, _ := count(t, clientOver(t, fake.HTTPClient().Transport), table(slices.Concat(repeat(20, "old"), repeat(20, "new"))...), refunds.BulkOptions{Concurrency: 1})
 		if took := time.Since(refused); counts[accepted] != 21 || took > 400*time.Millisecond { // less than until a probe
 			t.Errorf("%v, %v after the first refusal of the account", counts, took)
 		}
@@ -222,17 +222,17 @@ func TestSubmitAllOutlastsAnOutageBesideARefusedAccount(t *testing.T) {
 		"in turn":       {repeat(700, "good", "bad", "good"), 25 * time.Minute, 45},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			fake, began := refundstest.NewServer(t), time.Now()
-			fake.ScriptFunc(func(r refundstest.Request) refundstest.Fault {
+			fake, began := sandbox.NewFake(t, sandbox.Refunds), time.Now()
+			fake.ScriptFunc(func(r sandbox.Request) sandbox.Fault {
 				switch since := time.Since(began); {
 				case r.Path == "/v1/bad/refunds":
-					return refundstest.Fault{Status: 403}
+					return sandbox.Fault{Status: 403}
 				case since > time.Second && since < test.until:
-					return refundstest.Fault{Status: 503}
+					return sandbox.Fault{Status: 503}
 				}
-				return refundstest.Fault{HeaderDelay: 100 * time.Millisecond}
+				return sandbox.Fault{Delay: 100 * time.Millisecond}
 			})
-			counts, end := count(t, fake.Client(), table(test.accounts...), refunds.BulkOptions{})
+			counts, end := count(t, clientOver(t, fake.HTTPClient().Transport), table(test.accounts...), refunds.BulkOptions{})
 			if end != nil || counts[unknown] < 5 || counts[unknown] > test.unknown || counts[notSent] > 0 {
 				t.Errorf("%s: %v in %v: %v", name, counts, time.Since(began), end)
 			}
@@ -262,16 +262,16 @@ func TestSubmitToAnotherAccount(t *testing.T) {
 // Refusals that are faster than the first success do not end the submission before it.
 func TestSubmitAllWaitsForWhatIsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := refundstest.NewServer(t)
-		fake.ScriptFunc(func(r refundstest.Request) refundstest.Fault {
+		fake := sandbox.NewFake(t, sandbox.Refunds)
+		fake.ScriptFunc(func(r sandbox.Request) sandbox.Fault {
 			if strings.HasPrefix(r.Path, "/v1/bad") {
-				return refundstest.Fault{Status: http.StatusForbidden}
+				return sandbox.Fault{Status: http.StatusForbidden}
 			}
-			return refundstest.Fault{HeaderDelay: 2500 * time.Millisecond}
+			return sandbox.Fault{Delay: 2500 * time.Millisecond}
 		})
 		items := table(append([]string{"a"}, many(10, 10)...)...)
 		began := time.Now()
-		counts, end := count(t, fake.Client(refunds.WithMaxRetries(0)), items, refunds.BulkOptions{})
+		counts, end := count(t, clientOver(t, fake.HTTPClient().Transport, refunds.WithMaxRetries(0)), items, refunds.BulkOptions{})
 		if took := time.Since(began); end != nil || counts[accepted] != 1 || counts[rejected] != 10 || took > 2*time.Minute {
 			t.Errorf("%v after %v: %v", counts, took, end)
 		}
@@ -292,7 +292,7 @@ func TestSubmitAllReportsNoPauseForOneAccount(t *testing.T) {
 		{"no other", repeat(20, "bad"), true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			fake := refundstest.NewServer(t)
+			fake := sandbox.NewFake(t, sandbox.Refunds)
 			fake.ScriptFunc(refusesBad(http.StatusNotFound, 10*time.Millisecond))
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
@@ -309,7 +309,7 @@ func TestSubmitAllReportsNoPauseForOneAccount(t *testing.T) {
 					t.Errorf("%s: paused %v until %v", test.name, p.Paused, p.PausedUntil)
 				}
 			}}
-			counts, _ := count(t, fake.Client(refunds.WithMaxRetries(0)), queue, o)
+			counts, _ := count(t, clientOver(t, fake.HTTPClient().Transport, refunds.WithMaxRetries(0)), queue, o)
 			if paused != test.want || paused && reason != "not_found" || !paused && counts[accepted]+counts[rejected] != len(test.accounts) {
 				t.Errorf("%s: paused %v with %q: %v", test.name, paused, reason, counts)
 			}
@@ -321,9 +321,9 @@ func TestSubmitAllReportsNoPauseForOneAccount(t *testing.T) {
 // others work: a consumer would stop.
 func TestSubmitAllReportsNoPauseForAnAccountThatIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := refundstest.NewServer(t)
-		fake.ScriptFunc(func(r refundstest.Request) (fault refundstest.Fault) {
-			if len(fake.Recorded()) >= 9 && strings.HasPrefix(r.Path, "/v1/closed") {
+		fake := sandbox.NewFake(t, sandbox.Refunds)
+		fake.ScriptFunc(func(r sandbox.Request) (fault sandbox.Fault) {
+			if len(fake.Refunds()) >= 9 && strings.HasPrefix(r.Path, "/v1/closed") {
 				fault.Status = http.StatusForbidden
 			}
 			return fault
@@ -345,7 +345,7 @@ func TestSubmitAllReportsNoPauseForAnAccountThatIsClosed(t *testing.T) {
 				t.Errorf("a pause: %+v", p)
 			}
 		}}
-		if counts, _ := count(t, fake.Client(), queue, o); counts[accepted] != 19 || counts[rejected] != 40 {
+		if counts, _ := count(t, clientOver(t, fake.HTTPClient().Transport), queue, o); counts[accepted] != 19 || counts[rejected] != 40 {
 			t.Error(counts)
 		}
 	})

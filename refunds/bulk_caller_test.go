@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/carddata/carddata-go/internal/sandbox"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/refunds/refundstest"
 )
@@ -133,8 +134,8 @@ func TestSubmitAllSurvivesALoggerThatPanics(t *testing.T) {
 		"at a good account": {"resume", append(repeat(4, "bad"), repeat(30, "acct")...), http.StatusOK},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			fake := refundstest.NewServer(t)
-			fake.ScriptFunc(func(r refundstest.Request) refundstest.Fault {
+			fake := sandbox.NewFake(t, sandbox.Refunds)
+			fake.ScriptFunc(func(r sandbox.Request) sandbox.Fault {
 				fault := refusesBad(http.StatusForbidden, time.Millisecond)(r)
 				if len(fake.Requests()) < 10 && test.status != http.StatusOK {
 					fault.Status = test.status
@@ -149,13 +150,13 @@ func TestSubmitAllSurvivesALoggerThatPanics(t *testing.T) {
 					}
 				}
 			}
-			client := fake.Client(refunds.WithLogger(slog.New(panicsAt{slog.DiscardHandler, test.message})))
+			client := clientOver(t, fake.HTTPClient().Transport, refunds.WithLogger(slog.New(panicsAt{slog.DiscardHandler, test.message})))
 			heard, panicked := heardOf(t.Context(), t, client, items, refunds.BulkOptions{Concurrency: 1})
 			if panicked != "on purpose" || len(heard) != taken {
 				t.Errorf("%s: %v, %d taken, heard of %d", name, panicked, taken, len(heard))
 			}
-			for _, r := range fake.Recorded() {
-				if id := r.Refund.RefundID; heard[id] != accepted {
+			for _, r := range fake.Refunds() {
+				if id := r.RefundID; heard[id] != accepted {
 					t.Errorf("%s: %s was recorded, and reported as %v", name, id, heard[id])
 				}
 			}

@@ -58,7 +58,7 @@ func ExampleClient_SubmitAll() {
 // which is written before the row is sent: so what the crash left is told from what was never begun.
 // One job at a time works the table. Once the setup is corrected, change "fix setup" to "resubmit".
 func ExampleClient_SubmitAll_resume() {
-	fake := refundstest.Start() // stands in for the service
+	fake := refundstest.NewServer(nil) // stands in for the service
 	defer fake.Close()
 	fake.Script(refundstest.Fault{}, refundstest.Fault{Status: http.StatusConflict})
 
@@ -106,21 +106,31 @@ func ExampleClient_SubmitAll_resume() {
 	// rf_5 done
 }
 
+// An onRequest calls a function before each request.
+type onRequest struct {
+	http.RoundTripper
+	call func()
+}
+
+func (o onRequest) RoundTrip(r *http.Request) (*http.Response, error) {
+	o.call()
+	return o.RoundTripper.RoundTrip(r)
+}
+
 // SIGTERM ends ctx: nothing new is sent, and requests in flight may finish within Grace.
 // Abandoned saves the results that the loop does not take.
 func ExampleBulkOptions_stop() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	fake := refundstest.Start() // stands in for the service
+	fake := refundstest.NewServer(nil) // stands in for the service
 	defer fake.Close()
-	var arrived atomic.Int32
-	fake.ScriptFunc(func(refundstest.Request) refundstest.Fault {
-		if arrived.Add(1) == 2 {
+	var sent atomic.Int32
+	client := fake.Client(refunds.WithHTTPClient(&http.Client{Transport: onRequest{fake.HTTPClient().Transport, func() {
+		if sent.Add(1) == 2 {
 			stop() // as SIGTERM would, while two requests are in flight
 		}
 		<-ctx.Done()
-		return refundstest.Fault{}
-	})
+	}}}))
 
 	records := slices.Values([]*refunds.Refund{{RefundID: "rf_1"}, {RefundID: "rf_2"}, {RefundID: "rf_3"}})
 	save := func(s refunds.Submission) { fmt.Println("save", s.RefundID, s.Outcome) }
@@ -130,7 +140,7 @@ func ExampleBulkOptions_stop() {
 		Grace:       20 * time.Second, // less than the time between SIGTERM and SIGKILL
 		Abandoned:   save,
 	}
-	for s, err := range fake.Client().SubmitAll(ctx, refunds.Items("acct_1", records), o) {
+	for s, err := range client.SubmitAll(ctx, refunds.Items("acct_1", records), o) {
 		if err != nil {
 			fmt.Println("stopped:", err)
 			break
@@ -152,9 +162,9 @@ func ExampleBulkOptions_stop() {
 // fails all records, which pauses the submission. A queue that may deliver a message twice also needs the row of
 // the Example of WithBeforeSend, which is left out here.
 func ExampleBulkOptions_readAhead() {
-	fake := refundstest.Start() // stands in for the service
+	fake := refundstest.NewServer(nil) // stands in for the service
 	defer fake.Close()
-	fake.Script(refundstest.Fault{}, refundstest.Fault{Status: 422}, refundstest.Fault{DropAfter: true})
+	fake.Script(refundstest.Fault{}, refundstest.Fault{Status: 422}, refundstest.Fault{Drop: true, Process: true})
 	fake.Script(slices.Repeat([]refundstest.Fault{{Status: 401}}, 2)...)
 
 	ctx, stop := context.WithCancel(context.Background())

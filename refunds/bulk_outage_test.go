@@ -284,7 +284,7 @@ func TestHoldForEndsARetry(t *testing.T) {
 func TestHoldForEndsNoRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := refundstest.NewServer(t)
-		fake.Script(refundstest.Fault{HeaderDelay: time.Hour})
+		fake.Script(refundstest.Fault{Delay: time.Hour})
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		o := refunds.BulkOptions{HoldFor: 10 * time.Second, Grace: time.Second}

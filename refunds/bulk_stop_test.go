@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/carddata/carddata-go/internal/sandbox"
 	"github.com/carddata/carddata-go/refunds"
-	"github.com/carddata/carddata-go/refunds/refundstest"
 )
 
 // When the context ends, the requests in flight may finish within the grace period, and
@@ -145,14 +145,14 @@ func TestEndOfSubmitAll(t *testing.T) {
 func TestSubmitAllSendsNothingAfterTheEnd(t *testing.T) {
 	for range 100 {
 		ended := &endedLater{Context: t.Context(), done: make(chan struct{})}
-		fake := refundstest.NewServer(t)
-		fake.ScriptFunc(func(refundstest.Request) refundstest.Fault {
+		fake := sandbox.NewFake(t, sandbox.Refunds)
+		fake.ScriptFunc(func(sandbox.Request) sandbox.Fault {
 			ended.end()
-			return refundstest.Fault{}
+			return sandbox.Fault{}
 		})
-		for range fake.Client().SubmitAll(ended, numbered(3), refunds.BulkOptions{Concurrency: 1}) {
+		for range clientOver(t, fake.HTTPClient().Transport).SubmitAll(ended, numbered(3), refunds.BulkOptions{Concurrency: 1}) {
 		}
-		if n := len(fake.Recorded()); n != 1 {
+		if n := len(fake.Refunds()); n != 1 {
 			t.Fatalf("%d recorded", n)
 		}
 	}

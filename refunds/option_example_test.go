@@ -101,9 +101,9 @@ func ExampleWithRefusals() {
 // package comment. Only a refund without a row, or one to resubmit, is submitted, and of two calls
 // that have read the same row, one begins.
 func ExampleWithBeforeSend() {
-	fake := refundstest.Start() // stands in for the service
+	fake := refundstest.NewServer(nil) // stands in for the service
 	defer fake.Close()
-	fake.Script(refundstest.Fault{Refuse: true}, refundstest.Fault{}, refundstest.Fault{DropAfter: true})
+	fake.Script(refundstest.Fault{Refuse: true}, refundstest.Fault{}, refundstest.Fault{Drop: true, Process: true})
 	client := fake.Client(refunds.WithRetryWait(0, 0)) // no wait: for this example only
 
 	type row struct{ state, call string }

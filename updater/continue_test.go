@@ -3,7 +3,6 @@ package updater_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -58,19 +57,19 @@ func TestContinue(t *testing.T) {
 		{name: "other job", job: "8", want: other, requests: 1},
 		{name: "other merchant", merchant: "m-2", want: content, requests: 1},
 		{name: "new version", want: other, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
-			fake.SetJobContent("7", updatertest.JobContent{Content: bytes.NewReader(other)})
+			fake.SetJob("7", updatertest.Job{Content: bytes.NewReader(other)})
 		}},
 		{name: "same tag, other length", want: other, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
-			fake.SetJobContent("7", updatertest.JobContent{Content: bytes.NewReader(other), ETag: new(`"v1"`)})
+			fake.SetJob("7", updatertest.Job{Content: bytes.NewReader(other), ETag: new(`"v1"`)})
 		}},
 		{name: "much shorter", want: content[:500], requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
-			fake.SetJobContent("7", updatertest.JobContent{Content: bytes.NewReader(content[:500]), ETag: new(`"v1"`)})
+			fake.SetJob("7", updatertest.Job{Content: bytes.NewReader(content[:500]), ETag: new(`"v1"`)})
 		}},
 		{name: "an early part", want: content, continued: left - 1, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
-			fake.Script(updatertest.Fault{Range: "bytes=5-"})
+			fake.Script(partOf(content, 5, size))
 		}},
 		{name: "a later part", want: content, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
-			fake.Script(updatertest.Fault{Range: fmt.Sprintf("bytes=%d-", left+1)})
+			fake.Script(partOf(content, left+1, size))
 		}},
 		{name: "no metadata", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			os.Remove(partialOf(path) + ".json")
@@ -99,8 +98,8 @@ func TestContinue(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			fake := fakeJob(t, updatertest.JobContent{Content: bytes.NewReader(content), ETag: new(`"v1"`)})
-			fake.SetJobContent("8", updatertest.JobContent{Content: bytes.NewReader(other), ETag: new(`"v1"`)})
+			fake := fakeJob(t, updatertest.Job{Content: bytes.NewReader(content), ETag: new(`"v1"`)})
+			fake.SetJob("8", updatertest.Job{Content: bytes.NewReader(other), ETag: new(`"v1"`)})
 			path := target(t)
 			interrupt(t, fake, path, left, updater.FileOptions{})
 			if names := beside(t, path); !slices.Equal(names, []string{".result.csv.part", ".result.csv.part.json", "result.csv"}) {
@@ -149,7 +148,7 @@ func TestContinue(t *testing.T) {
 // content that cannot take its path.
 func TestNothingToContinueBy(t *testing.T) {
 	path := target(t)
-	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000), ETag: new("")})
+	fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000), ETag: new("")})
 	interrupt(t, fake, path, 500, updater.FileOptions{})
 	lists(t, path, "result.csv")
 	blocked := func(*io.SectionReader, http.Header) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }
@@ -173,12 +172,12 @@ func TestRestart(t *testing.T) {
 		{"not resumable, then gone", []updatertest.Fault{{Truncate: 500, Header: http.Header{"Etag": nil}}, gone}, 0, 0},
 		{"another content than the digest's, then gone", []updatertest.Fault{wrong, gone}, 0, 0},
 		{"another content than the digest's, then cut off", []updatertest.Fault{wrong, cut, gone}, 0, 499},
-		{"what was to be continued is gone, then the job", []updatertest.Fault{{Range: "bytes=701-"}, gone}, 700, 699},
+		{"what was to be continued is gone, then the job", []updatertest.Fault{partOf(sample(1000), 701, 1000), gone}, 700, 699},
 		{"one byte is left, then gone", []updatertest.Fault{gone}, 1, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			fake, path := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}), target(t)
+			fake, path := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}), target(t)
 			if test.before > 0 {
 				interrupt(t, fake, path, test.before, updater.FileOptions{})
 			}
@@ -223,21 +222,21 @@ func TestRefusedContinuing(t *testing.T) {
 		{"503", updatertest.Fault{Status: 503}, 4, false},
 		{"504", updatertest.Fault{Status: 504}, 4, false},
 		{"202", updatertest.Fault{Status: 202}, 1, false},
-		{"error object", updatertest.Fault{Status: 200, Body: `{"error":{"code":"no_ranges"}}`}, 1, true},
-		{"page", updatertest.Fault{Status: 200, Body: "<html>"}, 1, true},
+		{"error object", updatertest.Fault{Status: 200, Body: new(`{"error":{"code":"no_ranges"}}`)}, 1, true},
+		{"page", updatertest.Fault{Status: 200, Body: new("<html>")}, 1, true},
 		{"403 with a wait", updatertest.Fault{Status: 403, RetryAfter: time.Second}, 1, false},
-		{"no connection", updatertest.Fault{Refuse: true}, 4, false},
+		{"no response", updatertest.Fault{Drop: true}, 4, false},
 	} {
 		bubble(t, test.name, func(t *testing.T) {
-			fake, path := fakeJob(t, updatertest.JobContent{Content: bytes.NewReader(content)}), target(t)
+			fake, path := fakeJob(t, updatertest.Job{Content: bytes.NewReader(content)}), target(t)
 			interrupt(t, fake, path, left, updater.FileOptions{})
-			fake.ScriptFunc(func(r updatertest.Request) updatertest.Fault {
+			network := scripted(fake, func(r *http.Request) updatertest.Fault {
 				if r.Header.Get("Range") != "" {
 					return test.fault
 				}
-				return updatertest.Fault{Body: string(other)} // under the same ETag
+				return updatertest.Fault{Body: new(string(other))} // under the same ETag
 			})
-			file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{})
+			file, err := fake.Client(network).DownloadFile(t.Context(), "7", path, updater.FileOptions{})
 			plain := 0
 			if test.plain {
 				plain = 1
@@ -252,7 +251,6 @@ func TestRefusedContinuing(t *testing.T) {
 				holds(t, path, other)
 			} else {
 				holdsOld(t, path)
-				fake.ScriptFunc(nil)
 				if file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil || file.ResumedBytes != left-1 {
 					t.Errorf("%+v, %v", show(file), err)
 				}
@@ -266,17 +264,17 @@ func TestRefusedContinuing(t *testing.T) {
 // TestRefusedCondition: if the service refuses If-None-Match or If-Modified-Since, the content
 // is requested without it.
 func TestRefusedCondition(t *testing.T) {
-	for _, job := range []updatertest.JobContent{{}, {ETag: new(""), LastModified: time.Now().Add(-time.Hour)}} {
+	for _, job := range []updatertest.Job{{}, {ETag: new(""), LastModified: time.Now().Add(-time.Hour)}} {
 		job.Content = updatertest.CSV(1000)
 		fake, path, o := fakeJob(t, job), target(t), updater.FileOptions{IfChanged: true}
-		fake.ScriptFunc(func(r updatertest.Request) updatertest.Fault {
+		network := scripted(fake, func(r *http.Request) updatertest.Fault {
 			if r.Header.Get("If-None-Match")+r.Header.Get("If-Modified-Since") != "" {
 				return updatertest.Fault{Status: 412}
 			}
 			return updatertest.Fault{}
 		})
 		for call, attempts := range []int{1, 2} {
-			if file, err := fake.Client().DownloadFile(t.Context(), "7", path, o); err != nil || file.Unchanged || file.Attempts != attempts {
+			if file, err := fake.Client(network).DownloadFile(t.Context(), "7", path, o); err != nil || file.Unchanged || file.Attempts != attempts {
 				t.Errorf("call %d: %+v, %v", call+1, show(file), err)
 			}
 		}
@@ -287,7 +285,7 @@ func TestRefusedCondition(t *testing.T) {
 // TestPlacedLater: whole content that cannot take its path stays, and the next call fetches
 // only its last byte.
 func TestPlacedLater(t *testing.T) {
-	fake, path := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}), target(t)
+	fake, path := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}), target(t)
 	blocked := func(*io.SectionReader, http.Header) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }
 	if _, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{Check: blocked}); err == nil || errors.Is(err, updater.ErrRefused) {
 		t.Fatal(err)
@@ -305,19 +303,19 @@ func TestPlacedLater(t *testing.T) {
 // TestStartsOver: where nothing can be resumed, a file starts over as often as a call is
 // retried, and no part stays.
 func TestStartsOver(t *testing.T) {
-	for name, job := range map[string]updatertest.JobContent{"no validator": {ETag: new("")}, "no ranges": {NoRanges: true}, "weak ETag": {ETag: new(`W/"v1"`)}} {
+	for name, job := range map[string]updatertest.Job{"no validator": {ETag: new("")}, "no ranges": {NoRanges: true}, "weak ETag": {ETag: new(`W/"v1"`)}} {
 		for _, breaks := range []int{3, 4} {
 			left := breaks
 			job.Content = updatertest.CSV(1000)
 			fake, path := fakeJob(t, job), target(t)
-			fake.ScriptFunc(func(r updatertest.Request) updatertest.Fault {
+			network := scripted(fake, func(r *http.Request) updatertest.Fault {
 				if r.Header.Get("Range") != "" || left == 0 {
 					return updatertest.Fault{}
 				}
 				left--
 				return updatertest.Fault{Truncate: 500}
 			})
-			file, err := fake.Client(updater.WithRetryWait(0, 0), updater.WithMaxRetries(3)).DownloadFile(t.Context(), "7", path, updater.FileOptions{})
+			file, err := fake.Client(network, updater.WithRetryWait(0, 0), updater.WithMaxRetries(3)).DownloadFile(t.Context(), "7", path, updater.FileOptions{})
 			if arrives := breaks == 3; arrives && (err != nil || file.Size != 1000) || !arrives && !errors.Is(err, updater.ErrNotResumable) {
 				t.Errorf("%s, broken %d times: %v, %v", name, breaks, file, err)
 			}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"testing"
@@ -30,6 +31,8 @@ func TestDigest(t *testing.T) {
 	other[70_000]++
 	right, wrong, malformed := digestOf(content), digestOf(other), http.Header{"Repr-Digest": {"sha-256=:AAAA:, sha-256=x, xsha-256=:, =, :"}}
 	inALineOfItsOwn := http.Header{"Repr-Digest": {"md5=:AAAA:", wrong.Get("Repr-Digest")}}
+	unframedRight := maps.Clone(right)
+	maps.Copy(unframedRight, unframed.Header)
 	type fault = updatertest.Fault
 	for _, test := range []struct {
 		name     string
@@ -47,19 +50,19 @@ func TestDigest(t *testing.T) {
 		{"resumed without it", []fault{{Truncate: 60_000, Header: right}, {}}, nil, 2, nil},
 		{"resumed with another content", []fault{{Truncate: 60_000, Header: wrong}, {}}, updater.ErrDigestMismatch, 2, nil},
 		{"resumed, and another", []fault{{Truncate: 60_000, Header: right}, {Header: wrong}}, updater.ErrChanged, 2, nil},
-		{"without an end", []fault{{Unframed: true, Header: right}}, nil, 1, nil},
-		{"without an end, and cut off", []fault{{Unframed: true, Truncate: 60_000, Header: right}}, updater.ErrDigestMismatch, 1, nil},
+		{"without an end", []fault{{Header: unframedRight}}, nil, 1, nil},
+		{"without an end, and cut off", []fault{{Truncate: 60_000, Header: unframedRight}}, updater.ErrDigestMismatch, 1, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			fake := fakeJob(t, updatertest.JobContent{Content: bytes.NewReader(content)}, test.faults...)
+			fake := fakeJob(t, updatertest.Job{Content: bytes.NewReader(content)}, test.faults...)
 			download := open(t, t.Context(), fake.Client(updater.WithRetryWait(0, 0)))
 			got, err := io.ReadAll(download)
 			if !errors.Is(err, test.is) || err == nil && !bytes.Equal(got, content) || len(fake.Requests()) != test.requests || !download.Verified {
 				t.Errorf("a stream: %d bytes, %v, %d requests", len(got), err, len(fake.Requests()))
 			}
 
-			fake = fakeJob(t, updatertest.JobContent{Content: bytes.NewReader(content)}, test.faults...)
+			fake = fakeJob(t, updatertest.Job{Content: bytes.NewReader(content)}, test.faults...)
 			path := target(t)
 			file, err := fake.Client(updater.WithRetryWait(0, 0)).DownloadFile(t.Context(), "7", path, updater.FileOptions{})
 			if !errors.Is(err, test.file) || err == nil && (!file.Verified || file.SHA256 != hashOf(content)) {
@@ -72,13 +75,13 @@ func TestDigest(t *testing.T) {
 		})
 	}
 	t.Run("the part of an earlier call is of another content", func(t *testing.T) {
-		job := updatertest.JobContent{Content: bytes.NewReader(content), ETag: new(`"v1"`)}
+		job := updatertest.Job{Content: bytes.NewReader(content), ETag: new(`"v1"`)}
 		fake, path := fakeJob(t, job, updatertest.Fault{Truncate: 80_000, Header: right}), target(t)
 		if _, err := fake.Client(updater.WithMaxRetries(0)).DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err == nil {
 			t.Fatal("not interrupted")
 		}
 		job.Content = bytes.NewReader(bytes.ToUpper(content))
-		fake.SetJobContent("7", job)
+		fake.SetJob("7", job)
 		file, err := fake.Client(updater.WithRetryWait(0, 0)).DownloadFile(t.Context(), "7", path, updater.FileOptions{})
 		if err != nil || file.ResumedBytes != 0 {
 			t.Errorf("%+v, %v", show(file), err)

@@ -16,7 +16,7 @@ import (
 // TestBusyPath: a path that another download, here of another process, has locked is busy.
 func TestBusyPath(t *testing.T) {
 	path := target(t)
-	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
+	fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)})
 	interrupt(t, fake, path, 500, updater.FileOptions{})
 	part, err := os.Open(partialOf(path))
 	if err != nil {
@@ -71,7 +71,7 @@ func TestPlanted(t *testing.T) {
 			}
 			plant(t, other, path)
 			held, _ := os.OpenFile(partialOf(path), os.O_RDWR|syscall.O_NONBLOCK, 0) // as somebody else may
-			fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
+			fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)})
 			if _, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{IfChanged: true}); err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +105,7 @@ func TestPlanted(t *testing.T) {
 			if err := os.MkdirAll(filepath.Join(partialOf(path)+of, "x"), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
+			fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)})
 			if _, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err == nil || of == "" && !errors.Is(err, syscall.ENOTEMPTY) {
 				t.Error(err)
 			}

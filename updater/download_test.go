@@ -67,7 +67,7 @@ func TestDownload(t *testing.T) {
 // they are.
 func TestWriteTo(t *testing.T) {
 	content := sample(1_000_000)
-	fake := fakeJob(t, updatertest.JobContent{Content: bytes.NewReader(content)}, updatertest.Fault{Truncate: 300_000})
+	fake := fakeJob(t, updatertest.Job{Content: bytes.NewReader(content)}, updatertest.Fault{Truncate: 300_000})
 	download := open(t, t.Context(), fake.Client(updater.WithRetryWait(0, 0)))
 	var w pieces
 	n, err := io.Copy(&w, download)

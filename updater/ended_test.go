@@ -22,7 +22,7 @@ func TestCallbackEnds(t *testing.T) {
 		"Goexit": runtime.Goexit, // as t.FailNow does
 	} {
 		path := target(t)
-		client := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1_000_000)}).Client()
+		client := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1_000_000)}).Client()
 		var thrown any
 		returned := false
 		ended := make(chan struct{})
@@ -56,7 +56,7 @@ func (w watched) Done() <-chan struct{} { return w.done }
 // context.
 func TestLetsGoOfItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
+		fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)})
 		ctx := watched{t.Context(), make(chan struct{})}
 		_, errFile := fake.Client().DownloadFile(ctx, "7", target(t), updater.FileOptions{})
 		_, errNone := fake.Client().Download(ctx, "none")
@@ -71,7 +71,7 @@ func TestLetsGoOfItsContext(t *testing.T) {
 func TestEndedByAnotherCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := &updater.Error{Operation: "other", Attempts: 7, Err: updater.ErrChanged}
-		fake, path := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, updatertest.Fault{BodyDelay: 20 * time.Second}), target(t)
+		fake, path := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}, updatertest.Fault{Truncate: 500, Delay: 20 * time.Second}), target(t)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(other) })
 		_, err := fake.Client().DownloadFile(ctx, "7", path, updater.FileOptions{})
@@ -122,13 +122,13 @@ func TestCloseEndsARead(t *testing.T) {
 		wait     time.Duration
 		requests int
 	}{
-		"for content":                    {[]updatertest.Fault{{BodyDelay: 20 * time.Second, DelayAfter: 10}}, 0, 1},
+		"for content":                    {[]updatertest.Fault{{Truncate: 10, Delay: 20 * time.Second}}, 0, 1},
 		"to resume":                      {[]updatertest.Fault{cut}, 24 * time.Hour, 1},
-		"for the response to a resume":   {[]updatertest.Fault{cut, {HeaderDelay: 20 * time.Second}}, 0, 2},
-		"for the content after a resume": {[]updatertest.Fault{cut, {BodyDelay: 20 * time.Second, DelayAfter: -1}}, 0, 2},
+		"for the response to a resume":   {[]updatertest.Fault{cut, {Delay: 20 * time.Second}}, 0, 2},
+		"for the content after a resume": {[]updatertest.Fault{cut, {Truncate: -1, Delay: 20 * time.Second}}, 0, 2},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, test.faults...)
+			fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}, test.faults...)
 			download := open(t, t.Context(), fake.Client(updater.WithRetryWait(test.wait, test.wait)))
 			time.AfterFunc(time.Millisecond, func() { download.Close() })
 			began := time.Now()

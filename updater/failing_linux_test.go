@@ -73,7 +73,7 @@ func TestFailingSystem(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			path := target(t)
 			defer syscall.Umask(syscall.Umask(0o022))
-			fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
+			fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)})
 			if test.before > 0 {
 				interrupt(t, fake, path, test.before, updater.FileOptions{})
 			}

@@ -20,9 +20,9 @@ import (
 // The connection breaks twice, and the process is interrupted. In the end the file is there,
 // whole. Only one byte was fetched twice: the last one that was kept.
 func ExampleClient_DownloadFile() {
-	fake := updatertest.Start() // stands in for the service
+	fake := updatertest.NewServer(nil) // stands in for the service
 	defer fake.Close()
-	fake.SetJobContent("7", updatertest.JobContent{Content: updatertest.CSV(3_000_000), ContentType: "text/csv"})
+	fake.SetJob("7", updatertest.Job{Content: updatertest.CSV(3_000_000), ContentType: "text/csv"})
 	fake.Script(updatertest.Fault{Truncate: 1_000_000}, updatertest.Fault{Truncate: 500_000})
 	client := fake.Client()
 	dir, err := os.MkdirTemp("", "")
@@ -64,9 +64,9 @@ func ExampleClient_DownloadFile() {
 // A nightly job fetches nothing twice: the second call asks the service whether the
 // content has changed.
 func ExampleFileOptions_ifChanged() {
-	fake := updatertest.Start() // stands in for the service
+	fake := updatertest.NewServer(nil) // stands in for the service
 	defer fake.Close()
-	fake.SetJobContent("7", updatertest.JobContent{Content: updatertest.CSV(3_000_000)})
+	fake.SetJob("7", updatertest.Job{Content: updatertest.CSV(3_000_000)})
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
 		fmt.Println(err)
@@ -90,9 +90,9 @@ func ExampleFileOptions_ifChanged() {
 // The content is checked before it replaces the file. Here a proxy sends its own page
 // instead of the result, and yesterday's result stays.
 func ExampleFileOptions_check() {
-	fake := updatertest.Start() // stands in for the service
+	fake := updatertest.NewServer(nil) // stands in for the service
 	defer fake.Close()
-	fake.SetJobContent("7", updatertest.JobContent{Content: strings.NewReader("Please log in."), ContentType: "text/plain"})
+	fake.SetJob("7", updatertest.Job{Content: strings.NewReader("Please log in."), ContentType: "text/plain"})
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
 		fmt.Println(err)
@@ -127,9 +127,9 @@ func ExampleFileOptions_check() {
 // The response for a job that is not ready is not documented. A 202 is known to mean that;
 // suppose you know that the code job_not_ready does, too.
 func ExampleWithNotReady() {
-	fake := updatertest.Start() // stands in for the service
+	fake := updatertest.NewServer(nil) // stands in for the service
 	defer fake.Close()
-	fake.Script(updatertest.Fault{Status: 202}, updatertest.Fault{Status: 409, Body: `{"code":"job_not_ready"}`})
+	fake.Script(updatertest.Fault{Status: 202}, updatertest.Fault{Status: 409, Body: new(`{"code":"job_not_ready"}`)})
 
 	client := fake.Client(
 		updater.WithNotReady(func(e *updater.Error) bool { return e.Code == "job_not_ready" }),

@@ -96,7 +96,7 @@ func hashOf(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(cont
 func TestDownloadFile(t *testing.T) {
 	for _, size := range []int{0, 1, 1000, 256 << 10, 1_000_000} {
 		content := sample(size)
-		fake := fakeJob(t, updatertest.JobContent{Content: bytes.NewReader(content), ContentType: "text/csv", ETag: new(`"canary"`), LastModified: time.Unix(1e9, 0)},
+		fake := fakeJob(t, updatertest.Job{Content: bytes.NewReader(content), ContentType: "text/csv", ETag: new(`"canary"`), LastModified: time.Unix(1e9, 0)},
 			updatertest.Fault{Header: http.Header{"Content-Disposition": {`attachment; filename="../evil"`}, "X-Request-Id": {"req-7"}}})
 		path := target(t)
 		var progress []updater.FileProgress
@@ -124,7 +124,7 @@ func TestDownloadFile(t *testing.T) {
 		}
 	}
 	t.Chdir(t.TempDir()) // a path of a name alone
-	if _, err := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}).Client().DownloadFile(t.Context(), "7", "result.csv", updater.FileOptions{}); err != nil {
+	if _, err := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}).Client().DownloadFile(t.Context(), "7", "result.csv", updater.FileOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	holds(t, "result.csv", sample(1000))
@@ -162,7 +162,7 @@ func TestEndOfAStream(t *testing.T) {
 // AcceptUnverified.
 func TestUnverifiedEnd(t *testing.T) {
 	path := target(t)
-	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, updatertest.Fault{Unframed: true}, updatertest.Fault{Unframed: true}, updatertest.Fault{Unframed: true}, updatertest.Fault{Chunked: true})
+	fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}, unframed, unframed, unframed, inChunks)
 	_, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{})
 	if !errors.Is(err, updater.ErrUnverified) {
 		t.Error(err)
@@ -182,7 +182,7 @@ func TestUnverifiedEnd(t *testing.T) {
 		t.Errorf("in chunks: %v, %v", file, err)
 	}
 	synctest.Test(t, func(t *testing.T) { // it stalls, and the service says that nothing is missing
-		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, updatertest.Fault{Unframed: true, BodyDelay: time.Hour, DelayAfter: 500},
+		fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}, updatertest.Fault{Header: unframed.Header, Truncate: 500, Delay: time.Hour},
 			updatertest.Fault{Status: 416, Header: http.Header{"Content-Range": {"bytes */500"}}})
 		total := int64(0)
 		file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{AcceptUnverified: true, Progress: func(p updater.FileProgress) { total = p.Total }})
@@ -198,7 +198,7 @@ func TestUnusablePaths(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
+	fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)})
 	for _, test := range []struct {
 		path string
 		is   error
@@ -231,7 +231,7 @@ func TestUnusablePaths(t *testing.T) {
 // not get the path, and no part stays.
 func TestCheck(t *testing.T) {
 	content := sample(100_000)
-	fake := fakeJob(t, updatertest.JobContent{Content: bytes.NewReader(content), ContentType: "text/csv"}, updatertest.Fault{Truncate: 50_000})
+	fake := fakeJob(t, updatertest.Job{Content: bytes.NewReader(content), ContentType: "text/csv"}, updatertest.Fault{Truncate: 50_000})
 	path, refusal := target(t), errors.New("canary")
 	o := updater.FileOptions{Check: func(got *io.SectionReader, h http.Header) error {
 		read, err := io.ReadAll(got)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/updater"
+	"github.com/carddata/carddata-go/updater/updatertest"
 
 	"github.com/jarcoal/httpmock"
 )
@@ -96,3 +98,25 @@ func show(file *updater.File) any {
 	type fields updater.File
 	return (*fields)(file)
 }
+
+// scripted is the option of a client that meets the faults that choose returns, each as its
+// request leaves.
+func scripted(fake *updatertest.Server, choose func(*http.Request) updatertest.Fault) updater.Option {
+	network := fake.HTTPClient().Transport
+	return updater.WithHTTPClient(&http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		fake.Script(choose(r))
+		return network.RoundTrip(r)
+	})})
+}
+
+// partOf sends a part of the content, whatever range is asked for.
+func partOf(content []byte, from, end int) updatertest.Fault {
+	of := fmt.Sprintf("bytes %d-%d/%d", from, end-1, len(content))
+	return updatertest.Fault{Status: http.StatusPartialContent, Header: http.Header{"Content-Range": {of}}, Body: new(string(content[from:end]))}
+}
+
+var (
+	inChunks = updatertest.Fault{Header: http.Header{"Content-Length": nil}}
+	// unframed is a body whose end is that of its connection. net/http does not send this header.
+	unframed = updatertest.Fault{Header: http.Header{"Content-Length": nil, "Transfer-Encoding": {"identity"}}}
+)

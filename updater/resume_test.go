@@ -32,10 +32,10 @@ func sample(size int) []byte {
 }
 
 // fakeJob is a fake with content as job 7.
-func fakeJob(t *testing.T, job updatertest.JobContent, faults ...updatertest.Fault) *updatertest.Server {
+func fakeJob(t *testing.T, job updatertest.Job, faults ...updatertest.Fault) *updatertest.Server {
 	t.Helper()
 	fake := updatertest.NewServer(t)
-	fake.SetJobContent("7", job)
+	fake.SetJob("7", job)
 	fake.Script(faults...)
 	return fake
 }
@@ -56,24 +56,24 @@ func TestResume(t *testing.T) {
 	type fault = updatertest.Fault
 	for _, test := range []struct {
 		name   string
-		job    updatertest.JobContent
+		job    updatertest.Job
 		faults []updatertest.Fault
 		ranges []string
 	}{
-		{"not broken", updatertest.JobContent{}, nil, []string{""}},
-		{"once", updatertest.JobContent{}, []fault{cut}, []string{"", "bytes=30000- " + tag}},
-		{"again and again", updatertest.JobContent{}, []fault{cut, cut, cut}, []string{"", "bytes=30000- " + tag, "bytes=60000- " + tag, "bytes=90000- " + tag}},
-		{"before the first byte", updatertest.JobContent{}, []fault{{Truncate: -1}}, []string{"", "bytes=0- " + tag}},
-		{"four times without a byte, and one byte", updatertest.JobContent{}, []fault{cut, {Truncate: -1}, {Truncate: -1}, {Truncate: -1}, {Truncate: -1}, {Truncate: 1}, {Truncate: -1}, {Truncate: -1}},
+		{"not broken", updatertest.Job{}, nil, []string{""}},
+		{"once", updatertest.Job{}, []fault{cut}, []string{"", "bytes=30000- " + tag}},
+		{"again and again", updatertest.Job{}, []fault{cut, cut, cut}, []string{"", "bytes=30000- " + tag, "bytes=60000- " + tag, "bytes=90000- " + tag}},
+		{"before the first byte", updatertest.Job{}, []fault{{Truncate: -1}}, []string{"", "bytes=0- " + tag}},
+		{"four times without a byte, and one byte", updatertest.Job{}, []fault{cut, {Truncate: -1}, {Truncate: -1}, {Truncate: -1}, {Truncate: -1}, {Truncate: 1}, {Truncate: -1}, {Truncate: -1}},
 			[]string{"", "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30001- " + tag, "bytes=30001- " + tag, "bytes=30001- " + tag}},
-		{"chunks", updatertest.JobContent{}, []fault{{Chunked: true, Truncate: 500}, {Chunked: true, Truncate: 500}}, []string{"", "bytes=500- " + tag, "bytes=1000- " + tag}},
-		{"stalled", updatertest.JobContent{}, []fault{{BodyDelay: time.Hour, DelayAfter: 10}}, []string{"", "bytes=10- " + tag}},
-		{"answered with an error", updatertest.JobContent{}, []fault{cut, {Status: 503}, {DropAfter: true}, {Refuse: true}}, []string{"", "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag}},
-		{"a call that fails, with waits", updatertest.JobContent{}, []fault{cut, aMinute, aMinute, aMinute, aMinute}, []string{"", "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag}},
-		{"by date", updatertest.JobContent{ETag: new(""), LastModified: recent}, []fault{cut}, []string{"", "bytes=30000- " + recent.Format(http.TimeFormat)}},
-		{"by date, under a weak tag", updatertest.JobContent{ETag: new(`W/"v1"`), LastModified: recent}, []fault{cut}, []string{"", "bytes=30000- " + recent.Format(http.TimeFormat)}},
-		{"by tag, under a date too", updatertest.JobContent{LastModified: recent}, []fault{cut}, []string{"", "bytes=30000- " + tag}},
-		{"in smaller parts than asked for", updatertest.JobContent{}, []fault{cut, {Range: "bytes=30000-39999"}, {Range: "bytes=40000-40000"}}, []string{"", "bytes=30000- " + tag, "bytes=40000- " + tag, "bytes=40001- " + tag}},
+		{"chunks", updatertest.Job{}, []fault{{Header: inChunks.Header, Truncate: 500}, {Header: inChunks.Header, Truncate: 500}}, []string{"", "bytes=500- " + tag, "bytes=1000- " + tag}},
+		{"stalled", updatertest.Job{}, []fault{{Truncate: 10, Delay: time.Hour}}, []string{"", "bytes=10- " + tag}},
+		{"answered with an error", updatertest.Job{}, []fault{cut, {Status: 503}, {Drop: true, Process: true}, {Refuse: true}}, []string{"", "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag}},
+		{"a call that fails, with waits", updatertest.Job{}, []fault{cut, aMinute, aMinute, aMinute, aMinute}, []string{"", "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag}},
+		{"by date", updatertest.Job{ETag: new(""), LastModified: recent}, []fault{cut}, []string{"", "bytes=30000- " + recent.Format(http.TimeFormat)}},
+		{"by date, under a weak tag", updatertest.Job{ETag: new(`W/"v1"`), LastModified: recent}, []fault{cut}, []string{"", "bytes=30000- " + recent.Format(http.TimeFormat)}},
+		{"by tag, under a date too", updatertest.Job{LastModified: recent}, []fault{cut}, []string{"", "bytes=30000- " + tag}},
+		{"in smaller parts than asked for", updatertest.Job{}, []fault{cut, partOf(content, 30_000, 40_000), partOf(content, 40_000, 40_001)}, []string{"", "bytes=30000- " + tag, "bytes=40000- " + tag, "bytes=40001- " + tag}},
 	} {
 		bubble(t, test.name, func(t *testing.T) {
 			test.job.Content = bytes.NewReader(content)
@@ -121,8 +121,8 @@ func TestNoResume(t *testing.T) {
 		{"no validator", []updatertest.Fault{{Truncate: 300, Header: http.Header{"Etag": nil, "X-Request-Id": {"req-7"}}}}, nil, 0, io.ErrUnexpectedEOF, "nothing to resume it by (status 200 OK, request id req-7, 1 attempt)", 1, "not_resumable", true},
 		{"no retries", []updatertest.Fault{cut}, noRetries, 0, io.ErrUnexpectedEOF, "retries are turned off", 1, "bad_response", true},
 		{"cut off for ever", long(updatertest.Fault{Truncate: -1}), nil, 0, io.ErrUnexpectedEOF, "no byte for 5m0s", -1, "bad_response", true},
-		{"stalled", []updatertest.Fault{{BodyDelay: time.Hour, DelayAfter: 10}}, noRetries, 0, updater.ErrTimeout, "retries are turned off", 1, "timeout", true},
-		{"the deadline", []updatertest.Fault{{BodyDelay: time.Hour}}, nil, time.Second, context.DeadlineExceeded, "", 1, "deadline_exceeded", true},
+		{"stalled", []updatertest.Fault{{Truncate: 10, Delay: time.Hour}}, noRetries, 0, updater.ErrTimeout, "retries are turned off", 1, "timeout", true},
+		{"the deadline", []updatertest.Fault{{Truncate: 500, Delay: time.Hour}}, nil, time.Second, context.DeadlineExceeded, "", 1, "deadline_exceeded", true},
 		{"changed", []updatertest.Fault{cut, {Header: http.Header{"Etag": {`"v2"`}}}}, nil, 0, updater.ErrChanged, "content has changed", 2, "changed", true},
 		{"an outage", append([]updatertest.Fault{cut}, long(updatertest.Fault{Status: 503})...), nil, 0, updater.ErrServer, "status 503", -1, "server_error", true},
 		{"gone", []updatertest.Fault{cut, {Status: 404}}, nil, 0, updater.ErrNotFound, "status 404", 2, "not_found", false},
@@ -131,14 +131,14 @@ func TestNoResume(t *testing.T) {
 		{"no such version", []updatertest.Fault{cut, {Status: 505}}, nil, 0, updater.ErrServer, "status 505", 2, "server_error", false},
 		{"a longer wait than is obeyed", []updatertest.Fault{cut, {Status: 503, RetryAfter: time.Hour}}, nil, 0, updater.ErrServer, "retry after 1h", 2, "server_error", true},
 		{"an unknown status", []updatertest.Fault{cut, {Status: 600}}, nil, 0, updater.ErrBadResponse, "unexpected status", 2, "bad_response", false},
-		{"another part", []updatertest.Fault{cut, {Range: "bytes=500-"}}, nil, 0, updater.ErrBadResponse, "not the part", 2, "changed", true},
-		{"a part of no bytes", []updatertest.Fault{cut, {Status: 206, NoBody: true, Header: http.Header{"Content-Range": {"bytes 300-999/1000"}}}}, nil, 0, updater.ErrBadResponse, "not the part", 2, "changed", true},
+		{"another part", []updatertest.Fault{cut, partOf(content, 500, 1000)}, nil, 0, updater.ErrBadResponse, "not the part", 2, "changed", true},
+		{"a part of no bytes", []updatertest.Fault{cut, {Status: 206, Body: new(""), Header: http.Header{"Content-Range": {"bytes 300-999/1000"}}}}, nil, 0, updater.ErrBadResponse, "not the part", 2, "changed", true},
 		{"above the cap", nil, options{updater.WithMaxResponseBytes(300)}, 0, updater.ErrResponseTooLarge, "", 1, "response_too_large", false},
 		{"above the cap after a resume", []updatertest.Fault{cut}, options{updater.WithMaxResponseBytes(300)}, 0, updater.ErrResponseTooLarge, "", 2, "response_too_large", false},
 		{"another digest", []updatertest.Fault{{Header: digestOf([]byte("x"))}}, nil, 0, updater.ErrDigestMismatch, "digest", 1, "digest_mismatch", true},
 	} {
 		bubble(t, test.name, func(t *testing.T) {
-			fake := fakeJob(t, updatertest.JobContent{Content: bytes.NewReader(content)}, test.faults...)
+			fake := fakeJob(t, updatertest.Job{Content: bytes.NewReader(content)}, test.faults...)
 			ctx := t.Context()
 			if test.deadline > 0 {
 				var cancel context.CancelFunc
@@ -211,7 +211,7 @@ func TestResumesForFiveMinutes(t *testing.T) {
 		from, to time.Duration
 	}{
 		{"4 minutes of 503", outage(minutes(4), fault{Status: 503}), nil, nil, minutes(4), minutes(4.5)},
-		{"4 minutes of silence", outage(minutes(4), fault{BodyDelay: time.Hour, DelayAfter: -1}), nil, nil, minutes(4), minutes(4.7)},
+		{"4 minutes of silence", outage(minutes(4), fault{Truncate: -1, Delay: time.Hour}), nil, nil, minutes(4), minutes(4.7)},
 		{"an hour of 503", outage(time.Hour, fault{Status: 503}), nil, updater.ErrServer, minutes(5), minutes(5.5)},
 		{"an hour without a connection, at once again", outage(time.Hour, fault{Refuse: true}), []updater.Option{updater.WithRetryWait(0, 0)}, updater.ErrNoResponse, minutes(5), minutes(5)},
 		{"no byte each time", always(fault{Truncate: -1}), nil, updater.ErrBadResponse, minutes(5), minutes(5.5)},
@@ -223,26 +223,26 @@ func TestResumesForFiveMinutes(t *testing.T) {
 			return fault{}
 		}, []updater.Option{updater.WithRetryWait(0, 0)}, nil, 0, 0},
 		{"64 KiB each time", always(fault{Truncate: 64 << 10}), nil, nil, 0, minutes(1)},
-		{"64 KiB in 2 minutes each time", always(fault{Truncate: 64 << 10, HeaderDelay: 2 * time.Minute}), []updater.Option{updater.WithAttemptTimeout(minutes(10))}, nil, minutes(10), minutes(10.5)},
+		{"64 KiB in 2 minutes each time", always(fault{Truncate: 64 << 10, Delay: 2 * time.Minute}), []updater.Option{updater.WithAttemptTimeout(minutes(10))}, nil, minutes(8), minutes(8.5)},
 		{"a token source that fails for 4 minutes", outage(time.Second, fault{Status: 503}), []updater.Option{updater.WithTokenSource(failing)}, nil, minutes(4), minutes(4.5)},
 		{"a limiter that refuses", always(fault{Truncate: 100_000}), []updater.Option{updater.WithLimiter(limiterFunc(refuses))}, updater.ErrLocalLimit, 0, minutes(0.1)},
 		{"an attempt that takes longer", func(_ time.Duration, n int) fault {
 			if n == 0 {
 				return fault{Truncate: 100_000}
 			}
-			return fault{HeaderDelay: 6 * time.Minute}
+			return fault{Delay: 6 * time.Minute}
 		}, []updater.Option{updater.WithAttemptTimeout(minutes(10))}, nil, minutes(6), minutes(6.1)},
 	} {
 		bubble(t, test.name, func(t *testing.T) {
-			fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(size)})
+			fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(size)})
 			began = time.Now()
 			requests.Store(0)
 			calls.Store(0)
-			fake.ScriptFunc(func(updatertest.Request) fault {
+			network := scripted(fake, func(*http.Request) fault {
 				return test.fault(time.Since(began), int(requests.Add(1))-1)
 			})
 			path := target(t)
-			file, err := fake.Client(test.opts...).DownloadFile(t.Context(), "7", path, updater.FileOptions{})
+			file, err := fake.Client(append(test.opts, network)...).DownloadFile(t.Context(), "7", path, updater.FileOptions{})
 			if !errors.Is(err, test.is) || err == nil && file.Size != size {
 				t.Errorf("%v, %v", file, err)
 			}
@@ -262,8 +262,8 @@ func TestResumesForFiveMinutes(t *testing.T) {
 // TestProgressEndsTheRow: only resumes without progress count to the sixth, which waits.
 func TestProgressEndsTheRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(2 << 20)})
-		fake.ScriptFunc(func(updatertest.Request) updatertest.Fault { return updatertest.Fault{Truncate: 128 << 10} })
+		fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(2 << 20)})
+		fake.Script(slices.Repeat([]updatertest.Fault{{Truncate: 128 << 10}}, 16)...)
 		download, began := open(t, t.Context(), fake.Client(updater.WithRetryWait(0, 0))), time.Now()
 		n, err := io.Copy(io.Discard, download)
 		if err != nil || n != 2<<20 || download.Resumes != 15 || time.Since(began) > 0 {
@@ -276,7 +276,7 @@ func TestProgressEndsTheRow(t *testing.T) {
 func TestReaderThatPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cut := updatertest.Fault{Truncate: 1000}
-		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(5000)}, cut, cut, cut, cut)
+		fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(5000)}, cut, cut, cut, cut)
 		download := open(t, t.Context(), fake.Client())
 		for n, piece := 0, make([]byte, 500); n < 5000; {
 			time.Sleep(10 * time.Minute)
@@ -291,7 +291,7 @@ func TestReaderThatPauses(t *testing.T) {
 // TestResumeIsACall: a resume uses the limiter and the token source, and waits as retries do.
 func TestResumeIsACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)},
+		fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)},
 			updatertest.Fault{Truncate: 10}, updatertest.Fault{Status: 401}, updatertest.Fault{Truncate: 10}, updatertest.Fault{Status: 302, Header: http.Header{"Location": {"/updater/inquiries/jobs/7/download"}}})
 		var log bytes.Buffer
 		tokens, asked := 0, 0
@@ -326,8 +326,8 @@ func TestResumeIsACall(t *testing.T) {
 func TestEndedBeforeAResume(t *testing.T) {
 	for wait, requests := range map[time.Duration]int{time.Hour: 1, 0: 6} {
 		synctest.Test(t, func(t *testing.T) {
-			fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
-			fake.ScriptFunc(func(updatertest.Request) updatertest.Fault { return updatertest.Fault{Truncate: 10} })
+			fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)})
+			fake.Script(slices.Repeat([]updatertest.Fault{{Truncate: 10}}, requests)...)
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Millisecond, cancel)
 			download := open(t, ctx, fake.Client(updater.WithRetryWait(wait, wait)))
@@ -374,7 +374,7 @@ func TestResumeAfterARedirect(t *testing.T) {
 func TestRequestIDOfTheLast(t *testing.T) {
 	first := updatertest.Fault{Truncate: 500, Header: http.Header{"X-Request-Id": {"r-1"}}}
 	last := updatertest.Fault{Header: http.Header{"X-Request-Id": {"r-2"}}}
-	fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, first, last, first, last)
+	fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}, first, last, first, last)
 	client := fake.Client(updater.WithRetryWait(0, 0))
 	d := open(t, t.Context(), client)
 	if d.RequestID != "r-1" {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,10 +28,10 @@ func TestIfChanged(t *testing.T) {
 			os.Chmod(path, mode)
 		}
 	}
-	byDate := updatertest.JobContent{Content: bytes.NewReader(content), ETag: new(""), LastModified: old}
+	byDate := updatertest.Job{Content: bytes.NewReader(content), ETag: new(""), LastModified: old}
 	for _, test := range []struct {
 		name      string
-		job       updatertest.JobContent
+		job       updatertest.Job
 		header    http.Header
 		between   func(t *testing.T, fake *updatertest.Server, path string)
 		merchant  string
@@ -38,14 +39,14 @@ func TestIfChanged(t *testing.T) {
 		unchanged bool
 	}{
 		{name: "strong tag", unchanged: true},
-		{name: "weak tag", job: updatertest.JobContent{ETag: new(`W/"v1"`)}, unchanged: true},
+		{name: "weak tag", job: updatertest.Job{ETag: new(`W/"v1"`)}, unchanged: true},
 		{name: "date", job: byDate, unchanged: true},
 		{name: "date, and no ranges", job: byDate, header: http.Header{"Accept-Ranges": {"none"}}, unchanged: true},
-		{name: "date of this second", job: updatertest.JobContent{ETag: new(""), LastModified: time.Now().Add(time.Minute)}},
-		{name: "no validator", job: updatertest.JobContent{ETag: new("")}},
-		{name: "no ranges", job: updatertest.JobContent{NoRanges: true}, unchanged: true},
+		{name: "date of this second", job: updatertest.Job{ETag: new(""), LastModified: time.Now().Add(time.Minute)}},
+		{name: "no validator", job: updatertest.Job{ETag: new("")}},
+		{name: "no ranges", job: updatertest.Job{NoRanges: true}, unchanged: true},
 		{name: "changed", between: func(t *testing.T, fake *updatertest.Server, path string) {
-			fake.SetJobContent("7", updatertest.JobContent{Content: bytes.NewReader(other), ETag: new(`"v2"`)})
+			fake.SetJob("7", updatertest.Job{Content: bytes.NewReader(other), ETag: new(`"v2"`)})
 		}},
 		{name: "another merchant", merchant: "m-2"},
 		{name: "the file is gone", between: func(t *testing.T, fake *updatertest.Server, path string) { os.Remove(path) }},
@@ -88,7 +89,7 @@ func TestIfChanged(t *testing.T) {
 			}
 		}},
 		{name: "a download without a record came between", between: func(t *testing.T, fake *updatertest.Server, path string) {
-			fake.SetJobContent("8", updatertest.JobContent{Content: bytes.NewReader(other)})
+			fake.SetJob("8", updatertest.Job{Content: bytes.NewReader(other)})
 			if _, err := fake.Client().DownloadFile(t.Context(), "8", path, updater.FileOptions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +102,7 @@ func TestIfChanged(t *testing.T) {
 				test.job.Content = bytes.NewReader(content)
 			}
 			fake := fakeJob(t, test.job)
-			fake.ScriptFunc(func(updatertest.Request) updatertest.Fault { return updatertest.Fault{Header: test.header} })
+			fake.Script(slices.Repeat([]updatertest.Fault{{Header: test.header}}, 10)...)
 			path := target(t)
 			test.options.IfChanged = true
 			first, err := fake.Client().DownloadFile(t.Context(), "7", path, test.options)
@@ -152,7 +153,7 @@ func recordOf(path string) string {
 // TestCurrentForWhom: a file that was not verified is current only for a call with
 // AcceptUnverified.
 func TestCurrentForWhom(t *testing.T) {
-	fake, path := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, updatertest.Fault{Unframed: true}), target(t)
+	fake, path := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}, unframed), target(t)
 	for i, test := range []struct{ accept, unchanged, verified bool }{{true, false, false}, {true, true, false}, {false, false, true}} {
 		file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{IfChanged: true, AcceptUnverified: test.accept})
 		if err != nil || file.Unchanged != test.unchanged || file.Verified != test.verified || file.SHA256 != hashOf(sample(1000)) {
@@ -173,13 +174,13 @@ func holdsOld(t *testing.T, path string) {
 func TestInterruptedUpdate(t *testing.T) {
 	content := sample(100_000)
 	other := bytes.ToUpper(content)
-	fake := fakeJob(t, updatertest.JobContent{Content: bytes.NewReader(content)})
+	fake := fakeJob(t, updatertest.Job{Content: bytes.NewReader(content)})
 	path := target(t)
 	o := updater.FileOptions{IfChanged: true}
 	if _, err := fake.Client().DownloadFile(t.Context(), "7", path, o); err != nil {
 		t.Fatal(err)
 	}
-	fake.SetJobContent("7", updatertest.JobContent{Content: bytes.NewReader(other)})
+	fake.SetJob("7", updatertest.Job{Content: bytes.NewReader(other)})
 	interrupt(t, fake, path, 60_000, o)
 	file, err := fake.Client().DownloadFile(t.Context(), "7", path, o)
 	if err != nil || file.ResumedBytes != 59_999 || file.Unchanged {

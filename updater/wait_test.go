@@ -39,10 +39,10 @@ func TestWait(t *testing.T) {
 		{"ready later", []fault{{Status: 404}, {Status: 202}}, wait{0, time.Hour}, 0, nil, 3, time.Minute, 72 * time.Second},
 		{"own interval", []fault{{Status: 404}, {Status: 404}}, wait{time.Second, time.Hour}, 0, nil, 3, 2 * time.Second, 2400 * time.Millisecond},
 		{"the service names a wait", []fault{{Status: 404, RetryAfter: 10 * time.Minute}}, wait{0, time.Hour}, 0, nil, 2, 10 * time.Minute, 12 * time.Minute},
-		{"an error object names a wait", []fault{{Status: 200, Body: `{"error":{"code":"job_not_ready"}}`, RetryAfter: 10 * time.Minute}}, wait{0, time.Hour}, 0, nil, 2, 10 * time.Minute, 12 * time.Minute},
+		{"an error object names a wait", []fault{{Status: 200, Body: new(`{"error":{"code":"job_not_ready"}}`), RetryAfter: 10 * time.Minute}}, wait{0, time.Hour}, 0, nil, 2, 10 * time.Minute, 12 * time.Minute},
 		{"a shorter wait than the interval", []fault{{Status: 404, RetryAfter: time.Second}}, wait{0, time.Hour}, 0, nil, 2, 30 * time.Second, 36 * time.Second},
 		{"another failure", []fault{{Status: 404}, {Status: 403}}, wait{0, time.Hour}, 0, updater.ErrForbidden, 2, 30 * time.Second, 36 * time.Second},
-		{"an outage while it waits", slices.Concat(many(404)[:1], many(503)[:4], slices.Repeat([]fault{{DropBefore: true}}, 4)), wait{0, time.Hour}, 0, nil, 10, 90 * time.Second, 112 * time.Second},
+		{"an outage while it waits", slices.Concat(many(404)[:1], many(503)[:4], slices.Repeat([]fault{{Drop: true}}, 4)), wait{0, time.Hour}, 0, nil, 10, 90 * time.Second, 112 * time.Second},
 		{"an outage without end", slices.Concat(many(404)[:1], many(503)), wait{time.Minute, 5 * time.Minute}, 0, updater.ErrServer, 17, 4 * time.Minute, 5 * time.Minute},
 		{"an outage at first", many(503), wait{0, time.Hour}, 0, updater.ErrServer, 4, 0, 2 * time.Second},
 		{"not within the time", many(404), wait{time.Minute, 5 * time.Minute}, 0, updater.ErrNotReady, 5, 4 * time.Minute, 5 * time.Minute},
@@ -51,7 +51,7 @@ func TestWait(t *testing.T) {
 		{"not within the deadline", many(404), wait{time.Minute, time.Hour}, 90 * time.Second, updater.ErrNotReady, 2, time.Minute, 72 * time.Second},
 	} {
 		bubble(t, test.name, func(t *testing.T) {
-			fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, test.faults...)
+			fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}, test.faults...)
 			ctx := t.Context()
 			if test.deadline > 0 {
 				var cancel context.CancelFunc
@@ -98,7 +98,7 @@ func many(status int) (faults []updatertest.Fault) {
 // means it only if WithNotReady says so, for streams, for files and in the log. It is not
 // retried.
 func TestNotReady(t *testing.T) {
-	coded := updatertest.Fault{Status: 409, Body: `{"error":{"code":"job_not_ready"}}`}
+	coded := updatertest.Fault{Status: 409, Body: new(`{"error":{"code":"job_not_ready"}}`)}
 	for _, test := range []struct {
 		fault          updatertest.Fault
 		opts           []updater.Option
@@ -106,20 +106,20 @@ func TestNotReady(t *testing.T) {
 		requests, wait int // the wait in seconds
 	}{
 		{fault: updatertest.Fault{Status: 202}, condition: "not_ready", requests: 1},
-		{fault: updatertest.Fault{Status: 202, NoBody: true, RetryAfter: time.Minute}, condition: "not_ready", requests: 1, wait: 60},
-		{fault: updatertest.Fault{Status: 204, NoBody: true}, condition: "not_ready", requests: 1},
+		{fault: updatertest.Fault{Status: 202, Body: new(""), RetryAfter: time.Minute}, condition: "not_ready", requests: 1, wait: 60},
+		{fault: updatertest.Fault{Status: 204, Body: new("")}, condition: "not_ready", requests: 1},
 		{fault: updatertest.Fault{Status: 203}, condition: "bad_response", requests: 1},
 		{fault: coded, condition: "conflict", requests: 1},
 		{fault: coded, opts: []updater.Option{updater.WithNotReady(notReady)}, condition: "not_ready", requests: 1},
 		{fault: coded, opts: []updater.Option{updater.WithNotReady(notReady), updater.WithNotReady(nil)}, condition: "conflict", requests: 1},
 		{fault: updatertest.Fault{Status: 503, Body: coded.Body, RetryAfter: 10 * time.Second}, opts: []updater.Option{updater.WithNotReady(notReady)}, condition: "not_ready", requests: 1, wait: 10},
 		{fault: updatertest.Fault{Status: 503}, opts: []updater.Option{updater.WithNotReady(notReady)}, condition: "server_error", requests: 4},
-		{fault: updatertest.Fault{DropBefore: true}, opts: []updater.Option{updater.WithNotReady(func(*updater.Error) bool { return true })}, condition: "no_response", requests: 4},
+		{fault: updatertest.Fault{Drop: true}, opts: []updater.Option{updater.WithNotReady(func(*updater.Error) bool { return true })}, condition: "no_response", requests: 4},
 	} {
 		bubble(t, fmt.Sprint(test.fault.Status, test.condition), func(t *testing.T) {
 			var log bytes.Buffer
-			fake, path := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}), target(t)
-			fake.ScriptFunc(func(updatertest.Request) updatertest.Fault { return test.fault })
+			fake, path := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}), target(t)
+			fake.Script(slices.Repeat([]updatertest.Fault{test.fault}, 2*test.requests)...)
 			client := fake.Client(append(test.opts, updater.WithLogger(debugLog(&log)))...)
 			_, err := client.Download(t.Context(), "7")
 			_, errFile := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{})
@@ -143,7 +143,7 @@ func TestNotReady(t *testing.T) {
 
 func TestCanceledWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := fakeJob(t, updatertest.JobContent{}, many(404)...)
+		fake := fakeJob(t, updatertest.Job{}, many(404)...)
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Minute, cancel)
 		began := time.Now()
@@ -159,8 +159,8 @@ func TestCanceledWhileWaiting(t *testing.T) {
 func TestFileWhenReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := target(t)
-		fake := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)}, updatertest.Fault{Status: 404}, updatertest.Fault{Status: 202})
-		interrupted := fakeJob(t, updatertest.JobContent{Content: updatertest.CSV(1000)})
+		fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}, updatertest.Fault{Status: 404}, updatertest.Fault{Status: 202})
+		interrupted := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)})
 		time.AfterFunc(time.Second, func() {
 			if names := beside(t, path); len(names) != 1 {
 				t.Errorf("while it waits: %q", names)
@@ -183,9 +183,9 @@ func TestFileWhenReady(t *testing.T) {
 // path. WithNotReady sees its code. internal/transport tests which bodies are such an object.
 func TestErrorObjectIsNoResult(t *testing.T) {
 	const body = `{"error":{"code":"job_not_ready"},"cards":[]}`
-	for _, fault := range []updatertest.Fault{{}, {Chunked: true}, {Unframed: true}} {
-		fake := fakeJob(t, updatertest.JobContent{Content: strings.NewReader(body)})
-		fake.ScriptFunc(func(updatertest.Request) updatertest.Fault { return fault })
+	for _, fault := range []updatertest.Fault{{}, inChunks, unframed} {
+		fake := fakeJob(t, updatertest.Job{Content: strings.NewReader(body)})
+		fake.Script(slices.Repeat([]updatertest.Fault{fault}, 10)...)
 		client, path, o := fake.Client(), target(t), updater.FileOptions{AcceptUnverified: true}
 		_, err := client.Download(t.Context(), "7")
 		_, errFile := client.DownloadFile(t.Context(), "7", path, o)

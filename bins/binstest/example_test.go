@@ -9,7 +9,7 @@ import (
 )
 
 func ExampleServer() {
-	fake := binstest.Start() // in a test: binstest.NewServer(t)
+	fake := binstest.NewServer(nil) // in a test: binstest.NewServer(t)
 	defer fake.Close()
 	fake.SetResult("400000", bins.Result{BIN: "400000", Error: "blocked"})
 

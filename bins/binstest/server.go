@@ -2,6 +2,7 @@ package binstest
 
 import (
 	"encoding/json"
+	"testing"
 
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/internal/sandbox"
@@ -15,14 +16,8 @@ type Server struct {
 // NewServer starts a fake that ends with the test. If you use testing/synctest, call it
 // inside the bubble. If a [bins.Loader] still renews a stale result when the test ends,
 // synctest reports a deadlock: end such a test with time.Sleep(time.Minute).
-func NewServer(tb TB) *Server {
-	tb.Helper()
-	return &Server{sandbox.NewFake(tb, sandbox.Bins)}
-}
-
-// Start starts a fake outside a test, such as in an Example. End it with Close. Start
-// panics where NewServer would fail the test.
-func Start() *Server { return &Server{sandbox.StartFake(sandbox.Bins)} }
+// Outside a test, such as in an Example, tb is nil: end the fake with Close.
+func NewServer(tb testing.TB) *Server { return &Server{sandbox.NewFake(tb, sandbox.Bins)} }
 
 // Close ends the fake. A fake of NewServer is closed at the end of the test.
 func (s *Server) Close() { s.fake.Close() }
@@ -51,27 +46,16 @@ func (s *Server) SetResult(card string, result bins.Result) {
 	s.fake.SetResult(card, item)
 }
 
-// Lookups returns the lookups that arrived with a readable body, in order. To compare the
-// identifiers, use [Server.Cards].
-func (s *Server) Lookups() []bins.LookupRequest {
-	var lookups []bins.LookupRequest
+// Cards returns the identifiers that arrived, unmasked and in order: all of the first request,
+// then all of the second, and so on. Each retry of a call is a request of its own.
+func (s *Server) Cards() []string {
+	var cards []string
 	for _, r := range s.fake.Requests() {
 		var lookup bins.LookupRequest
 		if json.Unmarshal(r.Body, &lookup) == nil {
-			lookups = append(lookups, lookup)
-		}
-	}
-	return lookups
-}
-
-// Cards returns the identifiers of [Server.Lookups] as they arrived, unmasked and in order:
-// all of the first request, then all of the second, and so on. Each retry of a call is a
-// request of its own.
-func (s *Server) Cards() []string {
-	var cards []string
-	for _, lookup := range s.Lookups() {
-		for _, card := range lookup.Cards {
-			cards = append(cards, card.Card.Reveal())
+			for _, card := range lookup.Cards {
+				cards = append(cards, card.Card.Reveal())
+			}
 		}
 	}
 	return cards

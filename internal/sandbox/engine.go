@@ -32,7 +32,7 @@ type Engine struct {
 	retain   int
 	scripts  map[Area][]Fault
 	chooser  map[Area]func(Request) Fault
-	arrived  map[Area]*latest[*Record]
+	arrived  map[Area]*latest[*Request]
 	results  map[string]result
 	longest  int
 	makeItem func(card string) json.RawMessage
@@ -55,7 +55,7 @@ func (e *Engine) Reset() {
 	defer e.mu.Unlock()
 	e.scripts = make(map[Area][]Fault)
 	e.chooser = make(map[Area]func(Request) Fault)
-	e.arrived = make(map[Area]*latest[*Record])
+	e.arrived = make(map[Area]*latest[*Request])
 	e.results, e.longest = builtinResults()
 	e.makeItem = nil
 	e.refunds = latest[Refund]{}
@@ -124,9 +124,8 @@ func AreaOf(r *http.Request) Area {
 }
 
 func (e *Engine) serve(w http.ResponseWriter, r *http.Request, area Area, next func(Area) (Fault, bool), processed func(bool)) {
-	req := e.arrive(area, r, next)
-	fault := req.Fault
-	if fault.DropBefore || fault.Refuse {
+	req, fault := e.arrive(area, r, next)
+	if fault.Refuse || fault.Drop && !fault.Process {
 		cut(w)
 		return
 	}
@@ -147,14 +146,13 @@ func (e *Engine) serve(w http.ResponseWriter, r *http.Request, area Area, next f
 			processed(a.status < 300)
 		}
 	}
-	if !pause(r.Context(), fault.HeaderDelay) || fault.DropAfter {
+	if fault.Truncate == 0 && !pause(r.Context(), fault.Delay) || fault.Drop {
 		cut(w)
 		return
 	}
 	fault.shape(&a)
-	a.write(w, r, fault, observer{
-		status: func(status int) { e.update(func() { req.Status = status }) },
-		sent:   func(n int) { e.update(func() { req.Sent += int64(n) }) },
+	a.write(w, r, fault, func(status, sent int) {
+		e.update(func() { req.Status, req.Sent = status, req.Sent+int64(sent) })
 	})
 }
 
@@ -166,31 +164,21 @@ func (e *Engine) update(f func()) {
 
 // arrive takes the fault and records the request in one step, so that the
 // script and the record agree on the order of arrival.
-func (e *Engine) arrive(area Area, r *http.Request, next func(Area) (Fault, bool)) *Record {
+func (e *Engine) arrive(area Area, r *http.Request, next func(Area) (Fault, bool)) (*Request, Fault) {
 	e.mu.Lock()
-	req := &Record{
-		Request: Request{
-			Time:   time.Now(),
-			Method: r.Method,
-			Path:   r.URL.EscapedPath(),
-			Header: redact(r.Header),
-		},
-		Area: area,
-	}
+	req := &Request{Time: time.Now(), Method: r.Method, Path: r.URL.EscapedPath(), Header: redact(r.Header)}
 	fault, scripted := next(area)
-	req.Fault = fault
 	if e.arrived[area] == nil {
-		e.arrived[area] = &latest[*Record]{}
+		e.arrived[area] = &latest[*Request]{}
 	}
 	e.arrived[area].add(req, e.retain)
-	choose, request := e.chooser[area], req.Request.clone()
+	choose, request := e.chooser[area], req.clone()
 	e.mu.Unlock()
 
 	if !scripted && choose != nil {
 		fault = choose(request).clone()
-		e.update(func() { req.Fault = fault })
 	}
-	return req
+	return req, fault
 }
 
 func (e *Engine) nextFault(area Area) (Fault, bool) {

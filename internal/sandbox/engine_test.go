@@ -25,7 +25,7 @@ func memoryDoor(t *testing.T, e *Engine, area Area) door {
 	t.Helper()
 	s := e.Start(area)
 	t.Cleanup(s.Close)
-	return door{"https://host", &http.Client{Transport: s.Transport()}, s.Close}
+	return door{"https://host", &http.Client{Transport: s.Transport}, s.Close}
 }
 
 func tcpDoor(t *testing.T, e *Engine, _ Area) door {

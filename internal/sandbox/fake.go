@@ -6,23 +6,22 @@ import (
 	"sync"
 )
 
-// TB is the part of testing.TB that a fake needs. The fakes do not import testing, because it
-// adds its flags to the program.
+// TB is the part of testing.TB that a fake needs.
 type TB interface {
 	Helper()
 	Cleanup(func())
 	Fatalf(format string, args ...any)
 }
 
-// A Fake is the common part of the public fakes: one area in memory for the length of a test.
+// A Fake is the common part of the public fakes: one area in memory.
 type Fake struct {
 	*Engine
 	tb     TB
 	area   Area
-	server *Server
+	memory *Server
 
 	mu     sync.Mutex
-	tcp    *TCPServer // nil before the first call of URL
+	tcp    *Server // nil before the first call of URL
 	closed bool
 }
 
@@ -33,14 +32,15 @@ func (noTest) Helper()                           {}
 func (noTest) Cleanup(func())                    {}
 func (noTest) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
-// StartFake starts a fake outside a test. End it with Close.
-func StartFake(area Area) *Fake { return NewFake(noTest{}, area) }
-
-// NewFake starts a fake that ends with the test.
+// NewFake starts a fake that ends with the test. With a nil tb it ends with Close, and panics
+// where it would fail the test.
 func NewFake(tb TB, area Area) *Fake {
+	if tb == nil {
+		tb = noTest{}
+	}
 	tb.Helper()
 	f := &Fake{Engine: New(), tb: tb, area: area}
-	f.server = f.Start(area)
+	f.memory = f.Start(area)
 	tb.Cleanup(f.Close)
 	return f
 }
@@ -54,14 +54,14 @@ func (f *Fake) Close() {
 	if tcp != nil {
 		tcp.Close()
 	}
-	f.server.Close()
+	f.memory.Close()
 }
 
 // BaseURL is an address for clients that go through HTTPClient.
 const BaseURL = "https://sandbox.invalid"
 
 // HTTPClient returns a client that reaches the fake in memory.
-func (f *Fake) HTTPClient() *http.Client { return &http.Client{Transport: f.server.Transport()} }
+func (f *Fake) HTTPClient() *http.Client { return &http.Client{Transport: f.memory.Transport} }
 
 // URL returns a loopback address at which the fake can be reached too. The
 // first call opens it.
@@ -89,7 +89,7 @@ func (f *Fake) ScriptFunc(choose func(Request) Fault) { f.Engine.ScriptFunc(f.ar
 func (f *Fake) Pending() int { return f.Engine.Pending(f.area) }
 
 // Requests returns the requests that arrived.
-func (f *Fake) Requests() []Record { return f.Engine.Requests(f.area) }
+func (f *Fake) Requests() []Request { return f.Engine.Requests(f.area) }
 
 // Must fails the test on an error of its setup.
 func (f *Fake) Must(err error) {

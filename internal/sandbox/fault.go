@@ -3,42 +3,23 @@ package sandbox
 import (
 	"cmp"
 	"net/http"
-	"reflect"
 	"slices"
 	"strconv"
 	"time"
 )
 
 // A Fault changes how one request is handled. The zero value changes nothing, and fields can
-// be combined. updatertest.Fault documents them.
+// be combined. refundstest.Fault documents them.
 type Fault struct {
-	Status      int           `json:"status"`
-	RetryAfter  time.Duration `json:"-"`
-	Body        string        `json:"body"`
-	NoBody      bool          `json:"no_body"`
-	ContentType string        `json:"content_type"`
-	Header      http.Header   `json:"header"`
-	Process     bool          `json:"process"`
-	Refuse      bool          `json:"-"`
-	DropBefore  bool          `json:"drop_before"`
-	DropAfter   bool          `json:"drop_after"`
-	HeaderDelay time.Duration `json:"-"`
-	BodyDelay   time.Duration `json:"-"`
-	DelayAfter  int           `json:"delay_after"`
-	Truncate    int           `json:"truncate"`
-	Chunked     bool          `json:"chunked"`
-	Unframed    bool          `json:"unframed"`
-	Range       string        `json:"range"`
-}
-
-// FaultOf converts the Fault of a public fake. The fakes of lookups and refunds have no Range.
-func FaultOf(f any) Fault {
-	var fault Fault
-	from, to := reflect.ValueOf(f), reflect.ValueOf(&fault).Elem()
-	for i := range from.NumField() {
-		to.FieldByName(from.Type().Field(i).Name).Set(from.Field(i))
-	}
-	return fault
+	Status     int           `json:"status"`
+	RetryAfter time.Duration `json:"-"`
+	Header     http.Header   `json:"header"`
+	Body       *string       `json:"body"`
+	Process    bool          `json:"process"`
+	Refuse     bool          `json:"-"`
+	Drop       bool          `json:"drop"`
+	Delay      time.Duration `json:"-"`
+	Truncate   int           `json:"truncate"`
 }
 
 // clone copies f, with canonical header names.
@@ -54,9 +35,7 @@ func (f Fault) clone() Fault {
 	return f
 }
 
-func (f Fault) processes() bool {
-	return f.Status < 300 || f.Process || f.DropAfter
-}
+func (f Fault) processes() bool { return f.Process || f.Status < 300 && !f.Drop }
 
 func (f Fault) shape(a *response) {
 	switch {
@@ -65,23 +44,20 @@ func (f Fault) shape(a *response) {
 	case f.Status != 0:
 		a.status = f.Status
 	}
-	if f.Body != "" || f.NoBody {
-		a.body, a.content = []byte(f.Body), nil
-		if f.NoBody {
-			a.body, a.contentType = nil, ""
+	if f.Body != nil {
+		if a.body, a.content = []byte(*f.Body), nil; *f.Body == "" {
+			a.contentType = ""
 		}
 	}
-	a.contentType = cmp.Or(f.ContentType, a.contentType)
 	if a.header == nil {
 		a.header = make(http.Header)
 	}
 	wait := f.RetryAfter
-	if f.Status == http.StatusTooManyRequests && wait == 0 {
+	if wait == 0 && f.Status == http.StatusTooManyRequests {
 		wait = time.Second // as a limiter, which has not processed the request
 	}
 	if wait > 0 {
-		seconds := (wait + time.Second - 1) / time.Second
-		a.header.Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
+		a.header.Set("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))
 	}
 	f.setHeader(a.header)
 }

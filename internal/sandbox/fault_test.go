@@ -26,16 +26,18 @@ func TestFaultResponses(t *testing.T) {
 		"unknown status": {Fault{Status: 499}, 499, "error", "", "", 0},
 		"success status": {Fault{Status: 202}, 202, "{}", "", "", 1},
 		"processed":      {Fault{Status: 502, Process: true}, 502, "error", "", "", 1},
+		"429":            {Fault{Status: 429}, 429, "error", "Retry-After", "1", 0},
+		"429, unsigned":  {Fault{Status: 429, RetryAfter: -1}, 429, "error", "Retry-After", "", 0},
 		"retry after":    {Fault{Status: 429, RetryAfter: 1500 * time.Millisecond}, 429, "error", "Retry-After", "2", 0},
-		"body":           {Fault{Status: 502, Body: "<html>", ContentType: "text/html"}, 502, "<html>", "Content-Type", "text/html", 0},
-		"body only":      {Fault{Body: "not JSON"}, 200, "not JSON", "Content-Type", "application/json", 1},
+		"body":           {Fault{Status: 502, Body: new("<html>"), Header: http.Header{"Content-Type": {"text/html"}}}, 502, "<html>", "Content-Type", "text/html", 0},
+		"body only":      {Fault{Body: new("not JSON")}, 200, "not JSON", "Content-Type", "application/json", 1},
 		"redirect":       {Fault{Status: 307, Header: http.Header{"location": {"/x"}}}, 307, "error", "Location", "/x", 0},
 		"no header":      {Fault{Header: http.Header{"Content-Type": nil}}, 200, "{}", "Content-Type", "", 1},
-		"no label":       {Fault{Body: "<html>", Header: http.Header{"Content-Type": nil}}, 200, "<html>", "Content-Type", "", 1},
-		"as Django":      {Fault{Status: 201, NoBody: true, ContentType: "text/html; charset=utf-8"}, 201, "", "Content-Type", "text/html; charset=utf-8", 1},
-		"as Flask":       {Fault{Body: "OK", ContentType: "text/html; charset=utf-8"}, 200, "OK", "Content-Type", "text/html; charset=utf-8", 1},
-		"as PHP":         {Fault{ContentType: "text/html"}, 200, "{}", "Content-Type", "text/html", 1},
-		"no body":        {Fault{Status: 429, NoBody: true}, 429, "", "Content-Type", "", 0},
+		"no label":       {Fault{Body: new("<html>"), Header: http.Header{"Content-Type": nil}}, 200, "<html>", "Content-Type", "", 1},
+		"as Django":      {Fault{Status: 201, Body: new(""), Header: http.Header{"Content-Type": {"text/html; charset=utf-8"}}}, 201, "", "Content-Type", "text/html; charset=utf-8", 1},
+		"as Flask":       {Fault{Body: new("OK"), Header: http.Header{"Content-Type": {"text/html; charset=utf-8"}}}, 200, "OK", "Content-Type", "text/html; charset=utf-8", 1},
+		"as PHP":         {Fault{Header: http.Header{"Content-Type": {"text/html"}}}, 200, "{}", "Content-Type", "text/html", 1},
+		"no body":        {Fault{Status: 429, Body: new("")}, 429, "", "Content-Type", "", 0},
 		"no content":     {Fault{Status: 204}, 204, "", "Content-Type", "", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +80,7 @@ func TestRefusalsAreLeftToDials(t *testing.T) {
 func TestFaultDrops(t *testing.T) {
 	eachDoor(t, func(t *testing.T, open func(*testing.T, *Engine, Area) door) {
 		e := New()
-		e.Script(Refunds, Fault{DropBefore: true}, Fault{DropAfter: true}, Fault{DropAfter: true, Status: 500})
+		e.Script(Refunds, Fault{Drop: true}, Fault{Drop: true, Process: true}, Fault{Drop: true, Process: true, Status: 500})
 		d := open(t, e, Refunds)
 		for i, refunds := range []int{0, 1, 2} {
 			if r := d.refund(t, `{"n":1}`); !errors.Is(r.err, syscall.ECONNRESET) || len(e.Refunds()) != refunds {
@@ -86,8 +88,7 @@ func TestFaultDrops(t *testing.T) {
 			}
 		}
 		reqs := e.Requests(Refunds)
-		if len(reqs) != 3 || reqs[0].Status != 0 || len(reqs[0].Body) != 0 || !reqs[0].Fault.DropBefore ||
-			reqs[1].Status != 0 || string(reqs[1].Body) != `{"n":1}` {
+		if len(reqs) != 3 || reqs[0].Status != 0 || len(reqs[0].Body) != 0 || reqs[1].Status != 0 || string(reqs[1].Body) != `{"n":1}` {
 			t.Errorf("recorded %+v", reqs)
 		}
 	})
@@ -106,6 +107,7 @@ func TestFaultDrops(t *testing.T) {
 
 // TestFraming checks how a body of ten bytes is sent, and where it is cut off.
 func TestFraming(t *testing.T) {
+	chunked, unframed := http.Header{"Content-Length": nil}, http.Header{"Content-Length": nil, "Transfer-Encoding": {"identity"}}
 	for _, tc := range []struct {
 		fault    Fault
 		encoding string
@@ -117,13 +119,13 @@ func TestFraming(t *testing.T) {
 		{Fault{Truncate: 4}, "", 10, "0123", true},
 		{Fault{Truncate: -1}, "", 10, "", true},
 		{Fault{Truncate: 10}, "", 10, "0123456789", false},
-		{Fault{Truncate: 2, Body: "replaced"}, "", 8, "re", true},
-		{Fault{Chunked: true}, "chunked", -1, "0123456789", false},
-		{Fault{Chunked: true, Truncate: 4}, "chunked", -1, "0123", true},
-		{Fault{Chunked: true, Truncate: -1}, "chunked", -1, "", true},
-		{Fault{Chunked: true, Body: "01"}, "chunked", -1, "01", false},
-		{Fault{Unframed: true}, "", -1, "0123456789", false},
-		{Fault{Unframed: true, Truncate: 4}, "", -1, "0123", false},
+		{Fault{Truncate: 2, Body: new("replaced")}, "", 8, "re", true},
+		{Fault{Header: chunked}, "chunked", -1, "0123456789", false},
+		{Fault{Header: chunked, Truncate: 4}, "chunked", -1, "0123", true},
+		{Fault{Header: chunked, Truncate: -1}, "chunked", -1, "", true},
+		{Fault{Header: chunked, Body: new("01")}, "chunked", -1, "01", false},
+		{Fault{Header: unframed}, "", -1, "0123456789", false},
+		{Fault{Header: unframed, Truncate: 4}, "", -1, "0123", false},
 		{Fault{Header: http.Header{"Content-Length": {"20"}}}, "", 20, "0123456789", true},
 	} {
 		e := New()
@@ -146,20 +148,19 @@ func TestFraming(t *testing.T) {
 func TestDelays(t *testing.T) {
 	for _, tc := range []struct {
 		fault  Fault
-		before string
+		header time.Duration // when it comes; the end comes after an hour
+		before string        // the end
 	}{
-		{Fault{}, "01234"},
-		{Fault{HeaderDelay: time.Minute}, "01234"},
-		{Fault{DelayAfter: 7}, "0123456"},
-		{Fault{DelayAfter: 7, Chunked: true}, "0123456"},
-		{Fault{DelayAfter: -1}, ""},
-		{Fault{Unframed: true}, "01234"},
-		{Fault{Truncate: 4}, "01"},
+		{Fault{}, time.Hour, "0123456789"},
+		{Fault{Truncate: 7}, 0, "0123456"},
+		{Fault{Truncate: 7, Header: http.Header{"Content-Length": nil}}, 0, "0123456"},
+		{Fault{Truncate: -1}, 0, ""},
+		{Fault{Truncate: 10}, 0, "0123456789"}, // nothing is cut off
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			e := New()
 			e.SetJob("42", Job{Content: strings.NewReader("0123456789")})
-			tc.fault.BodyDelay = time.Hour
+			tc.fault.Delay = time.Hour
 			e.Script(Updater, tc.fault)
 			d := memoryDoor(t, e, Updater)
 			begin := time.Now()
@@ -169,10 +170,11 @@ func TestDelays(t *testing.T) {
 			}
 			defer resp.Body.Close()
 			before := make([]byte, len(tc.before))
-			if _, err := io.ReadFull(resp.Body, before); err != nil || string(before) != tc.before || time.Since(begin) != tc.fault.HeaderDelay {
+			if _, err := io.ReadFull(resp.Body, before); err != nil || string(before) != tc.before || time.Since(begin) != tc.header {
 				t.Errorf("%+v: %q, %v after %v", tc.fault, before, err, time.Since(begin))
 			}
-			if _, err := resp.Body.Read(make([]byte, 1)); err != nil || time.Since(begin) != tc.fault.HeaderDelay+time.Hour {
+			whole := len(tc.before) == 10
+			if _, err := resp.Body.Read(make([]byte, 1)); (err == io.EOF) != whole || !whole && time.Since(begin) != time.Hour {
 				t.Errorf("%+v: %v after %v", tc.fault, err, time.Since(begin))
 			}
 		})
@@ -182,7 +184,7 @@ func TestDelays(t *testing.T) {
 func TestCloseEndsDelay(t *testing.T) {
 	eachDoor(t, func(t *testing.T, open func(*testing.T, *Engine, Area) door) {
 		e := New()
-		e.Script(Updater, Fault{BodyDelay: 24 * time.Hour})
+		e.Script(Updater, Fault{Truncate: 10, Delay: 24 * time.Hour})
 		d := open(t, e, Updater)
 		resp, err := d.client.Do(newRequest(t, http.MethodGet, d.base+downloadPath, ""))
 		if err != nil {
@@ -208,7 +210,7 @@ func TestScriptFunc(t *testing.T) {
 	e.ScriptFunc(Updater, func(Request) Fault { return Fault{Status: 400 + len(e.Requests(Updater))} })
 	d := memoryDoor(t, e, Updater)
 	for i, want := range []int{503, 402, 403} {
-		if r := d.download(t); r.status != want || e.Requests(Updater)[i].Fault.Status != want {
+		if r := d.download(t); r.status != want || e.Requests(Updater)[i].Status != want {
 			t.Errorf("download %d: %+v, want %d", i, r, want)
 		}
 	}

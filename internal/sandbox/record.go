@@ -15,7 +15,7 @@ type Request struct {
 	Path string
 	// Header has the credential in Authorization replaced by stars.
 	Header http.Header
-	// Body is empty when the fault is DropBefore, and ends at 1 MiB.
+	// Body is empty when the fault is Drop without Process, and ends at 1 MiB.
 	Body []byte
 	// Status is the status of the response, 0 while there is none.
 	Status int
@@ -28,25 +28,18 @@ func (r Request) clone() Request {
 	return r
 }
 
-// A Record is a request and its fault.
-type Record struct {
-	Request
-	Area  Area
-	Fault Fault
-}
-
 // Requests returns copies of the latest requests of area in order of arrival.
 // Requests with a path that belongs to no area are under "".
-func (e *Engine) Requests(area Area) []Record {
+func (e *Engine) Requests(area Area) []Request {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r := e.arrived[area]
 	if r == nil {
 		return nil
 	}
-	var all []Record
+	var all []Request
 	for _, req := range r.values {
-		all = append(all, Record{req.Request.clone(), req.Area, req.Fault.clone()})
+		all = append(all, req.clone())
 	}
 	return all
 }

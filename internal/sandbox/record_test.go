@@ -23,14 +23,13 @@ func TestRecord(t *testing.T) {
 		t.Fatalf("%d requests recorded", len(got))
 	}
 	r := got[0]
-	if r.Area != Refunds || r.Method != "POST" || r.Path != "/v1/a%2Fb/refunds" || string(r.Body) != `{"refund_id":"r"}` ||
-		r.Status != 429 || r.Fault.Status != 429 || r.Time.Before(before) || r.Header.Get("Authorization") != "***" {
+	if r.Method != "POST" || r.Path != "/v1/a%2Fb/refunds" || string(r.Body) != `{"refund_id":"r"}` ||
+		r.Status != 429 || r.Time.Before(before) || r.Header.Get("Authorization") != "***" {
 		t.Errorf("recorded %+v", r)
 	}
 	r.Header.Set("X-Merchant-Id", "changed")
-	r.Fault.Header.Set("X", "changed")
 	r.Body[0] = 'x'
-	if again := e.Requests(Refunds)[0]; again.Header.Get("X-Merchant-Id") != "m-1" || again.Body[0] != '{' || again.Fault.Header.Get("X") != "y" {
+	if again := e.Requests(Refunds)[0]; again.Header.Get("X-Merchant-Id") != "m-1" || again.Body[0] != '{' {
 		t.Error("the record changed with the copy")
 	}
 }

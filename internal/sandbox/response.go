@@ -24,17 +24,23 @@ type response struct {
 	noRanges    bool
 }
 
-func (a response) write(w http.ResponseWriter, r *http.Request, f Fault, seen observer) {
+func (a response) write(w http.ResponseWriter, r *http.Request, f Fault, seen func(status, sent int)) {
 	h := w.Header()
 	maps.Copy(h, a.header)
 	if a.contentType != "" {
 		h.Set("Content-Type", a.contentType)
 	}
-	out := newWriter(w, r.Context(), f, seen)
-	out.status, out.noRanges = a.status, a.noRanges
+	out := &writer{ResponseWriter: w, ctx: r.Context(), fault: f, seen: seen, status: a.status, noRanges: a.noRanges, left: math.MaxInt64}
+	if f.Truncate != 0 {
+		out.left = int64(max(f.Truncate, 0))
+	}
 	defer out.end()
 	if a.content != nil {
-		http.ServeContent(out, f.ranged(r, a), "", a.modified, a.content)
+		if a.status != 0 || a.noRanges {
+			r = r.Clone(r.Context())
+			r.Header.Del("Range")
+		}
+		http.ServeContent(out, r, "", a.modified, a.content)
 		return
 	}
 	status := cmp.Or(a.status, http.StatusOK)
@@ -49,20 +55,6 @@ func (a response) write(w http.ResponseWriter, r *http.Request, f Fault, seen ob
 	}
 	out.WriteHeader(status)
 	out.Write(a.body)
-}
-
-// ranged returns the request with the range to serve.
-func (f Fault) ranged(r *http.Request, a response) *http.Request {
-	if f.Range == "" && a.status == 0 && !a.noRanges {
-		return r
-	}
-	r = r.Clone(r.Context())
-	r.Header.Del("Range")
-	if f.Range != "" {
-		r.Header.Set("Range", f.Range)
-		r.Header.Del("If-Range")
-	}
-	return r
 }
 
 // cut resets the connection below w.
@@ -121,101 +113,64 @@ func methodNotAllowed(allow string) response {
 	return a
 }
 
-// An observer is called with the status, and with the size of each piece that is sent.
-type observer struct {
-	status func(int)
-	sent   func(int)
-}
-
-// A writer sends a response with the faults of its body. If it sends less than it has
-// announced, net/http closes the connection without a reset, so that the caller gets
-// every byte that was sent.
+// A writer sends a response, and ends it where the fault says. A truncated body is less than
+// its header announces, or has no last chunk.
 type writer struct {
 	http.ResponseWriter
 	ctx      context.Context
 	fault    Fault
-	seen     observer
+	seen     func(status, sent int) // called with the size of each piece that is sent
 	status   int
 	noRanges bool
-	limit    int64
-	stallAt  int64 // -1: no more
-	sent     int64
-	stopped  bool
+	left     int64  // of the body to be sent
 	instead  []byte // is sent in place of the written bytes
+	stopped  bool
 }
 
 var errStopped = errors.New("sandbox: response stopped")
 
-func newWriter(w http.ResponseWriter, ctx context.Context, f Fault, seen observer) *writer {
-	out := &writer{ResponseWriter: w, ctx: ctx, fault: f, seen: seen, limit: math.MaxInt64, stallAt: -1}
-	if f.Truncate != 0 {
-		out.limit = int64(max(f.Truncate, 0))
-	}
-	return out
-}
-
 func (w *writer) WriteHeader(status int) {
-	status = cmp.Or(w.status, status)
+	w.status = cmp.Or(w.status, status)
 	h := w.Header()
-	if status == http.StatusRequestedRangeNotSatisfiable && h.Get("Content-Length") == "" {
+	if w.status == http.StatusRequestedRangeNotSatisfiable && h.Get("Content-Length") == "" {
 		// http.ServeContent would answer in plain text.
-		a := failure(status, "range_not_satisfiable", "the result is not that long")
+		a := failure(w.status, "range_not_satisfiable", "the result is not that long")
 		w.instead = a.body
 		h.Set("Content-Type", a.contentType)
 		h.Set("Content-Length", strconv.Itoa(len(a.body)))
-	}
-	length, _ := strconv.ParseInt(h.Get("Content-Length"), 10, 64)
-	if w.fault.BodyDelay > 0 {
-		w.stallAt = min(length, w.limit) / 2
-		if after := w.fault.DelayAfter; after != 0 {
-			w.stallAt = int64(max(after, 0))
-		}
 	}
 	if w.noRanges {
 		h.Del("Accept-Ranges")
 	}
 	w.fault.setHeader(h) // again, after what http.ServeContent has set
-	if len(w.fault.Header["Content-Length"]) > 0 {
+	if announced, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64); err == nil {
 		// net/http would send no part of a body that is longer than announced.
-		if announced, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64); err == nil {
-			w.limit = min(w.limit, announced)
-		}
+		w.left = min(w.left, announced)
 	}
-	if w.fault.Chunked || w.fault.Unframed {
-		h.Del("Content-Length")
-	}
-	if w.fault.Unframed {
-		h.Set("Transfer-Encoding", "identity") // tells net/http not to send chunks, and is not sent itself
-	}
-	w.seen.status(status)
-	w.ResponseWriter.WriteHeader(status)
-	if w.fault.Chunked {
+	w.seen(w.status, 0)
+	w.ResponseWriter.WriteHeader(w.status)
+	if h.Get("Content-Length") == "" {
 		w.flush() // net/http would count a short body
 	}
 }
 
-func (w *writer) Write(p []byte) (int, error) {
+func (w *writer) Write(p []byte) (n int, err error) {
 	if w.instead != nil {
 		instead := w.instead
 		w.instead = nil
 		_, err := w.Write(instead)
 		return len(p), err
 	}
-	n := 0
-	if w.stallAt >= 0 && w.sent+int64(len(p)) > w.stallAt {
-		var err error
-		if n, err = w.send(p[:w.stallAt-w.sent]); err != nil {
-			return n, err
-		}
-		w.stallAt = -1
-		w.flush()
-		if !pause(w.ctx, w.fault.BodyDelay) {
-			w.stopped = true
-			return n, errStopped
-		}
+	if part := p[:min(int64(len(p)), w.left)]; len(part) > 0 {
+		w.seen(w.status, len(part)) // before the write, so that the count is complete when the caller has all bytes
+		n, err = w.ResponseWriter.Write(part)
+		w.seen(w.status, n-len(part))
+		w.left -= int64(n)
 	}
-	m, err := w.send(p[n:])
-	return n + m, err
+	if err == nil && n < len(p) {
+		w.stopped, err = true, errStopped
+	}
+	return n, err
 }
 
 // ReadFrom saves large contents most of the system calls of io.Copy's buffer.
@@ -223,31 +178,11 @@ func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{w}, r, make([]byte, 256<<10))
 }
 
-func (w *writer) send(p []byte) (int, error) {
-	allowed := p[:min(int64(len(p)), w.limit-w.sent)]
-	n := 0
-	if len(allowed) > 0 {
-		w.seen.sent(len(allowed)) // before the write, so that the count is complete when the caller has all bytes
-		var err error
-		n, err = w.ResponseWriter.Write(allowed)
-		w.seen.sent(n - len(allowed))
-		w.sent += int64(n)
-		if err != nil {
-			return n, err
-		}
-	}
-	if n < len(p) {
-		w.stopped = true
-		return n, errStopped
-	}
-	return n, nil
-}
-
-// end stops a chunked response without the last chunk, if it must be cut off. net/http would
-// send that chunk, and the body would look complete.
+// end ends the connection behind a truncated body.
 func (w *writer) end() {
-	if w.stopped && w.fault.Chunked {
+	if w.stopped {
 		w.flush()
+		pause(w.ctx, w.fault.Delay)
 		panic(http.ErrAbortHandler)
 	}
 }

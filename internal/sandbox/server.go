@@ -14,14 +14,19 @@ import (
 	"github.com/carddata/carddata-go/internal/sandbox/memnet"
 )
 
-// A Server serves one area in memory. Inside a testing/synctest bubble it has
-// to be started there.
+// A Server serves an engine until Close.
 type Server struct {
-	transport *http.Transport
-	running   *running
+	// Transport reaches a server in memory under every http and https URL. It speaks no TLS,
+	// and makes one connection per request. It is nil for a server at an address.
+	Transport *http.Transport
+
+	server   http.Server
+	listener net.Listener
+	stopped  chan struct{}
+	conns    sync.WaitGroup
 }
 
-// Start serves area in memory until Close.
+// Start serves one area in memory. Inside a testing/synctest bubble it has to be called there.
 func (e *Engine) Start(area Area) *Server {
 	l := memnet.Listen()
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -30,27 +35,15 @@ func (e *Engine) Start(area Area) *Server {
 		}
 		return l.Dial(ctx)
 	}
-	handler := func(w http.ResponseWriter, r *http.Request) {
+	s := serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e.serve(w, r, area, e.nextButRefusals, nil)
+	}))
+	s.Transport = &http.Transport{
+		DialContext:       dial,
+		DialTLSContext:    dial,
+		DisableKeepAlives: true, // a dial for each request, so that each can be refused
 	}
-	return &Server{
-		transport: &http.Transport{
-			DialContext:       dial,
-			DialTLSContext:    dial,
-			DisableKeepAlives: true, // a dial for each request, so that each can be refused
-		},
-		running: run(l, http.HandlerFunc(handler)),
-	}
-}
-
-// Transport returns a transport that reaches the server under every http and
-// https URL. It speaks no TLS, and makes one connection per request.
-func (s *Server) Transport() http.RoundTripper { return s.transport }
-
-// Close ends all connections and waits for their goroutines.
-func (s *Server) Close() {
-	s.running.close()
-	s.transport.CloseIdleConnections()
+	return s
 }
 
 func (e *Engine) takeRefusal(area Area) bool {
@@ -78,19 +71,13 @@ func (e *Engine) nextButRefusals(area Area) (Fault, bool) {
 	return Fault{}, false
 }
 
-// A TCPServer serves all three areas on a loopback address.
-type TCPServer struct {
-	listener net.Listener
-	running  *running
-}
-
-// ListenTCP serves all three areas on addr until Close.
-func (e *Engine) ListenTCP(addr string) (*TCPServer, error) {
+// ListenTCP serves all three areas on addr: see [ListenLoopback].
+func (e *Engine) ListenTCP(addr string) (*Server, error) {
 	l, err := ListenLoopback(addr)
 	if err != nil {
 		return nil, err
 	}
-	return &TCPServer{l, run(l, e)}, nil
+	return serve(l, e), nil
 }
 
 // ListenLoopback listens on addr, which is host:port with a loopback IP address
@@ -113,49 +100,42 @@ func ListenLoopback(addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// Addr returns the address that s listens on.
-func (s *TCPServer) Addr() net.Addr { return s.listener.Addr() }
-
-// URL returns the base URL of all three areas.
-func (s *TCPServer) URL() string { return "http://" + s.listener.Addr().String() }
-
-// Close ends all connections and waits for their goroutines.
-func (s *TCPServer) Close() { s.running.close() }
-
-// running is an http.Server that can be waited for.
-type running struct {
-	server   http.Server
-	listener net.Listener
-	stopped  chan struct{}
-	conns    sync.WaitGroup
-}
-
-func run(l net.Listener, h http.Handler) *running {
-	r := &running{listener: l, stopped: make(chan struct{})}
-	r.server = http.Server{
+func serve(l net.Listener, h http.Handler) *Server {
+	s := &Server{listener: l, stopped: make(chan struct{})}
+	s.server = http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: time.Minute,
 		ErrorLog:          log.New(io.Discard, "", 0),
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			switch state {
 			case http.StateNew:
-				r.conns.Add(1)
+				s.conns.Add(1)
 			case http.StateClosed, http.StateHijacked:
-				r.conns.Done()
+				s.conns.Done()
 			}
 		},
 	}
 	go func() {
-		defer close(r.stopped)
-		r.server.Serve(l)
+		defer close(s.stopped)
+		s.server.Serve(l)
 	}()
-	return r
+	return s
 }
 
-// close waits for Serve first: until then, new connections can arrive.
-func (r *running) close() {
-	r.listener.Close()
-	<-r.stopped
-	r.server.Close()
-	r.conns.Wait()
+// Addr returns the address that s listens on.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// URL returns the base URL of all three areas.
+func (s *Server) URL() string { return "http://" + s.Addr().String() }
+
+// Close ends all connections and waits for their goroutines. It waits for Serve first: until
+// then, new connections can arrive.
+func (s *Server) Close() {
+	s.listener.Close()
+	<-s.stopped
+	s.server.Close()
+	s.conns.Wait()
+	if s.Transport != nil {
+		s.Transport.CloseIdleConnections()
+	}
 }

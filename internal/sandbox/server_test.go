@@ -33,7 +33,7 @@ func TestCloseWaitsForHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := memnet.Listen()
 		finished := false
-		r := run(l, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		s := serve(l, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
 			time.Sleep(time.Minute)
 			finished = true
@@ -45,7 +45,7 @@ func TestCloseWaitsForHandlers(t *testing.T) {
 		defer conn.Close()
 		io.WriteString(conn, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
 		synctest.Wait()
-		r.close()
+		s.Close()
 		if !finished {
 			t.Error("a handler outlived Close")
 		}

@@ -76,9 +76,9 @@ func Example() {
 	check(bookRefund(ctx, db, box, 1002, 2500))
 
 	// A worker is usually a process of its own, and runs until its context ends.
-	service := refundstest.Start()
+	service := refundstest.NewServer(nil)
 	defer service.Close()
-	service.Script(refundstest.Fault{}, refundstest.Fault{DropAfter: true})
+	service.Script(refundstest.Fault{}, refundstest.Fault{Drop: true, Process: true})
 	check(box.Run(ctx, outbox.Config{Client: service.Client(), Concurrency: 1, Drain: true}))
 	list(ctx, box)
 

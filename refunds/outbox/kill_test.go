@@ -85,9 +85,9 @@ func TestKilled(t *testing.T) {
 		s.engine.ScriptFunc(sandbox.Refunds, func(sandbox.Request) sandbox.Fault {
 			switch rand.IntN(20) {
 			case 0:
-				return sandbox.Fault{DropBefore: true}
+				return sandbox.Fault{Drop: true}
 			case 1:
-				return sandbox.Fault{DropAfter: true}
+				return sandbox.Fault{Drop: true, Process: true}
 			case 2:
 				return sandbox.Fault{Status: 422}
 			}

@@ -22,8 +22,8 @@ func TestJudge(t *testing.T) {
 		{"bad request", refundstest.Fault{Status: 400}, eventRefused, "400 scripted"},
 		{"conflict", refundstest.Fault{Status: 409}, eventDoubted, "409 scripted"},
 		{"too large", refundstest.Fault{Status: 413}, eventRefused, "413 scripted"},
-		{"unprocessable", refundstest.Fault{Status: 422, Body: `{"message":"canary"}`}, eventRefused, "422 Unprocessable Entity"},
-		{"code like a card", refundstest.Fault{Status: 422, Body: `{"error":{"code":"4111111111111111"}}`}, eventRefused, "422 Unprocessable Entity"},
+		{"unprocessable", refundstest.Fault{Status: 422, Body: new(`{"message":"canary"}`)}, eventRefused, "422 Unprocessable Entity"},
+		{"code like a card", refundstest.Fault{Status: 422, Body: new(`{"error":{"code":"4111111111111111"}}`)}, eventRefused, "422 Unprocessable Entity"},
 		{"credential", refundstest.Fault{Status: 401}, eventUnsent, "401 scripted"},
 		{"forbidden", refundstest.Fault{Status: 403}, eventUnsent, "403 scripted"},
 		{"not found", refundstest.Fault{Status: 404}, eventUnsent, "404 scripted"},
@@ -35,9 +35,9 @@ func TestJudge(t *testing.T) {
 		{"refused", refundstest.Fault{Refuse: true}, eventUnsent, "no response"},
 		{"unavailable", refundstest.Fault{Status: 503}, eventDoubted, "503 scripted"},
 		{"timeout status", refundstest.Fault{Status: 408}, eventDoubted, "408 scripted"},
-		{"dropped before", refundstest.Fault{DropBefore: true}, eventDoubted, "no response"},
-		{"dropped after", refundstest.Fault{DropAfter: true}, eventDoubted, "no response"},
-		{"timeout", refundstest.Fault{HeaderDelay: time.Hour}, eventDoubted, "timeout"},
+		{"dropped before", refundstest.Fault{Drop: true}, eventDoubted, "no response"},
+		{"dropped after", refundstest.Fault{Drop: true, Process: true}, eventDoubted, "no response"},
+		{"timeout", refundstest.Fault{Delay: time.Hour}, eventDoubted, "timeout"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			fake := refundstest.NewServer(t)

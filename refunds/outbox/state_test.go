@@ -18,7 +18,7 @@ import (
 func TestRefusedAfterDoubt(t *testing.T) {
 	s := newSystem(t)
 	s.enqueue(refund("a", 5))
-	s.attempt(1, sandbox.Fault{DropAfter: true})
+	s.attempt(1, sandbox.Fault{Drop: true, Process: true})
 	s.check("unknown")
 	s.decide(Unknown, Resubmit)
 	s.attempt(1, sandbox.Fault{Status: 422})
@@ -48,7 +48,7 @@ func TestClientResubmit(t *testing.T) {
 	var logged bytes.Buffer
 	s.w.Log, s.w.Drain = slog.New(slog.NewTextHandler(&logged, nil)), true
 	s.enqueue(refund("a", 5))
-	s.engine.Script(sandbox.Refunds, sandbox.Fault{DropBefore: true})
+	s.engine.Script(sandbox.Refunds, sandbox.Fault{Drop: true})
 	if err := s.box.Run(t.Context(), s.w.Config); err != nil {
 		t.Fatal(err)
 	}

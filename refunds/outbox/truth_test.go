@@ -91,9 +91,9 @@ func TestEveryRefundFindsItsEnd(t *testing.T) {
 		s := serve(t, box)
 		s.engine.ScriptFunc(sandbox.Refunds, func(sandbox.Request) sandbox.Fault {
 			faults := []sandbox.Fault{
-				{DropBefore: true}, {DropAfter: true}, {Status: 422}, {Status: 429}, {Status: 503}, {Status: 500, Process: true},
-				{Status: 502, Process: true}, {Status: 408}, {Status: 499, Process: true}, {Body: "<html>", ContentType: "text/html"},
-				{Status: 409}, {HeaderDelay: 20 * time.Millisecond},
+				{Drop: true}, {Drop: true, Process: true}, {Status: 422}, {Status: 429}, {Status: 503}, {Status: 500, Process: true},
+				{Status: 502, Process: true}, {Status: 408}, {Status: 499, Process: true}, {Body: new("<html>"), Header: http.Header{"Content-Type": {"text/html"}}},
+				{Status: 409}, {Delay: 20 * time.Millisecond},
 			}
 			if rand.IntN(100) < 15 {
 				return faults[rand.IntN(len(faults))]

@@ -42,7 +42,7 @@ func TestBuried(t *testing.T) {
 func TestTooEarly(t *testing.T) {
 	s := newSystem(t)
 	s.enqueue(refund("a", 5))
-	s.attempt(1, sandbox.Fault{DropBefore: true})
+	s.attempt(1, sandbox.Fault{Drop: true})
 	chosen, err := s.box.List(t.Context(), Unknown)
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestOldMark(t *testing.T) {
 func TestJobs(t *testing.T) {
 	s := newSystem(t)
 	s.enqueue(refund("a", 5), refund("b", 5), refund("b", 6), refund("c", 5), refund("d", 5), refund("e", 5))
-	s.attempt(2, sandbox.Fault{DropBefore: true})
+	s.attempt(2, sandbox.Fault{Drop: true})
 	s.set(`DELETE FROM river_job WHERE id <= 3`)
 	s.set(`UPDATE outbox_refund SET enqueued_at = $1`, timeText(time.Now().Add(-orphanedAfter)))
 	for _, r := range []string{"young", "not due"} {
@@ -173,7 +173,7 @@ func TestStop(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	s.engine.ScriptFunc(sandbox.Refunds, func(sandbox.Request) sandbox.Fault {
 		stop()
-		return sandbox.Fault{HeaderDelay: 10 * time.Millisecond}
+		return sandbox.Fault{Delay: 10 * time.Millisecond}
 	})
 	s.w.Concurrency = 1
 	if err := s.box.Run(ctx, s.w.Config); err != nil {

@@ -4,8 +4,8 @@
 //
 //	func TestRefundJob(t *testing.T) {
 //		fake := refundstest.NewServer(t)
-//		fake.Script(refundstest.Fault{DropAfter: true}) // recorded, but without a response
-//		job := NewJob(fake.Client())                    // your code
+//		fake.Script(refundstest.Fault{Drop: true, Process: true}) // recorded, but without a response
+//		job := NewJob(fake.Client())                              // your code
 //		if err := job.Refund(t.Context(), "rf_1001"); !errors.Is(err, refunds.ErrOutcomeUnknown) {
 //			t.Error(err)
 //		}
@@ -16,17 +16,18 @@
 //
 // The faults that matter most are these, and [Server.Recorded] says what happened:
 //
-//	Refuse                         the refund is not sent (with Script alone)
+//	Refuse                         the refund is not sent
 //	Status 400, 422                rejected
-//	DropAfter                      unknown to the client, recorded
-//	Status 503 and Process         unknown to the client, recorded
-//	DropBefore, or Status 503      unknown to the client, not recorded
+//	Status 429                     rejected, but sent again after a second
+//	Drop, or Status 503            unknown to the client, not recorded
+//	the same and Process           unknown to the client, recorded
 //
 // Many frameworks accept with an empty body or a text under the label of a page, which a client
 // has to take for an acceptance:
 //
-//	fake.Script(refundstest.Fault{Status: 201, NoBody: true, ContentType: "text/html"})
-//	fake.Script(refundstest.Fault{Status: 200, Body: "OK", ContentType: "text/html"})
+//	html := http.Header{"Content-Type": {"text/html"}}
+//	fake.Script(refundstest.Fault{Status: 201, Body: new(""), Header: html})
+//	fake.Script(refundstest.Fault{Status: 200, Body: new("OK"), Header: html})
 //
 // # Documented by the service
 //

@@ -10,10 +10,10 @@ import (
 )
 
 func ExampleServer() {
-	fake := refundstest.Start() // in a test: refundstest.NewServer(t)
+	fake := refundstest.NewServer(nil) // in a test: refundstest.NewServer(t)
 	defer fake.Close()
 
-	fake.Script(refundstest.Fault{DropAfter: true}) // recorded, but without a response
+	fake.Script(refundstest.Fault{Drop: true, Process: true}) // recorded, but without a response
 
 	client := fake.Client() // or your service, made with fake.HTTPClient() or fake.URL()
 	_, err := client.Submit(context.Background(), "acct_1", &refunds.Refund{RefundID: "rf_1001", Amount: new(int64(10150))})

@@ -3,6 +3,7 @@ package refundstest
 import (
 	"bytes"
 	"encoding/json"
+	"testing"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/sandbox"
@@ -15,15 +16,8 @@ type Server struct {
 }
 
 // NewServer starts a fake that ends with the test. If you use testing/synctest, call it
-// inside the bubble.
-func NewServer(tb TB) *Server {
-	tb.Helper()
-	return &Server{sandbox.NewFake(tb, sandbox.Refunds)}
-}
-
-// Start starts a fake outside a test, such as in an Example. End it with Close. Start
-// panics where NewServer would fail the test.
-func Start() *Server { return &Server{sandbox.StartFake(sandbox.Refunds)} }
+// inside the bubble. Outside a test, such as in an Example, tb is nil: end the fake with Close.
+func NewServer(tb testing.TB) *Server { return &Server{sandbox.NewFake(tb, sandbox.Refunds)} }
 
 // Close ends the fake. A fake of NewServer is closed at the end of the test.
 func (s *Server) Close() { s.fake.Close() }

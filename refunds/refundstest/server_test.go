@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/refunds/refundstest"
@@ -22,33 +23,33 @@ func TestOutcomeAgreesWithTheRecord(t *testing.T) {
 		recorded int
 	}{
 		{"ordinary", refundstest.Fault{}, nil, 1},
-		{"drop before", refundstest.Fault{DropBefore: true}, refunds.ErrOutcomeUnknown, 0},
-		{"drop after", refundstest.Fault{DropAfter: true}, refunds.ErrOutcomeUnknown, 1},
+		{"drop before", refundstest.Fault{Drop: true}, refunds.ErrOutcomeUnknown, 0},
+		{"drop after", refundstest.Fault{Drop: true, Process: true}, refunds.ErrOutcomeUnknown, 1},
 		{"503", refundstest.Fault{Status: 503}, refunds.ErrOutcomeUnknown, 0},
 		{"422", refundstest.Fault{Status: 422}, refunds.ErrRejected, 0},
-		{"an empty 201 as of Django", refundstest.Fault{Status: 201, NoBody: true, ContentType: "text/html; charset=utf-8"}, nil, 1},
-		{"a text as of Flask", refundstest.Fault{Body: "OK", ContentType: "text/html; charset=utf-8"}, nil, 1},
-		{"a text without a label", refundstest.Fault{Body: "OK", Header: http.Header{"Content-Type": nil}}, nil, 1},
-		{"a page", refundstest.Fault{Body: "<html>", ContentType: "text/plain"}, refunds.ErrOutcomeUnknown, 1},
-		{"a list of errors", refundstest.Fault{Body: `{"errors":["declined"]}`}, refunds.ErrOutcomeUnknown, 1},
-		{"a problem", refundstest.Fault{ContentType: "application/problem+json"}, refunds.ErrOutcomeUnknown, 1},
+		{"an empty 201 as of Django", refundstest.Fault{Status: 201, Body: new(""), Header: http.Header{"Content-Type": {"text/html; charset=utf-8"}}}, nil, 1},
+		{"a text as of Flask", refundstest.Fault{Body: new("OK"), Header: http.Header{"Content-Type": {"text/html; charset=utf-8"}}}, nil, 1},
+		{"a text without a label", refundstest.Fault{Body: new("OK"), Header: http.Header{"Content-Type": nil}}, nil, 1},
+		{"a page", refundstest.Fault{Body: new("<html>"), Header: http.Header{"Content-Type": {"text/plain"}}}, refunds.ErrOutcomeUnknown, 1},
+		{"a list of errors", refundstest.Fault{Body: new(`{"errors":["declined"]}`)}, refunds.ErrOutcomeUnknown, 1},
+		{"a problem", refundstest.Fault{Header: http.Header{"Content-Type": {"application/problem+json"}}}, refunds.ErrOutcomeUnknown, 1},
 		{"499, processed", refundstest.Fault{Status: 499, Process: true}, refunds.ErrOutcomeUnknown, 1},
 		{"refused once", refundstest.Fault{Refuse: true}, nil, 1},
 		{"429 once", refundstest.Fault{Status: 429}, nil, 1},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			fake := refundstest.NewServer(t)
 			fake.Script(tt.fault)
-			_, err := fake.Client(refunds.WithRetryWait(0, 0)).Submit(t.Context(), "acct", &refunds.Refund{RefundID: "rf_1"})
+			_, err := fake.Client().Submit(t.Context(), "acct", &refunds.Refund{RefundID: "rf_1"})
 			if !errors.Is(err, tt.want) || (tt.want == nil) != (err == nil) {
-				t.Errorf("error = %v, want %v", err, tt.want)
+				t.Errorf("%s: error = %v, want %v", tt.name, err, tt.want)
 			}
 			if n := len(fake.Recorded()); n != tt.recorded {
-				t.Errorf("recorded %d times, want %d", n, tt.recorded)
+				t.Errorf("%s: recorded %d times, want %d", tt.name, n, tt.recorded)
 			}
 			if fake.Pending() != 0 {
-				t.Error("the fault was not met")
+				t.Errorf("%s: the fault was not met", tt.name)
 			}
 		})
 	}
@@ -69,32 +70,34 @@ func TestSetResponse(t *testing.T) {
 // TestSubmitted: what arrived can be compared with what was to be sent, also where the
 // fake recorded nothing. Numbers in metadata stay exact.
 func TestSubmitted(t *testing.T) {
-	fake := refundstest.NewServer(t)
-	fake.Script(refundstest.Fault{Status: 429}, refundstest.Fault{}, refundstest.Fault{Status: 422}, refundstest.Fault{DropBefore: true})
-	client := fake.Client(refunds.WithRetryWait(0, 0))
-	for _, id := range []string{"rf_1", "rf_2", "rf_3"} {
-		refund := &refunds.Refund{RefundID: id}
-		refund.AdditionalData.Metadata = map[string]any{"n": json.Number("12345678901234567890")}
-		_, _ = client.Submit(t.Context(), "acct", refund)
-	}
-	var ids []string
-	for _, refund := range fake.Submitted() {
-		ids = append(ids, fmt.Sprint(refund.RefundID, " ", refund.AdditionalData.Metadata["n"]))
-	}
-	const n = " 12345678901234567890"
-	if !slices.Equal(ids, []string{"rf_1" + n, "rf_1" + n, "rf_2" + n}) || len(fake.Recorded()) != 1 {
-		t.Errorf("submitted %q, recorded %d", ids, len(fake.Recorded()))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		fake := refundstest.NewServer(t)
+		fake.Script(refundstest.Fault{Status: 429}, refundstest.Fault{}, refundstest.Fault{Status: 422}, refundstest.Fault{Drop: true})
+		client := fake.Client()
+		for _, id := range []string{"rf_1", "rf_2", "rf_3"} {
+			refund := &refunds.Refund{RefundID: id}
+			refund.AdditionalData.Metadata = map[string]any{"n": json.Number("12345678901234567890")}
+			_, _ = client.Submit(t.Context(), "acct", refund)
+		}
+		var ids []string
+		for _, refund := range fake.Submitted() {
+			ids = append(ids, fmt.Sprint(refund.RefundID, " ", refund.AdditionalData.Metadata["n"]))
+		}
+		const n = " 12345678901234567890"
+		if !slices.Equal(ids, []string{"rf_1" + n, "rf_1" + n, "rf_2" + n}) || len(fake.Recorded()) != 1 {
+			t.Errorf("submitted %q, recorded %d", ids, len(fake.Recorded()))
+		}
+	})
 }
 
 // The fake accepts in the ways of frameworks, and records.
 func TestAcceptsLikeFrameworks(t *testing.T) {
 	fake := refundstest.NewServer(t)
 	faults := []refundstest.Fault{
-		{Status: 201, NoBody: true, ContentType: "text/html; charset=utf-8"},
-		{Status: 200, Body: "OK", ContentType: "text/html"},
-		{Status: 200, Body: `{"id":1}`, ContentType: "text/html"},
-		{Status: 204, NoBody: true},
+		{Status: 201, Body: new(""), Header: http.Header{"Content-Type": {"text/html; charset=utf-8"}}},
+		{Status: 200, Body: new("OK"), Header: http.Header{"Content-Type": {"text/html"}}},
+		{Status: 200, Body: new(`{"id":1}`), Header: http.Header{"Content-Type": {"text/html"}}},
+		{Status: 204, Body: new("")},
 	}
 	fake.Script(faults...)
 	for i := range faults {

@@ -4,7 +4,7 @@
 //
 //	func TestNightlyDownload(t *testing.T) {
 //		fake := updatertest.NewServer(t)
-//		fake.SetJobContent("7", updatertest.JobContent{Content: updatertest.CSV(1 << 20)})
+//		fake.SetJob("7", updatertest.Job{Content: updatertest.CSV(1 << 20)})
 //		fake.Script(updatertest.Fault{Truncate: 1000}) // the connection breaks, and the download resumes
 //		path := filepath.Join(t.TempDir(), "result.csv")
 //		job := NewJob(fake.Client()) // your code
@@ -24,9 +24,9 @@
 // # The fake's own choice
 //
 // These are not documented, so the real service may differ. With
-// [Server.SetJobContent] and [Fault] a test makes the fake behave like yours.
+// [Server.SetJob] and [Fault] a test makes the fake behave like yours.
 //
-//   - A job is the same for every merchant, unless [JobContent] says otherwise; the
+//   - A job is the same for every merchant, unless [Job] says otherwise; the
 //     x-merchant-id of each request is in [Server.Requests].
 //   - Job 42 exists, and is a CSV file of invented columns.
 //   - Status 200 for a result, with Content-Length and a strong ETag. Range and If-Range

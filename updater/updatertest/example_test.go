@@ -5,15 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/carddata/carddata-go/updater"
 	"github.com/carddata/carddata-go/updater/updatertest"
 )
 
 func ExampleServer() {
-	fake := updatertest.Start() // in a test: updatertest.NewServer(t)
+	fake := updatertest.NewServer(nil) // in a test: updatertest.NewServer(t)
 	defer fake.Close()
-	fake.SetJob("7", "text/plain", []byte("the whole content"))
+	fake.SetJob("7", updatertest.Job{Content: strings.NewReader("the whole content"), ContentType: "text/plain"})
 	fake.Script(updatertest.Fault{Truncate: 9})
 
 	client := fake.Client() // or your service, made with fake.HTTPClient() or fake.URL()
@@ -32,17 +34,11 @@ func ExampleServer() {
 // The content changes during the download: the connection breaks, and by the time the
 // rest is requested there is another version. DownloadFile starts over; a stream ends
 // with ErrChanged.
-func ExampleServer_ScriptFunc() {
-	fake := updatertest.Start() // in a test: updatertest.NewServer(t)
+func ExampleServer_SetJob() {
+	fake := updatertest.NewServer(nil) // in a test: updatertest.NewServer(t)
 	defer fake.Close()
-	fake.SetJob("7", "text/plain", []byte("old content"))
-	fake.ScriptFunc(func(r updatertest.Request) updatertest.Fault {
-		if r.Header.Get("Range") == "" {
-			return updatertest.Fault{Truncate: 4}
-		}
-		fake.SetJob("7", "text/plain", []byte("new content"))
-		return updatertest.Fault{}
-	})
+	fake.SetJob("7", updatertest.Job{Content: strings.NewReader("old content"), ContentType: "text/plain"})
+	fake.Script(updatertest.Fault{Truncate: 4})
 
 	download, err := fake.Client().Download(context.Background(), "7")
 	if err != nil {
@@ -50,6 +46,7 @@ func ExampleServer_ScriptFunc() {
 		return
 	}
 	defer download.Close()
+	fake.SetJob("7", updatertest.Job{Content: strings.NewReader("new content"), ContentType: "text/plain"})
 	content, err := io.ReadAll(download)
 	fmt.Printf("%q, changed: %v\n", content, errors.Is(err, updater.ErrChanged))
 	// Output:
@@ -58,13 +55,11 @@ func ExampleServer_ScriptFunc() {
 
 // Content of any size takes no memory, and connections can be as bad as you like: here
 // each response breaks after 10 MB.
-func ExampleServer_SetJobContent() {
-	fake := updatertest.Start() // in a test: updatertest.NewServer(t)
+func ExampleCSV() {
+	fake := updatertest.NewServer(nil) // in a test: updatertest.NewServer(t)
 	defer fake.Close()
-	fake.SetJobContent("7", updatertest.JobContent{Content: updatertest.CSV(64_000_000), ContentType: "text/csv"})
-	fake.ScriptFunc(func(updatertest.Request) updatertest.Fault {
-		return updatertest.Fault{Truncate: 10_000_000}
-	})
+	fake.SetJob("7", updatertest.Job{Content: updatertest.CSV(64_000_000), ContentType: "text/csv"})
+	fake.Script(slices.Repeat([]updatertest.Fault{{Truncate: 10_000_000}}, 6)...)
 
 	client := fake.Client(updater.WithRetryWait(0, 0)) // in production: leave it out
 	download, err := client.Download(context.Background(), "7")

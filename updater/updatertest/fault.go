@@ -7,90 +7,52 @@ import (
 	"github.com/carddata/carddata-go/internal/sandbox"
 )
 
-// TB is the part of *testing.T, *testing.B and *testing.F that a fake needs.
-type TB interface {
-	Helper()
-	Cleanup(func())
-	Fatalf(format string, args ...any)
-}
-
-// A Fault changes how the fake handles one request. The zero value changes nothing. Fields
-// can be combined.
+// A Fault changes how the fake handles one request. The zero value changes nothing, and fields
+// can be combined. The three fakes have the same.
 type Fault struct {
-	// Status replaces the normal status. With 300 and above the body is an error object,
-	// and the request is not processed unless Process is set. Zero changes nothing.
+	// Status replaces the normal status. With 300 and above the body is an error object, and
+	// the request is not processed.
 	Status int
 	// RetryAfter adds a Retry-After header in seconds, rounded up. Zero adds one of a second to
 	// a 429, as a limiter does, and none to any other status. Below zero adds none.
 	RetryAfter time.Duration
-	// Body replaces the normal body, for example with "{" for malformed JSON. "" changes
-	// nothing: see NoBody.
-	Body string
-	// NoBody sends no body.
-	NoBody bool
-	// ContentType replaces the normal Content-Type, for example with the default of many web
-	// frameworks, "text/html; charset=utf-8". A nil value in Header sends none.
-	ContentType string
-	// Header is set in the response header, such as a Location. A name with a nil value
-	// is removed from it.
+	// Header is set in the response, such as a Location or another Content-Type. A name with a
+	// nil value is removed from it: without Content-Length, the body is sent in chunks.
 	Header http.Header
-	// Process processes the request even if Status is 300 or above.
+	// Body replaces the normal body: new("{") is malformed JSON, and new("") none. Nil
+	// changes nothing.
+	Body *string
+	// Process processes the request although Status or Drop says otherwise.
 	Process bool
-	// Refuse refuses the connection before any byte of the request is sent. It works
-	// with Script only: from ScriptFunc, or at the address of [Server.URL], it acts as
-	// DropBefore, because the connection exists by then. If you wrap the RoundTripper of
-	// HTTPClient, a client of package refunds reports an unknown outcome and not "not sent".
+	// Refuse refuses the connection before any byte of the request is sent. At the address of
+	// [Server.URL] the connection exists by then, and Refuse acts as Drop. Behind a wrapped
+	// Transport of HTTPClient, a refund is then unknown and not "not sent".
 	Refuse bool
-	// DropBefore resets the connection without reading the request's body. The request is
-	// not processed.
-	DropBefore bool
-	// DropAfter processes the request and resets the connection instead of
-	// responding.
-	DropAfter bool
-	// HeaderDelay is a wait after processing and before the response header.
-	HeaderDelay time.Duration
-	// BodyDelay is a wait in the middle of the response body.
-	BodyDelay time.Duration
-	// DelayAfter is the number of bytes of the body before BodyDelay. Zero is half of
-	// the body; below zero the wait is before the first byte.
-	DelayAfter int
-	// Truncate ends the connection after this many bytes of a longer body; Content-Length
-	// announces the whole body. Zero sends the whole body; below zero only the header is
-	// sent.
+	// Drop resets the connection in place of the response. Without Process, the request's body
+	// is not read.
+	Drop bool
+	// Delay is a wait before the response, or with Truncate before the connection ends.
+	Delay time.Duration
+	// Truncate ends the connection after this many bytes of a longer body. Below zero, only
+	// the header is sent.
 	Truncate int
-	// Chunked sends the body in chunks, without Content-Length.
-	Chunked bool
-	// Unframed sends the body without Content-Length and without chunks. The end of the
-	// connection is then the end of the body, even if Truncate cut it off.
-	Unframed bool
-	// Range is what a download serves in place of the request's Range and
-	// If-Range, as in "bytes=100-199".
-	Range string
 }
 
 // A Request is a request that the fake received.
 type Request struct {
-	// Time is when the request arrived.
-	Time time.Time
-	// Method is the HTTP method.
-	Method string
-	// Path is the escaped path, as it arrived.
-	Path string
-	// Header is the request header, with the credential in Authorization replaced by
-	// stars.
-	Header http.Header
-	// Body is the request body, up to 1 MiB. It is empty if the fault is DropBefore.
-	Body []byte
-	// Status is the status of the response; 0 while there is none.
-	Status int
-	// Sent is the number of bytes of the response body sent so far.
-	Sent int64
+	Time   time.Time   // when it arrived
+	Method string      //
+	Path   string      // the escaped path, as it arrived
+	Header http.Header // with the credential in Authorization replaced by stars
+	Body   []byte      // up to 1 MiB; empty if the fault is Drop without Process
+	Status int         // of the response; 0 while there is none
+	Sent   int64       // bytes of the response's body sent so far
 }
 
-// HTTPClient returns an HTTP client that reaches the fake in memory, under any base
-// URL. Code under test that makes its own client takes it through WithHTTPClient.
-// Inside a testing/synctest bubble, waits take no real time. To test code that uses
-// WithTransport, which is refused beside it, wrap the client's Transport instead.
+// HTTPClient returns an HTTP client that reaches the fake in memory, under any base URL. Code
+// that makes its own client takes it through WithHTTPClient. Inside a testing/synctest bubble,
+// waits take no real time. Wrap its Transport to choose by the request what happens, or to test
+// code that uses WithTransport, which is refused beside WithHTTPClient.
 func (s *Server) HTTPClient() *http.Client { return s.fake.HTTPClient() }
 
 // URL returns a base URL of the fake on the loopback interface, for code that only takes
@@ -99,43 +61,30 @@ func (s *Server) HTTPClient() *http.Client { return s.fake.HTTPClient() }
 func (s *Server) URL() string { return s.fake.URL() }
 
 // Script adds faults. Each request that arrives takes the next one; the zero Fault lets it
-// pass. After the last one the fake behaves normally again. Each retry of a call is a
-// request of its own.
+// pass. After the last one the fake behaves normally again. Each retry of a call is a request
+// of its own. For a fault that lasts, use
+//
+//	Script(slices.Repeat([]Fault{{Status: 503}}, 100)...)
 func (s *Server) Script(faults ...Fault) {
 	for _, f := range faults {
 		s.fake.Script(sandbox.Fault(f))
 	}
 }
 
-// ScriptFunc lets choose return the fault of each request for which Script has none left,
-// for example to fail a share of the requests or one kind of them. choose is called from
-// many goroutines at once, and replaces an earlier function; nil goes back to normal
-// behavior. The Request that it gets has no Body. Refuse in the Fault that it returns acts
-// as DropBefore: to refuse the next n connections, use
-//
-//	Script(slices.Repeat([]Fault{{Refuse: true}}, n)...)
-func (s *Server) ScriptFunc(choose func(Request) Fault) {
-	if choose == nil {
-		s.fake.ScriptFunc(nil)
-		return
-	}
-	s.fake.ScriptFunc(func(r sandbox.Request) sandbox.Fault { return sandbox.Fault(choose(Request(r))) })
-}
+// Pending returns how many faults no request has taken yet. It is 0 at the end of a test if
+// all faults have happened.
+func (s *Server) Pending() int { return s.fake.Pending() }
 
 // RevokeToken makes the fake refuse the token with 401, from the next request on. So a
 // test can revoke a token that its source, such as CachedToken, still considers valid.
 func (s *Server) RevokeToken(token string) { s.fake.RevokeToken(token) }
-
-// Pending returns how many faults of Script no request has taken yet. It is 0 at the end
-// of a test if all faults have happened.
-func (s *Server) Pending() int { return s.fake.Pending() }
 
 // Requests returns the last 10,000 requests that arrived, in order. A connection that was
 // refused brings none.
 func (s *Server) Requests() []Request {
 	var requests []Request
 	for _, r := range s.fake.Requests() {
-		requests = append(requests, Request(r.Request))
+		requests = append(requests, Request(r))
 	}
 	return requests
 }

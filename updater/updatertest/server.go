@@ -1,8 +1,8 @@
 package updatertest
 
 import (
-	"bytes"
 	"io"
+	"testing"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/sandbox"
@@ -15,15 +15,8 @@ type Server struct {
 }
 
 // NewServer starts a fake that ends with the test. If you use testing/synctest, call it
-// inside the bubble.
-func NewServer(tb TB) *Server {
-	tb.Helper()
-	return &Server{sandbox.NewFake(tb, sandbox.Updater)}
-}
-
-// Start starts a fake outside a test, such as in an Example. End it with Close. Start
-// panics where NewServer would fail the test.
-func Start() *Server { return &Server{sandbox.StartFake(sandbox.Updater)} }
+// inside the bubble. Outside a test, such as in an Example, tb is nil: end the fake with Close.
+func NewServer(tb testing.TB) *Server { return &Server{sandbox.NewFake(tb, sandbox.Updater)} }
 
 // Close ends the fake. A fake of NewServer is closed at the end of the test.
 func (s *Server) Close() { s.fake.Close() }
@@ -38,16 +31,10 @@ func (s *Server) Client(opts ...updater.Option) *updater.Client {
 	return c
 }
 
-// SetJob sets the result of a job, from the next request on. An empty contentType is
-// detected from the content. Do not change content afterwards.
-func (s *Server) SetJob(jobID, contentType string, content []byte) {
-	s.SetJobContent(jobID, JobContent{Content: bytes.NewReader(content), ContentType: contentType})
-}
-
-// JobContent is the result of a job, of any size.
-type JobContent struct {
-	// Content is what a download returns: a *bytes.Reader, a *strings.Reader, the
-	// *io.SectionReader of [CSV], or the like. It is read while it is sent, from many
+// A Job is the result of a job, of any size.
+type Job struct {
+	// Content is what a download returns: strings.NewReader("text"), bytes.NewReader(data),
+	// [CSV], or the like. It is read while it is sent, from many
 	// goroutines at once, and must not change. Nil is empty.
 	Content interface {
 		io.ReaderAt
@@ -67,10 +54,8 @@ type JobContent struct {
 	NoRanges bool
 }
 
-// SetJobContent sets the result of a job, from the next request on.
-func (s *Server) SetJobContent(jobID string, c JobContent) {
-	s.fake.SetJob(jobID, sandbox.Job(c))
-}
+// SetJob sets the result of a job, from the next request on.
+func (s *Server) SetJob(jobID string, j Job) { s.fake.SetJob(jobID, sandbox.Job(j)) }
 
 // CSV returns content of exactly size bytes, generated as it is read. It has the columns of
 // job 42. Each row has its number in it, so that no two parts are alike, and line breaks

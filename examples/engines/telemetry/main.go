@@ -88,7 +88,7 @@ func demo(ctx context.Context, t *instrument.Telemetry, engine *sandbox.Engine, 
 	if err := submit("re-1001"); err != nil {
 		return err
 	}
-	engine.Script(sandbox.Refunds, sandbox.Fault{DropAfter: true})
+	engine.Script(sandbox.Refunds, sandbox.Fault{Drop: true, Process: true})
 	if err := submit("re-1002"); !errors.Is(err, refunds.ErrOutcomeUnknown) {
 		return fmt.Errorf("the second refund: %w", err)
 	}

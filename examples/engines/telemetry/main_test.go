@@ -51,7 +51,7 @@ func TestDemo(t *testing.T) {
 		engine := sandbox.New()
 		server := engine.Start(sandbox.Refunds)
 		defer server.Close()
-		network := refunds.WithHTTPClient(&http.Client{Transport: telemetry.Transport(route)(server.Transport())})
+		network := refunds.WithHTTPClient(&http.Client{Transport: telemetry.Transport(route)(server.Transport)})
 		if err := demo(t.Context(), telemetry, engine, "https://refunds.example", network); err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func TestBulkCallsAreMeasured(t *testing.T) {
 		server := engine.Start(sandbox.Refunds)
 		defer server.Close()
 		engine.Script(sandbox.Refunds, sandbox.Fault{Status: http.StatusUnprocessableEntity})
-		client, err := refunds.NewClient("https://refunds.example", refunds.WithHTTPClient(&http.Client{Transport: server.Transport()}), refunds.WithLogger(slog.New(telemetry.Handler())))
+		client, err := refunds.NewClient("https://refunds.example", refunds.WithHTTPClient(&http.Client{Transport: server.Transport}), refunds.WithLogger(slog.New(telemetry.Handler())))
 		if err != nil {
 			t.Fatal(err)
 		}

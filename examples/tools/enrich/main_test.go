@@ -249,7 +249,7 @@ func TestMasks(t *testing.T) {
 					"data":{"card":{"pan_or_token":"4111111111111111","card_brand":"VISA"}}}`)
 			})
 			if fail {
-				engine.Script(sandbox.Bins, sandbox.Fault{Status: 400, Body: `{"error":{"code":"4111111111111111","message":"no 4111111111111111"}}`})
+				engine.Script(sandbox.Bins, sandbox.Fault{Status: 400, Body: new(`{"error":{"code":"4111111111111111","message":"no 4111111111111111"}}`)})
 			}
 			out := filepath.Join(t.TempDir(), "out")
 			got := enrich(t, vars, "-in", write(t, name, input), "-out", out, "-json", "-columns", "card_brand,error")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -164,7 +165,7 @@ func TestFlaky(t *testing.T) {
 func TestUnverified(t *testing.T) {
 	engine, vars := serve(t)
 	for range 4 {
-		engine.Script(sandbox.Updater, sandbox.Fault{Unframed: true})
+		engine.Script(sandbox.Updater, sandbox.Fault{Header: http.Header{"Content-Length": nil, "Transfer-Encoding": {"identity"}}})
 	}
 	path := filepath.Join(t.TempDir(), "result.csv")
 	for _, to := range []string{"-", path} {
@@ -179,7 +180,7 @@ func TestUnverified(t *testing.T) {
 }
 
 func TestWaiting(t *testing.T) {
-	notReady := sandbox.Fault{Status: 404, Body: `{"error":{"code":"not_ready","message":"","details":{}}}`}
+	notReady := sandbox.Fault{Status: 404, Body: new(`{"error":{"code":"not_ready","message":"","details":{}}}`)}
 	engine, vars := serve(t)
 	for _, test := range []struct {
 		fault  sandbox.Fault

@@ -54,7 +54,7 @@ func flaky(size int64) func(sandbox.Request) sandbox.Fault {
 		case 0:
 			return sandbox.Fault{Status: http.StatusServiceUnavailable}
 		case 1:
-			return sandbox.Fault{DropBefore: true}
+			return sandbox.Fault{Drop: true}
 		}
 		return sandbox.Fault{Truncate: int(size/40 + random.Int64N(size/20+1) + 1)}
 	}

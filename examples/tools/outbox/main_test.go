@@ -137,7 +137,7 @@ func TestUsage(t *testing.T) {
 // TestFindOut: an unknown refund finds its own end.
 func TestFindOut(t *testing.T) {
 	s := newSystem(t)
-	s.engine.Script(sandbox.Refunds, sandbox.Fault{DropAfter: true}, sandbox.Fault{DropBefore: true}, sandbox.Fault{DropBefore: true})
+	s.engine.Script(sandbox.Refunds, sandbox.Fault{Drop: true, Process: true}, sandbox.Fault{Drop: true}, sandbox.Fault{Drop: true})
 	s.enqueue(0, `{"refund_id":"a&b"}`, `{"refund_id":"c"}`, `{"refund_id":"d"}`)
 	s.run(0, "work", "-drain", "-concurrency", "1")
 	ledger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -177,7 +177,7 @@ func TestNoDatabase(t *testing.T) {
 // TestOutcomes: a bad line is refused, and each refund ends by what the service did.
 func TestOutcomes(t *testing.T) {
 	s := newSystem(t)
-	s.engine.Script(sandbox.Refunds, sandbox.Fault{}, sandbox.Fault{Status: 422, Body: `{"error":{"code":"amount_too_high","message":"canary 4111111111111111"}}`}, sandbox.Fault{DropAfter: true})
+	s.engine.Script(sandbox.Refunds, sandbox.Fault{}, sandbox.Fault{Status: 422, Body: new(`{"error":{"code":"amount_too_high","message":"canary 4111111111111111"}}`)}, sandbox.Fault{Drop: true, Process: true})
 	record := `{"refund_id":"%s","amount":10150,"currency":"USD","additional_data":{"description":"canary","metadata":{"n":12345678901234567890.10}}}`
 	out := s.enqueue(3, "", fmt.Sprintf(record, "a"), " ", fmt.Sprintf(record, "b"), fmt.Sprintf(record, "c"), fmt.Sprintf(record, "a"),
 		`{"refund_id":"a","amount":5}`, `{"refund_id":"d","amount":1.5}`, `{"refund_id":"d","amuont":5}`, `{"refund_id":"d"}{}`, `{"amount":1}`, `canary`, `null`)
@@ -194,7 +194,7 @@ func TestOutcomes(t *testing.T) {
 // rows and why, and ends with 1.
 func TestNoSilence(t *testing.T) {
 	s := newSystem(t)
-	s.engine.Script(sandbox.Refunds, sandbox.Fault{DropBefore: true}, sandbox.Fault{DropBefore: true})
+	s.engine.Script(sandbox.Refunds, sandbox.Fault{Drop: true}, sandbox.Fault{Drop: true})
 	s.enqueue(0, `{"refund_id":"a"}`, `{"refund_id":"b"}`)
 	s.run(0, "work", "-drain", "-concurrency", "1")
 	s.enqueue(0, `{"refund_id":"c"}`)
@@ -221,7 +221,7 @@ func TestNoSilence(t *testing.T) {
 // rows alone.
 func TestReports(t *testing.T) {
 	s := newSystem(t)
-	s.engine.Script(sandbox.Refunds, sandbox.Fault{DropAfter: true}, sandbox.Fault{DropBefore: true})
+	s.engine.Script(sandbox.Refunds, sandbox.Fault{Drop: true, Process: true}, sandbox.Fault{Drop: true})
 	s.enqueue(0, `{"refund_id":"a","amount":1,"currency":"EUR"}`, `{"refund_id":"b","amount":2,"currency":"EUR"}`)
 	s.run(0, "work", "-drain", "-concurrency", "1")
 	s.age()

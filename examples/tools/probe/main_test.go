@@ -131,7 +131,7 @@ func TestNothingIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := sandbox.New()
 		engine.ScriptFunc(sandbox.Updater, func(r sandbox.Request) sandbox.Fault {
-			return sandbox.Fault{DropAfter: r.Header.Get("Range") != ""}
+			return sandbox.Fault{Drop: r.Header.Get("Range") != "", Process: true}
 		})
 		_, err := ask(t, engine, true, false)
 		if n := len(engine.Requests(sandbox.Updater)); err != nil || n != 5 {

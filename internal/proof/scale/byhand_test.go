@@ -2,16 +2,16 @@ package scale
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
+	"testing/synctest"
 	"text/tabwriter"
-	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
 
@@ -21,37 +21,36 @@ import (
 
 // badDay fails seven requests in a hundred, in the ways that services and proxies do.
 // It records a refund in two of these.
-func badDay() func(refundstest.Request) refundstest.Fault {
-	var mu sync.Mutex
+func badDay(requests int) (faults []refundstest.Fault) {
 	chance := rand.New(rand.NewPCG(1, 2))
-	return func(refundstest.Request) refundstest.Fault {
-		mu.Lock()
-		defer mu.Unlock()
+	for range requests {
+		var fault refundstest.Fault
 		switch p := chance.Float64(); {
 		case p < .01:
-			return refundstest.Fault{DropBefore: true}
+			fault.Drop = true
 		case p < .02:
-			return refundstest.Fault{DropAfter: true}
+			fault.Drop, fault.Process = true, true
 		case p < .03:
-			return refundstest.Fault{Status: 503}
+			fault.Status = 503
 		case p < .04:
-			return refundstest.Fault{Status: 504, Process: true}
+			fault.Status, fault.Process = 504, true
 		case p < .05:
-			return refundstest.Fault{Status: 429}
+			fault.Status = 429
 		case p < .07:
-			return refundstest.Fault{Status: 422}
+			fault.Status = 422
 		}
-		return refundstest.Fault{}
+		faults = append(faults, fault)
 	}
+	return faults
 }
 
 // post sends a refund as most programs do: any error and any status but 2xx is a failure.
-func post(do func(url string, body []byte) (*http.Response, error), url string, refund *refunds.Refund) error {
+func post(do func(client *http.Client, body []byte) (*http.Response, error), client *http.Client, refund *refunds.Refund) error {
 	body, err := json.Marshal(refund)
 	if err != nil {
 		return err
 	}
-	resp, err := do(url+"/v1/acct_1/refunds", body)
+	resp, err := do(client, body)
 	if err != nil {
 		return err
 	}
@@ -65,25 +64,29 @@ func post(do func(url string, body []byte) (*http.Response, error), url string, 
 	return nil
 }
 
-func byHand(url string, body []byte) (*http.Response, error) {
-	return http.Post(url, "application/json", bytes.NewReader(body))
+const refundURL = "https://refunds.example/v1/acct_1/refunds"
+
+func byHand(client *http.Client, body []byte) (*http.Response, error) {
+	return client.Post(refundURL, "application/json", bytes.NewReader(body))
 }
 
-func threeTries(url string, body []byte) (resp *http.Response, err error) {
+func threeTries(client *http.Client, body []byte) (resp *http.Response, err error) {
 	for range 3 {
-		resp, err = byHand(url, body)
+		if err == nil && resp != nil {
+			resp.Body.Close()
+		}
+		resp, err = byHand(client, body)
 		if err == nil && resp.StatusCode < 500 && resp.StatusCode != http.StatusTooManyRequests {
-			return resp, nil
+			break
 		}
 	}
 	return resp, err
 }
 
-func retrying(url string, body []byte) (*http.Response, error) {
+func retrying(client *http.Client, body []byte) (*http.Response, error) {
 	c := retryablehttp.NewClient()
-	c.Logger, c.RetryWaitMin, c.RetryWaitMax = nil, time.Millisecond, time.Millisecond
-	defer c.HTTPClient.CloseIdleConnections()
-	return c.Post(url, "application/json", body)
+	c.Logger, c.HTTPClient = nil, client
+	return c.Post(refundURL, "application/json", body)
 }
 
 // TestRefundsOnABadDay compares what became of refunds with what their sender was told,
@@ -96,9 +99,9 @@ func TestRefundsOnABadDay(t *testing.T) {
 		failed
 		findOut
 	)
-	run := func(submit func(fake *refundstest.Server) func(*refunds.Refund) told) (doubled, wrong, ask int) {
+	run := func(t *testing.T, submit func(fake *refundstest.Server) func(*refunds.Refund) told) (doubled, wrong, ask int) {
 		fake := refundstest.NewServer(t)
-		fake.ScriptFunc(badDay())
+		fake.Script(badDay(2 * n)...)
 		send := submit(fake)
 		words := map[string]told{}
 		for i := range n {
@@ -122,10 +125,11 @@ func TestRefundsOnABadDay(t *testing.T) {
 		}
 		return doubled, wrong, ask
 	}
-	hand := func(do func(string, []byte) (*http.Response, error)) func(*refundstest.Server) func(*refunds.Refund) told {
+	hand := func(do func(*http.Client, []byte) (*http.Response, error)) func(*refundstest.Server) func(*refunds.Refund) told {
 		return func(fake *refundstest.Server) func(*refunds.Refund) told {
+			client := fake.HTTPClient()
 			return func(r *refunds.Refund) told {
-				if post(do, fake.URL(), r) != nil {
+				if post(do, client, r) != nil {
 					return failed
 				}
 				return accepted
@@ -133,12 +137,9 @@ func TestRefundsOnABadDay(t *testing.T) {
 		}
 	}
 	library := func(fake *refundstest.Server) func(*refunds.Refund) told {
-		client, err := refunds.NewClient(fake.URL(), refunds.WithRetryWait(0, 0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		client := fake.Client()
 		return func(r *refunds.Refund) told {
-			_, err := client.Submit(t.Context(), "acct_1", r)
+			_, err := client.Submit(context.Background(), "acct_1", r)
 			switch refunds.ActionOf(err) {
 			case refunds.ActionDone:
 				return accepted
@@ -160,7 +161,8 @@ func TestRefundsOnABadDay(t *testing.T) {
 		{"go-retryablehttp, default retries", hand(retrying)},
 		{"this library", library},
 	} {
-		doubled, wrong, ask := run(way.submit)
+		var doubled, wrong, ask int
+		synctest.Test(t, func(t *testing.T) { doubled, wrong, ask = run(t, way.submit) })
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t\n", way.name, doubled, wrong, ask)
 		if way.name == "this library" && (doubled > 0 || wrong > 0) {
 			t.Errorf("%d recorded twice, %d reported wrongly", doubled, wrong)

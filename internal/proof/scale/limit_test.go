@@ -25,7 +25,7 @@ func TestBulkKeepsToItsLimit(t *testing.T) {
 			server := engine.Start(sandbox.Bins)
 			defer server.Close()
 			client, err := bins.NewClient(sandbox.BaseURL, bins.StaticToken("key"),
-				bins.WithHTTPClient(&http.Client{Transport: server.Transport()}),
+				bins.WithHTTPClient(&http.Client{Transport: server.Transport}),
 				bins.WithRateLimit(rate.Limit(test.limit), test.burst))
 			if err != nil {
 				t.Fatal(err)

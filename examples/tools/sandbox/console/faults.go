@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,9 +26,8 @@ type rule struct {
 type setting struct {
 	rule
 	sandbox.Fault
-	RetryAfter *int    `json:"retry_after"` // seconds, like Delay and BodyDelay; -1: none
+	RetryAfter float64 `json:"retry_after"` // seconds, like Delay
 	Delay      float64 `json:"delay"`
-	BodyDelay  float64 `json:"body_delay"`
 }
 
 const (
@@ -43,8 +40,8 @@ const (
 // status of a job that is not ready.
 var named = map[string]string{
 	"rate_limited":       `{"status":429,"retry_after":1}`,
-	"drop_before_accept": `{"drop_before":true}`,
-	"drop_after_accept":  `{"drop_after":true}`,
+	"drop_before_accept": `{"drop":true}`,
+	"drop_after_accept":  `{"drop":true,"process":true}`,
 	slow:                 `{"delay":3}`,
 	"server_error":       `{"status":503}`,
 	"job_not_ready": `{"status":409,"area":"updater","body":` +
@@ -72,31 +69,18 @@ func (s *setting) check() error {
 		return errors.New("percent must be 1 to 100")
 	case s.Status != 0 && (s.Status < 200 || s.Status > 599):
 		return errors.New("status must be 200 to 599")
-	case !seconds(s.Delay) || !seconds(s.BodyDelay):
-		return fmt.Errorf("delay and body_delay must be 0 to %d seconds", maxSeconds)
-	case s.RetryAfter != nil && (*s.RetryAfter < -1 || *s.RetryAfter > maxSeconds):
-		return fmt.Errorf("retry_after must be 0 to %d seconds, or -1 for none", maxSeconds)
+	case !seconds(s.Delay) || !seconds(s.RetryAfter) && s.RetryAfter != -1:
+		return fmt.Errorf("delay and retry_after must be 0 to %d seconds, or retry_after -1 for none", maxSeconds)
 	}
 	return nil
 }
 
 // complete returns the rule with its fault.
 func (s *setting) complete() rule {
-	r, f := s.rule, s.Fault
-	f.HeaderDelay = time.Duration(s.Delay * float64(time.Second))
-	f.BodyDelay = time.Duration(s.BodyDelay * float64(time.Second))
-	switch {
-	case s.RetryAfter == nil:
-	case *s.RetryAfter < 0:
-		f.RetryAfter = -1
-	default:
-		if f.Header == nil {
-			f.Header = make(http.Header)
-		}
-		f.Header.Set("Retry-After", strconv.Itoa(*s.RetryAfter))
-	}
-	r.fault = f
-	return r
+	s.rule.fault = s.Fault
+	s.rule.fault.Delay = time.Duration(s.Delay * float64(time.Second))
+	s.rule.fault.RetryAfter = time.Duration(s.RetryAfter * float64(time.Second))
+	return s.rule
 }
 
 func (r *rule) applies(area sandbox.Area, path string) bool {
