@@ -187,7 +187,7 @@ func TestReceipt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fake := refundstest.Start()
+		fake := refundstest.NewServer(nil)
 		defer fake.Close()
 		said := "\xff\x00" + strings.Repeat("é", bodyLimit)
 		fake.SetResponse(201, "text/plain", said)

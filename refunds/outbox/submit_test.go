@@ -64,11 +64,11 @@ func TestSubmit(t *testing.T) {
 		state  State
 		reason string
 	}{
-		{"accepted", refundstest.Fault{Status: 201, Body: `{"id":"x"}`}, Accepted, ""},
+		{"accepted", refundstest.Fault{Status: 201, Body: new(`{"id":"x"}`)}, Accepted, ""},
 		{"rejected", refundstest.Fault{Status: 422}, Rejected, "422 scripted"},
 		{"conflict", refundstest.Fault{Status: 409}, Unknown, "409 scripted"},
-		{"dropped", refundstest.Fault{DropAfter: true}, Unknown, "no response"},
-		{"slow", refundstest.Fault{HeaderDelay: time.Hour}, Unknown, "timeout"},
+		{"dropped", refundstest.Fault{Drop: true, Process: true}, Unknown, "no response"},
+		{"slow", refundstest.Fault{Delay: time.Hour}, Unknown, "timeout"},
 	} {
 		inBubble(t, func(t *testing.T, c *caller) {
 			c.fake.Script(test.fault)
@@ -151,7 +151,7 @@ func TestSubmitInOutage(t *testing.T) {
 // another one, and Close waits for what is in flight.
 func TestLeave(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *caller) {
-		c.fake.Script(refundstest.Fault{HeaderDelay: 20 * time.Second})
+		c.fake.Script(refundstest.Fault{Delay: 20 * time.Second})
 		for _, deadline := range []time.Duration{time.Second, time.Second} {
 			if e := c.submit(deadline, repeated("a", 5)); e.State != Sending {
 				t.Errorf("%+v", e)
@@ -167,7 +167,7 @@ func TestLeave(t *testing.T) {
 			t.Errorf("%+v, %v", e, err)
 		}
 
-		c.fake.Script(refundstest.Fault{HeaderDelay: 20 * time.Second})
+		c.fake.Script(refundstest.Fault{Delay: 20 * time.Second})
 		c.submit(time.Second, refund("b", 5))
 		ended, end := context.WithTimeout(t.Context(), time.Second)
 		defer end()
