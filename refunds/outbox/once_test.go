@@ -151,7 +151,7 @@ func TestOnce(t *testing.T) {
 		s.engine.ScriptFunc(sandbox.Refunds, func(sandbox.Request) sandbox.Fault {
 			switch rand.IntN(30) {
 			case 0:
-				return sandbox.Fault{DropAfter: true}
+				return sandbox.Fault{Drop: true, Process: true}
 			case 1:
 				return sandbox.Fault{Status: 422}
 			case 2:
@@ -161,7 +161,7 @@ func TestOnce(t *testing.T) {
 			case 4:
 				return sandbox.Fault{Status: 500, Process: true}
 			}
-			return sandbox.Fault{HeaderDelay: rand.N(20 * time.Millisecond)}
+			return sandbox.Fault{Delay: rand.N(20 * time.Millisecond)}
 		})
 		const kills = 6
 		n := max(1, *submissions/3)
