@@ -29,8 +29,8 @@ type BulkOptions struct {
 	// card numbers before you yield them: only you know them from a token of digits.
 	PrefixLength int
 
-	// Memory caches results. Nil makes a [MemoryCache] of 32,768 entries for this lookup
-	// alone: set a larger one if more identifiers than that repeat.
+	// Memory caches results. Nil makes a [MemoryCache] of 64 MiB for this lookup alone: set a
+	// larger one if more than some 20,000 identifiers repeat.
 	Memory *MemoryCache
 
 	// Cache is a second cache, outside the process, for what Memory does not have. Nil is
@@ -139,8 +139,6 @@ const (
 	defaultConcurrency = 8
 	maxConcurrency     = 10_000
 	defaultGiveUpAfter = 30 * time.Minute
-	// bulkEntries holds the BINs that the cards of even a large merchant have.
-	bulkEntries = 1 << 15
 	// maxHeld bounds the inputs that wait for their result, or for one before it.
 	maxHeld = 1 << 15
 	// maxPending bounds the identifiers on their way, and so the results that wait

@@ -197,7 +197,7 @@ func (b *bulkRun) end(lookups []*lookup, err error) {
 		l.err = cmp.Or(err, l.err)
 		if isOutage(err) {
 			if known := b.memory.findStale(l.sent); known != nil {
-				r := known.result(l.sent)
+				r := known.result()
 				r.Stale, l.err = true, nil
 				l.reuse(&r)
 			}

@@ -137,7 +137,7 @@ func newBulk(ctx context.Context, c *Client, cards iter.Seq[string], o BulkOptio
 		client: c, o: o, settings: settings, yield: yield,
 		order: inputOrder{unordered: o.Unordered},
 		memory: memory{
-			store:  newStore("lookup all", o.Memory, bulkEntries, o.Cache, o.Enhanced),
+			store:  newStore("lookup all", o.Memory, o.Cache, o.Enhanced),
 			always: o.Memory != nil || o.Cache != nil, lookups: map[string]*lookup{},
 		},
 		health: health{window: flow.New(true, jitter), jitter: jitter, giveUpAfter: o.GiveUpAfter},
@@ -356,7 +356,7 @@ func (b *bulkRun) yieldResults() bool {
 func (b *bulkRun) yieldResult(w waitingInput) bool {
 	r := BulkResult{Index: w.index, Input: NewIdentifier(w.input), Reused: true}
 	if l := w.lookup; l == nil {
-		r.Result = w.known.result(truncatePAN(w.input, b.o.PrefixLength))
+		r.Result = w.known.result()
 	} else {
 		r.Reused, r.Err = !w.first || l.reused, l.err
 		if l.result != nil {

@@ -5,7 +5,10 @@ import (
 	"container/list"
 	"context"
 	"math/rand/v2"
+	"reflect"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,16 +19,13 @@ import (
 //
 // A failing cache costs requests, and never a result. Each loader and bulk lookup makes one call
 // at a time, for 50 milliseconds at most. A Load with a deadline waits no longer than a tenth of the
-// time that is left: with 80 milliseconds, the cache has to answer within 8. After an error, 50
-// milliseconds without an answer, or five shorter calls without one, the cache is skipped for a
-// second, and for twice as long after each further failure, up to 30 seconds. Results of that time
-// are not stored in it. If it ignores its context, it is not called again until it returns. A panic of
-// Get reaches the caller.
+// time that is left: with 80 milliseconds, the cache has to answer within 8. After five calls in a
+// row with an error or without an answer, the cache is skipped for a second, and for twice as long
+// after each further one, up to 30 seconds. Results of that time are not stored in it. If it ignores
+// its context, it is not called again until it returns. A panic of Get reaches the caller.
 //
-// Only items with a card and without an error are stored. A Cache gets no full card number:
-// pan_or_token, correlation_id and a bin that may be a card number are left out, and an item that
-// may have one in another field, whole or in groups, is not stored. Not found is a number that the
-// service spreads over several values. Not checked are bank.phone and the bounds of BIN ranges.
+// Only items with a card and without an error are stored, as JSON, and none that may have a full
+// card number in it: see [MemoryCache].
 type Cache interface {
 	// Get returns the values of the keys that it has, of the 1 to 50 given.
 	Get(ctx context.Context, keys []string) (map[string][]byte, error)
@@ -36,11 +36,9 @@ type Cache interface {
 // CacheOptions configure a [MemoryCache]. The zero value is a good choice, but serves no card
 // through an outage.
 type CacheOptions struct {
-	// Entries is the most results kept: the least recently used is dropped first. A result
-	// takes about 300 bytes, about 200 more for each additional brand, and up to 8 KB if its
-	// issuer, product and cost do not repeat.
-	// Zero is 100,000.
-	Entries int
+	// MaxBytes bounds the memory: the least recently used result is dropped first. A result
+	// takes 1.3 KB and its texts, some 2.5 KB if the service sends every field. Zero is 64 MiB.
+	MaxBytes int64
 	// TTL is how long a result is kept, less up to a tenth at random. Zero is 24 hours.
 	TTL time.Duration
 	// StaleFor is how long a card may still be served after its TTL, marked as
@@ -59,20 +57,23 @@ type CacheOptions struct {
 // options. Loaders and bulk lookups may share it. Use one for each service, because results
 // are told apart by identifier and Enhanced alone. Do not copy it.
 //
-// Nothing is kept under an identifier with 12 digits or more, which may be a card number.
-// pan_or_token and correlation_id belong to one card, and are not kept either.
+// A MemoryCache and a [Cache] hold no full card number. Nothing is kept under an identifier with 12
+// digits or more. pan_or_token, correlation_id and a bin of 12 digits or more are left out. An item
+// that may have a card number in another field, whole or in groups, is not kept; not found is one
+// that is spread over several fields, and bank.phone and the bounds of BIN ranges are not checked.
 type MemoryCache struct {
 	given CacheOptions
 
 	mu      sync.Mutex
-	entries map[cacheKey]*entry
-	recency list.List  // of *entry, the most recently used first
-	stats   CacheStats // but for Entries
+	entries map[cacheKey]*list.Element // of *entry
+	recency list.List                  // the most recently used first
+	stats   CacheStats                 // but for Entries
 }
 
 // CacheStats count what a [MemoryCache] has done so far.
 type CacheStats struct {
 	Entries   int   // results in the cache
+	Bytes     int64 // that they take
 	Hits      int64 // identifiers found
 	Misses    int64 // identifiers not found
 	Evictions int64 // results dropped to make room for others
@@ -90,33 +91,91 @@ func (m *MemoryCache) Stats() CacheStats {
 	return stats
 }
 
-const defaultEntries = 100_000
-
 // maxTTL is for ever, and can be added to the time.
 const maxTTL = 10 * 365 * 24 * time.Hour
 
 func (m *MemoryCache) options() CacheOptions {
 	o := m.given
-	o.Entries = cmp.Or(max(0, o.Entries), defaultEntries)
+	o.MaxBytes = cmp.Or(max(0, o.MaxBytes), 64<<20)
 	o.TTL = min(cmp.Or(max(0, o.TTL), 24*time.Hour), maxTTL)
-	o.NegativeTTL = min(cmp.Or(o.NegativeTTL, time.Hour), maxTTL)
+	o.NegativeTTL = max(0, min(cmp.Or(o.NegativeTTL, time.Hour), maxTTL))
 	o.StaleFor = max(0, o.StaleFor)
 	return o
 }
+
+// An entry is a result in memory. It is kept as it is yielded, because a job whose identifiers
+// repeat would take twice as long if it read JSON each time.
+type entry struct {
+	key     cacheKey
+	kept    Result
+	size    int64        // in bytes
+	expires int64        // in nanoseconds since 1970; a time.Time takes three times the memory
+	known   bool         // see Result.isKnown
+	asked   atomic.Int64 // to renew it: no further try before this time
+}
+
+// newEntry makes an entry from a result that the service sent at some time, or returns nil if caches
+// must not keep it. An item that has neither a card nor an error because they could not be read is
+// asked for again.
+func (m *MemoryCache) newEntry(key cacheKey, r *Result, sent time.Time) *entry {
+	key.id = strings.Clone(key.id) // it may be a part of a longer string, which would be kept, too
+	e := &entry{key: key, kept: r.clone()}
+	e.kept.forgetCard(key.id)
+	e.known = e.kept.isKnown()
+	isUnclear := !e.known && r.Error == "" && r.Unread != nil
+	size, mayHoldNumber := e.kept.inspect()
+	if mayBeCardNumber(key.id) || isUnclear || mayHoldNumber {
+		return nil
+	}
+	e.size = entryBytes + size
+	o := m.options()
+	ttl := o.NegativeTTL
+	if e.known {
+		ttl = o.TTL
+	}
+	e.expires = sent.Add(jittered(ttl)).UnixNano()
+	return e
+}
+
+// entryBytes is what an entry takes without texts, in the map and the list, too.
+var entryBytes = int64(reflect.TypeFor[entry]().Size()+reflect.TypeFor[Card]().Size()) + 200
+
+// isUsable reports whether an entry is valid, or expired for less than the given time. An
+// expired entry without a known card is never usable.
+func (e *entry) isUsable(expired time.Duration) bool {
+	if e == nil {
+		return false
+	}
+	if !e.known {
+		expired = 0
+	}
+	return time.Now().UnixNano()-int64(expired) < e.expires
+}
+
+// result returns the result, as a copy for the caller.
+func (e *entry) result() Result { return e.kept.clone() }
 
 // find returns the entry for an identifier, or nil. One that has expired for no longer
 // than this may be returned as well.
 func (m *MemoryCache) find(key cacheKey, expired time.Duration) *entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	e := m.entries[key]
+	e := m.at(key)
 	if !e.isUsable(expired) {
 		m.stats.Misses++
 		return nil
 	}
 	m.stats.Hits++
-	m.recency.MoveToFront(e.recency)
+	m.recency.MoveToFront(m.entries[key])
 	return e
+}
+
+// at returns the entry at a key, or nil.
+func (m *MemoryCache) at(key cacheKey) *entry {
+	if element := m.entries[key]; element != nil {
+		return element.Value.(*entry)
+	}
+	return nil
 }
 
 // keep takes entries in; those that are nil are not to be kept. Entries of one
@@ -127,40 +186,39 @@ func (m *MemoryCache) keep(entries ...*entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range entries {
-		if e != nil {
-			m.insert(e, o.StaleFor)
+		if e == nil {
+			continue
+		}
+		replaced := m.at(e.key)
+		switch {
+		case replaced.isUsable(o.StaleFor) && replaced.known && !e.known:
+			// Keep the known card, and do not ask the service again for as long as e would be kept.
+			replaced.asked.Store(max(e.expires, time.Now().Add(time.Second).UnixNano()))
+		case e.isUsable(o.StaleFor) && e.size <= o.MaxBytes:
+			m.drop(replaced)
+			m.insert(e)
 		}
 	}
-	for m.recency.Len() > o.Entries {
-		m.evict(m.recency.Back().Value.(*entry))
+	for m.stats.Bytes > o.MaxBytes {
+		m.drop(m.recency.Back().Value.(*entry))
+		m.stats.Evictions++
 	}
 }
 
-// insert takes an entry in, unless it would take a known card away. Then the service is not
-// asked again for as long as the entry would have been kept.
-func (m *MemoryCache) insert(e *entry, staleFor time.Duration) {
-	replaced := m.entries[e.key]
-	if replaced.isUsable(staleFor) && replaced.known && !e.known {
-		replaced.asked.Store(max(e.expires, time.Now().Add(time.Second).UnixNano()))
-		return
-	}
-	if !e.isUsable(staleFor) {
-		return
-	}
-	if replaced != nil {
-		m.recency.Remove(replaced.recency)
-	}
+func (m *MemoryCache) insert(e *entry) {
 	if m.entries == nil {
-		m.entries = map[cacheKey]*entry{}
+		m.entries = map[cacheKey]*list.Element{}
 	}
-	m.entries[e.key] = e
-	e.recency = m.recency.PushFront(e)
+	m.entries[e.key] = m.recency.PushFront(e)
+	m.stats.Bytes += e.size
 }
 
-func (m *MemoryCache) evict(e *entry) {
-	delete(m.entries, e.key)
-	m.recency.Remove(e.recency)
-	m.stats.Evictions++
+func (m *MemoryCache) drop(e *entry) {
+	if e != nil {
+		m.recency.Remove(m.entries[e.key])
+		delete(m.entries, e.key)
+		m.stats.Bytes -= e.size
+	}
 }
 
 // jittered shortens a time to live by up to a tenth.

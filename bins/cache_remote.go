@@ -1,7 +1,6 @@
 package bins
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -10,9 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/carddata/carddata-go/internal/await"
-	"github.com/carddata/carddata-go/internal/mask"
 )
 
 const (
@@ -20,37 +16,21 @@ const (
 	// the caller's cache: a cache that hangs must not cause an outage.
 	remoteTimeout = 50 * time.Millisecond
 	remoteShare   = 10
-	// So many calls in a row that got less, and no answer, are a failure, too.
-	mostHasty = 5
+	// After so many failures in a row the cache is skipped. One is too few: perhaps the caller had
+	// little time.
+	mostFailures = 5
+	firstSkip    = time.Second
+	longestSkip  = 30 * time.Second
 )
 
 // A remoteCache calls the caller's Cache safely: with a timeout, on its own goroutine, and
 // one call at a time. A cache that ignores its context holds at most one goroutine.
 type remoteCache struct {
-	cache   Cache
-	turn    chan struct{} // full while somebody waits for a call; guards skip and hasty
-	running atomic.Bool   // a call is running, perhaps after its caller left
-	skip    backoff
-	hasty   int // calls in a row that got less time than most, and no answer
-}
-
-// A backoff pauses calls after a failure. It starts at a second, and doubles with each
-// further failure up to 30.
-type backoff struct {
-	length time.Duration
-	end    time.Time
-}
-
-func (b *backoff) isOver() bool { return !time.Now().Before(b.end) }
-
-func (b *backoff) settle(succeeded bool) {
-	const first, longest = time.Second, 30 * time.Second
-	if succeeded {
-		*b = backoff{}
-		return
-	}
-	b.length = min(max(first, 2*b.length), longest)
-	b.end = time.Now().Add(b.length)
+	cache    Cache
+	turn     chan struct{} // full while somebody waits for a call; guards failures and skipped
+	running  atomic.Bool   // a call is running, perhaps after its caller left
+	failures int           // in a row
+	skipped  time.Time     // until then
 }
 
 // newRemoteCache returns nil if there is no cache.
@@ -74,9 +54,8 @@ func (r *remoteCache) set(ctx context.Context, values map[string][]byte, ttl tim
 	r.call(ctx, false, func(ctx context.Context) (map[string][]byte, error) { return nil, r.cache.Set(ctx, values, ttl) })
 }
 
-// call calls the cache unless a backoff runs, and waits until the timeout. It returns nothing
-// after a failure. A cache that stores values does not always find them: only a call that reads shows
-// that it works.
+// call calls the cache unless it is skipped, and waits until the timeout. It returns nothing
+// after a failure.
 func (r *remoteCache) call(ctx context.Context, reads bool, call func(context.Context) (map[string][]byte, error)) map[string][]byte {
 	timeout := remoteTimeout
 	if deadline, ok := ctx.Deadline(); ok {
@@ -90,81 +69,88 @@ func (r *remoteCache) call(ctx context.Context, reads bool, call func(context.Co
 	case <-ctx.Done():
 		return nil
 	}
-	if ctx.Err() != nil || r.running.Load() || !r.skip.isOver() {
+	if ctx.Err() != nil || r.running.Load() || time.Now().Before(r.skipped) {
 		return nil
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	r.running.Store(true)
 	succeeded := false
 	defer func() {
-		late := !succeeded && limited.Err() != nil
-		switch {
-		case succeeded && !reads, late && ctx.Err() != nil: // that shows nothing, or its callers have left
-			return
-		case late && timeout < remoteTimeout:
-			if r.hasty++; r.hasty < mostHasty { // perhaps only these callers have no time
-				return
-			}
+		if ctx.Err() == nil { // else its callers have left, which says nothing
+			r.settle(succeeded, reads)
 		}
-		r.hasty = 0
-		r.skip.settle(succeeded)
 	}()
-	values, err := await.NewFuture(func() (map[string][]byte, error) { return call(limited) },
-		func(map[string][]byte, error) { r.running.Store(false) }).Wait(limited)
-	if succeeded = err == nil; !succeeded {
-		return nil
+	type answer struct {
+		values   map[string][]byte
+		err      error
+		panicked any
 	}
-	return values
+	answers := make(chan answer, 1)
+	r.running.Store(true)
+	go func() {
+		var a answer
+		defer func() {
+			a.panicked = recover()
+			r.running.Store(false)
+			answers <- a
+		}()
+		a.values, a.err = call(limited)
+	}()
+	select {
+	case a := <-answers:
+		if a.panicked != nil {
+			panic(a.panicked)
+		}
+		if succeeded = a.err == nil; succeeded {
+			return a.values
+		}
+	case <-limited.Done():
+	}
+	return nil
 }
 
-// newValue returns the value of a result for the caller's cache, or nil if it must not be
-// stored. It holds no full card number, neither that of a token nor one in another field. It
-// includes the key and the time, so that a value under another key or past its TTL is not
-// used:
+// settle counts failures. A cache that stores values does not always find them: only a call that
+// reads shows that it works.
+func (r *remoteCache) settle(succeeded, reads bool) {
+	switch {
+	case !succeeded:
+		r.failures++
+		if n := r.failures - mostFailures; n >= 0 {
+			r.skipped = time.Now().Add(min(firstSkip<<min(n, 5), longestSkip))
+		}
+	case reads:
+		r.failures = 0
+	}
+}
+
+// newValue returns the value of a result in memory for the caller's cache. It includes the key and
+// the time, so that a value under another key or past its TTL is not used:
 //
 //	checksum of all that follows and the key, time in seconds since 1970, JSON
 func newValue(key string, r *Result, sent time.Time) []byte {
-	kept := r.clone()
-	kept.forgetCard(kept.BIN)
-	if mayBeCardNumber(kept.BIN) {
-		kept.BIN = ""
-	}
-	value, err := json.Marshal(remoteResult{kept, kept.Unread})
-	// Bounds of ranges and a phone number look like card numbers, so leave them out of the
-	// check.
-	card := kept.Data.Card
-	card.BINMin, card.BINMax, card.Bank.Phone = "", "", ""
-	for i := range card.AdditionalCardBrands {
-		card.AdditionalCardBrands[i].BINMin, card.AdditionalCardBrands[i].BINMax = "", ""
-	}
-	rest, _ := json.Marshal(kept)
-	// NetworkFees is the service's own JSON. The check would miss an escaped digit in it.
-	if err != nil || mask.HoldsCardNumber(string(rest)) || bytes.Contains(card.NetworkFees, []byte(`\u`)) {
-		return nil
-	}
-	content := fmt.Sprintf("%d %s", sent.Unix(), value)
+	item, _ := json.Marshal(remoteResult{*r, r.Unread}) // networkfees, which could be no JSON, is what was decoded
+	content := fmt.Sprintf("%d %s", sent.Unix(), item)
 	return []byte(checksum(key, content) + " " + content)
 }
 
 // readValue reads a value that newValue made for the same key.
 func readValue(key string, value []byte) (r Result, sent time.Time, ok bool) {
 	sum, content, _ := strings.Cut(string(value), " ")
-	if sum != checksum(key, content) {
-		return r, sent, false
-	}
 	seconds, item, _ := strings.Cut(content, " ")
 	unix, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil || sum != checksum(key, content) {
+		return r, sent, false
+	}
 	if sent = time.Unix(unix, 0); sent.After(time.Now()) { // another machine's clock is ahead
 		sent = time.Now()
 	}
 	var kept remoteResult
-	if err != nil || json.Unmarshal([]byte(item), &kept) != nil {
-		return r, sent, false
-	}
+	err = json.Unmarshal([]byte(item), &kept)
 	r = kept.Result
-	r.Unread = kept.Unread
-	return r, sent, r.isKnown()
+	if r.Unread = kept.Unread; r.hasCard() && string(r.Data.Card.NetworkFees) == "null" {
+		r.Data.Card.NetworkFees = nil
+	}
+	return r, sent, err == nil && r.isKnown()
 }
 
 // A remoteResult is the JSON in a value.

@@ -147,57 +147,56 @@ func TestHungCacheIsNoOutage(t *testing.T) {
 	})
 }
 
-// A cache that failed is skipped for a second, then two, and so on to 30, however little time its
-// callers have.
+// A cache that failed five times in a row is skipped for a second, then two, and so on to 30, however
+// little time its callers have.
 func TestFailedCacheIsSkipped(t *testing.T) {
-	for _, patience := range []time.Duration{10 * time.Millisecond, time.Minute} {
-		testFailedCacheIsSkipped(t, patience)
+	for name, fails := range map[string]func(context.Context) error{
+		"fails": func(context.Context) error { return errDown },
+		"hangs": takes(time.Hour),
+	} {
+		for _, patience := range []time.Duration{80 * time.Millisecond, time.Minute} {
+			synctest.Test(t, func(t *testing.T) { testFailedCacheIsSkipped(t, name, fails, patience) })
+		}
 	}
 }
 
-func testFailedCacheIsSkipped(t *testing.T, patience time.Duration) {
-	synctest.Test(t, func(t *testing.T) {
-		cache := newSharedCache()
-		cache.get = func(context.Context) error { return errDown }
-		l := loader(t, &service{}, bins.LoaderOptions{Cache: cache, Window: -1})
-		for i := range 600 {
-			if _, err := loadWithin(t, l, patience, fmt.Sprint(411111+i)); err != nil {
+func testFailedCacheIsSkipped(t *testing.T, name string, fails func(context.Context) error, patience time.Duration) {
+	cache := newSharedCache()
+	cache.get = fails
+	l := loader(t, &service{}, bins.LoaderOptions{Cache: cache, Window: -1})
+	load := func(first, times int) (calls []time.Time) {
+		before := len(cache.asked())
+		for i := range times {
+			began := time.Now()
+			if _, err := loadWithin(t, l, patience, fmt.Sprint(first+i)); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(500 * time.Millisecond)
+			synctest.Wait() // until Get has noticed the end of its context
+			time.Sleep(500*time.Millisecond - time.Since(began))
 		}
-		var waits []time.Duration
-		gets := cache.asked()
-		for i := 1; i < len(gets); i++ {
-			waits = append(waits, gets[i].Sub(gets[i-1]).Round(time.Second))
-		}
-		want := "[1s 2s 4s 8s 16s 30s 30s 30s 30s 30s 30s 30s 30s]"
-		if got := fmt.Sprint(waits); got != want {
-			t.Errorf("skipped for %v, want %v", got, want)
-		}
-		cache.change(func() { cache.get = nil })
-		time.Sleep(30 * time.Second)
-		gets = cache.asked()
-		for i := range 10 {
-			if _, err := loadWithin(t, l, patience, fmt.Sprint(511111+i)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if n := len(cache.asked()) - len(gets); n != 10 {
-			t.Errorf("%d calls of a cache that works", n)
-		}
-		cache.change(func() { cache.get = func(context.Context) error { return errDown } })
-		gets = cache.asked()
-		for i := range 10 { // it fails again, and is skipped for a second, and then for two
-			if _, err := loadWithin(t, l, patience, fmt.Sprint(611111+i)); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(500 * time.Millisecond)
-		}
-		if n := len(cache.asked()) - len(gets); n != 3 {
-			t.Errorf("%d calls of a cache that fails again", n)
-		}
-	})
+		return cache.asked()[before:]
+	}
+	var waits []time.Duration
+	calls := load(411111, 600)
+	for i := 1; i < len(calls); i++ {
+		waits = append(waits, calls[i].Sub(calls[i-1]).Truncate(500*time.Millisecond))
+	}
+	want := "[500ms 500ms 500ms 500ms 1s 2s 4s 8s 16s 30s 30s 30s 30s 30s 30s 30s 30s]"
+	if name == "hangs" {
+		want = "[500ms 500ms 500ms 500ms 1.5s 2.5s 4.5s 8.5s 16.5s 30.5s 30.5s 30.5s 30.5s 30.5s 30.5s 30.5s 30.5s]"
+	}
+	if got := fmt.Sprint(waits); got != want {
+		t.Errorf("%s, %v: called after %v, want %v", name, patience, got, want)
+	}
+	cache.change(func() { cache.get = nil })
+	time.Sleep(30 * time.Second)
+	if n := len(load(511111, 10)); n != 10 {
+		t.Errorf("%s: %d calls of a cache that works", name, n)
+	}
+	cache.change(func() { cache.get = fails })
+	if n := len(load(611111, 10)); n != 6 {
+		t.Errorf("%s: %d calls of a cache that fails again", name, n)
+	}
 }
 
 // A value from a machine whose clock is ahead counts as new when it is read, and not for longer.
@@ -219,45 +218,6 @@ func TestSharedValueOfAClockThatIsAhead(t *testing.T) {
 			}
 			cache.change(func() { clear(cache.values) })
 			time.Sleep(time.Hour)
-		}
-	})
-}
-
-// A caller with little time left asks the cache, too, and goes on without it. That is no failure of
-// the cache: the next caller asks it again.
-func TestCacheIsNotSkippedForWantOfTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cache := newSharedCache()
-		cache.get = takes(10 * time.Millisecond)
-		l := loader(t, &service{}, bins.LoaderOptions{Cache: cache, Window: -1})
-		for i, within := range []time.Duration{50 * time.Millisecond, 30 * time.Second} {
-			if _, err := loadWithin(t, l, within, fmt.Sprint(411111+i)); err != nil {
-				t.Fatal(err)
-			}
-			synctest.Wait() // until Get has noticed the end of its context
-		}
-		if n := len(cache.asked()); n != 2 {
-			t.Errorf("%d calls of the cache", n)
-		}
-	})
-}
-
-// A cache that does not answer is skipped although no caller has the time to be sure: it costs few of
-// them a tenth of theirs.
-func TestCacheThatHangsIsSkippedByHastyCallers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cache := newSharedCache()
-		cache.get = takes(time.Hour)
-		l := loader(t, &service{}, bins.LoaderOptions{Cache: cache, Window: -1})
-		for i := range 100 { // in ten seconds
-			if _, err := loadWithin(t, l, 80*time.Millisecond, fmt.Sprint(411111+i)); err != nil {
-				t.Fatal(err)
-			}
-			synctest.Wait() // until Get has noticed the end of its context
-			time.Sleep(100 * time.Millisecond)
-		}
-		if n := len(cache.asked()); n > 20 {
-			t.Errorf("%d calls of the cache", n)
 		}
 	})
 }

@@ -19,9 +19,9 @@ type store struct {
 	staleFirst bool
 }
 
-func newStore(operation string, memory *MemoryCache, entries int, remote Cache, enhanced *bool) *store {
+func newStore(operation string, memory *MemoryCache, remote Cache, enhanced *bool) *store {
 	if memory == nil {
-		memory = NewMemoryCache(CacheOptions{Entries: entries})
+		memory = new(MemoryCache)
 	}
 	return &store{
 		operation: operation, memory: memory, remote: newRemoteCache(remote), enhanced: enhanced,
@@ -63,11 +63,10 @@ func (s *store) fetch(ctx context.Context, lookups []*lookup) (missed []*lookup)
 			missed = append(missed, l)
 			continue
 		}
-		e := s.memory.pack(key, &r, sent)
+		e := s.memory.newEntry(key, &r, sent)
 		switch {
 		case time.Since(sent) < jittered(o.TTL):
 			s.memory.keep(e)
-			r.forgetCard(l.sent)
 			l.reuse(&r)
 			continue
 		case e.isUsable(o.StaleFor) && s.findStale(l.sent) == nil:
@@ -90,14 +89,11 @@ func (s *store) keep(lookups []*lookup) map[string][]byte {
 		if l.result == nil || l.err != nil {
 			continue
 		}
-		entries = append(entries, s.memory.pack(s.key(l.sent), l.result, now))
-		if s.remote == nil || mayBeCardNumber(l.sent) {
-			continue
-		}
-		if key := s.key(l.sent).String(); l.result.isKnown() {
-			if value := newValue(key, l.result, now); value != nil {
-				values[key] = value
-			}
+		e := s.memory.newEntry(s.key(l.sent), l.result, now)
+		entries = append(entries, e)
+		if s.remote != nil && e != nil && e.known {
+			key := e.key.String()
+			values[key] = newValue(key, &e.kept, now)
 		}
 	}
 	s.memory.keep(entries...)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 )
 
 func TestMemoryCacheExpires(t *testing.T) {
@@ -43,20 +44,31 @@ func TestMemoryCacheExpires(t *testing.T) {
 	})
 }
 
-// The least recently used result is dropped, and not found again.
+// The least recently used result is dropped, and not found again. One that has no room drops no other.
 func TestMemoryCacheForgetsWhatItDrops(t *testing.T) {
-	s := &service{answer: ranged(8)}
-	cache := bins.NewMemoryCache(bins.CacheOptions{Entries: 2})
+	const large = "45555555"
+	s := &service{answer: func(card string) (map[string]any, bool) {
+		item, _ := ranged(8)(card)
+		if card == large {
+			item["data"].(map[string]any)["card"].(map[string]any)["card_segment_type"] = strings.Repeat("x", 3000)
+		}
+		return item, true
+	}}
+	cache := bins.NewMemoryCache(bins.CacheOptions{MaxBytes: roomForTwo})
 	l := loader(t, s, bins.LoaderOptions{Memory: cache, Window: -1})
-	for _, card := range []string{"41111111", "42222222", "41111111", "43333333", "41111111", "42222222"} {
+	for _, card := range []string{"41111111", "42222222", "41111111", "43333333", large, "41111111", "42222222"} {
 		if r, err := l.Load(t.Context(), card); err != nil || r.Data.Card.CardBrand != "of "+card {
 			t.Fatal(r, err)
 		}
 	}
-	if got, want := cache.Stats(), (bins.CacheStats{Entries: 2, Hits: 2, Misses: 4, Evictions: 2}); got != want || s.requests.Load() != 4 {
+	got, want := cache.Stats(), bins.CacheStats{Entries: 2, Hits: 2, Misses: 5, Evictions: 2}
+	if want.Bytes = got.Bytes; got != want || got.Bytes < 2000 || got.Bytes > roomForTwo || s.requests.Load() != 5 {
 		t.Errorf("%+v after %d requests, want %+v", got, s.requests.Load(), want)
 	}
 }
+
+// roomForTwo is the size of a cache for two small results.
+const roomForTwo = 3000
 
 // What is not to be kept takes no room from what is.
 func TestMemoryCacheKeepsNoErrorsUnlessAsked(t *testing.T) {
@@ -66,15 +78,43 @@ func TestMemoryCacheKeepsNoErrorsUnlessAsked(t *testing.T) {
 		}
 		return map[string]any{"bin": card, "error": "unknown"}, true
 	}}
-	cache := bins.NewMemoryCache(bins.CacheOptions{Entries: 2, NegativeTTL: -1})
+	cache := bins.NewMemoryCache(bins.CacheOptions{MaxBytes: roomForTwo, NegativeTTL: -1})
 	l := loader(t, s, bins.LoaderOptions{Memory: cache, Window: -1})
 	for _, card := range []string{"41111111", "42222222", "43333333", "44444444", "41111111"} {
 		if _, err := l.Load(t.Context(), card); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got, want := cache.Stats(), (bins.CacheStats{Entries: 1, Hits: 1, Misses: 4}); got != want || s.requests.Load() != 4 {
-		t.Errorf("%+v after %d requests, want %+v", got, s.requests.Load(), want)
+	if got := cache.Stats(); got.Entries != 1 || got.Hits != 1 || got.Misses != 4 || got.Evictions != 0 || s.requests.Load() != 4 {
+		t.Errorf("%+v after %d requests", got, s.requests.Load())
+	}
+}
+
+// A result from a cache has every field but those of a single card.
+func TestCachedResultHasEveryField(t *testing.T) {
+	item := testkit.Generic(t, []byte(fullResponse(t))).(map[string]any)["cards"].([]any)[0].(map[string]any)
+	card := item["data"].(map[string]any)["card"].(map[string]any)
+	delete(item, "error")
+	s := &service{answer: func(string) (map[string]any, bool) { return item, true }}
+	shared, memory := newSharedCache(), bins.NewMemoryCache(bins.CacheOptions{})
+	load := func(o bins.LoaderOptions) bins.Result {
+		var r bins.Result
+		synctest.Test(t, func(t *testing.T) {
+			var err error
+			if r, err = loader(t, s, o).Load(t.Context(), "45717360"); err != nil {
+				t.Fatal(err)
+			}
+		})
+		return r
+	}
+	load(bins.LoaderOptions{Memory: memory, Cache: shared})
+	card["correlation_id"], card["pan_or_token"] = "", ""
+	want := decoded(t, string(testkit.Encoded(t, map[string]any{"cards": []any{item}}))).Cards[0]
+	for _, o := range []bins.LoaderOptions{{Memory: memory}, {Cache: shared}} {
+		testkit.SameJSON(t, "the result", testkit.Encoded(t, load(o)), testkit.Encoded(t, want))
+	}
+	if n := s.requests.Load(); n != 1 {
+		t.Errorf("%d requests", n)
 	}
 }
 
@@ -106,21 +146,6 @@ func TestMemoryCacheKeepsForEver(t *testing.T) {
 	}
 }
 
-// A large result is not kept, so the number of entries bounds the memory.
-func TestMemoryCacheKeepsNothingLarge(t *testing.T) {
-	large := strings.Repeat("x", 9<<10)
-	for name, item := range map[string]map[string]any{
-		"message": {"error": large},
-		"card":    {"data": map[string]any{"card": map[string]any{"card_brand": large}}},
-	} {
-		cache := bins.NewMemoryCache(bins.CacheOptions{})
-		l := loader(t, &service{answer: func(string) (map[string]any, bool) { return item, true }}, bins.LoaderOptions{Memory: cache, Window: -1})
-		if r, err := l.Load(t.Context(), "411111"); err != nil || r.Error == "" && r.Data == nil || cache.Stats().Entries != 0 {
-			t.Errorf("%s: %v, %d entries", name, err, cache.Stats().Entries)
-		}
-	}
-}
-
 // An item without a card that could be read is asked for again.
 func TestUnreadableItemIsNotKept(t *testing.T) {
 	s := &service{answer: func(card string) (map[string]any, bool) {
@@ -144,7 +169,7 @@ func TestUnreadableItemIsNotKept(t *testing.T) {
 // A result replaces an expired one, and drops no other.
 func TestMemoryCacheReplacesWhatHasExpired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, cache := &service{}, bins.NewMemoryCache(bins.CacheOptions{TTL: time.Hour, Entries: 2})
+		s, cache := &service{}, bins.NewMemoryCache(bins.CacheOptions{TTL: time.Hour, MaxBytes: roomForTwo})
 		l := loader(t, s, bins.LoaderOptions{Memory: cache})
 		load := func(card string) {
 			if _, err := l.Load(t.Context(), card); err != nil {
@@ -162,8 +187,8 @@ func TestMemoryCacheReplacesWhatHasExpired(t *testing.T) {
 	})
 }
 
-// A result in memory does not hold the response that it came with.
-func TestMemoryCacheKeepsLittle(t *testing.T) {
+// The results in memory take what Stats says. They do not hold the responses that they came with.
+func TestMemoryCacheIsBounded(t *testing.T) {
 	const entries = 5_000
 	inUse := func() uint64 {
 		runtime.GC()
@@ -172,14 +197,7 @@ func TestMemoryCacheKeepsLittle(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}
-	// Results differ only in their range.
-	s := &service{answer: func(card string) (map[string]any, bool) {
-		return map[string]any{"bin": card[:6], "data": map[string]any{"card": map[string]any{
-			"bin_min": card + strings.Repeat("0", 11), "bin_max": card + strings.Repeat("9", 11), "card_brand": strings.Repeat("b", 500),
-			"additional_card_brands": []any{map[string]any{"card_brand": "another"}},
-		}}}, true
-	}}
-	client, cache := s.client(t), bins.NewMemoryCache(bins.CacheOptions{})
+	client, cache := (&service{}).client(t), bins.NewMemoryCache(bins.CacheOptions{})
 	fill := func(first int) {
 		for r, err := range client.LookupAll(t.Context(), func(yield func(string) bool) {
 			for i := range entries {
@@ -194,11 +212,12 @@ func TestMemoryCacheKeepsLittle(t *testing.T) {
 		}
 	}
 	fill(0) // allocates what is shared, too
-	before := inUse()
+	before, said := inUse(), cache.Stats().Bytes
 	fill(entries)
-	if each := int64(inUse()-before) / entries; each > 600 || cache.Stats().Entries != 2*entries {
-		t.Errorf("%d entries, %d bytes each", cache.Stats().Entries, each)
+	took, said := int64(inUse()-before), cache.Stats().Bytes-said
+	if took > said*11/10 || cache.Stats().Entries != 2*entries {
+		t.Errorf("%d entries take %d bytes, and %d by Stats", cache.Stats().Entries, took, said)
 	} else {
-		t.Logf("%d bytes each", each)
+		t.Logf("%d bytes each, and %d by Stats", took/entries, said/entries)
 	}
 }

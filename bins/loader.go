@@ -116,7 +116,7 @@ func NewLoader(c *Client, o LoaderOptions, opts ...CallOption) (*Loader, error) 
 	o.Window = max(0, cmp.Or(o.Window, 2*time.Millisecond))
 	l := &Loader{
 		client: c, o: o, settings: settings,
-		store:    newStore("load", o.Memory, defaultEntries, o.Cache, o.Enhanced),
+		store:    newStore("load", o.Memory, o.Cache, o.Enhanced),
 		inFlight: map[string]*load{},
 		flow:     flow.NewPrompt(func(below time.Duration) time.Duration { return c.core.Jitter(context.Background(), below) }),
 		pauses:   transport.PauseLog{Client: c.core, Call: transport.Call{Operation: "load", Method: http.MethodPost, Route: lookupRoute}},
@@ -179,7 +179,7 @@ func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
 		// The request ended for others. This caller still waits, so try again.
 	}
 	l.hits.Add(1)
-	r := known.result(id)
+	r := known.result()
 	if r.Stale = !known.isUsable(0); r.Stale {
 		l.stale.Add(1)
 		if time.Now().UnixNano() >= known.asked.Load() {

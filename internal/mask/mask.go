@@ -118,6 +118,9 @@ func MayHoldCardNumber(code string) bool {
 // HoldsCardNumber reports whether a text may hold a full card number: 13 to 19 digits in a
 // row, grouped or not, with a right check digit.
 func HoldsCardNumber(text string) bool {
+	if CountDigits(text) <= panMin { // as in nearly all texts
+		return false
+	}
 	for digits := range strings.FieldsFuncSeq(ungrouped(text), func(r rune) bool { return !unicode.IsDigit(r) }) {
 		if holdsChecked([]rune(digits), panMin+1) {
 			return true

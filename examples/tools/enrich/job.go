@@ -101,7 +101,7 @@ func (j *job) run(ctx context.Context, client *bins.Client) error {
 	o := bins.BulkOptions{
 		Concurrency: j.config.concurrency, PrefixLength: j.config.prefix, GiveUpAfter: j.config.giveUp, Progress: j.progress,
 		// A result does not change within a run.
-		Memory: bins.NewMemoryCache(bins.CacheOptions{Entries: 500_000, TTL: 24 * time.Hour, NegativeTTL: 24 * time.Hour}),
+		Memory: bins.NewMemoryCache(bins.CacheOptions{MaxBytes: 1 << 30, TTL: 24 * time.Hour, NegativeTTL: 24 * time.Hour}),
 	}
 	if j.config.enhanced {
 		o.Enhanced = new(true) // otherwise left out: the service's default is not documented
