@@ -28,14 +28,15 @@ const (
 	// ErrCredential persists, raise an alarm: a token source can be set up wrongly.
 	ActionResubmit
 	// ActionCorrect: the refund was not recorded, and will not be as it is. Correct the
-	// record, the option or another argument. This follows ErrInvalidArgument, and a rejection
-	// with any other 4xx.
+	// record, the option or another argument. This follows any other ErrInvalidArgument, and a
+	// rejection with any other 4xx.
 	ActionCorrect
 	// ActionFixSetup: the refund was not recorded, and others will fail like it. Raise an alarm.
 	// Correct the credential (401, an unusable token), the account (403, 404, 410), the base
-	// URL (501, 505, a 307 or 308 to the same path, unknown host), the certificate or the proxy
-	// (407). Then submit the same record again. With several accounts, a 403, 404 or 410 is
-	// about its own alone. The package comment says when a worker stops.
+	// URL (501, 505, a 307 or 308 to the same path, unknown host), the certificate, the proxy
+	// (407), or a wrapper that drops the request's context (ErrInvalidArgument). Then submit the
+	// same record again. With several accounts, a 403, 404 or 410 is about its own alone. The
+	// package comment says when a worker stops.
 	ActionFixSetup
 )
 

@@ -214,6 +214,16 @@ func TestVerdictOfOtherFailures(t *testing.T) {
 			return token, nil
 		}))
 	}
+	forgetful := refunds.WithTransport(func(base http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			again, err := http.NewRequest(r.Method, r.URL.String(), r.Body)
+			if err != nil {
+				return nil, err
+			}
+			again.Header = r.Header
+			return base.RoundTrip(again)
+		})
+	})
 	ended, cancel := context.WithCancelCause(t.Context())
 	cancel(&refunds.Error{StatusCode: 409}) // as errgroup ends the others
 	for name, test := range map[string]struct {
@@ -228,6 +238,7 @@ func TestVerdictOfOtherFailures(t *testing.T) {
 		"unknown host":              {opts: dial(&net.DNSError{IsNotFound: true}), want: verdict{notSent, "no_response", fixSetup}},
 		"host lookup failed":        {opts: dial(&net.DNSError{IsTemporary: true}), want: verdict{notSent, "no_response", resubmit}},
 		"untrusted":                 {opts: dial(x509.UnknownAuthorityError{}), want: verdict{notSent, "no_response", fixSetup}},
+		"a wrapper's own context":   {opts: []refunds.Option{forgetful}, want: verdict{notSent, "invalid_argument", fixSetup}},
 		"no response":               {opts: over(testkit.Silent), want: verdict{unknown, "timeout", find}},
 		"a page":                    {opts: over(testkit.Answer(200, "<html>")), want: verdict{unknown, "bad_response", find}},
 		"a redirect elsewhere":      {opts: over(testkit.Answer(307, "", "Location", "/v1/acct-1/refunds/rf_1")), want: verdict{unknown, "redirect", find}},

@@ -58,16 +58,18 @@ func CachedToken(fetch func(ctx context.Context) (token string, expires time.Tim
 
 // WithTransport wraps the library's transport in your own RoundTripper, to instrument or change
 // requests. It sees every attempt, may change URL, header and body, and calls base to send it. base
-// sends the refund at most once in an attempt, and not after the wrapper has returned.
+// sends one request for each attempt, and none after the wrapper has returned.
 //
-//   - A request that is built anew must keep the context or the Cancel channel of the original, or
-//     base refuses it.
+//   - A request that is built anew needs the context of the original, or it is not sent, with
+//     [ErrInvalidArgument] and [ActionFixSetup]:
+//     http.NewRequestWithContext(r.Context(), …).
+//   - For requests of its own, as for a token, a wrapper needs another client: in the context of the
+//     original, base would take one for the refund.
 //   - If base was not called and the wrapper returns an error, the attempt counts as not sent. So a
 //     wrapper that sends through another transport, such as http.DefaultTransport, can repeat a
 //     refund.
 //   - A response that the wrapper makes up counts as the service's: a 2xx accepts the refund, and a
 //     503 leaves it unknown. A circuit breaker returns an error instead.
-//   - base sends the wrapper's own requests only without a body or with a form, as for a token.
 func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
 	return clientOption(transport.WithTransport(wrap))
 }

@@ -45,6 +45,8 @@ func JudgeError(ctx context.Context, err error, seen Sighting) *Verdict {
 	switch {
 	case EndOf(ctx) != nil:
 		return endedVerdict(ctx)
+	case errors.Is(err, ErrContextDropped):
+		return contextDropped
 	// Check the proxy first: its refusal looks like a failed connection.
 	case refusedByProxy && proxy/100 == 4 && proxy != http.StatusRequestTimeout && proxy != http.StatusTooManyRequests:
 		return proxyForbids

@@ -93,6 +93,8 @@ var (
 	// wrong.
 	CredentialUnusable = &Verdict{0, OutcomeRejected, ErrCredential, OfSetup, "no credential"}
 	CallerEnded        = &Verdict{0, OutcomeUnknown, nil, OfRequest, "the caller's context ended"}
+	// The evidence says whether the write was sent before, in its own context.
+	contextDropped = &Verdict{0, OutcomeUnknown, ErrInvalidArgument, OfSetup, "the wrapper dropped the request's context"}
 
 	// The evidence, and not this column, says whether the write was sent: connectFailed is
 	// Unknown here, and NotSent by its evidence.
@@ -168,6 +170,10 @@ var (
 	TruncatedResponse = &Verdict{unlimited, OutcomeAccepted, ErrBadResponse, OfOutage, "the response was cut off"}
 	MalformedResponse = &Verdict{1, OutcomeAccepted, ErrBadResponse, OfOutage, "the response is not the documented JSON"}
 )
+
+// ErrContextDropped is the error of a request that comes through a wrapper without the context of
+// its attempt.
+var ErrContextDropped = NewError(contextDropped.Text, ErrInvalidArgument)
 
 // ErrPaused is the error of a call that the service has asked to wait.
 var ErrPaused = NewError(Paused.Text, ErrRateLimited)

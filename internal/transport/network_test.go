@@ -95,7 +95,7 @@ func TestMutualTLS(t *testing.T) {
 	a := newAuthority(t)
 	server := mutual(t, a, nil)
 	config := &tls.Config{RootCAs: a.pool, Certificates: []tls.Certificate{a.issue(t)}, MinVersion: tls.VersionTLS10, NextProtos: []string{"h2"}}
-	opts := []Option{WithTLSConfig(config), around(remade("clone with another context"))}
+	opts := []Option{WithTLSConfig(config), around(remade("clone with a later context"))}
 	config.RootCAs = nil // no effect on the option
 	for range 3 {
 		r := clientOf(t, server.URL, opts...).Do(t.Context(), write(), nil)

@@ -42,7 +42,7 @@ func remade(how string) func(base http.RoundTripper, r *http.Request) (*http.Res
 
 // The evidence does not depend on the changes that a wrapper makes to a request.
 func TestWrappedEvidence(t *testing.T) {
-	for _, name := range []string{"clone", "clone with another context", "copy without Cancel", "new with its context", "new with a later context"} {
+	for _, name := range []string{"clone", "clone with a later context", "new with its context", "new with a later context"} {
 		synctest.Test(t, func(t *testing.T) {
 			p := &peer{}
 			c := p.client(t, around(remade(name)))
@@ -68,7 +68,7 @@ func askToken(ctx context.Context, base http.RoundTripper) {
 }
 
 // What a wrapper may do with a request, and what it may not. It may retry a write until a byte of
-// it was written. A request that belongs to no attempt is not sent if it may be a write.
+// it was written. A request that belongs to no attempt is not sent once there are writes.
 func TestWrapper(t *testing.T) {
 	type handler = func(base http.RoundTripper, r *http.Request) (*http.Response, error)
 	open := errors.New("the breaker is open")
@@ -95,6 +95,10 @@ func TestWrapper(t *testing.T) {
 		}
 	}
 	own, none := (*http.Request).Context, func(*http.Request) context.Context { return context.Background() }
+	hides := func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+		closeBody(remade("new")(base, r))
+		return nil, open
+	}
 	for name, test := range map[string]struct {
 		wrapper handler
 		refuses bool // the service refuses connections
@@ -108,11 +112,12 @@ func TestWrapper(t *testing.T) {
 		"signs the query":                    {changed(func(r *http.Request) { r.URL.RawQuery = "signature=1" }), false, fault.OutcomeAccepted, 1, 1, nil},
 		"compresses the body": {changed(func(r *http.Request) { r.Body, r.ContentLength = io.NopCloser(strings.NewReader("x")), 1 }),
 			false, fault.OutcomeAccepted, 1, 1, nil},
-		"sends a request of its own":              {remade("new"), false, fault.OutcomeNotSent, 0, 1, wire.ErrNoAttempt},
+		"sends a request of its own":              {remade("new"), false, fault.OutcomeNotSent, 0, 1, fault.ErrInvalidArgument},
+		"hides that":                              {hides, false, fault.OutcomeNotSent, 0, 1, open},
 		"sends nothing":                           {fails, false, fault.OutcomeNotSent, 0, 0, open},
-		"asks for a token":                        {afterToken(own, fails), false, fault.OutcomeNotSent, 0, 0, open},
+		"asks for a token":                        {afterToken(own, fails), false, fault.OutcomeUnknown, 0, 0, open},
 		"asks for a token without the context":    {afterToken(none, fails), false, fault.OutcomeNotSent, 0, 0, open},
-		"sends after a token":                     {afterToken(own, passesOn), false, fault.OutcomeAccepted, 1, 1, nil},
+		"sends after a token":                     {afterToken(own, passesOn), false, fault.OutcomeUnknown, 0, 1, wire.ErrSentBefore},
 		"sends after a token without the context": {afterToken(none, passesOn), false, fault.OutcomeAccepted, 1, 1, nil},
 		"responds itself": {func(http.RoundTripper, *http.Request) (*http.Response, error) { return reply(201, "made up"), nil },
 			false, fault.OutcomeAccepted, 0, 0, nil},
@@ -149,15 +154,8 @@ var remakes = map[string]func(r *http.Request, url string, body io.Reader) *http
 	"clone with another context": func(r *http.Request, url string, body io.Reader) *http.Request {
 		return redirect(r.Clone(context.Background()), url, body)
 	},
-	"copy without Cancel": func(r *http.Request, url string, body io.Reader) *http.Request {
-		out := r.Clone(context.WithoutCancel(r.Context()))
-		out.Cancel = nil //lint:ignore SA1019 a wrapper may do this
-		return redirect(out, url, body)
-	},
-	"copy without anything": func(r *http.Request, url string, body io.Reader) *http.Request {
-		out := r.Clone(context.Background())
-		out.Cancel = nil //lint:ignore SA1019 a wrapper may do this
-		return redirect(out, url, body)
+	"clone with a later context": func(r *http.Request, url string, body io.Reader) *http.Request {
+		return redirect(r.Clone(context.WithoutCancel(r.Context())), url, body)
 	},
 	"new with its context":     newRequest((*http.Request).Context, true),
 	"new with a later context": newRequest(func(r *http.Request) context.Context { return context.WithoutCancel(r.Context()) }, true),

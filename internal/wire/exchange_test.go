@@ -250,33 +250,3 @@ func (d *dead) Write(p []byte) (int, error) {
 	}
 	return n, nil
 }
-
-// Nothing is kept of a request that has gone through a wrapper, once its context has ended.
-func TestWrappedKeepsNoExchange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		refuse := func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("refused") }
-		var base http.RoundTripper
-		network, err := New(Config{Dial: refuse, Wrap: func(below http.RoundTripper) http.RoundTripper { base = below; return below }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, write := range []bool{false, true} {
-			ctx, cancel := context.WithCancel(t.Context())
-			req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://service.test", strings.NewReader("{}"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			x := NewExchange(write, []byte("{}"))
-			if _, err := network.Send(req, &x); err == nil {
-				t.Error("no error")
-			}
-			cancel()
-		}
-		synctest.Wait()
-		kept := 0
-		base.(*wrapped).exchanges.Range(func(any, any) bool { kept++; return true })
-		if kept > 0 {
-			t.Errorf("%d exchanges are kept", kept)
-		}
-	})
-}
