@@ -117,15 +117,11 @@ func (c *countedConnection) refuse() {
 
 func (c *countedConnection) BytesWritten() int64 { return c.written.Load() }
 
-// counterOf finds the counted connection below a connection that carries one request at a time.
-// It returns nil for a connection of the caller, and for HTTP/2, because the requests share the
-// connection and its count.
+// counterOf finds the counted connection below a connection. It returns nil for a connection of
+// the caller.
 func counterOf(c net.Conn) *countedConnection {
 	// With an https proxy, two TLS layers lie above the connection.
 	for t, ok := c.(*tls.Conn); ok; t, ok = c.(*tls.Conn) {
-		if t.ConnectionState().NegotiatedProtocol == "h2" {
-			return nil
-		}
 		c = t.NetConn()
 	}
 	counted, _ := c.(*countedConnection)
