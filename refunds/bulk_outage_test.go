@@ -172,13 +172,13 @@ func TestSubmitAllHoldsNoRecordForLonger(t *testing.T) {
 					if err != nil || !errors.Is(one.Err, refunds.ErrSuspended) {
 						continue
 					}
-					// One that was sent before is what its last answer says.
+					// One that was sent before is what its last answer says, and has that of no other.
 					failed, _ := errors.AsType[*refunds.Error](one.Err)
 					want, status := notSent, 0
 					if one.Attempts > 0 {
 						want, status = rejected, test.status
 					}
-					if one.Outcome != want || failed.StatusCode != status {
+					if one.Outcome != want || failed.StatusCode != status || (failed.Header() != nil) != (one.Attempts > 0) {
 						t.Errorf("%v after %d attempts: %v", one, one.Attempts, one.Err)
 					}
 					mu.Lock()
