@@ -36,6 +36,9 @@ func (a *response) WriteHeader(status int) {
 	if n, err := strconv.ParseInt(a.Header().Get("Content-Length"), 10, 64); err == nil {
 		a.length = n
 	}
+	if a.length == 0 || status == http.StatusNoContent || status == http.StatusNotModified {
+		a.end(complete) // no byte follows
+	}
 	a.ResponseWriter.WriteHeader(status)
 }
 
