@@ -2,11 +2,16 @@ package updater_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
+	"os"
+	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/updater"
@@ -93,5 +98,131 @@ func TestWriteTo(t *testing.T) {
 	}
 	if n, err := download.WriteTo(writerFunc(func(p []byte) (int, error) { return 1, nil })); n != 1 || err != io.ErrShortWrite {
 		t.Errorf("%d, %v", n, err)
+	}
+}
+
+// TestCallbackEnds: a callback that panics or ends its goroutine does so to the caller. The
+// path is left alone, and the next call works.
+func TestCallbackEnds(t *testing.T) {
+	for name, end := range map[string]func(){
+		"panic":  func() { panic("canary") },
+		"Goexit": runtime.Goexit, // as t.FailNow does
+	} {
+		path := target(t)
+		client := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1_000_000)}).Client()
+		var thrown any
+		returned := false
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			defer func() { thrown = recover() }()
+			client.DownloadFile(t.Context(), "7", path, updater.FileOptions{Progress: func(updater.FileProgress) { end() }})
+			returned = true
+		}()
+		<-ended
+		if returned || (thrown == "canary") != (name == "panic") {
+			t.Errorf("%s: returned %v, recovered %v", name, returned, thrown)
+		}
+		holdsOld(t, path)
+		if _, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil {
+			t.Errorf("%s: the next call: %v", name, err)
+		}
+	}
+}
+
+// A watched context is not one of package context, so everything that waits for its end needs
+// a goroutine.
+type watched struct {
+	context.Context
+	done chan struct{}
+}
+
+func (w watched) Done() <-chan struct{} { return w.done }
+
+// TestLetsGoOfItsContext: a call that has ended leaves no goroutine that waits for its
+// context.
+func TestLetsGoOfItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)})
+		ctx := watched{t.Context(), make(chan struct{})}
+		_, errFile := fake.Client().DownloadFile(ctx, "7", target(t), updater.FileOptions{})
+		_, errNone := fake.Client().Download(ctx, "none")
+		if errFile != nil || !errors.Is(errNone, updater.ErrNotFound) {
+			t.Errorf("%v, %v", errFile, errNone)
+		}
+	})
+}
+
+// TestEndedByAnotherCall: the error of another call may end the context, as errgroup does it.
+// It does not become the error of this call, and does not cost the part.
+func TestEndedByAnotherCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		other := &updater.Error{Operation: "other", Attempts: 7, Err: updater.ErrChanged}
+		fake, path := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}, updatertest.Fault{Truncate: 500, Delay: 20 * time.Second}), target(t)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(other) })
+		_, err := fake.Client().DownloadFile(ctx, "7", path, updater.FileOptions{})
+		if failed, ok := err.(*updater.Error); !ok || failed.Attempts != 1 || failed.Condition() != "canceled" || other.Attempts != 7 {
+			t.Errorf("%v, the other call's error: %+v", err, other)
+		}
+		if file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil || file.ResumedBytes == 0 {
+			t.Errorf("the next call: %+v, %v", show(file), err)
+		}
+	})
+}
+
+// TestReadAfterClose: after Close, every Read fails with os.ErrClosed and sends nothing.
+func TestReadAfterClose(t *testing.T) {
+	chunked := head(200, `ETag: "v1"`, "Transfer-Encoding: chunked")
+	for name, response := range map[string]string{
+		"whole":                    ok(whole),
+		"to its end":               head(200, "Content-Length: 10") + half,
+		"in the middle":            ok(half + hold),
+		"broken":                   ok(half),
+		"broken with the last one": chunked + "a\r\n" + half + "\r\nzzzz\r\n",
+	} {
+		w := newWire(t, response, part("bytes 10-19/20", rest))
+		download := open(t, t.Context(), w.client(t))
+		if n, err := io.ReadFull(download, make([]byte, 10)); err != nil {
+			t.Errorf("%s: %d bytes, %v", name, n, err)
+		}
+		if name == "to its end" {
+			if n, err := download.Read(make([]byte, 10)); n != 0 || err != io.EOF {
+				t.Errorf("%s: %d bytes, %v", name, n, err)
+			}
+		}
+		download.Close()
+		for range 2 {
+			n, err := download.Read(make([]byte, 10))
+			if _, own := err.(*updater.Error); n != 0 || !own || !errors.Is(err, os.ErrClosed) || w.seen.Load() != 1 {
+				t.Errorf("%s: %d bytes and %v after %d requests", name, n, err, w.seen.Load())
+			}
+		}
+	}
+}
+
+// TestCloseEndsARead: a Close by another goroutine ends any wait of Read.
+func TestCloseEndsARead(t *testing.T) {
+	cut := updatertest.Fault{Truncate: 10}
+	for name, test := range map[string]struct {
+		faults   []updatertest.Fault
+		wait     time.Duration
+		requests int
+	}{
+		"for content":                    {[]updatertest.Fault{{Truncate: 10, Delay: 20 * time.Second}}, 0, 1},
+		"to resume":                      {[]updatertest.Fault{cut}, 24 * time.Hour, 1},
+		"for the response to a resume":   {[]updatertest.Fault{cut, {Delay: 20 * time.Second}}, 0, 2},
+		"for the content after a resume": {[]updatertest.Fault{cut, {Truncate: -1, Delay: 20 * time.Second}}, 0, 2},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}, test.faults...)
+			download := open(t, t.Context(), fake.Client(updater.WithRetryWait(test.wait, test.wait)))
+			time.AfterFunc(time.Millisecond, func() { download.Close() })
+			began := time.Now()
+			got, err := io.ReadAll(download)
+			if len(got) != 10 || !errors.Is(err, os.ErrClosed) || time.Since(began) != time.Millisecond || len(fake.Requests()) != test.requests {
+				t.Errorf("%d bytes and %v after %v and %d requests", len(got), err, time.Since(began), len(fake.Requests()))
+			}
+		})
 	}
 }
