@@ -27,8 +27,12 @@ type Item struct {
 
 // Enqueued says where a record stands in the outbox.
 type Enqueued struct {
-	Row int64 // its number: Entry.Row
+	Row int64 // its number: Entry.Row; after ErrAmountChanged, that of the earlier record
 	New bool  // false: a record with the same account and content was there before
+
+	// Of EnqueueAll alone:
+	Index int   // the item's place in the input, from 0
+	Err   error // why the item is not booked
 }
 
 // ErrAmountChanged is the error of an [Item] with the refund_id of an earlier record and
@@ -61,13 +65,10 @@ func (o *Outbox) EnqueuePgx(ctx context.Context, tx pgx.Tx, item Item) (Enqueued
 func (o *Outbox) enqueue(ctx context.Context, tx session, item Item) (Enqueued, error) {
 	b, err := newBooking(item)
 	if err != nil {
-		return Enqueued{}, fmt.Errorf("outbox: a refund cannot be enqueued: %w", err)
+		return Enqueued{}, err
 	}
 	e, err := o.book(ctx, tx, b)
-	if err != nil && !errors.Is(err, ErrAmountChanged) && !errors.Is(err, ErrTables) {
-		err = fmt.Errorf("outbox: enqueue: %w", err)
-	}
-	return e, err
+	return e, failed("enqueue", err)
 }
 
 // A booking is an item as its row has it.
@@ -76,18 +77,19 @@ type booking struct {
 	amount                             *int64
 	currency                           string
 	changes                            int // 1: the amount may be another one than before
+	turn                               int // how many of its batch have the same refund_id before it
 }
 
 func newBooking(item Item) (b booking, err error) {
 	if err := acceptable(item.AccountID, item.Refund); err != nil {
-		return b, err
+		return b, fmt.Errorf("outbox: the refund cannot be sent: %w", err)
 	}
 	content, err := json.Marshal(item.Refund)
 	if err != nil {
-		return b, err
+		return b, fmt.Errorf("outbox: the refund cannot be sent: %w", err)
 	}
 	sum := sha256.Sum256(content)
-	b = booking{item.AccountID, item.Refund.RefundID, hex.EncodeToString(sum[:]), string(content), item.Refund.Amount, item.Refund.Currency, 0}
+	b = booking{item.AccountID, item.Refund.RefundID, hex.EncodeToString(sum[:]), string(content), item.Refund.Amount, item.Refund.Currency, 0, 0}
 	if item.AllowChange {
 		b.changes = 1
 	}
@@ -107,9 +109,9 @@ const changed = `SELECT id FROM outbox_refund AS last WHERE booking.changes = 0
 	AND last.id = (SELECT MAX(id) FROM outbox_refund AS r WHERE r.account = booking.account AND r.refund_id = booking.refund_id AND r.state <> 'rejected')
 	AND (last.amount IS DISTINCT FROM booking.amount OR last.currency <> booking.currency)`
 
-// insert stores the rows of a table of bookings that may be stored now, and returns their ids.
-// Of bookings of one refund_id it stores the first: number keeps out the others, and those of
-// other transactions, for which it waits.
+// insert stores what may be stored of a table of bookings with a refund_id each, and returns the ids.
+// It waits for other transactions that store a record of such a refund_id, and leaves that booking
+// out then, because they have taken the number.
 func insert(ctx context.Context, tx session, table string, args ...any) ([]int64, error) {
 	return all[int64](ctx, tx, `
 		INSERT INTO outbox_refund (account, refund_id, number, digest, content, amount, currency, enqueued_at)
@@ -127,7 +129,7 @@ type standing struct {
 	Changes int64 // the row that keeps it out, because the amount or the currency would change
 }
 
-// lookUp returns where the rows of a table of bookings stand, in their order.
+// lookUp returns where the rows of a table of bookings with a refund_id each stand, in their order.
 func lookUp(ctx context.Context, tx session, table string, args ...any) ([]standing, error) {
 	return all[standing](ctx, tx, `
 		SELECT COALESCE((SELECT id FROM outbox_refund AS r WHERE r.account = booking.account AND r.refund_id = booking.refund_id AND r.digest = booking.digest), 0) AS stored,
@@ -149,7 +151,7 @@ func (o *Outbox) book(ctx context.Context, tx session, b booking) (Enqueued, err
 			return Enqueued{}, err
 		}
 		if len(added) == 1 {
-			return Enqueued{added[0], true}, o.giveJobs(ctx, tx, `id = $1`, added[0])
+			return Enqueued{Row: added[0], New: true}, o.giveJobs(ctx, tx, `id = $1`, added[0])
 		}
 		found, err := lookUp(ctx, tx, thisBooking, b.args()...)
 		switch {
@@ -158,7 +160,7 @@ func (o *Outbox) book(ctx context.Context, tx session, b booking) (Enqueued, err
 		case found[0].Stored != 0:
 			return Enqueued{Row: found[0].Stored}, nil
 		case found[0].Changes != 0:
-			return Enqueued{}, amountChanged(found[0].Changes)
+			return Enqueued{Row: found[0].Changes}, amountChanged(found[0].Changes)
 		} // another transaction stored a record of the refund_id meanwhile
 	}
 }

@@ -20,14 +20,14 @@ func TestEnqueue(t *testing.T) {
 		want Enqueued
 		err  error
 	}{
-		{Item{"acct", refund("a", 5), false}, Enqueued{1, true}, nil},
-		{Item{"acct", refund("a", 5), false}, Enqueued{1, false}, nil},
-		{Item{"acct", update, false}, Enqueued{2, true}, nil},
-		{Item{"acct", update, false}, Enqueued{2, false}, nil},
-		{Item{"acct", refund("a", 6), false}, Enqueued{}, ErrAmountChanged},
-		{Item{"acct", &refunds.Refund{RefundID: "a", Currency: "EUR"}, false}, Enqueued{}, ErrAmountChanged},
-		{Item{"acct", refund("a", 6), true}, Enqueued{3, true}, nil},
-		{Item{"other", refund("a", 7), false}, Enqueued{4, true}, nil},
+		{Item{"acct", refund("a", 5), false}, Enqueued{Row: 1, New: true}, nil},
+		{Item{"acct", refund("a", 5), false}, Enqueued{Row: 1, New: false}, nil},
+		{Item{"acct", update, false}, Enqueued{Row: 2, New: true}, nil},
+		{Item{"acct", update, false}, Enqueued{Row: 2, New: false}, nil},
+		{Item{"acct", refund("a", 6), false}, Enqueued{Row: 2}, ErrAmountChanged},
+		{Item{"acct", &refunds.Refund{RefundID: "a", Currency: "EUR"}, false}, Enqueued{Row: 2}, ErrAmountChanged},
+		{Item{"acct", refund("a", 6), true}, Enqueued{Row: 3, New: true}, nil},
+		{Item{"other", refund("a", 7), false}, Enqueued{Row: 4, New: true}, nil},
 		{Item{"acct", &refunds.Refund{}, false}, Enqueued{}, refunds.ErrInvalidArgument},
 		{Item{"acct", nil, false}, Enqueued{}, refunds.ErrInvalidArgument},
 		{Item{"..", refund("b", 7), false}, Enqueued{}, refunds.ErrInvalidArgument},

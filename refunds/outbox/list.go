@@ -47,7 +47,7 @@ func (o *Outbox) List(ctx context.Context, states ...State) ([]Entry, error) {
 	where = strings.Replace(where, " OR", " WHERE", 1)
 	entries, err := o.entries(ctx, where+` ORDER BY id`, args...)
 	if err != nil {
-		return nil, fmt.Errorf("outbox: list: %w", err)
+		return nil, failed("list", err)
 	}
 	return slices.DeleteFunc(entries, func(e Entry) bool { // sending when it was chosen, and unknown
 		return len(states) > 0 && !slices.Contains(states, e.State)
@@ -131,7 +131,7 @@ func (o *Outbox) Status(ctx context.Context) (Status, error) {
 			CASE WHEN `+overdue(o)+` THEN '`+workerEnded.reason+`' ELSE reason END AS reason, enqueued_at, sent_at FROM outbox_refund) AS seen
 		GROUP BY state, reason ORDER BY COUNT(*) DESC, state, reason`)
 	if err != nil {
-		return Status{}, fmt.Errorf("outbox: status: %w", err)
+		return Status{}, failed("status", err)
 	}
 	s := Status{Counts: make(map[State]int)}
 	for _, g := range groups {

@@ -26,8 +26,9 @@ type Outbox struct {
 	key           string  // the type of a key that counts
 	version       version // of the tables that this program needs
 	transact      func(ctx context.Context, f func(session) error) error
-	inTurn        func(ctx context.Context, f func() error) error // one program at a time
-	durable       func(ctx context.Context) error                 // fails if a commit can be lost
+	fill          func(ctx context.Context, tx session, rows []booking) error // the temporary table of bookings
+	inTurn        func(ctx context.Context, f func() error) error             // one program at a time
+	durable       func(ctx context.Context) error                             // fails if a commit can be lost
 	newQueue      func(*river.Config) (queue, error)
 	migrateRiver  func(ctx context.Context) error
 	tablesChecked atomic.Bool
@@ -132,10 +133,7 @@ func (o *Outbox) Migrate(ctx context.Context) error {
 			return err
 		})
 	})
-	if err != nil && !errors.Is(err, ErrTables) {
-		return fmt.Errorf("outbox: migrate: %w", err)
-	}
-	return err
+	return failed("migrate", err)
 }
 
 // check fails with ErrTables unless the tables are those of this version. It looks once.

@@ -28,6 +28,16 @@ func OpenPostgres(pool *pgxpool.Pool) (*Outbox, error) {
 	o.transact = func(ctx context.Context, f func(session) error) error {
 		return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error { return f(pgxSession{tx}) })
 	}
+	o.fill = func(ctx context.Context, tx session, rows []booking) error {
+		if _, err := tx.exec(ctx, `CREATE TEMPORARY TABLE `+incoming+` (n INTEGER, turn INTEGER, account TEXT, refund_id TEXT, digest TEXT,
+			content TEXT, amount BIGINT, currency TEXT, changes INTEGER)`); err != nil {
+			return err
+		}
+		_, err := tx.(pgxSession).on.CopyFrom(ctx, pgx.Identifier{incoming},
+			[]string{"n", "turn", "account", "refund_id", "digest", "content", "amount", "currency", "changes"},
+			pgx.CopyFromSlice(len(rows), func(i int) ([]any, error) { return append([]any{i, rows[i].turn}, rows[i].args()...), nil }))
+		return err
+	}
 	o.inTurn = func(ctx context.Context, f func() error) error {
 		// The pool may have only one connection, and f needs that.
 		conn, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
@@ -63,6 +73,7 @@ type pgxSession struct {
 	on interface {
 		pgxscan.Querier
 		Exec(context.Context, string, ...any) (pgconn.CommandTag, error)
+		CopyFrom(context.Context, pgx.Identifier, []string, pgx.CopyFromSource) (int64, error)
 	}
 }
 

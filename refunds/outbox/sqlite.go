@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -40,6 +41,18 @@ func OpenSQLite(db *sql.DB) (*Outbox, error) {
 			return err
 		}
 		return tx.Commit()
+	}
+	o.fill = func(ctx context.Context, tx session, rows []booking) error {
+		values := make([][]any, len(rows))
+		for i := range rows {
+			values[i] = append(rows[i].args(), rows[i].turn)
+		}
+		text, err := json.Marshal(values)
+		if err == nil {
+			_, err = tx.exec(ctx, `CREATE TEMPORARY TABLE `+incoming+` AS SELECT key AS n, value->>0 AS account, value->>1 AS refund_id, value->>2 AS digest,
+				value->>3 AS content, value->>4 AS amount, value->>5 AS currency, value->>6 AS changes, value->>7 AS turn FROM json_each($1)`, string(text))
+		}
+		return err
 	}
 	o.inTurn = func(_ context.Context, f func() error) error { return f() }
 	o.durable = func(ctx context.Context) error {

@@ -35,16 +35,13 @@ import (
 // ([refunds.ErrInvalidArgument]) or the amount, and never about the service. Whether the refund is
 // booked is then not known: repeat the call.
 func (o *Outbox) Submit(ctx context.Context, client *refunds.Client, item Item) (Entry, error) {
-	e, err := o.submit(ctx, client, item)
-	return e, failed("submit", err)
-}
-
-func (o *Outbox) submit(ctx context.Context, client *refunds.Client, item Item) (Entry, error) {
 	switch {
 	case client == nil:
-		return Entry{}, fmt.Errorf("%w: no client", refunds.ErrInvalidArgument)
+		return Entry{}, fmt.Errorf("outbox: submit: %w: no client", refunds.ErrInvalidArgument)
 	case item.AllowChange:
-		return Entry{}, fmt.Errorf("%w: AllowChange is for Enqueue", refunds.ErrInvalidArgument)
+		return Entry{}, fmt.Errorf("outbox: submit: %w: AllowChange is for Enqueue", refunds.ErrInvalidArgument)
+	case o.closing.Err() != nil:
+		return Entry{}, errors.New("outbox: submit: the outbox is closed")
 	}
 	b, err := newBooking(item)
 	if err != nil {
@@ -53,9 +50,6 @@ func (o *Outbox) submit(ctx context.Context, client *refunds.Client, item Item) 
 	if err := o.ready(ctx); err != nil {
 		return Entry{}, err
 	}
-	if o.closing.Err() != nil {
-		return Entry{}, errors.New("the outbox is closed")
-	}
 	if _, limited := ctx.Deadline(); !limited {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, submitTimeout)
@@ -63,9 +57,10 @@ func (o *Outbox) submit(ctx context.Context, client *refunds.Client, item Item) 
 	}
 	row, err := o.bookOnce(ctx, b)
 	if err != nil {
-		return Entry{}, err
+		return Entry{}, failed("submit", err)
 	}
-	return o.wait(ctx, client, row)
+	e, err := o.wait(ctx, client, row)
+	return e, failed("submit", err)
 }
 
 // bookOnce stores the first record of a refund_id, without a job. It returns its row, or that of

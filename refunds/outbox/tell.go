@@ -58,10 +58,10 @@ func (o *Outbox) tell(ctx context.Context, tx session, notice Notice) (*Differen
 	switch {
 	case noTable(err):
 		return nil, missing(err)
-	case err != nil && !errors.Is(err, ErrNoRefund):
-		return nil, fmt.Errorf("outbox: tell: %w", err)
+	case err != nil:
+		return nil, failed("tell", err)
 	}
-	return difference, err
+	return difference, nil
 }
 
 func tell(ctx context.Context, tx session, notice Notice) (*Difference, error) {
@@ -164,8 +164,5 @@ func (o *Outbox) Differences(ctx context.Context) ([]Difference, error) {
 		return nil, err
 	}
 	found, err := all[Difference](ctx, o, `SELECT 0 AS line, refund AS "row", note AS what FROM outbox_decision WHERE what = $1 ORDER BY id`, contradicts)
-	if err != nil {
-		return nil, fmt.Errorf("outbox: differences: %w", err)
-	}
-	return found, nil
+	return found, failed("differences", err)
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync/atomic"
@@ -135,11 +134,11 @@ func (o *Outbox) Run(ctx context.Context, config Config) error {
 		JobTimeout: -1,
 	})
 	if err != nil {
-		return fmt.Errorf("outbox: run: %w", err)
+		return failed("run", err)
 	}
 	// Ending with ctx would cut off the requests that are in flight.
 	if err := queue.Start(context.WithoutCancel(ctx)); err != nil {
-		return fmt.Errorf("outbox: run: %w", err)
+		return failed("run", err)
 	}
 	asking, end := context.WithCancel(ctx)
 	defer end()

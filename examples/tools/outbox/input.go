@@ -11,7 +11,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/carddata/carddata-go/examples/tools/internal/cli"
 	"github.com/carddata/carddata-go/refunds"
@@ -53,38 +52,40 @@ func (c *command) enqueue(ctx context.Context, args []string) error {
 		return err
 	}
 	defer s.close()
-	var added, there, refused, number int
-	for batch := range slices.Chunk(bytes.Split(text, []byte("\n")), 500) {
-		tx, err := s.db.BeginTx(ctx, nil) // in which a program of yours also writes rows of its own
-		if err != nil {
-			return err
-		}
-		for _, line := range batch {
+	var added, there, refused int
+	refuse := func(line int, err error) {
+		refused++
+		fmt.Fprintln(c.stderr, cli.Line(fmt.Sprintf("line %d: refused: %v", line, err)))
+	}
+	var lines []int // of the items
+	items := func(yield func(outbox.Item) bool) {
+		number := 0
+		for line := range bytes.Lines(text) {
 			number++
-			if len(bytes.TrimSpace(line)) == 0 {
+			record := new(refunds.Refund)
+			if line = bytes.TrimSpace(line); len(line) == 0 {
+				continue
+			} else if err := decode(line, record); err != nil {
+				refuse(number, err)
 				continue
 			}
-			record := new(refunds.Refund)
-			var e outbox.Enqueued
-			if err = decode(line, record); err == nil {
-				e, err = s.Enqueue(ctx, tx, outbox.Item{AccountID: *account, Refund: record, AllowChange: *change})
-			}
-			switch {
-			case errors.Is(err, errLine), errors.Is(err, refunds.ErrInvalidArgument), errors.Is(err, outbox.ErrAmountChanged):
-				refused++
-				fmt.Fprintln(c.stderr, cli.Line(fmt.Sprintf("line %d: refused: %v", number, err)))
-			case err != nil:
-				return errors.Join(err, tx.Rollback())
-			case e.New:
-				added++
-			default:
-				there++
+			lines = append(lines, number)
+			if !yield(outbox.Item{AccountID: *account, Refund: record, AllowChange: *change}) {
+				return
 			}
 		}
-		if err := tx.Commit(); err != nil {
+	}
+	for e, err := range s.EnqueueAll(ctx, items) {
+		switch {
+		case err != nil:
 			return err
+		case e.Err != nil:
+			refuse(lines[e.Index], e.Err)
+		case e.New:
+			added++
+		default:
+			there++
 		}
-		time.Sleep(20 * time.Millisecond) // SQLite: a worker that waits for the file gets its turn
 	}
 	fmt.Fprintf(c.stdout, "enqueued %d; %d were there before; %d lines refused\n", added, there, refused)
 	if refused > 0 {

@@ -16,7 +16,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
 
 	"github.com/carddata/carddata-go/examples/tools/internal/cli"
@@ -118,7 +117,6 @@ func (c *command) parse(help string, args []string) error {
 // A store is a database and the outbox in it.
 type store struct {
 	*outbox.Outbox
-	db    *sql.DB
 	close func()
 }
 
@@ -134,7 +132,7 @@ func (c *command) open(ctx context.Context, create bool) (*store, error) {
 			return nil, cli.Usage("outbox: DATABASE_URL is no connection string of PostgreSQL") // err could hold the password
 		}
 		box, err := outbox.OpenPostgres(pool)
-		return &store{box, stdlib.OpenDBFromPool(pool), pool.Close}, err
+		return &store{box, pool.Close}, err
 	}
 	file := cmp.Or(c.file, "outbox.db")
 	if _, err := os.Stat(file); err != nil && !create {
@@ -151,7 +149,7 @@ func (c *command) open(ctx context.Context, create bool) (*store, error) {
 		return nil, err
 	}
 	box, err := outbox.OpenSQLite(db)
-	return &store{box, db, func() { db.Close() }}, err
+	return &store{box, func() { db.Close() }}, err
 }
 
 // canMigrate gives a command the flag -migrate.

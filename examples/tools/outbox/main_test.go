@@ -1,6 +1,7 @@
 package main
 
 import (
+	"database/sql"
 	"fmt"
 	"io"
 	"maps"
@@ -67,13 +68,12 @@ func (s *system) enqueue(code int, lines ...string) string {
 }
 
 // age makes all requests old.
-func (s *system) age() {
+func (s *system) age(to time.Time) {
 	s.t.Helper()
-	c := &command{file: s.file, env: func(string) string { return "" }}
-	db, err := c.open(s.t.Context(), false)
+	db, err := sql.Open("sqlite", "file:"+s.file)
 	if err == nil {
-		defer db.close()
-		_, err = db.db.Exec(`UPDATE outbox_refund SET sent_at = '2026-01-01T00:00:00.000Z' WHERE sent_at <> ''`)
+		defer db.Close()
+		_, err = db.Exec(`UPDATE outbox_refund SET sent_at = ? WHERE sent_at <> ''`, to.UTC().Format("2006-01-02T15:04:05.000Z"))
 	}
 	if err != nil {
 		s.t.Fatal(err)
@@ -151,16 +151,7 @@ func TestFindOut(t *testing.T) {
 		}
 	}))
 	defer ledger.Close()
-	s.age()
-	c := &command{file: s.file, env: func(string) string { return "" }}
-	db, err := c.open(t.Context(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.close()
-	if _, err := db.db.Exec(`UPDATE outbox_refund SET sent_at = $1`, time.Now().UTC().Add(-time.Hour).Format("2006-01-02T15:04:05.000Z")); err != nil {
-		t.Fatal(err)
-	}
+	s.age(time.Now().Add(-time.Hour))
 	s.run(0, "work", "-drain", "-find-out", ledger.URL+"/?key=1", "-resubmit-not-recorded")
 	s.holds(s.run(3, "status"), "accepted +2 *\n", "unknown +1 *\n")
 	s.holds(s.run(0, "list"), "unknown,acct,d,")
@@ -210,7 +201,7 @@ func TestNoSilence(t *testing.T) {
 	} {
 		s.holds(s.run(1, "resolve", test.args...), test.want, "0 refunds")
 	}
-	s.age()
+	s.age(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	s.holds(s.run(1, "resolve", "-as", "accepted", "1", "3", "99"), "1 refunds: accepted", "row 3: ", "row 99: ")
 	s.run(0, "resolve", "-as", "closed", "-state", "pending", "3")
 	s.run(0, "resolve", "-as", "accepted", "-note", "seen in their portal", "2")
@@ -224,7 +215,7 @@ func TestReports(t *testing.T) {
 	s.engine.Script(sandbox.Refunds, sandbox.Fault{Drop: true, Process: true}, sandbox.Fault{Drop: true})
 	s.enqueue(0, `{"refund_id":"a","amount":1,"currency":"EUR"}`, `{"refund_id":"b","amount":2,"currency":"EUR"}`)
 	s.run(0, "work", "-drain", "-concurrency", "1")
-	s.age()
+	s.age(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	s.holds(s.run(0, "list"), "\n1,unknown,acct,a,1,EUR,1,", "\n2,unknown,acct,b,2,EUR,1,")
 	report := s.write("report.csv", "\ufeffx,currency,account,refund_id,amount\r\nx,EUR,acct,a,1\r\nx,EUR,acct,z,\"1,5\"\r\n")
 	compare := func(more ...string) string {
