@@ -61,5 +61,5 @@
 // Five programs in the folder examples are there to be copied: lookup, refund, bulk, loader
 // and download. Those in examples/tools are there to be used, and those in examples/engines
 // show a quota and a cache shared by processes, a pipeline, and telemetry. The module
-// refunds/outbox submits refunds from a database.
+// refunds/outbox submits each refund once, from a database.
 package carddata

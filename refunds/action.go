@@ -36,7 +36,7 @@ const (
 	// URL (501, 505, a 307 or 308 to the same path, unknown host), the certificate, the proxy
 	// (407), or a wrapper that drops the request's context (ErrInvalidArgument). Then submit the
 	// same record again. With several accounts, a 403, 404 or 410 is about its own alone. The
-	// package comment says when a worker stops.
+	// Example of BulkOptions (ReadAhead) says when a worker stops.
 	ActionFixSetup
 )
 

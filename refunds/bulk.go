@@ -150,7 +150,7 @@ const (
 //
 // If the first requests of a client fail because of the URL, the credential or the account,
 // SubmitAll ends after a few of them. What was taken is not sent, with [ActionFixSetup]. With
-// GiveUpAfter below zero SubmitAll goes on: the package comment says when to stop it.
+// GiveUpAfter below zero SubmitAll goes on: the Example of BulkOptions (ReadAhead) says when to stop it.
 //
 // A 403, 404 or 410 is about its account, and so is a 401 if the item has its own credential. While
 // another account works, it is not delayed, and each record of the refused one is sent. If no account

@@ -158,9 +158,10 @@ func ExampleBulkOptions_stop() {
 }
 
 // A queue waits for its next message. Meanwhile ReadAhead yields the results of earlier
-// messages. What the loop does with a message is the record's action. It stops if the setup
-// fails all records, which pauses the submission. A queue that may deliver a message twice also needs the row of
-// the Example of WithBeforeSend, which is left out here.
+// messages. What the loop does with a message is the record's action. It stops after an
+// ActionFixSetup if Progress reports a pause whose Reason is the Condition of that error: the
+// other records would fail, too. Otherwise the action may be about one refund or one account.
+// A queue that may deliver a message twice needs the module refunds/outbox.
 func ExampleBulkOptions_readAhead() {
 	fake := refundstest.NewServer(nil) // stands in for the service
 	defer fake.Close()

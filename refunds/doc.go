@@ -22,8 +22,8 @@
 //     lead to each action. If you use [WithBeforeSend], test for its error first.
 //   - For many refunds, use [Client.SubmitAll]. It takes records of any number of accounts, and
 //     yields the result of each in bounded memory.
-//   - If a refund can come twice, or the process can be killed, keep a row of what was begun: see
-//     below. The module refunds/outbox does this for you in PostgreSQL or SQLite.
+//   - If a refund can come twice, or the process can be killed, use the module refunds/outbox: see
+//     below.
 //
 // The package covers one endpoint of the service:
 //
@@ -91,93 +91,14 @@
 //
 // # If a refund can come twice, or the process can be killed
 //
-// This is for handlers whose callers repeat requests, for queue workers, and for jobs over a file
-// or a table. A client remembers nothing, and SubmitAll removes no duplicates. The module
-// refunds/outbox does all that follows, with tables and a worker of its own. To do it in your own
-// table, keep a row for each refund, and never delete one to begin again.
+// A client remembers nothing, and SubmitAll removes no duplicates. The module
+// [github.com/carddata/carddata-go/refunds/outbox] sends each refund once, for callers who wait, for
+// queues and for files, in PostgreSQL or SQLite.
 //
-//	the row says   submit the refund            tell a caller                a queue's message
-//	no row         yes
-//	resubmit       yes                          not recorded, repeat it      comes again
-//	begun          no: a call has begun         in progress, ask again       comes again
-//	done           no                           accepted                     is deleted
-//	correct        no: correct it first         not recorded, and rejected   is set aside
-//	fix setup      no: correct the setup first  not recorded, repeat later   is set aside
-//	find out       no: find out first           not known yet                is set aside
-//
-// In PostgreSQL, where $1 and $2 are the account and the RefundID:
-//
-//	CREATE TABLE refund (account text, id text, record text NOT NULL, state text NOT NULL,
-//		call text NOT NULL, at timestamptz NOT NULL, PRIMARY KEY (account, id))
-//
-//	-- 1. Begin: $3 is the record as json.Marshal writes it, $4 the id of this call.
-//	INSERT INTO refund (account, id, record, state, call, at) VALUES ($1, $2, $3, 'begun', $4, now())
-//	ON CONFLICT (account, id) DO UPDATE SET state = 'begun', call = $4, at = now()
-//	WHERE refund.record = $3 AND (refund.state = 'resubmit' OR refund.state = 'begun' AND refund.call = $4)
-//
-//	-- 2. End the call $3: $4 is the text of the action.
-//	UPDATE refund SET state = $4 WHERE account = $1 AND id = $2 AND call = $3
-//	AND (state = 'begun' OR $4 = 'done' AND state IN ('done', 'find out', 'resubmit'))
-//
-//	-- 3. Settle the call $3: $4 is 'done' or 'resubmit', $5 the record, which may be corrected.
-//	UPDATE refund SET state = $4, record = $5 WHERE account = $1 AND id = $2 AND call = $3
-//	AND state IN ('find out', 'correct', 'fix setup')
-//
-//	-- 4. Give up what can no longer be in flight: $1 is how long it can be so.
-//	UPDATE refund SET state = 'find out' WHERE state = 'begun' AND at < now() - $1::interval
-//
-// How to use them:
-//
-//   - Read the row before you submit. If there is one, submit its record, because it may have been
-//     corrected. Decode it with json.Decoder.UseNumber, or numbers in Metadata can change. If a caller
-//     gives another record, refuse it: a RefundID was used twice. Never ask for a new RefundID. If a
-//     later status goes under the same RefundID, the status is part of the key.
-//   - The function of [WithBeforeSend] runs the first statement, and commits. Make a new random id
-//     for each Submit, and for each item of SubmitAll. Do not use the id of a job or a message. If
-//     the statement changes no row, another call has begun, and the function returns an error: read
-//     the row again. A retry finds the id of its own call, and renews the time.
-//   - After the call, run the second statement. If the refund was accepted and no row has changed,
-//     another call has begun meanwhile: raise an alarm. A call that ended before the function ran has
-//     written no row, and recorded nothing: do what the table says for its action.
-//   - Once you have found out, or corrected the record, run the third statement, and put the message
-//     back. If a caller may correct a record, run the statement when the row says "correct" and the
-//     caller gives another record. If an earlier record can be repeated late, let the caller name the
-//     one that he corrects. Once the setup is corrected, change all rows with "fix setup" to "resubmit",
-//     and put back every message that was set aside for it. Some of these have no row.
-//   - Perhaps nobody comes again. So a job of yours runs the fourth statement every minute, and
-//     submits the records of rows with "resubmit", or puts their messages back.
-//   - Add the columns that you need, such as [Receipt].RequestID, or what [Error].Evidence has.
-//
-// A row can be in flight for so long after its time:
-//
-//   - One job under a lock: each row that is "begun" at the start is unknown at once. Run the fourth
-//     statement with 0 seconds.
-//   - Submit: the timeout of the call, plus the time that you need to write the action.
-//   - SubmitAll: [BulkOptions.HoldFor], plus the attempt timeout, plus the time that you need to
-//     write 2 × Concurrency results, or 1,024 + Concurrency if Ordered. A retry can wait for
-//     HoldFor. If that is no limit, until SubmitAll has ended.
-//
-// A queue has to hide a message for
-//
-//	HoldFor + the longer of HoldFor and 2 minutes + the attempt timeout + the time that you need to write
-//
-// which is 4 minutes and 35 seconds with ReadAhead, and the time to write. A queue that limits
-// deliveries has to allow for those that find "begun". Receive each message just before you yield it,
-// because in a pause yield can wait for the next probe. If your database fails, SubmitAll does not
-// pause, and each record comes back at once: let the function retry until its context ends, which is
-// after HoldFor, or else after a timeout of your own.
-//
-// Stop a worker after an [ActionFixSetup] if Progress reports a pause whose Reason is the Condition
-// of that error: the other records would fail, too. Otherwise the action may be about one refund or
-// one account: raise an alarm, and go on. The Example of BulkOptions (ReadAhead) does this. As long
-// as nothing was accepted since the start, one closed account can stop a worker in an outage, too.
-// So let your supervisor start it again.
-//
-// Neither a shutdown nor a caller who leaves may cancel Submit, or the write of an action: give them
-// a context of their own, such as context.WithoutCancel with a timeout. At a shutdown, take no new
-// calls, and wait for those that have begun. The time between SIGTERM and SIGKILL has to be longer
-// than that timeout: 100 seconds for the default. A shorter timeout makes more outcomes unknown. What
-// a kill ends is "begun", and then "find out".
+// In another database, keep a row for each refund with [WithBeforeSend]. Its function runs when nothing
+// but sending is left, and commits that the refund has begun. If it fails, the refund is not sent, so of
+// two calls one begins. After the call, write its action to the row. What a killed process leaves begun
+// may have been recorded, and is not sent again before you have found out: the Example has the statements.
 //
 // # Defaults
 //

@@ -172,7 +172,7 @@ func WithRefusals(statuses ...int) CallOption {
 
 // WithBeforeSend calls f before each attempt is sent, after the waits for a place, the token and the
 // limiter. f commits to a database that this refund was begun, so that it is known after a kill: see
-// the package comment. Give it to a call or to [Item.Options]; SubmitAll calls the functions of several
+// the Example. Give it to a call or to [Item.Options]; SubmitAll calls the functions of several
 // items at once. A retry calls f again, which renews the time of its own row, and so does an attempt
 // that was not sent because the service failed while f ran.
 //

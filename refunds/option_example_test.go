@@ -6,14 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
-	"sync"
-	"time"
 
 	"github.com/jarcoal/httpmock"
 
 	"github.com/carddata/carddata-go/refunds"
-	"github.com/carddata/carddata-go/refunds/refundstest"
 )
 
 // The response is not documented. Once you know what your service sends, check for it, here
@@ -95,60 +91,4 @@ func ExampleWithRefusals() {
 	fmt.Println("accepted after", receipt.Attempts, "attempts")
 	// Output:
 	// accepted after 2 attempts
-}
-
-// A row says what became of each refund, also after a kill. The map stands for the table of the
-// package comment. Only a refund without a row, or one to resubmit, is submitted, and of two calls
-// that have read the same row, one begins.
-func ExampleWithBeforeSend() {
-	fake := refundstest.NewServer(nil) // stands in for the service
-	defer fake.Close()
-	fake.Script(refundstest.Fault{Refuse: true}, refundstest.Fault{}, refundstest.Fault{Drop: true, Process: true})
-	client := fake.Client(refunds.WithRetryWait(0, 0)) // no wait: for this example only
-
-	type row struct{ state, call string }
-	var mu sync.Mutex
-	table := map[string]row{"rf_1": {"begun", "call 1"}} // of a process that was killed
-	load := func(id string) row {
-		mu.Lock()
-		defer mu.Unlock()
-		return table[id]
-	}
-	replace := func(id string, to row, from ...row) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		if !slices.Contains(from, table[id]) {
-			return false
-		}
-		table[id] = to
-		return true
-	}
-	submit := func(id, call string) {
-		read, begun := load(id), row{"begun", call}
-		if read.state != "" && read.state != refunds.ActionResubmit.String() {
-			fmt.Println(id, "is", read.state)
-			return
-		}
-		begin := refunds.WithBeforeSend(func(context.Context) error {
-			if !replace(id, begun, read, begun) { // a retry finds the row of its own call
-				return errors.New("another call has begun")
-			}
-			return nil
-		})
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		_, err := client.Submit(ctx, "acct-1", &refunds.Refund{RefundID: id}, begin)
-		replace(id, row{refunds.ActionOf(err).String(), call}, begun)
-		fmt.Println(id, "is", load(id).state)
-	}
-
-	submit("rf_1", "call 2") // in flight elsewhere, or unknown once it can no longer be
-	submit("rf_2", "call 3")
-	submit("rf_3", "call 4")
-	submit("rf_3", "call 5") // the message came again
-	// Output:
-	// rf_1 is begun
-	// rf_2 is done
-	// rf_3 is find out
-	// rf_3 is find out
 }
