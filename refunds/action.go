@@ -55,6 +55,14 @@ func (a Action) String() string {
 	return "find out"
 }
 
+// MarshalText returns the text, which is what JSON has.
+func (a Action) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (a *Action) UnmarshalText(text []byte) error {
+	return unmarshal(a, text, ActionFindOut, ActionDone, ActionResubmit, ActionCorrect, ActionFixSetup)
+}
+
 // ActionOf returns what to do after [Client.Submit] returned err, which may be wrapped. For
 // nil it is [ActionDone].
 func ActionOf(err error) Action {

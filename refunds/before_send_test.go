@@ -3,7 +3,9 @@ package refunds_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,9 +51,14 @@ func TestBeforeSendFails(t *testing.T) {
 	fail := refunds.WithBeforeSend(func(context.Context) error { return marked })
 	synctest.Test(t, func(t *testing.T) {
 		fake := refundstest.NewServer(t)
-		_, err := fake.Client().Submit(t.Context(), "acct-1", record(), fail)
-		if !errors.Is(err, marked) || !errors.Is(err, refunds.ErrNotSent) || !errors.Is(err, refunds.ErrLocalLimit) || refunds.ActionOf(err) != refunds.ActionResubmit {
+		var log strings.Builder
+		logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		_, err := fake.Client(refunds.WithLogger(logger)).Submit(t.Context(), "acct-1", record(), fail)
+		if !errors.Is(err, marked) || !errors.Is(err, refunds.ErrNotSent) || !errors.Is(err, refunds.ErrNotBegun) || refunds.ActionOf(err) != refunds.ActionResubmit {
 			t.Error(err)
+		}
+		if got := log.String(); strings.Contains(got, "level=INFO") || !strings.Contains(got, "condition=not_begun") {
+			t.Errorf("a refund that came twice is logged as\n%s", got)
 		}
 
 		fake.Script(refundstest.Fault{Status: 503})

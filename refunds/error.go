@@ -15,6 +15,7 @@ import (
 var (
 	ErrInvalidArgument  = fault.ErrInvalidArgument  // refused before anything was sent
 	ErrLocalLimit       = fault.ErrLocalLimit       // your limiter failed, or leaves no time before the deadline; nothing was sent
+	ErrNotBegun         = fault.ErrNotBegun         // the function of WithBeforeSend failed; nothing was sent
 	ErrCredential       = fault.ErrCredential       // the token source failed, or its token is unusable
 	ErrNoResponse       = fault.ErrNoResponse       // no connection could be made, or it broke before a response
 	ErrTimeout          = fault.ErrTimeout          // an attempt took longer than WithAttemptTimeout, or status 408

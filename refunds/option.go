@@ -176,9 +176,9 @@ func WithRefusals(statuses ...int) CallOption {
 // items at once. A retry calls f again, which renews the time of its own row, and so does an attempt
 // that was not sent because the service failed while f ran.
 //
-// If f fails, this attempt is not sent, and SubmitAll does not pause. The error matches
-// [ErrLocalLimit] and that of f, or [ErrSuspended] alone if HoldFor has ended, with
-// [ActionResubmit]. Test for your own "another call has begun" first, because that call may be
+// If f fails, this attempt is not sent, and SubmitAll does not pause. The error matches [ErrNotBegun]
+// and that of f, or [ErrSuspended] alone if HoldFor has ended, with [ActionResubmit], and is logged at
+// debug. Test for your own "another call has begun" first, because that call may be
 // sending this refund. With [WithResubmit], an earlier attempt may have an unknown outcome: then the
 // action is [ActionFindOut]. f has to end with ctx: one that does not may write its row after the
 // call has ended, unsent. The default is nil.

@@ -2,6 +2,7 @@ package refunds
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/fault"
@@ -27,6 +28,25 @@ const (
 
 // String returns "unknown", "not sent", "rejected" or "accepted".
 func (o Outcome) String() string { return fault.Outcome(o).String() }
+
+// MarshalText returns the text, which is what JSON has.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (o *Outcome) UnmarshalText(text []byte) error {
+	return unmarshal(o, text, OutcomeUnknown, OutcomeNotSent, OutcomeRejected, OutcomeAccepted)
+}
+
+// unmarshal sets the value that has the text.
+func unmarshal[T fmt.Stringer](to *T, text []byte, values ...T) error {
+	for _, v := range values {
+		if v.String() == string(text) {
+			*to = v
+			return nil
+		}
+	}
+	return fmt.Errorf("refunds: unmarshal: the text is no %T", *to)
+}
 
 // The outcomes of a failed submission, to test for with [errors.Is]. Every error of
 // [Client.Submit] matches exactly one of them. [ActionOf] says what to do.

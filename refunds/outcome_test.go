@@ -3,7 +3,9 @@ package refunds_test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -127,6 +129,37 @@ func TestTextOfAnOutcome(t *testing.T) {
 	for o, want := range map[refunds.Outcome]string{unknown: "unknown", notSent: "not sent", rejected: "rejected", refunds.OutcomeAccepted: "accepted", 99: "unknown"} {
 		if o.String() != want {
 			t.Errorf("outcome %d is %q", o, o)
+		}
+	}
+}
+
+// Logs and JSON have the texts, which can be read again.
+func TestMarshalsAsText(t *testing.T) {
+	var log strings.Builder
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "action", refunds.ActionFixSetup, "outcome", refunds.OutcomeNotSent)
+	if !strings.Contains(log.String(), `"action":"fix setup","outcome":"not sent"`) {
+		t.Error(log.String())
+	}
+	type row struct {
+		Action  refunds.Action
+		Outcome refunds.Outcome
+	}
+	for action := refunds.ActionFindOut; action <= refunds.ActionFixSetup; action++ {
+		for outcome := refunds.OutcomeUnknown; outcome <= refunds.OutcomeAccepted; outcome++ {
+			text, err := json.Marshal(row{action, outcome})
+			var read row
+			if err == nil {
+				err = json.Unmarshal(text, &read)
+			}
+			if err != nil || read != (row{action, outcome}) {
+				t.Errorf("%s: %+v, %v", text, read, err)
+			}
+		}
+	}
+	read := row{refunds.ActionDone, refunds.OutcomeAccepted}
+	for _, text := range []string{`{"Action":"perhaps"}`, `{"Outcome":"4111111111111111"}`} {
+		if err := json.Unmarshal([]byte(text), &read); err == nil || strings.Contains(err.Error(), "4111") || read.Action != refunds.ActionDone {
+			t.Errorf("%s: %+v, %v", text, read, err)
 		}
 	}
 }

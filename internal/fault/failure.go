@@ -41,6 +41,7 @@ var (
 	ErrBadResponse      = NewCondition("bad_response", "bad response", false)
 	ErrResponseTooLarge = NewCondition("response_too_large", "response too large", false)
 	ErrNotReady         = NewCondition("not_ready", "not ready", true)
+	ErrNotBegun         = NewCondition("not_begun", "not begun", true)
 )
 
 // conditionOf returns the first condition in the tree of err. A condition that a package adds

@@ -115,7 +115,7 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *fault.Ve
 	inv.call.Clock.hasWaited(time.Now())
 	if before := inv.settings.BeforeSend; before != nil {
 		if _, _, err := await.Call(inv.ctx, func() (struct{}, error) { return struct{}{}, before(inv.ctx) }); err != nil {
-			return fault.NotBegun, fault.NewError(fault.NotBegun.Text, fault.ErrLocalLimit, err)
+			return fault.NotBegun, fault.NewError(fault.NotBegun.Text, fault.ErrNotBegun, err)
 		}
 		if err := fault.EndOf(inv.ctx); err != nil {
 			return nil, err

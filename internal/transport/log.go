@@ -82,11 +82,14 @@ func (inv *invocation) logPause(a *attempt, pause time.Duration) {
 }
 
 // logResult logs a finished call. A failure has the text and the condition that the caller
-// gets.
+// gets. A call that the caller's own BeforeSend ended is no failure: most often it came twice.
 func (inv *invocation) logResult(r *Result, a *attempt) {
 	level, result, condition := slog.LevelDebug, a.verdict.Text, ""
 	if r.Failure != nil {
-		level, condition = slog.LevelInfo, r.Failure.Condition()
+		if a.verdict != fault.NotBegun || r.Outcome != fault.OutcomeNotSent {
+			level = slog.LevelInfo
+		}
+		condition = r.Failure.Condition()
 		result = cmp.Or(fault.SafeText(r.Failure.Err), result)
 	}
 	if !inv.log.Enabled(inv.ctx, level) {
