@@ -31,6 +31,7 @@ type outcome struct {
 	response
 	wait      time.Duration // that the service or the client asked for
 	suspended bool          // the client did not send it, because the service failed for others
+	rests     bool          // it was not tried, because the service asked its account to wait
 	final     bool          // another attempt would settle nothing
 	setup     bool          // another attempt would fail, too, until somebody corrects the set-up
 }

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +28,9 @@ const (
 	// heldMost is how long a job waits before it goes back to the queue while nothing may be
 	// sent. To hand back each job at once would write the whole backlog.
 	heldMost = 10 * time.Second
+	// heldInTurn is how long a job of an account that waits keeps others from their turn, about as
+	// long as if it was sent.
+	heldInTurn = 100 * time.Millisecond
 )
 
 // Config says how a worker works.
@@ -96,6 +101,9 @@ type worker struct {
 	stopping    context.Context // ends when no further refund is to be begun
 	pausedUntil atomic.Int64    // in seconds, for the log
 	asking      atomic.Int64    // questions about unknown refunds
+
+	mu    sync.Mutex
+	rests map[string]time.Time // until when an account waits, because the service asked for it
 }
 
 // Run submits what is enqueued until ctx ends. Then it waits for the outcomes of the
@@ -226,12 +234,15 @@ func (w *worker) Work(ctx context.Context, job *river.Job[submitArgs]) error {
 	case result.event == "":
 		return w.pass(ctx, job.Args.Row)
 	case c == nil:
-		if !result.suspended { // or a worker would write its whole backlog
+		if !result.suspended && !result.rests { // or a worker would write its whole backlog
 			if err := w.postpone(ctx, job.Args.Row, result); err != nil {
 				return err
 			}
 		}
 		return river.JobSnooze(w.hold(result))
+	}
+	if result.event == eventUnsent && result.wait > 0 {
+		w.rest(c.Account, result.wait)
 	}
 	c.wait = max(backoff(c.Attempt), result.wait)
 	w.record(ctx, c, result)
@@ -256,17 +267,39 @@ func (w *worker) pass(ctx context.Context, row int64) error {
 	return err
 }
 
+// rest notes that the service asked an account to wait. Its other jobs would wait for that in the
+// client, and those of other accounts behind them.
+func (w *worker) rest(account string, wait time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(w.rests, func(_ string, until time.Time) bool { return time.Until(until) <= 0 })
+	if w.rests == nil {
+		w.rests = make(map[string]time.Time)
+	}
+	w.rests[account] = time.Now().Add(wait)
+}
+
+// restsFor returns how long an account still waits.
+func (w *worker) restsFor(account string) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Until(w.rests[account])
+}
+
 // hold keeps a job whose refund got no mark, for some time, and returns how long it still
 // has to wait. While the service fails, the client sends one probe at a time: without this,
 // a worker would try its whole backlog meanwhile.
 func (w *worker) hold(result outcome) time.Duration {
-	wait := max(3*time.Second, result.wait)
+	wait, most := max(3*time.Second, result.wait), heldMost
+	if result.rests {
+		most = heldInTurn
+	}
 	until := time.Now().Add(wait)
 	if told := w.pausedUntil.Load(); result.suspended && told < time.Now().Unix() && w.pausedUntil.CompareAndSwap(told, until.Unix()) {
 		w.Log.Warn("pausing, because the service fails", "until", timeText(until))
 	}
 	select {
-	case <-time.After(min(wait, heldMost)):
+	case <-time.After(min(wait, most)):
 	case <-w.stopping.Done():
 	}
 	return max(0, time.Until(until))
@@ -284,6 +317,9 @@ func (w *worker) send(ctx context.Context, row int64, began time.Time) (c *claim
 		WHERE id = $1 AND state = 'pending' AND next_at <= `+w.clock(0)+` AND `+nothingBefore, row)
 	if err != nil || pending == nil {
 		return nil, outcome{}, err
+	}
+	if wait := w.restsFor(pending.Account); wait > 0 {
+		return nil, outcome{event: eventUnsent, wait: wait, rests: true}, nil
 	}
 	record := new(refunds.Refund)
 	decoder := json.NewDecoder(bytes.NewReader(pending.Content))
