@@ -71,9 +71,9 @@ func submitOnce(ctx context.Context, db *database, client *refunds.Client, accou
 // became of its refund, also after a kill: never delete one to begin again. Look for rows to resubmit, if
 // no caller and no message comes again.
 func ExampleWithBeforeSend() {
-	service := refundstest.Start() // stands in for the service
+	service := refundstest.NewServer(nil) // stands in for the service
 	defer service.Close()
-	service.Script(refundstest.Fault{}, refundstest.Fault{DropAfter: true})
+	service.Script(refundstest.Fault{}, refundstest.Fault{Drop: true, Process: true})
 	db := &database{rows: map[string]row{"rf_3": {state: "begun", call: "of a process that was killed"}}}
 	for i, id := range []string{"rf_1", "rf_1", "rf_2", "rf_2", "rf_3"} {
 		amount := int64(500)

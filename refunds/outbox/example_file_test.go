@@ -59,14 +59,11 @@ func ExampleOutbox_EnqueueAll() {
 	check(box.Migrate(ctx)) // when you deploy
 
 	const file = "rf_1,500,USD\nrf_1,600,USD\nrf_2,700,USD\n"
-	service := refundstest.Start() // stands in for the service
+	service := refundstest.NewServer(nil) // stands in for the service
 	defer service.Close()
-	service.ScriptFunc(func(refundstest.Request) refundstest.Fault {
-		kill() // with the first request
-		return refundstest.Fault{}
-	})
-	check(refundFile(ctx, box, service.Client(), strings.NewReader(file)))
-	check(refundFile(context.Background(), box, service.Client(), strings.NewReader(file)))
+	client := service.Client(refunds.WithLimiter(before(kill))) // before the first request
+	check(refundFile(ctx, box, client, strings.NewReader(file)))
+	check(refundFile(context.Background(), box, client, strings.NewReader(file)))
 	list(context.Background(), box)
 	fmt.Println("sent:", len(service.Requests()))
 	// Output:
@@ -76,3 +73,7 @@ func ExampleOutbox_EnqueueAll() {
 	// rf_2 accepted
 	// sent: 2
 }
+
+type before func()
+
+func (f before) Wait(context.Context) error { f(); return nil }

@@ -56,10 +56,10 @@ func ExampleOutbox_Submit() {
 	defer db.Close()
 	box, err := outbox.OpenSQLite(db)
 	check(err)
-	check(box.Migrate(ctx))        // when you deploy
-	service := refundstest.Start() // stands in for the service
+	check(box.Migrate(ctx))               // when you deploy
+	service := refundstest.NewServer(nil) // stands in for the service
 	defer service.Close()
-	service.Script(refundstest.Fault{}, refundstest.Fault{Status: 422}, refundstest.Fault{DropAfter: true})
+	service.Script(refundstest.Fault{}, refundstest.Fault{Status: 422}, refundstest.Fault{Drop: true, Process: true})
 	handler := handleRefund(box, service.Client())
 	for _, call := range []string{"rf_1 500", "rf_1 500", "rf_1 600", "rf_2 700", "rf_2 700", "rf_3 800", "rf_3 800"} {
 		key, amount, _ := strings.Cut(call, " ")

@@ -61,7 +61,7 @@ func ExampleOutbox_Enqueue() {
 			fmt.Println("let it come again:", err)
 		}
 	}
-	service := refundstest.Start() // stands in for the service
+	service := refundstest.NewServer(nil) // stands in for the service
 	defer service.Close()
 	check(box.Run(ctx, outbox.Config{Client: service.Client(), Drain: true})) // elsewhere, without Drain: until ctx ends
 	list(ctx, box)
