@@ -11,8 +11,8 @@ import (
 
 	"github.com/carddata/carddata-go/internal/bulk"
 	"github.com/carddata/carddata-go/internal/fault"
-	"github.com/carddata/carddata-go/internal/flow"
 	"github.com/carddata/carddata-go/internal/limit"
+	flow "github.com/carddata/carddata-go/internal/oldflow"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/carddata/carddata-go/internal/bulk"
 	"github.com/carddata/carddata-go/internal/fault"
-	"github.com/carddata/carddata-go/internal/flow"
 	"github.com/carddata/carddata-go/internal/limit"
+	flow "github.com/carddata/carddata-go/internal/oldflow"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
@@ -388,7 +388,7 @@ func (b *bulkRun) report() {
 	state := b.health.window.State()
 	b.health.pauses.Log(state.Paused, state.Next, state.Why)
 	p := &b.progress
-	p.Level, p.Reason, p.Paused, p.PausedUntil = min(state.Level, float64(b.o.Concurrency)), state.Why, state.Paused, b.client.core.Probes(state.Next)
+	p.Level, p.Reason, p.Paused, p.PausedUntil = min(state.Level, float64(b.o.Concurrency)), state.Why, state.Paused, b.client.core.Probes("", state.Next)
 	if b.o.Progress != nil {
 		b.o.Progress(*p)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/internal/fault"
-	"github.com/carddata/carddata-go/internal/flow"
+	flow "github.com/carddata/carddata-go/internal/oldflow"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
@@ -101,7 +101,7 @@ func (l *Loader) Stats() LoaderStats {
 	state := l.flow.State()
 	return LoaderStats{
 		Loads: l.loads.Load(), Hits: l.hits.Load(), Stale: l.stale.Load(), Coalesced: l.coalesced.Load(), Requests: l.requests.Load(),
-		Unread: l.unread.Load(), Level: state.Level, Reason: state.Why, Paused: state.Paused, PausedUntil: l.client.core.Probes(state.Next),
+		Unread: l.unread.Load(), Level: state.Level, Reason: state.Why, Paused: state.Paused, PausedUntil: l.client.core.Probes("", state.Next),
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/carddata/carddata-go/bins/internal/match"
 	"github.com/carddata/carddata-go/internal/bulk"
 	"github.com/carddata/carddata-go/internal/fault"
-	"github.com/carddata/carddata-go/internal/flow"
+	flow "github.com/carddata/carddata-go/internal/oldflow"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
@@ -248,7 +248,7 @@ func (l *Loader) start(b *load) error {
 
 func (l *Loader) suspended(b *load, err error) error {
 	if pause, ok := errors.AsType[*flow.Pause](err); ok {
-		b.pause = time.Until(l.client.core.Probes(time.Now().Add(pause.Left)))
+		b.pause = time.Until(l.client.core.Probes("", time.Now().Add(pause.Left)))
 		return suspendedBy(l.failure, "the service kept failing, the next probe is awaited")
 	}
 	if errors.Is(err, flow.ErrTooLate) {

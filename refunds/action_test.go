@@ -299,14 +299,14 @@ func TestActionOfAnotherError(t *testing.T) {
 	}
 }
 
-// During a pause nothing is sent, so the refund may be submitted again, even if the failures
-// before the pause meant to fix the setup.
+// While the service is down nothing is sent, so the refund may be submitted again, even if the failures
+// before meant to fix the setup.
 func TestActionOfSuspended(t *testing.T) {
-	for _, status := range []int{401, 403, 503} {
+	for _, status := range []int{407, 500, 503} {
 		client := newClient(t, newMock(testkit.Answer(status, "")))
 		var err error
-		for range 3 { // two are sent
-			_, err = client.Submit(t.Context(), "acct-1", record())
+		for i := range 31 { // thirty are sent
+			_, err = client.Submit(t.Context(), "acct-1", &refunds.Refund{RefundID: fmt.Sprint(i)})
 		}
 		verdict{notSent, "suspended", resubmit}.check(t, fmt.Sprint(status), err)
 		if failed, _ := errors.AsType[*refunds.Error](err); failed.RetryAfter <= 0 || failed.RetryAfter > time.Second {

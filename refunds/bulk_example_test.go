@@ -136,7 +136,6 @@ func ExampleBulkOptions_stop() {
 	save := func(s refunds.Submission) { fmt.Println("save", s.RefundID, s.Outcome) }
 	o := refunds.BulkOptions{
 		Concurrency: 2,
-		Ordered:     true,             // for this example only
 		Grace:       20 * time.Second, // less than the time between SIGTERM and SIGKILL
 		Abandoned:   save,
 	}
@@ -151,69 +150,37 @@ func ExampleBulkOptions_stop() {
 		}
 	}
 	fmt.Println("recorded:", len(fake.Recorded()))
-	// Output:
+	// Unordered output:
 	// save rf_1 accepted
 	// save rf_2 accepted
 	// recorded: 2
 }
 
-// A queue waits for its next message. Meanwhile ReadAhead yields the results of earlier
-// messages. What the loop does with a message is the record's action. It stops after an
-// ActionFixSetup if Progress reports a pause whose Reason is the Condition of that error: the
-// other records would fail, too. Otherwise the action may be about one refund or one account.
-// A queue that may deliver a message twice needs the module refunds/outbox.
-func ExampleBulkOptions_readAhead() {
+// A worker of a queue takes a message only if the service works, and gives one back with the time after which it
+// may be delivered again. So an outage uses up no deliveries. A queue that may deliver a message twice needs
+// the module refunds/outbox.
+func ExampleClient_Stats() {
 	fake := refundstest.NewServer(nil) // stands in for the service
 	defer fake.Close()
 	fake.Script(refundstest.Fault{}, refundstest.Fault{Status: 422}, refundstest.Fault{Drop: true, Process: true})
-	fake.Script(slices.Repeat([]refundstest.Fault{{Status: 401}}, 2)...)
+	client := fake.Client()
 
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
-	queue := make(chan string, 5) // of messages
-	for _, message := range []string{"rf_1", "rf_2", "rf_3", "rf_4", "rf_5"} {
-		queue <- message
-	}
-	items := func(yield func(refunds.Item) bool) {
-		for {
-			select {
-			case message := <-queue:
-				if !yield(refunds.Item{AccountID: "acct_1", Refund: &refunds.Refund{RefundID: message}, Ref: message}) {
-					fmt.Println("give back", message) // it was neither taken nor sent
-					return
-				}
-			case <-ctx.Done(): // the input must end with the context
-				return
-			}
+	for _, message := range []string{"rf_1", "rf_2", "rf_3", "rf_4"} {
+		if until := client.Stats().PausedUntil; !until.IsZero() {
+			time.Sleep(time.Until(until)) // the service is down: the message stays in the queue
 		}
-	}
-	var progress refunds.BulkProgress
-	o := refunds.BulkOptions{
-		ReadAhead:   true,
-		GiveUpAfter: -1, // the queue has no end
-		Progress:    func(p refunds.BulkProgress) { progress = p },
-		Concurrency: 1, // for this example only
-	}
-	for s, err := range fake.Client().SubmitAll(ctx, items, o) {
-		if err != nil {
-			fmt.Println("stopped:", errors.Is(err, context.Canceled))
-			break
-		}
-		message := s.Ref.(string)
-		switch s.Action() {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		_, err := client.Submit(ctx, "acct_1", &refunds.Refund{RefundID: message})
+		cancel()
+		switch refunds.ActionOf(err) {
 		case refunds.ActionDone:
 			fmt.Println("delete", message)
 		case refunds.ActionResubmit:
-			fmt.Println("give back", message)
-		case refunds.ActionCorrect:
+			var failed *refunds.Error
+			errors.As(err, &failed)
+			fmt.Println("give back", message, "for", failed.RetryAfter)
+		case refunds.ActionCorrect, refunds.ActionFixSetup:
 			fmt.Println("set aside", message)
-		case refunds.ActionFixSetup:
-			fmt.Println("set aside", message)
-			// A pause for another reason, such as an outage, says nothing of the setup.
-			if failed, ok := errors.AsType[*refunds.Error](s.Err); ok && progress.Paused && progress.Reason == failed.Condition() {
-				fmt.Println("stop")
-				stop()
-			}
 		default: // refunds.ActionFindOut
 			fmt.Println("set aside, and find out about", message)
 		}
@@ -222,8 +189,5 @@ func ExampleBulkOptions_readAhead() {
 	// delete rf_1
 	// set aside rf_2
 	// set aside, and find out about rf_3
-	// set aside rf_4
-	// set aside rf_5
-	// stop
-	// stopped: true
+	// delete rf_4
 }

@@ -1,10 +1,10 @@
 package refunds
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
-	"time"
 
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/transport"
@@ -48,35 +48,59 @@ func Items(accountID string, refunds iter.Seq[*Refund]) iter.Seq[Item] {
 	}
 }
 
-// A record is an item taken from the input. It has its result when it is done.
+// A record is an item taken from the input. It has its result when it is complete.
 type record struct {
 	encodedRefund
 	settings *transport.Settings
-	ref      any // Item.Ref
+	own      bool // it has options of its own
+	ref      any  // Item.Ref
 	index    int
-	taken    time.Time
-	cause    error  // the failure of the previous try
 	last     *Error // of the last attempt before the current try; nil: there was none
-
-	failures int // counted while others succeeded
-	behind   int // bulkRun.succeeded, before it is sent again
-
-	// State of the current try:
-	place  place
-	queued bool // it may still wait for the limiter
-
-	done    bool
-	receipt *Receipt
-	err     error
-	lost    bool // a function of the caller panicked, or ended the goroutine
+	tries    int
+	rounds   int   // refusals
+	others   int64 // accepted when it was refused first
+	held     bool  // it waited for its next try when the submission ended
+	receipt  *Receipt
+	err      error
 }
 
 // take makes a record of an item; err says why it cannot be sent.
 func (b *bulkRun) take(i Item) *record {
-	r := &record{settings: b.settings, ref: i.Ref, taken: time.Now()}
+	r := &record{settings: b.settings, ref: i.Ref}
 	r.encodedRefund, r.err = encode(i.AccountID, i.Refund)
 	if r.err == nil && len(i.Options) > 0 {
+		r.own = true
 		r.settings, r.err = b.settings.With(changes(i.Options))
 	}
 	return r
+}
+
+func (r *record) submission() Submission {
+	s := Submission{Index: r.index, Ref: r.ref, AccountID: r.accountID, RefundID: r.refundID, Outcome: OutcomeAccepted, Receipt: r.receipt, Err: r.err, Attempts: r.before + r.attempts}
+	if failed, ok := errors.AsType[*Error](r.err); ok {
+		s.Outcome = failed.Outcome
+	}
+	return s
+}
+
+// triesAgain prepares the record for its next try.
+func (r *record) triesAgain() {
+	if r.attempts > 0 {
+		r.last, _ = errors.AsType[*Error](r.err)
+	}
+	r.before, r.attempts, r.again, r.tries = r.before+r.attempts, 0, true, r.tries+1
+}
+
+// conclude gives the record its result. If no further attempt was made, the outcome
+// is that of the last one.
+func (r *record) conclude(err error) {
+	r.err, r.body = err, nil
+	end, ok := errors.AsType[*Error](err)
+	if !ok || r.last == nil || r.attempts > 0 {
+		return
+	}
+	failed := *r.last
+	failed.RetryAfter, failed.Attempts = end.RetryAfter, end.Attempts
+	failed.Err = end.failure().After(r.last.failure())
+	r.err = &failed
 }

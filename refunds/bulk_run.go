@@ -3,17 +3,21 @@ package refunds
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
-	"slices"
+	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/bulk"
 	"github.com/carddata/carddata-go/internal/fault"
+	"github.com/carddata/carddata-go/internal/flow"
+	"github.com/carddata/carddata-go/internal/limit"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
 // A bulkRun is one pass of SubmitAll. Everything runs on the goroutine that ranges over it,
-// except the requests.
+// except the attempts.
 type bulkRun struct {
 	caller         context.Context
 	ctx            context.Context // the caller's, until stop; no request starts after its end
@@ -22,27 +26,17 @@ type bulkRun struct {
 	cancelRequests context.CancelFunc
 	client         *Client
 	o              BulkOptions
-	settings       *transport.Settings // of the records without options of their own
+	settings       *transport.Settings
 	yield          func(Submission, error) bool
-	began          time.Time
-	deadline       time.Time // of all responses; zero: none
 
-	loop    *bulk.Loop[Item, *record]
-	ready   []*record               // to be sent
-	blocked map[refundKey][]*record // those that wait behind one with the same key, ready or in flight
-	expires time.Time               // no ready or blocked record reaches HoldFor before this time; zero: no such record
-
-	paused bool // the window, when it was seen last
-	sought int  // records taken in this pause to find an account that works
-
-	queued    int             // requests in flight that may still wait for a limiter
-	changed   <-chan struct{} // signals a change of the window since advance looked
-	succeeded int             // records that succeeded
-	failure   error           // the last failure that was not about its record
-
-	ordered []*record // if Ordered: all records from the first one without a result
-	results []*record // to be yielded
-
+	pool     *bulk.Pool
+	waiting  atomic.Int64 // records that wait to be sent again
+	accepted atomic.Int64
+	blocked  map[refundKey][]*record // those that wait behind one with the same key, in the pool
+	results  []*record               // to be yielded
+	failing  time.Time               // the first failure since the service worked; zero: it works
+	failure  error                   // the last one
+	refusals refusals
 	stopErr  error // why no record is taken or sent any more; nil while running
 	progress BulkProgress
 }
@@ -51,200 +45,360 @@ func newBulk(ctx context.Context, c *Client, o BulkOptions, settings *transport.
 	o.Concurrency = cmp.Or(o.Concurrency, defaultConcurrency)
 	o.Grace = cmp.Or(o.Grace, defaultGrace)
 	o.GiveUpAfter = cmp.Or(o.GiveUpAfter, defaultGiveUpAfter)
-	if o.HoldFor == 0 {
-		if o.HoldFor = -1; o.ReadAhead {
-			o.HoldFor = defaultHoldFor
-		}
-	}
 	b := &bulkRun{
-		caller: ctx, client: c, o: o, yield: yield, began: time.Now(),
-		blocked: map[refundKey][]*record{},
-	}
-	b.settings, _ = settings.With(nil) // an account's own are only those of its item
-	b.loop = bulk.NewLoop(b.take, b.add, 2*o.Concurrency)
-	if deadline, ok := ctx.Deadline(); ok {
-		b.deadline = deadline.Add(max(0, o.Grace))
+		caller: ctx, client: c, o: o, settings: settings, yield: yield,
+		pool: bulk.NewPool(o.Concurrency), blocked: map[refundKey][]*record{},
 	}
 	b.ctx, b.cancel = context.WithCancel(ctx)
 	b.requestCtx, b.cancelRequests = context.WithCancel(context.WithoutCancel(ctx))
-	b.loop.Tasks.Go(func() {
-		<-b.ctx.Done()
-		defer time.AfterFunc(o.Grace, b.cancelRequests).Stop()
-		<-b.requestCtx.Done()
-	})
+	context.AfterFunc(b.ctx, func() { time.AfterFunc(max(0, o.Grace), b.cancelRequests) })
 	return b
 }
 
 // run processes all input, unless something ends the submission early.
 func (b *bulkRun) run(items iter.Seq[Item]) {
-	if b.advance() {
-		b.loop.Run(b.ctx, items, b.o.ReadAhead, b.advance)
+	if !b.advance(false) {
+		return
 	}
+	for i := range items {
+		if b.add(b.take(i)); !b.advance(false) {
+			return
+		}
+	}
+	b.advance(true)
 }
 
-// add queues one record. If its refund_id is in use for the same account, the record waits
-// for the other one.
+// add starts a record, or lets it wait behind one with the same key.
 func (b *bulkRun) add(r *record) {
 	r.index = b.progress.Taken
 	b.progress.Taken++
-	if b.o.Ordered {
-		b.ordered = append(b.ordered, r)
-	}
-	err := cmp.Or(r.err, b.stopErr)
 	behind, busy := b.blocked[r.refundKey]
 	switch {
-	case err != nil:
-		b.complete(r, r.failure(err))
+	case r.err != nil:
+		b.complete(r, r.failure(r.err))
 	case busy:
 		b.blocked[r.refundKey] = append(behind, r)
-		b.hold(r)
 	default:
-		if b.paused {
-			b.sought++
-		}
 		b.blocked[r.refundKey] = nil
-		at := len(b.ready)
-		if b.client.health.meet(r.accountID) { // before the records of refused accounts
-			at = 0
-		}
-		b.ready = slices.Insert(b.ready, at, r)
-		b.hold(r)
+		b.start(r)
 	}
 }
 
-// advance sends, receives and delivers until it needs a record that only the caller's input
-// can bring, or until the input has ended and every record has its result. It reports whether
-// to go on.
-func (b *bulkRun) advance() bool {
+// advance receives and delivers results until there is room for the next record, or until every
+// record has its result if the input has ended. It reports whether to go on.
+func (b *bulkRun) advance(ended bool) bool {
 	for {
-		for b.loop.HasEvents() {
-			b.loop.Receive()
-		}
-		b.loop.Rethrow()
-		b.changed = b.client.health.window.Changed()
-		b.reportPause()
+		b.pool.Receive()
+		b.pool.Rethrow()
+		b.reportState()
 		if b.caller.Err() != nil { // b.ctx ends a moment later
 			b.halt(fault.Ended(b.caller))
 		}
-		b.expire()
 		b.giveUp()
-		more := !b.loop.Ended && b.stopErr == nil
-		take := more && b.mayTake()
-		next, due := b.next()
 		switch {
-		case due && b.hasPlace() && b.send(next):
-		case take && !b.loop.IsAhead():
-			return true
-		case take && b.loop.TakeAhead():
 		case len(b.results) > 0:
 			if !b.deliver() {
 				return false
 			}
-		case len(b.ready) > 0 && b.hasPlace() && b.send(next):
-		case more || b.held() > 0:
-			b.wait(take)
-		case b.stopErr != nil:
-			b.awaitInput() // it may have a message to give back, and the error may end the process
-			b.yield(ended(b.stopErr))
+		case b.stopErr == nil && !ended && b.hasRoom(), b.stopErr == nil && ended && b.pool.Running == 0:
+			return true
+		case b.stopErr != nil && b.pool.Running == 0:
+			b.yield(endedBy(b.stopErr))
 			return false
 		default:
-			return true
+			b.pool.Wait(bulk.At(b.giveUpTime()), b.doneUnlessStopped())
 		}
 	}
 }
 
-// held is the number of records without a result.
-func (b *bulkRun) held() int { return b.progress.Taken - b.progress.Done }
-
-// hasPlace reports whether this call may have one more request in flight. Only one request
-// waits for a limiter at a time. More would all leave in an outage, before one of those that
-// left first has shown that it has begun.
-func (b *bulkRun) hasPlace() bool {
-	return b.loop.Running < b.o.Concurrency && b.queued == 0 && time.Until(b.client.core.PausedUntil(b.ctx)) <= 0
-}
-
-// mayTake reports whether to take one more record, because it can be sent at once. In a pause
-// caused by refused accounts, it also looks for a record of another account, and in one that
-// the ready records may have caused, for another record.
-func (b *bulkRun) mayTake() bool {
-	if b.isFull() {
-		return false
-	}
-	if _, ok := b.next(); !ok && b.hasPlace() && b.client.health.window.IsFree() {
-		return true
-	}
-	return b.seeks()
-}
-
-// seeks reports whether to look for an account that works, because those so far are refused.
-func (b *bulkRun) seeks() bool {
-	return b.paused && !b.loop.Ended && b.sought < maxWaiting && b.held() < maxWaiting+b.o.Concurrency && b.client.health.seeks()
-}
-
-// isFull bounds the results that wait for the caller, and the records without one.
-func (b *bulkRun) isFull() bool {
-	return len(b.results) >= b.o.Concurrency || b.held() >= maxWaiting+b.o.Concurrency
-}
-
-// next returns the index of the record to send next. A record that failed waits until others
-// have succeeded: they tell whether only this one fails. If all ready records wait so, or none
-// is ready, ok is false.
-func (b *bulkRun) next() (i int, ok bool) {
-	i = slices.IndexFunc(b.ready, func(r *record) bool { return b.succeeded >= r.behind })
-	return max(0, i), i >= 0
-}
-
-// send sends a ready record, unless the window is full. It reports whether it did.
-func (b *bulkRun) send(i int) bool {
-	request, ok := b.client.health.window.Take()
-	if !ok {
-		return false
-	}
-	r := b.ready[i]
-	b.ready = slices.Delete(b.ready, i, i+1)
-	r.place = place{health: b.client.health, waits: r.taken, deadline: b.deadline, request: request}
-	if r.queued = r.settings.Limiter != nil; r.queued {
-		b.queued++
-		r.place.onLeave = func() { b.loop.Post(func() { b.unqueue(r) }) }
-	}
-	b.loop.Start(func() func() {
-		ctx, cancel := context.WithCancelCause(b.ctx)
-		defer cancel(nil)
-		if b.o.HoldFor >= 0 {
-			// HoldFor ends its waits. With a deadline, a limiter would refuse a record
-			// instead of delaying it.
-			end := func() { cancel(&fault.Limit{Reason: errHeldTooLong, Caller: b.ctx}) }
-			defer time.AfterFunc(time.Until(r.taken.Add(b.o.HoldFor)), end).Stop()
-		}
-		r.receipt, r.err = b.client.send(ctx, b.requestCtx, &r.encodedRefund, &r.place, r.settings)
-		return func() { b.receive(r) }
-	}, func() {
-		r.lost, r.err = true, r.failure(bulk.ErrPanicked)
-		b.receive(r)
-	})
-	return true
-}
-
-// wait waits for a response, a place, a timer, the end of ctx, or the next record if the loop
-// may take one.
-func (b *bulkRun) wait(take bool) {
-	done := b.ctx.Done()
-	if b.stopErr != nil {
-		done = nil
-	}
-	b.loop.Wait(take, b.due(take), b.changed, done)
-}
-
-// due returns a channel that receives at the next time to act: a request is due, a record has
-// been held for HoldFor, or it is time to give up.
-func (b *bulkRun) due(take bool) <-chan time.Time {
+func (b *bulkRun) doneUnlessStopped() <-chan struct{} {
 	if b.stopErr != nil {
 		return nil
 	}
-	var place time.Time
-	waits := len(b.ready) > 0 || !take && !b.loop.Ended && !b.isFull()
-	if waits && b.loop.Running < b.o.Concurrency && b.queued == 0 {
-		place = b.client.health.window.Due(b.client.core.PausedUntil(b.ctx))
+	return b.ctx.Done()
+}
+
+// hasRoom reports whether to take another record, because it can be sent.
+func (b *bulkRun) hasRoom() bool {
+	return b.pool.HasRoom() && b.progress.Taken-b.progress.Done < b.o.Concurrency+maxWaiting
+}
+
+// start sends a record, and sends it again as long as that is proven to be safe and may help.
+func (b *bulkRun) start(r *record) {
+	b.pool.Start(func(slot *bulk.Slot) func() {
+		for {
+			r.receipt, r.err = b.client.send(b.ctx, b.requestCtx, &r.encodedRefund, r.settings)
+			if !b.mayHelp(r) || b.worksForOthers(r) {
+				break
+			}
+			failed := r.err
+			b.pool.Post(func() { b.fails(failed) })
+			if b.wait(slot, r) != nil {
+				r.held = true
+				break
+			}
+			r.triesAgain()
+		}
+		return func() { b.receive(r) }
+	}, func() {
+		r.err = r.failure(bulk.ErrPanicked)
+		b.receive(r)
+	})
+}
+
+// worksForOthers reports whether a record fails alone: it was refused again and again, or too many wait like it,
+// while the service accepts others.
+func (b *bulkRun) worksForOthers(r *record) bool {
+	if _, all := limit.IsPause(r.err); all || errors.Is(r.err, ErrSuspended) {
+		return false
 	}
-	return bulk.At(place, b.expires, b.giveUpTime())
+	accepted := b.accepted.Load()
+	if r.rounds == 0 {
+		r.others = accepted
+	}
+	if r.attempts > 0 {
+		r.rounds++
+	}
+	return accepted > r.others && (r.rounds >= mostRounds || b.waiting.Load() >= maxWaiting)
+}
+
+// mostRounds is how often a record is sent again while others are accepted.
+const mostRounds = 16
+
+// mayHelp reports whether to send a record again. It must be proven not to be recorded, and what kept it from
+// being recorded must pass by itself.
+func (b *bulkRun) mayHelp(r *record) bool {
+	failed, ok := errors.AsType[*Error](r.err)
+	switch {
+	case !ok, ActionOf(r.err) != ActionResubmit, b.ctx.Err() != nil, limit.NoTurn(r.err):
+		return false
+	case failed.RetryAfter > maxRetryAfter, failed.failure().IsFinal():
+		return false // the caller must plan for a wait of hours, or for what does not pass
+	case errors.Is(r.err, ErrLocalLimit) && r.own && r.settings.OwnLimiter, errors.Is(r.err, ErrCredential) && r.own && r.settings.OwnCredential:
+		return false // it is the item's own
+	}
+	isPause, _ := limit.IsPause(r.err)
+	return isPause || errors.Is(r.err, ErrSuspended) || failed.failure().Scope() == fault.OfOutage
+}
+
+// wait waits before a record is sent again. Its slot is given to others, unless they would meet the same.
+func (b *bulkRun) wait(slot *bulk.Slot, r *record) error {
+	if pause, ok := errors.AsType[*flow.Pause](r.err); ok {
+		return bulk.Sleep(b.ctx, time.Until(pause.Until), pause.Over)
+	}
+	failed, _ := errors.AsType[*Error](r.err)
+	wait := b.client.core.Backoff(b.ctx, r.tries, errors.Is(r.err, ErrRateLimited), failed.RetryAfter)
+	wait = max(wait, min(leastBackoff<<min(r.tries, 10), time.Second))
+	if _, all := limit.IsPause(r.err); all || b.waiting.Load() >= maxWaiting {
+		return bulk.Sleep(b.ctx, wait, nil)
+	}
+	b.waiting.Add(1)
+	defer b.waiting.Add(-1)
+	return slot.Wait(b.ctx, wait, nil)
+}
+
+// leastBackoff keeps a record from being sent again and again if WithRetryWait is 0.
+const leastBackoff = 10 * time.Millisecond
+
+// fails notes a failure of the service.
+func (b *bulkRun) fails(err error) {
+	if b.failing.IsZero() {
+		b.failing = time.Now()
+	}
+	if !errors.Is(err, ErrSuspended) {
+		b.failure = err
+	}
+}
+
+// receive takes a record back from the pool.
+func (b *bulkRun) receive(r *record) {
+	b.progress.Requests += r.before + r.attempts
+	b.progress.Retries += max(0, r.before+r.attempts-1)
+	s := r.submission()
+	switch s.Outcome {
+	case OutcomeAccepted:
+		b.accepted.Add(1)
+		b.failing = time.Time{}
+	case OutcomeRejected:
+		b.failing, b.failure = time.Time{}, r.err
+	default:
+		b.fails(r.err)
+	}
+	b.refusals.count(&s)
+	if r.held && b.stopErr != nil {
+		r.triesAgain()
+		r.err = r.failure(fault.NewError(b.stopErr.Error(), b.stopErr, errors.Unwrap(r.err)))
+	}
+	b.complete(r, r.err)
+	if behind := b.blocked[r.refundKey]; len(behind) > 0 {
+		b.blocked[r.refundKey] = behind[1:]
+		b.start(behind[0])
+	} else {
+		delete(b.blocked, r.refundKey)
+	}
+	if limit.NoTurn(r.err) && !(r.own && r.settings.OwnLimiter) {
+		b.halt(errors.Unwrap(r.err))
+	}
+}
+
+// complete gives a record its result.
+func (b *bulkRun) complete(r *record, err error) {
+	r.conclude(err)
+	b.results = append(b.results, r)
+}
+
+// deliver yields the next result, and reports whether to go on.
+func (b *bulkRun) deliver() bool {
+	return b.deliverTo(func(s Submission) bool { return b.yield(s, nil) })
+}
+
+func (b *bulkRun) deliverTo(to func(Submission) bool) bool {
+	s := b.results[0].submission()
+	p := b.progress
+	p.count(s.Outcome)
+	b.report(p) // may panic; the result must still be delivered
+	b.progress = p
+	b.results[0] = nil
+	b.results = b.results[1:]
+	return to(s)
+}
+
+func (b *bulkRun) report(p BulkProgress) {
+	if b.o.Progress != nil {
+		b.o.Progress(p)
+	}
+}
+
+// reportState tells the caller that submission pauses or goes on.
+func (b *bulkRun) reportState() {
+	was := b.progress.Paused()
+	b.progress.Stats = b.client.Stats()
+	b.client.logState()
+	if b.progress.Paused() != was {
+		b.report(b.progress)
+	}
+}
+
+// giveUpTime is when to give up; zero: the service works.
+func (b *bulkRun) giveUpTime() time.Time {
+	if b.failing.IsZero() || b.o.GiveUpAfter < 0 || b.stopErr != nil {
+		return time.Time{}
+	}
+	return b.failing.Add(b.o.GiveUpAfter)
+}
+
+// giveUp ends the submission when nothing has worked for so long, or if nothing can work until somebody
+// corrects something.
+func (b *bulkRun) giveUp() {
+	switch end := b.giveUpTime(); {
+	case b.refusals.areAll(b.progress.Paused()):
+		b.halt(fault.NewError("all records get the same refusal", b.cause()))
+	case !end.IsZero() && !time.Now().Before(end):
+		b.halt(fault.NewError("the service keeps failing, submission is suspended", ErrSuspended, b.cause()))
+	}
+}
+
+// cause is why the service fails, without the outcome of a refund.
+func (b *bulkRun) cause() error {
+	if failed, ok := errors.AsType[*Error](b.failure); ok {
+		return fault.Unwrap(failed.failure())
+	}
+	return b.failure
+}
+
+// halt stops taking and sending. The first reason counts: it is the error of every unsent
+// record.
+func (b *bulkRun) halt(err error) {
+	if b.stopErr != nil {
+		return
+	}
+	b.stopErr = err
+	b.cancel()
+	for _, behind := range b.blocked {
+		for _, r := range behind {
+			b.complete(r, r.failure(err))
+		}
+	}
+	clear(b.blocked)
+}
+
+// stop waits for the requests in flight, up to the grace period, and gives Abandoned the
+// results that the loop did not take.
+func (b *bulkRun) stop() {
+	b.halt(fault.Ended(b.ctx))
+	b.cancel()
+	b.pool.Close()
+	b.cancelRequests()
+	b.abandon()
+	b.pool.Rethrow()
+}
+
+// abandon gives Abandoned the remaining results, even if a function that it calls panics. Without it, the log
+// has how many were lost.
+func (b *bulkRun) abandon() {
+	defer func() {
+		if len(b.results) > 0 {
+			b.o.Progress = nil // it may be the one that panicked
+			b.abandon()
+		}
+	}()
+	var lost BulkProgress
+	for len(b.results) > 0 {
+		b.deliverTo(func(s Submission) bool {
+			if b.o.Abandoned != nil {
+				b.o.Abandoned(s)
+			} else {
+				lost.count(s.Outcome)
+			}
+			return true
+		})
+	}
+	if lost.Done > 0 {
+		b.client.pauses.Event(slog.LevelWarn, "results lost", slog.Int("accepted", lost.Accepted), slog.Int("rejected", lost.Rejected), slog.Int("not_sent", lost.NotSent), slog.Int("unknown", lost.Unknown))
+	}
+}
+
+// endedBy is the error that ends the results early. It belongs to no refund, so it matches no outcome.
+func endedBy(err error) (Submission, error) {
+	return Submission{}, &Error{Operation: submitAll, Err: err}
+}
+
+// manyRefusals is how many first results with the same refusal end a submission.
+const manyRefusals = 100
+
+// Refusals count the results of a submission as long as all of them are the same refusal.
+type refusals struct {
+	n      int
+	kind   refusal
+	others bool // there was another result
+}
+
+type refusal struct {
+	action    Action
+	status    int
+	condition string
+}
+
+func (rs *refusals) count(s *Submission) {
+	failed, _ := errors.AsType[*Error](s.Err)
+	if rs.others || failed == nil {
+		rs.others = true
+		return
+	}
+	kind := refusal{s.Action(), failed.StatusCode, failed.Condition()}
+	if rs.n == 0 {
+		rs.kind = kind
+	}
+	rs.n, rs.others = rs.n+1, kind != rs.kind
+}
+
+// areAll reports whether all records get the same refusal, which waiting does not change.
+func (rs *refusals) areAll(paused bool) bool {
+	switch {
+	case rs.others || rs.n == 0:
+		return false
+	case rs.kind.action == ActionFixSetup && paused:
+		return true
+	}
+	return rs.n >= manyRefusals && (rs.kind.action == ActionFixSetup || rs.kind.action == ActionCorrect)
 }

@@ -1,10 +1,13 @@
 package refunds
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/fault"
+	"github.com/carddata/carddata-go/internal/flow"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
@@ -12,7 +15,8 @@ import (
 // concurrent use; calls of the zero value fail with [ErrInvalidArgument].
 type Client struct {
 	core   *transport.Client
-	health *health
+	window *flow.Window // of all calls
+	pauses *transport.PauseLog
 }
 
 // NewClient returns a client of the service at baseURL, the {refund_url} of the package
@@ -40,7 +44,39 @@ func NewClient(baseURL string, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("refunds: new client: %w", err)
 	}
-	return &Client{core, newHealth(core)}, nil
+	jitter := func(below time.Duration) time.Duration { return core.Jitter(context.Background(), below) }
+	call := transport.Call{Operation: operation, Method: http.MethodPost, Route: route}
+	return &Client{core, flow.New(jitter), &transport.PauseLog{Client: core, Call: call}}, nil
+}
+
+// Stats say what a client knows of the load and the health of the service.
+type Stats struct {
+	// Level is how many requests may be in flight, at most, in the time of one response; below 1, one leaves
+	// in so much of it. Zero: no limit is known.
+	Level float64
+	// InFlight is how many requests are in flight.
+	InFlight int
+	// Waiting is how many calls and records wait for a place in flight.
+	Waiting int
+	// PausedUntil is when the next probe is due, because the service is down. Zero: it is not.
+	PausedUntil time.Time
+	// Reason is [Error.Condition] of the last failure of the service; "": there was none.
+	Reason string
+}
+
+// Stats returns what the client knows now. A worker of a queue asks before it takes a message: see the Example.
+func (c *Client) Stats() Stats {
+	if c == nil || c.core == nil {
+		return Stats{}
+	}
+	s := c.window.State()
+	return Stats{Level: s.Level, InFlight: s.InFlight, Waiting: s.Waiting, PausedUntil: s.PausedUntil, Reason: s.Why}
+}
+
+// logState logs a pause and its end. The caller's logger may panic: a result must be safe by then.
+func (c *Client) logState() {
+	s := c.window.State()
+	c.pauses.Log(!s.PausedUntil.IsZero(), s.PausedUntil, s.Why)
 }
 
 // settings are those of calls with opts.

@@ -263,3 +263,5 @@ func (f limiterFunc) Wait(ctx context.Context) error { return f(ctx) }
 
 // refusal is a limiter that fails.
 func refusal(err error) limiterFunc { return func(context.Context) error { return err } }
+
+func repeat(n int, accounts ...string) []string { return slices.Repeat(accounts, n) }

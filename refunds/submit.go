@@ -5,13 +5,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"time"
 
-	"github.com/carddata/carddata-go/internal/bulk"
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/transport"
 )
@@ -74,24 +71,8 @@ func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts .
 	if err := cmp.Or(refusal, err); err != nil {
 		return nil, e.failure(err)
 	}
-	p := &place{health: c.health, waits: time.Now()}
-	if ctx != nil {
-		p.deadline, _ = ctx.Deadline()
-	}
-	m := bulk.Nothing // if the caller's own code panics
-	defer func() {
-		if request := p.keep(); request > 0 {
-			c.health.settle(request, accountID, m, p.clock.Took(), err)
-			c.health.log()
-		}
-	}()
-	if c.health.meet(accountID) {
-		c.health.log()
-	}
-	receipt, err := c.send(ctx, nil, &e, p, settings)
-	if m = meaningOf(err, settings); errors.Is(err, ErrLocalLimit) {
-		m = bulk.Nothing // a limiter that refuses says nothing of the service
-	}
+	defer c.logState()
+	receipt, err := c.send(ctx, nil, &e, settings)
 	return receipt, err
 }
 
@@ -109,8 +90,9 @@ type encodedRefund struct {
 	refundKey
 	path     string
 	body     []byte
-	attempts int // attempts so far, in a bulk call
-	before   int // attempts before this call that were proven not recorded, in a bulk call
+	attempts int  // attempts so far, in a bulk call
+	again    bool // it was held back or not recorded before
+	before   int  // attempts before this call that were proven not recorded, in a bulk call
 }
 
 // encode makes a refund ready to be sent, or returns why it cannot be sent unchanged.
@@ -136,8 +118,8 @@ func (e *encodedRefund) failure(err error) *Error {
 }
 
 // send makes the call. A bulk call passes requestCtx, which bounds the request instead of
-// ctx. It has its place already, and makes a single attempt unless another one helps at once.
-func (c *Client) send(ctx, requestCtx context.Context, e *encodedRefund, p *place, settings *transport.Settings) (*Receipt, error) {
+// ctx, and makes a single attempt unless another one helps at once.
+func (c *Client) send(ctx, requestCtx context.Context, e *encodedRefund, settings *transport.Settings) (*Receipt, error) {
 	call := &transport.Call{
 		Operation: operation,
 		Method:    http.MethodPost,
@@ -150,25 +132,22 @@ func (c *Client) send(ctx, requestCtx context.Context, e *encodedRefund, p *plac
 		Body:           e.body,
 		Write:          true,
 		Identifiers:    e.identifiers,
-		Leave:          p.leave,
-		Clock:          &p.clock,
+		Door:           c.window,
+		Account:        e.accountID,
+		Of:             e.refundKey,
+		Again:          e.again,
 		Bulk:           requestCtx != nil,
 		Single:         requestCtx != nil,
 		RequestContext: requestCtx,
 	}
 	if requestCtx != nil {
 		call.Observe = func(attempts int, _ *fault.Failure) { e.attempts = attempts }
-	} else {
-		call.Enter, call.Usual = p.enter, c.health.window.Usual
 	}
 	result := c.core.Do(ctx, call, settings)
 	result.Attempts += e.before
 	if result.Failure != nil {
 		failed := newError(&result)
 		failed.Attempts = result.Attempts
-		if p.pause != nil && failed.Outcome == OutcomeNotSent {
-			failed.RetryAfter = time.Until(c.core.Probes(time.Now().Add(p.pause.Left)))
-		}
 		return nil, failed
 	}
 	return newReceipt(&result), nil

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/internal/fault"
-	"github.com/carddata/carddata-go/internal/flow"
+	flow "github.com/carddata/carddata-go/internal/oldflow"
 )
 
 // A Meaning is what the end of a request shows about the service.

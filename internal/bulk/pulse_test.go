@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/carddata/carddata-go/internal/flow"
+	flow "github.com/carddata/carddata-go/internal/oldflow"
 )
 
 // A loop gives up when the outage, or its own part of it, has lasted.

@@ -26,6 +26,7 @@ func NewCondition(name, text string, retryable bool) error {
 var (
 	ErrInvalidArgument  = NewCondition("invalid_argument", "invalid argument", false)
 	ErrLocalLimit       = NewCondition("local_limit", "local limit", true)
+	ErrSuspended        = NewCondition("suspended", "suspended", true)
 	ErrCredential       = NewCondition("no_credential", "no credential", true)
 	ErrNoResponse       = NewCondition("no_response", "no response", true)
 	ErrTimeout          = NewCondition("timeout", "attempt timeout", true)

@@ -6,158 +6,151 @@ import (
 )
 
 const (
-	maxLate   = 2 * time.Millisecond
-	slowest   = 5 * time.Second   // between two requests, without a pause
-	firstNeed = 10                // successes
-	first     = 10                // requests, before one has succeeded
-	few       = 4                 // successes, at first and on the way back from an outage
-	slowStart = 4                 // times the level
-	anyLevel  = 1e4               // no limit is known
-	leastStep = 1.05              // times the level
-	mostStep  = 2                 // times the level
-	beyond    = 1.4               // times the ceiling, which says little from there on
-	mostHold  = 20 * time.Second  // after growing in vain
-	margin    = 0.95              // of what the service accepted
+	lately    = 20                // results that the share of refusals is taken of
+	oneOfMany = 0.06              // the share of one refusal, which lowers nothing that is not in use
+	deepest   = 0.5               // times the level that was refused, at least
+	margin    = 0.95              // and at most
+	leastTime = 5 * time.Second   // until a level is back where it was refused
+	leastMany = 100               // requests until then
+	inUse     = 5 * time.Second   // since somebody waited
 	memory    = 150 * time.Second // after which a level that is not in use says little
+	slowest   = 5 * time.Second   // between two requests
+	latest    = 2 * time.Millisecond
 )
 
-// A level is how many requests leave in each round trip.
+// A level is the congestion window of a service that refuses what is too much: so many requests
+// leave in each round trip, evenly spread, and so many may be in flight. A refusal lowers it by the share
+// that was refused lately. While it is in use it grows along a cubic, slowly around the level
+// that was refused last.
 type level struct {
-	now, held  float64       // and the last that had as many successes as it needed
-	known      float64       // up to here it doubles; 0: no failure yet
-	ceiling    float64       // below it, steps become smaller, and beyond larger; 0: there is none
-	have, need int           // successes at this level
-	hold       time.Duration // how long a level has to succeed, after growing in vain
-	changedAt  int           // the last request before this level
-	inVain     float64       // the last level that was grown to in vain
-	wanted     bool          // somebody was refused a place: the level is in use
-	used       time.Time     // when it last was in use, or a failure counted
+	now     float64       // 0: no limit is known
+	ceiling float64       // was refused last
+	highest float64       // that was refused, since fewer in flight last showed that it was the load
+	low     float64       // where growth began
+	used    time.Duration // in use since then
+	wanted  bool          // somebody has waited since grown
+	usedAt  time.Time
+	grown   time.Time
+	set     time.Time
+	next    time.Time // no request leaves before
+	cut     int       // the last request that left before the level was set
+	held    int       // requests of this level that were accepted
+
+	share    float64 // of refusals, lately
+	with     float64 // in flight, lately
+	compared comparison
 }
 
-func (l *level) starting() bool { return l.known == 0 }
+func (l *level) isKnown() bool { return l.now > 0 }
 
-// tried is the level that a failure speaks of. Without a level that is what was in flight.
-func (w *Window) tried() float64 {
-	if w.starting() {
-		return min(w.now, float64(w.inFlight+1))
-	}
-	return w.now
-}
-
-// grow raises a level that has held.
-func (w *Window) grow() {
-	if w.now >= w.known && w.now >= w.inVain {
-		w.hold = 0
-	}
-	if w.now >= w.known && w.now >= beyond*w.ceiling {
-		w.delay, w.probation = w.delay/2, w.probation/2
-	}
-	if w.held, w.have = w.now, 0; !w.wanted {
-		if w.works >= firstNeed {
-			w.failing = time.Time{} // it has recovered as far as it is needed
-		}
+// leaves keeps the pace.
+func (l *level) leaves(w *Window, now time.Time) {
+	l.with += (float64(w.inFlight) - l.with) / lately
+	if !l.isKnown() {
 		return
 	}
-	w.wanted = false
+	// A timer that fires late is no reason to fall behind the pace.
+	if now.Sub(l.next) > latest {
+		l.next = now
+	}
+	l.next = l.next.Add(l.gap(w))
+}
+
+func (l *level) gap(w *Window) time.Duration {
+	return min(time.Duration(float64(w.rtt)/l.now), slowest)
+}
+
+// accepts notes that the service has worked on a request.
+func (l *level) accepts(w *Window, f *flight, now time.Time) {
+	if f.number > l.cut {
+		l.held++
+	}
+	l.share -= l.share / lately
+	l.compared.counts(w, f, now, false)
+	l.grow(w, now)
+}
+
+// refuses notes a refusal. Those that left before the level was lowered are known, and those in a row
+// are one event: if nothing works, fewer in flight would change nothing.
+func (l *level) refuses(w *Window, f *flight, now time.Time) {
+	l.share += (1 - l.share) / lately
+	l.grow(w, now)
 	switch {
-	case w.starting():
-		// A loop without deadlines has time to find a limit, and lookups that wait share a request.
-		if w.called && !w.patient {
-			w.now, w.need = anyLevel, few
-		} else {
-			w.now = min(w.now*slowStart, anyLevel)
-			w.need = places(w.now)
-		}
-	case w.now < w.known:
-		w.now = min(2*w.now, w.known)
-		if w.need = max(places(w.now), few); w.now == w.known {
-			w.need = w.needed()
-		}
+	case f.number <= l.cut, w.breaker.open, w.rtt == 0:
+	case l.compared.running:
+		l.compared.counts(w, f, now, true)
+	case l.held == 0 && l.cut > 0:
+	case l.compared.explains(l.share, now):
+	case !l.isUsed(now) && l.share < oneOfMany:
 	default:
-		w.known, w.changedAt = w.held, w.last
-		w.now *= w.step()
-		w.need = w.needed()
+		l.lower(w, f, now)
 	}
 }
 
-// step is the factor of the next level. Below the ceiling it goes half of the way there, in
-// logarithms. Beyond, steps grow with the distance.
-func (l *level) step() float64 {
-	step := l.now / l.ceiling
-	if step < 1 {
-		step = math.Sqrt(1 / step)
+// isUsed reports whether the level has held somebody back lately.
+func (l *level) isUsed(now time.Time) bool { return l.isKnown() && now.Sub(l.usedAt) < inUse }
+
+// lower lowers a level that was refused. If it was lowered before and is refused far below, a comparison
+// begins.
+func (l *level) lower(w *Window, f *flight, now time.Time) {
+	refused := l.now
+	if !l.isUsed(now) { // what was in flight was refused, and not what might have been
+		refused = max(float64(f.with), l.with)
+		if l.isKnown() {
+			refused = min(refused, l.now)
+		}
 	}
-	return max(leastStep, min(step, mostStep))
+	l.highest = max(l.highest, refused)
+	to := refused * max(deepest, min(margin, 1-l.share))
+	if again := l.isKnown() && refused < farBelow*l.highest; again {
+		to = min(to, refused*compareAt)
+		l.compared.begin(refused, to, l.share, now.Add(w.rtt))
+	}
+	l.setTo(w, now, to, refused)
 }
 
-// shrink goes below a level that failed: back, if that level was being tried, and
-// otherwise to what the service accepted meanwhile. From time to time it begins a trial
-// then, to learn whether the level was the reason.
-func (w *Window) shrink() {
-	if w.now > w.held {
-		took := time.Duration(float64(w.need) / w.now * float64(w.rtt))
-		w.inVain = w.now
-		w.hold = min(2*max(w.hold, took), mostHold)
-		w.goTo(w.held, w.now)
-		w.recent.restart()
+// halve is for a service that is down again at once.
+func (l *level) halve(w *Window, now time.Time) {
+	refused := l.now
+	if !l.isKnown() {
+		refused = max(l.with, 1)
+	}
+	l.compared.running, l.compared.until = false, time.Time{}
+	l.setTo(w, now, refused/2, refused)
+}
+
+func (l *level) setTo(w *Window, now time.Time, to, refused float64) {
+	to = max(to, min(1, w.rtt.Seconds()/slowest.Seconds()))
+	l.now, l.low, l.ceiling = to, to, max(refused, to/margin)
+	l.used, l.held, l.cut, l.wanted = 0, 0, w.last, false
+	l.set, l.grown = now, now
+	if next := now.Add(l.gap(w)); next.After(l.next) {
+		l.next = next
+	}
+}
+
+// forget forgets the limit.
+func (l *level) forget() {
+	l.compared.running = false
+	*l = level{share: l.share, with: l.with, cut: l.cut, compared: l.compared}
+}
+
+// grow raises a level that is in use, and forgets one that is not.
+func (l *level) grow(w *Window, now time.Time) {
+	if !l.isKnown() {
 		return
 	}
-	accepted, count := w.recent.perSecond()*w.rtt.Seconds(), w.accepted+w.before
-	lower := min(w.now, max(w.now/2, margin*accepted))
+	if l.wanted {
+		l.used += min(now.Sub(l.grown), time.Second)
+		l.usedAt = now
+	}
+	l.grown, l.wanted = now, false
 	switch {
-	case w.share > 0 && w.credit < 1: // more failures than the last trial explains
-		w.share, w.untested = 0, 0
-		w.goTo(lower, lower)
-	case w.untested <= 0 || time.Since(w.judged) > certain:
-		w.tryBelow(min(w.now, max(accepted, lower/4)), count)
-		w.back = lower
-	default:
-		w.goTo(lower, lower)
+	case now.Sub(l.usedAt) > memory && now.Sub(l.set) > memory:
+		l.forget()
+	case !l.compared.running:
+		until := max(leastTime, time.Duration(leastMany*float64(l.gap(w))))
+		x := l.used.Seconds()/until.Seconds() - 1
+		l.now = l.ceiling + (l.ceiling-l.low)*math.Pow(x, 3)
 	}
-	w.recent.restart()
-}
-
-// goTo begins a level.
-func (w *Window) goTo(level, ceiling float64) {
-	level = max(level, w.floor())
-	w.now, w.known, w.held, w.have, w.changedAt = level, level, level, 0, w.last
-	w.ceiling, w.need, w.wanted = ceiling, w.needed(), false
-	if next := time.Now().Add(w.gap()); next.After(w.next) {
-		w.next = next
-	}
-}
-
-// floor is the lowest level: one at a time, or a pace.
-func (w *Window) floor() float64 { return min(1, w.rtt.Seconds()/w.slowest.Seconds()) }
-
-// needed is how many successes show that a level holds. On probation, low levels need fewer.
-func (w *Window) needed() int {
-	probation := w.within(w.probation)
-	if w.now < w.ceiling {
-		probation = int(w.now / w.ceiling * float64(probation))
-	}
-	return max(firstNeed, places(w.now), w.within(w.hold), probation)
-}
-
-// within is how many requests fit into a time.
-func (w *Window) within(d time.Duration) int {
-	return int(min(d.Seconds()/max(w.rtt, 1).Seconds()*w.now, math.MaxInt32))
-}
-
-// recent counts what the service accepted since the failure before the last one. Between
-// two failures that is what it allows, whether it limits places or a rate.
-type recent struct {
-	accepted, before   int
-	since, sinceBefore time.Time // the last failure, and the one before
-}
-
-func (r *recent) perSecond() float64 {
-	return float64(r.accepted+r.before) / max(time.Since(r.sinceBefore).Seconds(), 1e-9)
-}
-
-func (r *recent) forget() { *r = recent{since: time.Now(), sinceBefore: time.Now()} }
-
-func (r *recent) restart() {
-	r.before, r.accepted = r.accepted, 0
-	r.sinceBefore, r.since = r.since, time.Now()
 }

@@ -1,133 +1,168 @@
 package flow
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 const (
-	inARow               = 5 // failures that are borne in a row
-	firstDelay, maxDelay = time.Second, 2 * time.Minute
-	leastProbation       = 16 // the part of the delay that ended the outage
+	many        = 30 // failures in a row are an outage
+	few         = 5  // are one over fewTime, for callers who come seldom
+	fewTime     = time.Minute
+	firstDelay  = 500 * time.Millisecond // before a probe, on average three quarters of it
+	mostDelay   = 30 * time.Second
+	soon        = 10 * time.Second // after an outage, the next one says that too many requests left
+	patience    = time.Second      // a request that takes less is not overdue
+	overdue     = 4                // times the mean time of a response
+	overdueCold = 10 * time.Second // while there was no response
 )
 
-// An outage holds all requests back but for one probe at a time.
-type outage struct {
-	paused  bool
-	probed  bool          // a probe has failed since
-	probe   int           // the one that has left; 0: none
-	delay   time.Duration // before the last probe
-	failing time.Time     // its begin; zero once the service has recovered
-	why     string
+// A breaker is the circuit breaker: it opens when nothing works. That takes failures of many different requests
+// without a success between them. A request without a response for far longer than usual counts as one.
+// While it is open, one probe at a time leaves, after delays that double. A success closes it.
+type breaker struct {
+	failed map[any]struct{} // since the last success, by Request.Of; bounded by many
+	since  time.Time        // the first of them
+	late   bool             // the last of them had no response
+	worked time.Time        // the last success
+	flying []*flight        // in the order in which they left
+	why    string           // the last failure
 
-	row, rowFirst int // failures in a row, and the first request of these
-	rowSince      time.Time
-	sound         float64 // the level after the first of them
-	cut           int     // the last request that was sent when a failure became known
-
-	began, resumed time.Time     // the last outage; zero: there was none
-	lacked         bool          // somebody was refused a place since it began
-	works          int           // what the service accepted since it began
-	fell           float64       // the sound level then
-	probation      time.Duration // how long levels have to succeed after it
+	open    bool
+	over    chan struct{} // closed when it closes
+	probe   *flight       // that left last, if it has not ended
+	probeAt time.Time
+	delay   time.Duration
+	closed  time.Time // when the last outage ended
 }
 
-// isDown reports whether the failure that came last is an outage. A service that has stopped gets
-// one request at a time.
-func (w *Window) isDown(stopped bool) bool {
-	switch {
-	case w.paused: // a probe
-		return true
-	case w.rtt == 0: // nothing has ever worked
-		return w.row > 1
-	case w.row > inARow:
-		return !w.isLikely(w.row)
-	case w.tried() > 1 && !stopped || w.share > 0 && w.failing.IsZero():
-		return false
-	case w.patient: // a large share that fails at random has such rows, too
-		return w.row > 3 && (!w.testing || w.passed == 0)
-	}
-	return w.row > 2 || !w.failing.IsZero() // one at a time fails
+// A Pause is the error of a request that found the service down.
+type Pause struct {
+	Until time.Time       // when the next probe is due
+	Over  <-chan struct{} // closed when the service works again
+	Why   string          // the condition of the last failure
 }
 
-// begin begins an outage, or prolongs it.
-func (w *Window) begin() {
-	w.testing, w.probed = false, w.paused
-	switch {
-	case w.paused:
-		w.delay *= 2
-	case w.rtt > 0:
-		w.fallBack()
+func (*Pause) Error() string { return "the service keeps failing, the next probe is awaited" }
+
+// paused returns a Pause while the service is down, unless a probe is due.
+func (w *Window) paused(now time.Time) *Pause {
+	b := &w.breaker
+	if b.judge(w, now); !b.open {
+		return nil
 	}
-	w.delay = min(max(w.firstDelay, w.delay), w.maxDelay)
-	w.pause(w.delay)
+	waits := b.probe != nil && now.Sub(b.probe.left) < w.overdue()
+	if !waits && !now.Before(b.probeAt) {
+		return nil
+	}
+	until := b.probeAt
+	if waits && !until.After(now) {
+		until = b.probe.left.Add(w.overdue())
+	}
+	return &Pause{Until: until, Over: b.over, Why: b.why}
 }
 
-// fallBack chooses the level to return to. One outage says nothing of the load, nor does another
-// while nothing waits for a place. Otherwise, what the service accepted since the first one began,
-// its pause included, is what it allows in the long run: all of its limit if that counts by the
-// minute, and less if it bans who exceeds it. So the new level is between that and the one before.
-//
-// A level that works for as long as the service did before this outage is not the reason for
-// the next. If this outage began far lower than the one before, no level was the reason.
-func (w *Window) fallBack() {
-	now := time.Now()
-	again := !w.began.IsZero() && w.lacked
-	if again || !w.starting() {
-		w.known, w.ceiling = w.sound, w.sound
+// overdue is how long the response to a request may take before it counts as one that does not come.
+func (w *Window) overdue() time.Duration {
+	if w.rtt == 0 {
+		return overdueCold
 	}
-	if again {
-		cycle := margin * float64(w.works) / now.Sub(w.began).Seconds() * w.rtt.Seconds()
-		lower := math.Sqrt(min(cycle, w.sound) * w.sound)
-		if w.works < firstNeed { // a few successes may have been all by chance
-			lower = max(lower, w.sound/2)
+	return max(patience, overdue*w.rtt)
+}
+
+// judge opens the breaker if nothing works.
+func (b *breaker) judge(w *Window, now time.Time) {
+	if b.open {
+		return
+	}
+	failed, since, late := len(b.failed), b.since, b.late
+	for len(b.flying) > 0 && b.flying[0].ended {
+		b.flying = b.flying[1:]
+	}
+	for _, f := range b.flying {
+		if failed >= many || now.Sub(f.left) < w.overdue() {
+			break
 		}
-		w.known = max(lower, w.floor())
-	}
-	if w.works < firstNeed { // it hardly worked at all: no level was the reason
-		w.ceiling = 0
-	}
-	if w.probation = 0; w.fell > 0 && w.sound > w.fell/beyond {
-		w.probation = now.Sub(w.resumed)
-	}
-	w.began, w.works, w.fell, w.lacked = now, 0, w.sound, false
-}
-
-func (w *Window) pause(delay time.Duration) {
-	now := time.Now()
-	if w.failing.IsZero() {
-		w.failing = w.rowSince
-	}
-	w.paused, w.next = true, now.Add(delay/2+w.jitter(delay/2))
-}
-
-// resume goes on after a probe that succeeded, one request at a time at first.
-func (w *Window) resume() {
-	w.paused, w.next, w.resumed = false, time.Time{}, time.Now()
-	w.used = w.resumed
-	w.hold, w.untested = 0, 0
-	w.probation = min(max(w.probation, w.delay/leastProbation), w.delay)
-	w.recent.forget() // a pause says nothing of what is accepted
-	w.now, w.have, w.need = 1, 0, few
-	if w.patient {
-		w.failing, w.need = time.Time{}, 1
-	}
-	if !w.starting() {
-		if w.now = min(w.known, 1); w.now == w.known {
-			w.need = w.needed()
+		if f.ended || !f.left.After(b.worked) {
+			continue
 		}
-		w.next = time.Now().Add(w.gap())
+		if failed++; since.IsZero() || f.left.Before(since) {
+			since = f.left
+		}
+		late = true
 	}
-	w.held = w.now
+	long := now.Sub(since)
+	isDown := failed >= many || failed >= few && long >= fewTime
+	if !isDown || late && long < w.overdue() {
+		return
+	}
+	b.open, b.since, b.delay, b.over = true, since, firstDelay, make(chan struct{})
+	b.schedule(w, now)
+	if now.Sub(b.closed) < soon {
+		w.level.halve(w, now)
+	}
+	if late {
+		w.queue.limitTo(float64(w.inFlight) / 2)
+	}
+	w.line.wakeAll()
 }
 
-// Resume ends an outage that was none: what failed was no service, but one account.
-func (w *Window) Resume() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.paused {
-		w.paused, w.row, w.next, w.delay = false, 0, time.Time{}, 0
-		w.failing, w.began = time.Time{}, time.Time{}
-		w.announce()
+func (b *breaker) schedule(w *Window, now time.Time) {
+	b.probeAt = now.Add(b.delay/2 + w.jitter(b.delay/2))
+	b.delay = min(2*b.delay, mostDelay)
+}
+
+func (b *breaker) leaves(w *Window, f *flight) {
+	b.flying = append(b.flying, f)
+	if b.open {
+		b.probe = f
+		b.schedule(w, f.left)
+	}
+}
+
+// fails notes a failure.
+func (b *breaker) fails(w *Window, f *flight, why string, now time.Time, late bool) {
+	b.why = why
+	b.ends(f)
+	if b.open {
+		return
+	}
+	if len(b.failed) == 0 {
+		b.failed = map[any]struct{}{}
+		if b.since = now; late {
+			b.since = f.left
+		}
+	}
+	var of any = f
+	if f.of != nil {
+		of = f.of
+	}
+	b.failed[of] = struct{}{}
+	b.late = late
+	b.judge(w, now)
+}
+
+// succeeds notes a success.
+func (b *breaker) succeeds(w *Window, now time.Time) {
+	clear(b.failed)
+	b.since, b.late, b.worked = time.Time{}, false, now
+	if b.open {
+		b.open, b.probe, b.closed = false, nil, now
+		close(b.over)
+		w.start, w.level.compared.running = start{}, false
+		w.level.cut, w.level.grown, w.level.set = w.last, now, now
+		w.line.wakeAll()
+	}
+}
+
+// saysNothing notes the end of a request that neither begins nor ends an outage. As a probe it makes room
+// for the next one.
+func (b *breaker) saysNothing(f *flight, now time.Time) {
+	if b.open && f == b.probe {
+		b.probeAt, b.delay = now, max(b.delay/2, firstDelay)
+	}
+	b.ends(f)
+}
+
+func (b *breaker) ends(f *flight) {
+	if f == b.probe {
+		b.probe = nil
 	}
 }

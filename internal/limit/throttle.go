@@ -3,6 +3,7 @@ package limit
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -16,54 +17,140 @@ type Limiter interface {
 	Wait(ctx context.Context) error
 }
 
-// A Throttle holds back every attempt of a client during a cooldown. The service asks for one
-// with Retry-After on a 429 or 503. It applies to all calls: each would get the same answer,
-// and its request would add to the overload.
+// A Throttle holds back attempts for as long as the service asks, with Retry-After on a 429 or 503.
+//
+// One such response speaks of its own call, whose next attempt waits that long anyway. After three of
+// an account without a success between them, all calls of that account wait. All calls wait after three
+// without any success between them, of two accounts if more than one is in use. The account is what the service may
+// limit: that of a refund, the merchant of a download, and "" where there is none.
 type Throttle struct {
-	mu          sync.Mutex
-	cooldownEnd time.Time
-	paused      bool // nothing was sent since the cooldown began
+	mu       sync.Mutex
+	accounts map[string]*pause // those with a pause, or with a response that asked for one
+	all      pause
+	byOthers bool   // more than one account got those of all
+	first    string // the account of the first of them
+	last     string // the account of the last attempt
+	before   string // another one before it
+	beforeAt time.Time
 }
 
-// Cooldown extends the cooldown to d from now, and never shortens it. It reports whether to
-// log it. Requests that are refused together extend it only slightly, and are logged once.
-func (t *Throttle) Cooldown(d time.Duration) (news bool) {
+// A pause is what the service has asked for.
+type pause struct {
+	row   int // responses without a success between them
+	until time.Time
+	quiet bool // it has been logged, and nothing was sent since it began
+}
+
+const (
+	rowOfPause = 3
+	inUse      = time.Minute // an account, since its last attempt
+	mostPauses = 1000        // that are kept although they have ended
+)
+
+// Asks notes that a response to an attempt of an account asks to wait for d. It reports whether a pause
+// has begun, or has become much longer, so that it is to be logged.
+func (t *Throttle) Asks(account string, d time.Duration) (news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if end := time.Now().Add(d); end.After(t.cooldownEnd) {
-		news = !t.paused || end.Sub(t.cooldownEnd) >= time.Second
-		t.cooldownEnd, t.paused = end, true
+	now := time.Now()
+	own := t.accounts[account]
+	if own == nil {
+		if len(t.accounts) >= mostPauses {
+			maps.DeleteFunc(t.accounts, func(_ string, p *pause) bool { return p.until.Before(now) })
+		}
+		if own = new(pause); t.accounts == nil {
+			t.accounts = map[string]*pause{}
+		}
+		t.accounts[account] = own
+	}
+	if t.all.row == 0 {
+		t.first, t.byOthers = account, false
+	}
+	t.byOthers = t.byOthers || account != t.first
+	alone := t.before == "" || now.Sub(t.beforeAt) > inUse
+	own.row, t.all.row = own.row+1, t.all.row+1
+	if t.all.row >= rowOfPause && (t.byOthers || alone) {
+		return t.all.extend(now.Add(d))
+	}
+	return own.row >= rowOfPause && own.extend(now.Add(d))
+}
+
+// extend extends a pause, and never shortens it. Attempts that are refused together extend it only
+// slightly, and are logged once.
+func (p *pause) extend(until time.Time) (news bool) {
+	if until.After(p.until) {
+		news = !p.quiet || until.Sub(p.until) >= time.Second
+		p.until, p.quiet = until, true
 	}
 	return news
 }
 
-// Resumes reports the end of a cooldown once.
-func (t *Throttle) Resumes() (news bool) {
+// Works notes a success of an account.
+func (t *Throttle) Works(account string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	news = t.paused
-	t.paused = false
+	t.all.row = 0
+	if own := t.accounts[account]; own != nil {
+		if own.row = 0; time.Until(own.until) <= 0 && !own.quiet {
+			delete(t.accounts, account)
+		}
+	}
+}
+
+// Resumes notes that an attempt of an account is sent. It reports the end of a pause once.
+func (t *Throttle) Resumes(account string) (news bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if account != t.last {
+		t.last, t.before, t.beforeAt = account, t.last, time.Now()
+	}
+	news = t.all.quiet
+	t.all.quiet = false
+	if own := t.accounts[account]; own != nil {
+		news = news || own.quiet
+		own.quiet = false
+	}
 	return news
 }
 
-func (t *Throttle) End() time.Time {
+// End is the end of the pause of an account, or a time before now.
+func (t *Throttle) End(account string) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.cooldownEnd
+	end := t.all.until
+	if own := t.accounts[account]; own != nil && own.until.After(end) {
+		end = own.until
+	}
+	return end
 }
 
-func (t *Throttle) Remaining() time.Duration { return max(0, time.Until(t.End())) }
+func (t *Throttle) areAllPaused() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return time.Until(t.all.until) > 0
+}
 
-// Wait returns when the cooldown is over and the limiter lets the attempt go. If the deadline
+// Remaining is the time until the end of the pause of an account.
+func (t *Throttle) Remaining(account string) time.Duration {
+	return max(0, time.Until(t.End(account)))
+}
+
+// Wait returns when the pause of an account is over and the limiter lets the attempt go. If the deadline
 // comes first, it fails at once, so that the caller can do something else and leaves its
 // place in the queue free.
 //
 // patience bounds the wait for a limiter that may hang; 0: nothing does. It does not apply to a rate.Limiter,
 // which cannot hang and would refuse a longer wait at once.
-func (t *Throttle) Wait(ctx context.Context, l Limiter, jitter await.Jitter, patience time.Duration) (stopped *fault.Verdict, err error) {
+func (t *Throttle) Wait(ctx context.Context, account string, l Limiter, jitter await.Jitter, patience time.Duration) (stopped *fault.Verdict, err error) {
 	for {
-		if left := t.Remaining(); left > 0 {
-			if err := waitCooldown(ctx, jitter, left); err != nil {
+		if left := t.Remaining(account); left > 0 {
+			if patience > 0 && t.areAllPaused() {
+				return fault.Paused, ErrAllPaused
+			}
+			if patience > 0 {
+				return fault.Paused, ErrAccountPaused
+			}
+			if err := waitPause(ctx, jitter, left); err != nil {
 				return fault.Paused, err
 			}
 		}
@@ -72,8 +159,8 @@ func (t *Throttle) Wait(ctx context.Context, l Limiter, jitter await.Jitter, pat
 				return stopped, err
 			}
 		}
-		// A cooldown may have begun while this attempt queued for the limiter.
-		if t.Remaining() == 0 {
+		// A pause may have begun while this attempt queued for the limiter.
+		if t.Remaining(account) == 0 {
 			return nil, nil
 		}
 	}
@@ -103,16 +190,16 @@ func waitLimiter(ctx context.Context, l Limiter, patience time.Duration) (stoppe
 // errNoTurn marks a refusal that every further call would get, too.
 var errNoTurn = errors.New("no further call can be sent")
 
-var ErrCooldown = fault.NewError(fault.Paused.Text+" beyond this call's deadline", fault.ErrRateLimited, errNoTurn, context.DeadlineExceeded)
+var ErrPaused = fault.NewError(fault.Paused.Text+" beyond this call's deadline", fault.ErrRateLimited, errNoTurn, context.DeadlineExceeded)
 
-func waitCooldown(ctx context.Context, jitter await.Jitter, left time.Duration) error {
+func waitPause(ctx context.Context, jitter await.Jitter, left time.Duration) error {
 	// Spread the calls that waited together over an eighth of the wait, or over the rest of
 	// the time before the deadline.
 	spread := left/8 + time.Millisecond
 	if deadline, ok := ctx.Deadline(); ok {
 		spare := time.Until(deadline) - left
 		if spare <= 0 {
-			return ErrCooldown
+			return ErrPaused
 		}
 		spread = min(spread, spare/2+1)
 	}
@@ -138,6 +225,20 @@ func limiterRefusal(ctx context.Context, l Limiter, err error) (stopped *fault.V
 		stopped = fault.TurnTooLate
 	}
 	return stopped, fault.NewError(stopped.Text, causes...)
+}
+
+// The errors of an attempt of a bulk call in a pause. It need not wait here.
+var (
+	ErrAllPaused     = fault.NewError(fault.Paused.Text, fault.ErrRateLimited, errPaused, errAllPaused)
+	ErrAccountPaused = fault.NewError(fault.Paused.Text, fault.ErrRateLimited, errPaused)
+
+	errPaused    = errors.New("paused")
+	errAllPaused = errors.New("all are paused")
+)
+
+// IsPause reports that the service has asked an attempt of a bulk call to wait, and whether it has asked all.
+func IsPause(err error) (is, all bool) {
+	return fault.IsDirect(err, errPaused), fault.IsDirect(err, errAllPaused)
 }
 
 // NoTurn reports that a limit or a pause lets no further call through, at least before the

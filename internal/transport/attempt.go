@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/internal/auth"
-	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/fault"
+	"github.com/carddata/carddata-go/internal/flow"
 	"github.com/carddata/carddata-go/internal/wire"
 )
 
@@ -24,9 +24,12 @@ import (
 type attempt struct {
 	Result   // the result of a call that ends with this attempt, as far as it is known
 	verdict  *fault.Verdict
-	err      error         // the cause, for verdicts that have one
-	sent     bool          // handed to the network
-	queued   time.Duration // time spent before sending: limiter, cooldown and token
+	err      error // the cause, for verdicts that have one
+	sent     bool  // handed to the network
+	arrived  time.Time
+	queued   time.Duration     // time spent before sending: token, limiter, pause and place
+	ended    time.Time         // its response was read, or it failed
+	release  func(flow.Result) // gives its place in flight back; further calls do nothing
 	exchange wire.Exchange
 	request  http.Header
 	token    string
@@ -48,10 +51,11 @@ const (
 func (inv *invocation) RoundTrip(req *http.Request) (*http.Response, error) {
 	// A redirect comes here as well. It gets a verdict of its own, and the response that led
 	// to it no longer matters.
-	a, before, arrived := &attempt{exchange: wire.NewExchange(inv.call.Write, inv.call.Body)}, inv.current, time.Now()
+	a, before := &attempt{exchange: wire.NewExchange(inv.call.Write, inv.call.Body), arrived: time.Now(), release: func(flow.Result) {}}, inv.current
+	defer func() { a.release(flow.Result{}) }() // also if the caller's code panics
 	isRetry := inv.retryDue
 	inv.current, inv.retryDue = a, false
-	if a.verdict, a.err = inv.prepare(req, a); a.err != nil {
+	if a.verdict, a.err = inv.prepare(req, a, before != nil); a.err != nil {
 		if fault.EndOf(inv.ctx) != nil { // prepare was waiting when the context ended
 			a.verdict = fault.CallerEnded
 		}
@@ -62,8 +66,8 @@ func (inv *invocation) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return wire.Refuse(req, a.err)
 	}
-	a.sent, a.queued = true, time.Since(arrived)
-	if inv.client.throttle.Resumes() {
+	a.sent, a.queued = true, time.Since(a.arrived)
+	if inv.client.throttle.Resumes(inv.call.Account) {
 		inv.event(slog.LevelInfo, "resume")
 	}
 	if isRetry {
@@ -73,14 +77,19 @@ func (inv *invocation) RoundTrip(req *http.Request) (*http.Response, error) {
 	if inv.call.Observe != nil {
 		inv.call.Observe(inv.attempts, nil)
 	}
-	return inv.send(req, a)
+	resp, err := inv.send(req, a)
+	inv.leaves(a)
+	return resp, err
 }
 
 // prepare waits until the attempt may be sent, and makes its header. After an error, the
 // attempt was not sent.
-func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *fault.Verdict, err error) {
+func (inv *invocation) prepare(req *http.Request, a *attempt, retry bool) (stopped *fault.Verdict, err error) {
 	if err := fault.EndOf(inv.ctx); err != nil {
 		return nil, err
+	}
+	if stopped, err := inv.down(); err != nil {
+		return stopped, err
 	}
 	if inv.call.Enter != nil {
 		if err := inv.call.Enter(inv.ctx); err != nil {
@@ -105,7 +114,7 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *fault.Ve
 			}
 		}
 	}
-	if stopped, err = inv.client.throttle.Wait(waits, inv.settings.Limiter, inv.settings.random, inv.patience()); err != nil {
+	if stopped, err = inv.client.throttle.Wait(waits, inv.call.Account, inv.settings.Limiter, inv.settings.random, inv.patience()); err != nil {
 		return stopped, err
 	}
 	a.request = inv.header(a)
@@ -113,13 +122,8 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *fault.Ve
 		return nil, err
 	}
 	inv.call.Clock.hasWaited(time.Now())
-	if before := inv.settings.BeforeSend; before != nil {
-		if _, _, err := await.Call(inv.ctx, func() (struct{}, error) { return struct{}{}, before(inv.ctx) }); err != nil {
-			return fault.NotBegun, fault.NewError(fault.NotBegun.Text, fault.ErrNotBegun, err)
-		}
-		if err := fault.EndOf(inv.ctx); err != nil {
-			return nil, err
-		}
+	if stopped, err = inv.enter(a, retry); err != nil {
+		return stopped, err
 	}
 	if inv.call.Leave != nil {
 		return fault.HeldBack, inv.call.Leave()
@@ -131,7 +135,7 @@ func (inv *invocation) prepare(req *http.Request, a *attempt) (stopped *fault.Ve
 // needed for the response. An attempt that need not wait leaves however little time it has.
 func (inv *invocation) waits() (context.Context, context.CancelFunc) {
 	deadline, bounded := inv.ctx.Deadline()
-	if inv.call.Usual == nil || !bounded || inv.settings.source == nil && inv.settings.Limiter == nil && inv.client.throttle.Remaining() == 0 {
+	if inv.call.Usual == nil || !bounded || inv.settings.source == nil && inv.settings.Limiter == nil && inv.client.throttle.Remaining(inv.call.Account) == 0 {
 		return inv.ctx, func() {}
 	}
 	usual := inv.call.Usual()
@@ -211,6 +215,9 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 	}
 	if err == nil {
 		inv.receive(ctx, cancel, timer, a, out.URL, resp)
+		if a.ended.IsZero() {
+			a.ended = time.Now()
+		}
 		inv.call.Clock.arrives()
 		if inv.call.Write {
 			a.exchange.AwaitWrite(ctx)
@@ -220,6 +227,9 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 		<-inv.ctx.Done() // it ends at the same moment, and knows why
 	}
 	a.Evidence = a.exchange.Evidence()
+	if a.ended.IsZero() {
+		a.ended = time.Now()
+	}
 	a.Evidence.Began, a.Evidence.Ended, a.Evidence.StatusCode = began, time.Now(), a.StatusCode
 	if err != nil {
 		resp = nil // net/http logs a complaint if a transport returns both
@@ -328,6 +338,7 @@ func (inv *invocation) accept(ctx context.Context, body io.ReadCloser, a *attemp
 	buffer := buffers.Get().(*bytes.Buffer)
 	buffer.Reset()
 	a.Body, a.err = readBounded(body, buffer, inv.settings.MaxResponseBytes, a.Length)
+	a.ended = time.Now()
 	inv.call.Clock.arrives()
 	// Let waiting requests leave before this response is decoded, so that the service works
 	// meanwhile. Otherwise responses arrive in bursts.

@@ -34,6 +34,14 @@ type Call struct {
 	// Conditional calls ask for changes. A 304 is a success without a body.
 	Conditional bool
 
+	// Door admits the attempts. Nil: nothing holds them back.
+	Door Door
+	// Account is what the service may limit: see limit.Throttle.
+	Account string
+	// Of is what would fail again if it is sent again: see flow.Request. Again: it was tried before this call.
+	Of    any
+	Again bool
+
 	// Bulk marks one of many concurrent calls. It may queue for the limiter beyond the
 	// CallTimeout. Without a deadline, the CallTimeout bounds its attempts instead.
 	Bulk bool
@@ -109,10 +117,11 @@ type invocation struct {
 	retryDue    bool                   // another attempt was due, and has not been sent
 	budgetSpent bool                   // no further attempt for want of budget
 
-	freshToken string   // the token that replaces a refused one
-	current    *attempt // the last that counts; nil: http.Client refused the request
-	unsent     *attempt // the attempt after current, if it ended before it was sent
-	ambiguous  *attempt // a write that may have been processed, and was repeated under Resubmit
+	freshToken string    // the token that replaces a refused one
+	current    *attempt  // the last that counts; nil: http.Client refused the request
+	resumes    time.Time // the door has held the last attempt back until then; zero: it has not
+	unsent     *attempt  // the attempt after current, if it ended before it was sent
+	ambiguous  *attempt  // a write that may have been processed, and was repeated under Resubmit
 }
 
 // Do makes a call with its attempts, and ends by the deadline of ctx. Without settings, it
@@ -287,8 +296,11 @@ func (inv *invocation) failure(a *attempt) *fault.Failure {
 	last := cmp.Or(inv.unsent, a)
 	// This call has no Retry-After of its own: the pause came from the response to another
 	// call or attempt.
-	if last.err == limit.ErrCooldown || last.err == fault.ErrPaused {
-		f.RetryAfter = inv.client.throttle.Remaining()
+	if last.err == limit.ErrPaused || last.err == limit.ErrAllPaused || last.err == limit.ErrAccountPaused || last.err == fault.ErrPaused {
+		f.RetryAfter = inv.client.throttle.Remaining(inv.call.Account)
+	}
+	if !inv.resumes.IsZero() {
+		f.RetryAfter = max(0, time.Until(inv.resumes))
 	}
 	f.Err = fault.WithFacts(f.Err, fault.Facts{Verdict: a.verdict, Vouched: a.isVouched(), Response: response, Cause: last.err})
 	return f

@@ -77,28 +77,28 @@ func (c *Client) Address(path string) string { return c.base() + path }
 // Throttled returns a Failure if a cooldown outlasts the deadline, and otherwise nil. It is
 // for calls that wait for the response to another call.
 func (c *Client) Throttled(ctx context.Context, operation string) *fault.Failure {
-	left := c.throttle.Remaining()
+	left := c.throttle.Remaining("")
 	if deadline, ok := ctx.Deadline(); !ok || left == 0 || time.Until(deadline) > left {
 		return nil
 	}
-	return &fault.Failure{Operation: operation, RetryAfter: left, Err: fault.WithFacts(limit.ErrCooldown, fault.Facts{Verdict: fault.Paused})}
+	return &fault.Failure{Operation: operation, RetryAfter: left, Err: fault.WithFacts(limit.ErrPaused, fault.Facts{Verdict: fault.Paused})}
 }
 
 // PausedUntil is the end of a cooldown, or a time before now. Bulk calls begin no request
 // before it, because requests that wait would all leave then. A cooldown that outlasts ctx does
 // not count: a request reports that.
 func (c *Client) PausedUntil(ctx context.Context) time.Time {
-	end := c.throttle.End()
+	end := c.throttle.End("")
 	if deadline, ok := ctx.Deadline(); ok && !deadline.After(end) {
 		return time.Time{}
 	}
 	return end
 }
 
-// Probes returns when a probe that is due at a time leaves: not before the end of a pause that the
+// Probes returns when a probe of an account that is due at a time leaves: not before the end of a pause that the
 // service asked for. It is zero if no probe is due.
-func (c *Client) Probes(due time.Time) time.Time {
-	if end := c.throttle.End(); !due.IsZero() && end.After(due) {
+func (c *Client) Probes(account string, due time.Time) time.Time {
+	if end := c.throttle.End(account); !due.IsZero() && end.After(due) {
 		return end
 	}
 	return due

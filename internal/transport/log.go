@@ -35,12 +35,17 @@ func (p *PauseLog) Log(paused bool, until time.Time, condition string) {
 	if same {
 		return
 	}
-	inv := &invocation{client: p.Client, call: &p.Call, ctx: context.Background(), log: cmp.Or(p.Client.settings.Logger, silent)}
 	if paused {
-		inv.event(slog.LevelInfo, "pause", slog.String("condition", condition), slog.Time("until", p.Client.Probes(until)))
+		p.Event(slog.LevelInfo, "pause", slog.String("condition", condition), slog.Time("until", p.Client.Probes("", until)))
 	} else {
-		inv.event(slog.LevelInfo, "resume", slog.String("condition", condition))
+		p.Event(slog.LevelInfo, "resume", slog.String("condition", condition))
 	}
+}
+
+// Event logs something that belongs to no single call.
+func (p *PauseLog) Event(level slog.Level, message string, attrs ...slog.Attr) {
+	inv := &invocation{client: p.Client, call: &p.Call, ctx: context.Background(), log: cmp.Or(p.Client.settings.Logger, silent)}
+	inv.event(level, message, attrs...)
 }
 
 // silent is the logger of a call that has none.

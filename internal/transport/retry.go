@@ -24,7 +24,7 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 	}
 	retryAfter := a.retryAfter()
 	if retryAfter > 0 && !a.away && (a.verdict.IsLimit() || a.verdict == fault.ServerUnavailable) {
-		if pause := min(retryAfter, maxRetryAfter); inv.client.throttle.Cooldown(pause) {
+		if pause := min(retryAfter, maxRetryAfter); inv.client.throttle.Asks(inv.call.Account, pause) {
 			inv.logPause(a, pause)
 		}
 	}
@@ -163,6 +163,11 @@ func (s *Settings) backoff(ctx context.Context, n int, limited bool, retryAfter 
 		wait = max(wait, retryAfter+s.random.Draw(ctx, min(time.Second, retryAfter/10)+1))
 	}
 	return wait
+}
+
+// Backoff is the wait of a bulk call before it makes a call again, after n such waits.
+func (c *Client) Backoff(ctx context.Context, n int, limited bool, retryAfter time.Duration) time.Duration {
+	return c.settings.backoff(ctx, n, limited, retryAfter)
 }
 
 // Jitter is the random part of a wait between calls.

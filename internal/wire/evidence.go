@@ -63,6 +63,12 @@ func (x *Exchange) IsWrapped() bool { return x.out != nil }
 // still leave while it arrives.
 func (x *Exchange) Evidence() Evidence { return x.trace.evidence() }
 
+// Connected is when the request last got a connection, handshake included; zero: not, or it is not known.
+func (x *Exchange) Connected() (at time.Time) {
+	x.trace.record(func() { at = x.trace.connected })
+	return at
+}
+
 // AwaitWrite waits until writing the request has ended. A response can arrive microseconds
 // before that event. If the request was not written whole, net/http gives up after 50
 // milliseconds.
@@ -102,6 +108,7 @@ type connTrace struct {
 	left       bool          // the wrapper has ended the attempt
 	deadline   time.Time     // no write begins to leave after it; zero: none
 	size       int64         // of a body that a wrapper may have changed
+	connected  time.Time     // when the request last got a connection
 	unasked    bool          // a response began before the request's first byte left
 }
 
@@ -124,7 +131,7 @@ func (t *connTrace) withTrace(ctx context.Context) context.Context {
 				own.user.Store(t)
 			}
 			t.record(func() {
-				t.seen.Traced, t.seen.Connected = true, true
+				t.seen.Traced, t.seen.Connected, t.connected = true, true, time.Now()
 				switch {
 				case own == nil:
 					t.uncounted = true

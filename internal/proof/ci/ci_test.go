@@ -97,8 +97,8 @@ func TestImportsInside(t *testing.T) {
 		"limit":     {"await", "fault"},
 		"wire":      {"await", "fault"},
 		"flow":      nil,
-		"bulk":      {"fault", "flow"},
-		"transport": {"auth", "await", "fault", "limit", "mask", "wire"},
+		"bulk":      {"fault", "oldflow"},
+		"transport": {"auth", "await", "fault", "flow", "limit", "mask", "wire"},
 	}
 	for room, allowed := range under {
 		for path := range strings.FieldsSeq(output(t, "go", "list", "-f", "{{range .Imports}}{{.}} {{end}}", "./internal/"+room)) {

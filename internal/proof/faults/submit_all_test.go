@@ -15,8 +15,6 @@ type submitAll struct {
 	patience
 	items       []submitItem
 	concurrency int
-	ordered     bool
-	readAhead   bool
 	slowInput   bool
 	slowLoop    bool
 	grace       time.Duration
@@ -36,8 +34,8 @@ func (it submitItem) key() string { return it.account + " " + it.id }
 func drawSubmitAll(c chance, _ int) workload {
 	n := 1 + c.IntN(40)
 	s := submitAll{
-		patience: drawPatience(c), concurrency: 1 + c.IntN(5), ordered: c.percent(30),
-		readAhead: c.percent(20), slowInput: c.percent(15), slowLoop: c.percent(15),
+		patience: drawPatience(c), concurrency: 1 + c.IntN(5),
+		slowInput: c.percent(15), slowLoop: c.percent(15),
 		grace:       pick(c, -1, time.Millisecond, time.Second, 30*time.Second),
 		giveUpAfter: pick(c, -1, time.Nanosecond, time.Second, time.Minute, 30*time.Minute, 30*time.Minute),
 	}
@@ -97,7 +95,7 @@ func (s submitAll) call(w *world, client *refunds.Client, name string) {
 	told := &submissions{submitAll: s, c: c, list: list, heard: make([]bool, len(list)), errs: make([]error, len(list)), outcomes: map[refunds.Outcome]int{}}
 	var progress refunds.BulkProgress
 	options := refunds.BulkOptions{
-		Concurrency: s.concurrency, Ordered: s.ordered, Grace: s.grace, GiveUpAfter: s.giveUpAfter, ReadAhead: s.readAhead,
+		Concurrency: s.concurrency, Grace: s.grace, GiveUpAfter: s.giveUpAfter,
 		Abandoned: told.hear, Progress: func(p refunds.BulkProgress) { progress = p },
 	}
 	reused := new(refunds.Refund) // records are encoded when they are taken
@@ -115,7 +113,7 @@ func (s submitAll) call(w *world, client *refunds.Client, name string) {
 			}
 		}
 	}
-	next, results := 0, 0
+	results := 0
 	var ended error
 	thrown := !c.guard(func() {
 		for one, err := range client.SubmitAll(ctx, input, options) {
@@ -126,10 +124,6 @@ func (s submitAll) call(w *world, client *refunds.Client, name string) {
 				}
 				continue
 			}
-			if s.ordered && one.Index != next {
-				w.violate(outcome, "%s: result %d in place of %d", c, one.Index, next)
-			}
-			next = one.Index + 1
 			told.hear(one)
 			if results++; results == s.leaves {
 				c.left = true
@@ -230,7 +224,7 @@ func (s *submissions) checkProgress(p refunds.BulkProgress) {
 		Taken: s.sum, Done: s.sum, Accepted: s.outcomes[refunds.OutcomeAccepted], Rejected: s.outcomes[refunds.OutcomeRejected],
 		NotSent: s.outcomes[refunds.OutcomeNotSent], Unknown: s.outcomes[refunds.OutcomeUnknown],
 		Requests: s.requests, Retries: p.Retries,
-		Paused: p.Paused, PausedUntil: p.PausedUntil, Level: p.Level, Reason: p.Reason,
+		Stats: p.Stats,
 	}
 	if p != want {
 		s.c.w.violate(miscounted, "%s: progress is %+v, want %+v", s.c, p, want)

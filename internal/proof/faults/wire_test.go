@@ -25,6 +25,7 @@ type wire struct {
 	sends    []time.Time
 	leaves   int // of the limiter
 	pauses   []pause
+	asked    map[string]int // responses to an account in a row that asked for a pause
 	unclosed int
 }
 
@@ -50,16 +51,28 @@ type trace struct {
 	status     int // 0: without an answer
 	err        error
 	retryAfter time.Duration
+	account    string
 	signed     bool // by a limiter
 	ended      time.Time
 	hop        bool // to where a redirect leads
 }
 
-// A pause is one that the service asked for.
-type pause struct{ from, to time.Time }
+// A pause is one that the service asked for, of an account.
+type pause struct {
+	from, to time.Time
+	account  string
+}
+
+// accountOf is what a service may limit: the account of a refund, or a merchant.
+func accountOf(req *http.Request) string {
+	if account, ok := strings.CutSuffix(req.URL.EscapedPath(), "/refunds"); ok {
+		return account
+	}
+	return req.Header.Get("X-Merchant-Id")
+}
 
 func newWire(w *world) *wire {
-	return &wire{w: w, base: w.network.transport, journeys: map[journeyKey]*journey{}, bodies: map[string]int{}}
+	return &wire{w: w, base: w.network.transport, journeys: map[journeyKey]*journey{}, bodies: map[string]int{}, asked: map[string]int{}}
 }
 
 func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -104,7 +117,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, errThrown
 	}
 	resp, err := w.base.RoundTrip(out)
-	end = trace{err: err, ended: time.Now()}
+	end = trace{err: err, ended: time.Now(), account: accountOf(req)}
 	if err == nil {
 		end.status = resp.StatusCode
 		end.retryAfter = retryAfter(resp.Header)
@@ -160,7 +173,7 @@ func (w *wire) depart(req *http.Request, body string) (*journey, attemptName) {
 	withoutLeave := w.w.settings.limit > 0 && w.w.settings.ownLimiter && len(w.sends) > w.leaves
 	// What throws or hangs while a response is taken in keeps the pause from being known.
 	unknown := w.w.parts.part == logger || w.w.parts.part == roundTripper
-	paused := !unknown && slices.ContainsFunc(w.pauses, func(p pause) bool { return now.After(p.from) && now.Before(p.to) })
+	paused := !unknown && slices.ContainsFunc(w.pauses, func(p pause) bool { return p.account == accountOf(req) && now.After(p.from) && now.Before(p.to) })
 	// Requests of a loader belong to no call, and may ask the same anew.
 	// LookupAll asks again for one card that it knows, to tell a bad batch from an outage.
 	control := j.call != nil && j.call.patient && strings.Count(body, `"card":`) == 1
@@ -224,9 +237,14 @@ func (w *wire) closed(end trace) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.unclosed--
-	if end.retryAfter > 0 && (end.status == 429 || end.status == 503) {
-		now := time.Now()
-		w.pauses = append(w.pauses, pause{now, now.Add(min(end.retryAfter-now.Sub(end.ended), time.Minute))})
+	switch {
+	case end.status/100 == 2:
+		w.asked[end.account] = 0
+	case end.retryAfter > 0 && (end.status == 429 || end.status == 503):
+		if w.asked[end.account]++; w.asked[end.account] >= 3 {
+			now := time.Now()
+			w.pauses = append(w.pauses, pause{now, now.Add(min(end.retryAfter-now.Sub(end.ended), time.Minute)), end.account})
+		}
 	}
 }
 

@@ -1,0 +1,183 @@
+package bulk
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// A Pool runs the tasks of a bulk call on goroutines of their own, and what they leave to do on the goroutine
+// of its loop. So many tasks may work at once. A task that waits for something else gives its slot to others,
+// and gets one back before new ones do.
+//
+// A panic of the caller's code on another goroutine waits for Rethrow, on the loop's, where the caller can
+// recover.
+type Pool struct {
+	// Running is the number of tasks whose end was not received.
+	Running int
+
+	most     int
+	events   chan event
+	freed    chan struct{} // has a value if a slot may have become free
+	tasks    sync.WaitGroup
+	panicked any // the first panic that waits for Rethrow
+
+	mu        sync.Mutex
+	busy      int             // slots
+	returning []chan struct{} // tasks that wait for a slot
+}
+
+// NewPool returns a pool in which so many tasks may work at once.
+func NewPool(most int) *Pool {
+	return &Pool{most: most, events: make(chan event), freed: make(chan struct{}, 1)}
+}
+
+// HasRoom reports whether a task may start.
+func (p *Pool) HasRoom() bool { return p.busyNow() < p.most }
+
+// Waiting is the number of tasks that have given their slots to others.
+func (p *Pool) Waiting() int { return p.Running - p.busyNow() }
+
+func (p *Pool) busyNow() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.busy
+}
+
+// Start runs a task, which HasRoom allows, and then the end that it returns on the loop's goroutine. If the
+// task panics or ends its goroutine, lost runs there instead. The slot is free when the end runs.
+func (p *Pool) Start(task func(*Slot) (end func()), lost func()) {
+	p.Running++
+	p.mu.Lock()
+	p.busy++
+	p.mu.Unlock()
+	p.tasks.Go(func() {
+		slot := &Slot{pool: p, held: true}
+		var end func()
+		defer func() {
+			if panicked := recover(); end == nil {
+				end = func() {
+					if p.panicked == nil {
+						p.panicked = Panicked(panicked)
+					}
+					lost()
+				}
+			}
+			p.events <- event{run: func() {
+				if slot.held {
+					p.free()
+				}
+				end()
+			}, last: true}
+		}()
+		end = task(slot)
+	})
+}
+
+// Post runs a function on the loop's goroutine, before the end of the task that calls Post.
+func (p *Pool) Post(run func()) { p.events <- event{run: run} }
+
+// Receive runs all events that are there.
+func (p *Pool) Receive() {
+	for {
+		select {
+		case e := <-p.events:
+			p.receive(e)
+		default:
+			return
+		}
+	}
+}
+
+// Rethrow repeats the first panic of the caller's code, once.
+func (p *Pool) Rethrow() {
+	if panicked := p.panicked; panicked != nil {
+		p.panicked = nil
+		panic(panicked)
+	}
+}
+
+func (p *Pool) receive(e event) {
+	if e.last {
+		p.Running--
+	}
+	e.run()
+}
+
+// Wait waits for an event, a free slot, a time, or the end of a context. A nil channel is not waited for.
+func (p *Pool) Wait(due <-chan time.Time, done <-chan struct{}) {
+	select {
+	case e := <-p.events:
+		p.receive(e)
+	case <-p.freed:
+	case <-due:
+	case <-done:
+	}
+}
+
+// Close waits until all tasks have ended.
+func (p *Pool) Close() {
+	for p.Running > 0 {
+		p.receive(<-p.events)
+	}
+	p.tasks.Wait()
+}
+
+// free gives a slot to a task that waits for one, or to the loop.
+func (p *Pool) free() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.returning) > 0 {
+		close(p.returning[0])
+		p.returning = p.returning[1:]
+		return
+	}
+	p.busy--
+	select {
+	case p.freed <- struct{}{}:
+	default:
+	}
+}
+
+// A Slot is the right of a task to work.
+type Slot struct {
+	pool *Pool
+	held bool
+}
+
+// Wait waits for a time, or until over is closed, and fails with the context. Others have the slot
+// meanwhile.
+func (s *Slot) Wait(ctx context.Context, d time.Duration, over <-chan struct{}) error {
+	s.held = false
+	s.pool.free()
+	if err := Sleep(ctx, d, over); err != nil {
+		return err
+	}
+	p := s.pool
+	p.mu.Lock()
+	if p.busy < p.most {
+		p.busy++
+		p.mu.Unlock()
+		s.held = true
+		return nil
+	}
+	turn := make(chan struct{})
+	p.returning = append(p.returning, turn)
+	p.mu.Unlock()
+	<-turn // within the time that others work
+	s.held = true
+	return ctx.Err()
+}
+
+// Sleep waits for a time, or until over is closed, and fails with the context. A nil channel is not waited
+// for.
+func Sleep(ctx context.Context, d time.Duration, over <-chan struct{}) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-over:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,182 @@
+package flow
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	groupSize  = 20 // requests, or a quarter of those in flight
+	smallGroup = 8  // while few may be in flight
+	inSlowest  = 10 // one of so many is the quick one that counts
+	longer     = 2  // times the best time
+	noise      = 10 * time.Millisecond
+	drained    = 0.9 // of what the service works on at once
+	slower     = 0.7 // times as long with half as many in flight
+	fewToTell  = 5   // responses
+	perTrip    = 24  // the places grow by one in so many
+	noPlaces   = 1e4
+)
+
+// A queue is the queueing delay of a service that takes what is too much, and lets it wait. In a queue all
+// wait: even the quickest responses take twice as long as at best. Then a little less than the
+// service works on at once, by Little's law, may be in flight, and a little more in each round
+// trip in which nothing waits. If half as many in flight take as long, nothing has waited: the
+// service itself has become slower, and no queue is believed for a minute, then for two, and so on.
+type queue struct {
+	best   time.Duration // of the quick ones, while none waited; 0: not known
+	mean   time.Duration // of all then
+	seen   time.Time     // when that was last seen
+	places float64       // may be in flight; 0: no limit is known
+	grown  time.Time     // the places, last
+	group  *group        // of the requests that leave
+	slow   int           // groups in a row
+	from   time.Time     // groups that left before belong to other places
+
+	full struct { // the queue as it was found, until it is compared
+		with  float64       // in flight; 0: there is nothing to compare
+		took  time.Duration // of the quick ones
+		from  time.Time     // it is drained
+		n     int           // responses since then
+		quick time.Duration // of them
+	}
+	until time.Time // no queue is believed
+	long  time.Duration
+}
+
+// A group is requests that left one after the other. Who came back first says nothing: by
+// their order of leaving, quick ones count as much as slow ones.
+type group struct {
+	left     time.Time // the first
+	size     int
+	sent     int
+	ended    int
+	answered int
+	quickest []time.Duration // responses, in order
+	longest  time.Duration   // wait
+	with     int             // in flight, added
+	judged   bool
+}
+
+// rank is how many of the quickest are looked at. The last of them counts: one may be quick by luck.
+func (g *group) rank() int { return max(1, g.size/inSlowest) }
+
+// limit is how long the quick responses may take if nothing waits.
+func (q *queue) limit() time.Duration { return max(longer*q.best, q.best+noise) }
+
+func (q *queue) leaves(f *flight) {
+	if q.group == nil || q.group.sent == q.group.size {
+		size := max(groupSize, f.with/4)
+		if q.places > 0 && q.places < groupSize {
+			size = smallGroup
+		}
+		q.group = &group{left: f.left, size: size}
+	}
+	q.group.sent++
+	q.group.with += f.with
+	f.group = q.group
+}
+
+// responds notes the time of a response.
+func (q *queue) responds(f *flight, took time.Duration, now time.Time) {
+	g := f.group
+	g.answered++
+	at, _ := slices.BinarySearch(g.quickest, took)
+	if g.quickest = slices.Insert(g.quickest, at, took); len(g.quickest) > g.rank() {
+		g.quickest = g.quickest[:g.rank()]
+	}
+	q.compares(f, took, now)
+}
+
+// compares finds out whether half as many in flight take as long.
+func (q *queue) compares(f *flight, took time.Duration, now time.Time) {
+	full := &q.full
+	if full.with == 0 || f.left.Before(full.from) || float64(f.with) > full.with/2+0.5 {
+		return
+	}
+	if full.n++; full.n == 1 || took < full.quick {
+		full.quick = took
+	}
+	if full.n < fewToTell {
+		return
+	}
+	full.with = 0
+	if full.quick.Seconds() > slower*full.took.Seconds() {
+		q.best, q.places = full.quick, 0
+		q.long = doubled(q.long)
+		q.until = now.Add(q.long)
+	}
+}
+
+// ends notes the end of a request, after a wait that says something unless it is 0. A group is
+// judged as soon as the quick ones of it are known.
+func (q *queue) ends(w *Window, f *flight, waited time.Duration, now time.Time) {
+	g := f.group
+	g.ended++
+	g.longest = max(g.longest, waited)
+	switch answered := g.answered >= g.rank(); {
+	case g.judged, g.sent < g.size, !answered && g.ended < g.size:
+	case g.left.Before(q.from):
+		g.judged = true
+	case answered:
+		g.judged = true
+		q.judge(w, g, g.quickest[len(g.quickest)-1], now)
+	case q.best > 0 && g.longest > q.limit(): // hardly one was answered
+		g.judged = true
+		q.judge(w, g, g.longest, now)
+	}
+}
+
+// judge says whether the requests of a group have waited for each other.
+func (q *queue) judge(w *Window, g *group, quick time.Duration, now time.Time) {
+	switch {
+	case q.best == 0:
+		q.best, q.mean, q.seen = g.quickest[0], w.rtt, now // the others may have waited for it
+	case quick <= q.limit():
+		q.flows(w, quick, now)
+	case now.Before(q.until):
+	default:
+		if q.slow++; q.slow > 1 || q.places > 0 {
+			q.waits(g, quick, now)
+		}
+	}
+}
+
+// waits is called when requests have waited for each other.
+func (q *queue) waits(g *group, quick time.Duration, now time.Time) {
+	q.slow = 0
+	with := float64(g.with) / float64(g.size)
+	if q.full.with == 0 && g.answered >= g.rank() {
+		q.full.with, q.full.took, q.full.n = with, quick, 0
+	}
+	works := with * q.mean.Seconds() / (q.mean + quick - q.best).Seconds()
+	q.places = max(1, with/4, drained*works)
+	q.from, q.full.from = now.Add(2*quick), now.Add(3*quick)
+}
+
+// flows is called when requests have not waited for each other.
+func (q *queue) flows(w *Window, quick time.Duration, now time.Time) {
+	q.slow = 0
+	if q.places > 0 && now.Sub(q.grown) >= quick {
+		q.grown = now
+		if q.places += q.places / perTrip; q.places > noPlaces {
+			q.places = 0
+		}
+	}
+	// The best time rises slowly, because a queue may grow slowly.
+	weight := min(now.Sub(q.seen).Seconds()/60, 1)
+	if quick < q.best {
+		weight = min(now.Sub(q.seen).Seconds()/15, 1.0/4)
+	}
+	q.best += time.Duration(weight * float64(quick-q.best))
+	q.mean, q.seen = w.rtt, now
+}
+
+// limitTo halves what may be in flight after an outage in which requests had no response: they may
+// have waited for each other.
+func (q *queue) limitTo(half float64) {
+	if half = max(half, 1); q.places == 0 || half < q.places {
+		q.places = half
+	}
+	q.full.with = 0
+}

@@ -1,0 +1,79 @@
+package limit
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Who waits after a Retry-After of a minute: each word is a response to an account, with a minute's Retry-After
+// or (in capitals) a success.
+func TestWhoWaits(t *testing.T) {
+	for responses, want := range map[string]string{
+		"a":             "",
+		"a a":           "",
+		"a a A a":       "",
+		"a a a":         "all", // no other account is in use
+		"B a a a":       "a",
+		"B a a B a":     "a",
+		"B a a b":       "all",
+		"B a b A a b B": "",
+		"B a b a b":     "all",
+		"B C a a b":     "all",
+		"B C a B a C a": "a",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var throttle Throttle
+			for _, response := range strings.Fields(responses) {
+				account := strings.ToLower(response)
+				throttle.Resumes(account)
+				if response == account {
+					throttle.Asks(account, time.Minute)
+				} else {
+					throttle.Works(account)
+				}
+			}
+			got := ""
+			for _, account := range []string{"a", "b", "c"} {
+				if throttle.Remaining(account) > 0 {
+					got += account
+				}
+			}
+			if want == "all" {
+				want = "abc"
+			}
+			if got != want {
+				t.Errorf("after %q wait %q, want %q", responses, got, want)
+			}
+		})
+	}
+}
+
+// A pause is extended and never shortened, and the next response that asks for one begins it again at once, until
+// something succeeds. It is news when it begins, and when it becomes longer by a second.
+func TestPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var throttle Throttle
+		asks := func(seconds int, news bool, left time.Duration) {
+			t.Helper()
+			if got := throttle.Asks("a", time.Duration(seconds)*time.Second); got != news || throttle.Remaining("a") != left {
+				t.Errorf("%d seconds: news %v, %v left", seconds, got, throttle.Remaining("a"))
+			}
+		}
+		asks(30, false, 0)
+		asks(30, false, 0)
+		asks(30, true, 30*time.Second)
+		asks(1, false, 30*time.Second)
+		asks(60, true, time.Minute)
+		time.Sleep(2 * time.Minute)
+		if !throttle.Resumes("a") || throttle.Resumes("a") {
+			t.Error("the end of a pause is news, once")
+		}
+		asks(30, true, 30*time.Second)
+		time.Sleep(time.Minute)
+		throttle.Resumes("a")
+		throttle.Works("a")
+		asks(30, false, 0)
+	})
+}

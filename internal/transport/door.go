@@ -1,0 +1,139 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/carddata/carddata-go/internal/await"
+	"github.com/carddata/carddata-go/internal/fault"
+	"github.com/carddata/carddata-go/internal/flow"
+)
+
+// A Door lets the attempts of a call to the service: a *flow.Window.
+type Door interface {
+	// Down fails if the service is down, and no probe is due.
+	Down() error
+	// Acquire waits for a place in flight, which release gives back.
+	Acquire(context.Context, flow.Request) (release func(flow.Result), err error)
+}
+
+// mostIdle is how long the caller's BeforeSend may keep a place in flight. Others need it, above all
+// that of a probe.
+const mostIdle = time.Second
+
+// down reports whether the service is down. An attempt looks before it waits for anything.
+func (inv *invocation) down() (stopped *fault.Verdict, err error) {
+	if inv.call.Door == nil {
+		return nil, nil
+	}
+	return inv.heldBack(inv.call.Door.Down())
+}
+
+// enter takes a place in flight for the attempt, and runs the caller's BeforeSend last.
+func (inv *invocation) enter(a *attempt, retry bool) (stopped *fault.Verdict, err error) {
+	if stopped, err := inv.acquire(a, retry); err != nil {
+		return stopped, err
+	}
+	before := inv.settings.BeforeSend
+	if before == nil {
+		return nil, nil
+	}
+	release := a.release
+	idle := time.AfterFunc(mostIdle, func() { release(flow.Result{}) })
+	_, _, err = await.Call(inv.ctx, func() (struct{}, error) { return struct{}{}, before(inv.ctx) })
+	kept := idle.Stop()
+	if err != nil {
+		return fault.NotBegun, fault.NewError(fault.NotBegun.Text, fault.ErrNotBegun, err)
+	}
+	if err := fault.EndOf(inv.ctx); err != nil {
+		return nil, err
+	}
+	if !kept {
+		return inv.acquire(a, true)
+	}
+	return nil, nil
+}
+
+func (inv *invocation) acquire(a *attempt, retry bool) (stopped *fault.Verdict, err error) {
+	door := inv.call.Door
+	if door == nil {
+		return nil, nil
+	}
+	ctx := inv.ctx
+	if inv.call.Bulk { // its response may come after the deadline
+		ctx = unbounded{ctx}
+	}
+	release, err := door.Acquire(ctx, flow.Request{Of: inv.call.Of, Retry: retry || inv.call.Again, Bulk: inv.call.Bulk, Since: a.arrived})
+	if err != nil {
+		return inv.heldBack(err)
+	}
+	a.release = release
+	return nil, nil
+}
+
+// An unbounded context ends as its parent does, and tells no deadline.
+type unbounded struct{ context.Context }
+
+func (unbounded) Deadline() (deadline time.Time, ok bool) { return deadline, false }
+
+// heldBack says that the door has held an attempt back.
+func (inv *invocation) heldBack(err error) (stopped *fault.Verdict, _ error) {
+	pause, isPause := errors.AsType[*flow.Pause](err)
+	switch {
+	case err == nil:
+		return nil, nil
+	case isPause:
+		inv.resumes = inv.client.Probes(inv.call.Account, pause.Until)
+		return fault.HeldBack, fault.NewError(pause.Error(), fault.ErrSuspended, pause)
+	case errors.Is(err, flow.ErrTooLate):
+		return fault.HeldBack, TooLate(nil)
+	}
+	return nil, err
+}
+
+// leaves gives the place of an attempt back, and says what its end says of the service.
+func (inv *invocation) leaves(a *attempt) {
+	says := inv.says(a)
+	if says.Says == flow.Success {
+		inv.client.throttle.Works(inv.call.Account)
+	}
+	a.release(says)
+}
+
+// says is what the end of an attempt says of the service. A failure says something of its request, and only a
+// 429, a 503 and time speak of the load. A bulk call makes its own load, so any other 5xx may do so, too.
+func (inv *invocation) says(a *attempt) flow.Result {
+	r := flow.Result{Says: flow.Failure}
+	if a.verdict != fault.Success {
+		r.Why = fault.ConditionOf(a.reason())
+	}
+	waited := a.ended.Sub(a.connected())
+	switch status := a.StatusCode; {
+	case a.verdict == fault.Success, status != 0 && inv.call.Write && a.outcome() == fault.OutcomeAccepted:
+		r.Says, r.Took = flow.Success, waited
+	case a.verdict == fault.CallerEnded && !errors.Is(a.err, context.DeadlineExceeded):
+		r.Says = flow.Nothing
+	case a.verdict == fault.CallerEnded, a.verdict == fault.AttemptTimedOut:
+		if a.Evidence.Connected || !a.Evidence.Traced { // or the connection took too long, which is no queue
+			r.Says, r.Took = flow.Late, waited
+		}
+	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable, inv.call.Bulk && status >= 500:
+		r.Says = flow.Overload
+	case status == http.StatusGatewayTimeout:
+		r.Took = waited
+	case status == http.StatusUnauthorized && a.token != "" && !inv.settings.OwnCredential, status == http.StatusProxyAuthRequired:
+	case status/100 == 4:
+		r.Says = flow.Answer
+	}
+	return r
+}
+
+// connected is when the attempt had a connection, as far as that is known.
+func (a *attempt) connected() time.Time {
+	if at := a.exchange.Connected(); !at.IsZero() {
+		return at
+	}
+	return a.Evidence.Began
+}
