@@ -315,35 +315,6 @@ func TestLoaderAsksAnewAfterADetachedFailure(t *testing.T) {
 	})
 }
 
-// An error at the deadline also says what the request has failed with.
-func TestLoaderTellsTheCause(t *testing.T) {
-	for name, test := range map[string]struct {
-		fault binstest.Fault
-		kind  error
-	}{
-		"503":     {binstest.Fault{Status: 503}, bins.ErrServer},
-		"429":     {binstest.Fault{Status: 429, RetryAfter: time.Second}, bins.ErrRateLimited},
-		"refused": {binstest.Fault{Refuse: true}, bins.ErrNoResponse},
-		"nothing": {binstest.Fault{Delay: time.Second}, context.DeadlineExceeded},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			fake := binstest.NewServer(t)
-			fake.Script(test.fault, binstest.Fault{Delay: time.Second})
-			l, err := bins.NewLoader(fake.Client(bins.WithRetryWait(0, 0)), bins.LoaderOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = loadWithin(t, l, 150*time.Millisecond, "411111")
-			e, ok := errors.AsType[*bins.Error](err)
-			if !ok || !errors.Is(err, test.kind) || !errors.Is(err, context.DeadlineExceeded) || e.Attempts < 1 ||
-				e.Operation != "load" || e.StatusCode != test.fault.Status {
-				t.Errorf("%s: %v: %+v", name, err, e)
-			}
-			time.Sleep(time.Minute) // until the request has ended
-		})
-	}
-}
-
 type traceKey struct{}
 
 // The request has the context values of its first caller.
@@ -363,31 +334,3 @@ func TestLoaderKeepsTheFirstCallersTrace(t *testing.T) {
 	}
 }
 
-// If the service asks for a pause, a caller without time for it fails at once, even during its
-// wait. A caller with time gets its result.
-func TestLoaderTellsOfAPauseAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake := binstest.NewServer(t)
-		fake.Script(binstest.Fault{Status: 503}, binstest.Fault{Status: 429, RetryAfter: 20 * time.Second})
-		l, err := bins.NewLoader(fake.Client(), bins.LoaderOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var callers sync.WaitGroup
-		callers.Go(func() {
-			began := time.Now()
-			_, err := loadWithin(t, l, 10*time.Second, "411111")
-			e, _ := errors.AsType[*bins.Error](err)
-			if !errors.Is(err, bins.ErrRateLimited) || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, bins.ErrLocalLimit) || time.Since(began) > time.Second ||
-				e.StatusCode != 429 || e.Condition() != "rate_limited" || e.RetryAfter != 20*time.Second || e.Attempts != 2 {
-				t.Errorf("%v after %v", err, time.Since(began))
-			}
-		})
-		callers.Go(func() {
-			if _, err := loadWithin(t, l, 29*time.Second, "411111"); err != nil {
-				t.Errorf("a caller with time: %v", err)
-			}
-		})
-		callers.Wait()
-	})
-}

@@ -325,8 +325,8 @@ func (b *bulkRun) halt(err error) {
 // stop waits for the requests in flight, up to the grace period, and gives Abandoned the
 // results that the loop did not take.
 func (b *bulkRun) stop() {
-	b.halt(fault.Ended(b.ctx))
 	b.cancel()
+	b.halt(fault.Ended(b.ctx))
 	b.pool.Close()
 	b.cancelRequests()
 	b.abandon()

@@ -23,6 +23,9 @@ type Door interface {
 // that of a probe.
 const mostIdle = time.Second
 
+// atOnce is a wait that is none.
+const atOnce = time.Millisecond
+
 // down reports whether the service is down. An attempt looks before it waits for anything.
 func (inv *invocation) down() (stopped *fault.Verdict, err error) {
 	if inv.call.Door == nil {
@@ -33,8 +36,15 @@ func (inv *invocation) down() (stopped *fault.Verdict, err error) {
 
 // enter takes a place in flight for the attempt, and runs the caller's BeforeSend last.
 func (inv *invocation) enter(a *attempt, retry bool) (stopped *fault.Verdict, err error) {
+	began := time.Now()
 	if stopped, err := inv.acquire(a, retry); err != nil {
 		return stopped, err
+	}
+	// Those that have waited for places after the limiter's leave would leave together, above the rate.
+	if inv.settings.Limiter != nil && time.Since(began) > atOnce {
+		if stopped, err := inv.client.throttle.Wait(inv.ctx, inv.call.Account, inv.settings.Limiter, inv.settings.random, inv.patience()); err != nil {
+			return stopped, err
+		}
 	}
 	before := inv.settings.BeforeSend
 	if before == nil {

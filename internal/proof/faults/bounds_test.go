@@ -153,14 +153,11 @@ func (w *wire) settle() {
 	}
 }
 
-// inLine is how many requests may wait for a place in flight after they had leave of the limiter. They may leave together.
-const inLine = 8
-
 // crowded finds more requests than the limit lets through in their time.
 func (w *wire) crowded() (from, n int) {
 	for i := range w.sends {
 		for k := i; k < len(w.sends); k++ {
-			allowed := inLine + float64(w.w.settings.burst) + float64(w.w.settings.limit)*w.sends[k].Sub(w.sends[i]).Seconds()
+			allowed := float64(w.w.settings.burst) + float64(w.w.settings.limit)*w.sends[k].Sub(w.sends[i]).Seconds()
 			if n := k - i + 1; float64(n) > allowed+0.001 {
 				return i, n
 			}
