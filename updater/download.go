@@ -219,6 +219,7 @@ func (q *request) send(ctx context.Context, w want) transport.Result {
 		Method:    http.MethodGet,
 		Route:     route,
 		Path:      q.path,
+		Account:   q.client.merchant(),
 		Headers: func(h http.Header) {
 			h.Set("x-merchant-id", q.client.merchant())
 			h["Accept-Encoding"] = []string{"identity"}

@@ -67,10 +67,10 @@ func TestMisuseIsAnError(t *testing.T) {
 	refused("an option of updater that is nil", err)
 }
 
-// TestPauseHoldsAllMerchants: after a Retry-After, the clients of other merchants send
-// nothing either.
-func TestPauseHoldsAllMerchants(t *testing.T) {
-	mock := testkit.NewMock(http.MethodGet, testkit.Base+"/updater/inquiries/jobs/job/download", testkit.Answer(503, "", "Retry-After", "20"))
+// TestPauseIsOfItsMerchant: three responses with a Retry-After hold back the client of their merchant, and no other.
+func TestPauseIsOfItsMerchant(t *testing.T) {
+	mock := testkit.NewMock(http.MethodGet, testkit.Base+"/updater/inquiries/jobs/job/download", testkit.Answer(200, "a,b"),
+		testkit.Answer(503, "", "Retry-After", "20"), testkit.Answer(503, "", "Retry-After", "20"), testkit.Answer(503, "", "Retry-After", "20"), testkit.Answer(200, "a,b"))
 	client, err := updater.NewClient(testkit.Base, merchant, updater.StaticToken("token"), updater.WithHTTPClient(mock.Client()), updater.WithMaxRetries(0))
 	if err != nil {
 		t.Fatal(err)
@@ -79,13 +79,21 @@ func TestPauseHoldsAllMerchants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Download(t.Context(), "job"); !errors.Is(err, updater.ErrServer) {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if _, err := sibling.Download(ctx, "job"); !errors.Is(err, updater.ErrRateLimited) || len(mock.Requests()) != 1 {
+	if _, err := sibling.Download(ctx, "job"); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := client.Download(ctx, "job"); !errors.Is(err, updater.ErrServer) {
+			t.Fatal(err)
+		}
+	}
+	if _, err := client.Download(ctx, "job"); !errors.Is(err, updater.ErrRateLimited) || len(mock.Requests()) != 4 {
 		t.Errorf("%d requests, %v", len(mock.Requests()), err)
+	}
+	if _, err := sibling.Download(ctx, "job"); err != nil {
+		t.Error(err)
 	}
 }
 

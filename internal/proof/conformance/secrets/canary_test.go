@@ -94,7 +94,7 @@ func TestCanaries(t *testing.T) {
 		submissions, downloads := others[1].Client.(*refunds.Client), others[2].Client.(*updater.Client)
 		return append(list, operations.Operation{Name: "bulk refund", Client: submissions, Call: func(ctx context.Context, call ...options.Option) (any, error) {
 			records := refunds.Items(ids.Account, slices.Values([]*refunds.Refund{ids.Refund}))
-			for s, err := range submissions.SubmitAll(ctx, records, refunds.BulkOptions{HoldFor: time.Millisecond}, options.For[refunds.CallOption](call)...) {
+			for s, err := range submissions.SubmitAll(ctx, records, refunds.BulkOptions{GiveUpAfter: time.Millisecond}, options.For[refunds.CallOption](call)...) {
 				return &s, cmp.Or(err, s.Err)
 			}
 			return nil, nil
