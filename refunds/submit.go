@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"net/http"
 
@@ -82,6 +83,8 @@ const (
 	route     = "/v1/{account_id}/refunds"
 )
 
+var seed = maphash.MakeSeed()
+
 // A refundKey names a refund. It need not be unique: a refund may be submitted again.
 type refundKey struct{ accountID, refundID string }
 
@@ -134,7 +137,7 @@ func (c *Client) send(ctx, requestCtx context.Context, e *encodedRefund, setting
 		Identifiers:    e.identifiers,
 		Door:           c.window,
 		Account:        e.accountID,
-		Of:             e.refundKey,
+		Of:             maphash.Comparable(seed, e.refundKey),
 		Again:          e.again,
 		Bulk:           requestCtx != nil,
 		Single:         requestCtx != nil,

@@ -39,9 +39,9 @@ func New(jitter func(below time.Duration) time.Duration) *Window {
 
 // A Request asks for a place in flight.
 type Request struct {
-	// Of is what would fail again if it is sent again, such as a refund, as a comparable value: its
-	// failures count once. Nil: each counts.
-	Of any
+	// Of stands for what would fail again if it is sent again, such as a refund: its failures count
+	// once. It is a hash, because fmt would print an id. Zero: each counts.
+	Of uint64
 	// Retry goes to the front of the line.
 	Retry bool
 	// Bulk is one of many that wait for places. It keeps to a slow start, whereas the
@@ -76,7 +76,7 @@ type flight struct {
 	number int
 	with   int // how many were in flight when it left, itself included
 	left   time.Time
-	of     any
+	of     uint64
 	group  *group
 	ended  bool
 }

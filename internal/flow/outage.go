@@ -1,6 +1,9 @@
 package flow
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 const (
 	many        = 30 // failures in a row are an outage
@@ -18,12 +21,12 @@ const (
 // without a success between them. A request without a response for far longer than usual counts as one.
 // While it is open, one probe at a time leaves, after delays that double. A success closes it.
 type breaker struct {
-	failed map[any]struct{} // since the last success, by Request.Of; bounded by many
-	since  time.Time        // the first of them
-	late   bool             // the last of them had no response
-	worked time.Time        // the last success
-	flying []*flight        // in the order in which they left
-	why    string           // the last failure
+	failed map[uint64]struct{} // since the last success, by Request.Of; bounded by many
+	since  time.Time           // the first of them
+	late   bool                // the last of them had no response
+	worked time.Time           // the last success
+	flying []*flight           // in the order in which they left
+	why    string              // the last failure
 
 	open    bool
 	over    chan struct{} // closed when it closes
@@ -125,16 +128,12 @@ func (b *breaker) fails(w *Window, f *flight, why string, now time.Time, late bo
 		return
 	}
 	if len(b.failed) == 0 {
-		b.failed = map[any]struct{}{}
+		b.failed = map[uint64]struct{}{}
 		if b.since = now; late {
 			b.since = f.left
 		}
 	}
-	var of any = f
-	if f.of != nil {
-		of = f.of
-	}
-	b.failed[of] = struct{}{}
+	b.failed[cmp.Or(f.of, uint64(f.number))] = struct{}{}
 	b.late = late
 	b.judge(w, now)
 }

@@ -3,6 +3,7 @@ package limit
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"maps"
 	"sync"
 	"time"
@@ -25,14 +26,21 @@ type Limiter interface {
 // limit: that of a refund, the merchant of a download, and "" where there is none.
 type Throttle struct {
 	mu       sync.Mutex
-	accounts map[string]*pause // those with a pause, or with a response that asked for one
+	accounts map[key]*pause // those with a pause, or with a response that asked for one
 	all      pause
-	byOthers bool   // more than one account got those of all
-	first    string // the account of the first of them
-	last     string // the account of the last attempt
-	before   string // another one before it
+	byOthers bool // more than one account got those of all
+	first    key  // the account of the first of them
+	last     key  // the account of the last attempt
+	before   key  // another one before it
 	beforeAt time.Time
 }
+
+// A key stands for an account, because fmt would print the account itself.
+type key uint64
+
+var seed = maphash.MakeSeed()
+
+func keyOf(account string) key { return key(maphash.String(seed, account)) }
 
 // A pause is what the service has asked for.
 type pause struct {
@@ -49,17 +57,17 @@ const (
 
 // Asks notes that a response to an attempt of an account asks to wait for d. It reports whether a pause
 // has begun, or has become much longer, so that it is to be logged.
-func (t *Throttle) Asks(account string, d time.Duration) (news bool) {
+func (t *Throttle) Asks(of string, d time.Duration) (news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := time.Now()
+	now, account := time.Now(), keyOf(of)
 	own := t.accounts[account]
 	if own == nil {
 		if len(t.accounts) >= mostPauses {
-			maps.DeleteFunc(t.accounts, func(_ string, p *pause) bool { return p.until.Before(now) })
+			maps.DeleteFunc(t.accounts, func(_ key, p *pause) bool { return p.until.Before(now) })
 		}
 		if own = new(pause); t.accounts == nil {
-			t.accounts = map[string]*pause{}
+			t.accounts = map[key]*pause{}
 		}
 		t.accounts[account] = own
 	}
@@ -67,7 +75,7 @@ func (t *Throttle) Asks(account string, d time.Duration) (news bool) {
 		t.first, t.byOthers = account, false
 	}
 	t.byOthers = t.byOthers || account != t.first
-	alone := t.before == "" || now.Sub(t.beforeAt) > inUse
+	alone := t.before == 0 || now.Sub(t.beforeAt) > inUse
 	own.row, t.all.row = own.row+1, t.all.row+1
 	if t.all.row >= rowOfPause && (t.byOthers || alone) {
 		return t.all.extend(now.Add(d))
@@ -90,17 +98,18 @@ func (t *Throttle) Works(account string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.all.row = 0
-	if own := t.accounts[account]; own != nil {
+	if own := t.accounts[keyOf(account)]; own != nil {
 		if own.row = 0; time.Until(own.until) <= 0 && !own.quiet {
-			delete(t.accounts, account)
+			delete(t.accounts, keyOf(account))
 		}
 	}
 }
 
 // Resumes notes that an attempt of an account is sent. It reports the end of a pause once.
-func (t *Throttle) Resumes(account string) (news bool) {
+func (t *Throttle) Resumes(of string) (news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	account := keyOf(of)
 	if account != t.last {
 		t.last, t.before, t.beforeAt = account, t.last, time.Now()
 	}
@@ -118,7 +127,7 @@ func (t *Throttle) End(account string) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	end := t.all.until
-	if own := t.accounts[account]; own != nil && own.until.After(end) {
+	if own := t.accounts[keyOf(account)]; own != nil && own.until.After(end) {
 		end = own.until
 	}
 	return end

@@ -39,7 +39,7 @@ type Call struct {
 	// Account is what the service may limit: see limit.Throttle.
 	Account string
 	// Of is what would fail again if it is sent again: see flow.Request. Again: it was tried before this call.
-	Of    any
+	Of    uint64
 	Again bool
 
 	// Bulk marks one of many concurrent calls. It may queue for the limiter beyond the
