@@ -333,4 +333,3 @@ func TestLoaderKeepsTheFirstCallersTrace(t *testing.T) {
 		t.Errorf("%v, the trace is %v", err, trace)
 	}
 }
-
