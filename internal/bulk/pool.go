@@ -8,7 +8,7 @@ import (
 
 // A Pool runs the tasks of a bulk call on goroutines of their own, and what they leave to do on the goroutine
 // of its loop. So many tasks may work at once. A task that waits for something else gives its slot to others,
-// and gets one back before new ones do.
+// and gets one back in turn.
 //
 // A panic of the caller's code on another goroutine waits for Rethrow, on the loop's, where the caller can
 // recover.
@@ -22,9 +22,9 @@ type Pool struct {
 	tasks    sync.WaitGroup
 	panicked any // the first panic that waits for Rethrow
 
-	mu        sync.Mutex
-	busy      int             // slots
-	returning []chan struct{} // tasks that wait for a slot
+	mu      sync.Mutex
+	busy    int             // slots
+	waiting []chan struct{} // tasks that wait for a slot, in order
 }
 
 // NewPool returns a pool in which so many tasks may work at once.
@@ -44,15 +44,14 @@ func (p *Pool) busyNow() int {
 	return p.busy
 }
 
-// Start runs a task, which HasRoom allows, and then the end that it returns on the loop's goroutine. If the
+// Start runs a task as soon as it has a slot, and then the end that it returns on the loop's goroutine. If the
 // task panics or ends its goroutine, lost runs there instead. The slot is free when the end runs.
 func (p *Pool) Start(task func(*Slot) (end func()), lost func()) {
 	p.Running++
-	p.mu.Lock()
-	p.busy++
-	p.mu.Unlock()
+	slot := &Slot{pool: p}
+	turn := slot.ask()
 	p.tasks.Go(func() {
-		slot := &Slot{pool: p, held: true}
+		slot.take(turn)
 		var end func()
 		defer func() {
 			if panicked := recover(); end == nil {
@@ -127,9 +126,9 @@ func (p *Pool) Close() {
 func (p *Pool) free() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.returning) > 0 {
-		close(p.returning[0])
-		p.returning = p.returning[1:]
+	if len(p.waiting) > 0 {
+		close(p.waiting[0])
+		p.waiting = p.waiting[1:]
 		return
 	}
 	p.busy--
@@ -153,20 +152,30 @@ func (s *Slot) Wait(ctx context.Context, d time.Duration, over <-chan struct{}) 
 	if err := Sleep(ctx, d, over); err != nil {
 		return err
 	}
+	s.take(s.ask())
+	return ctx.Err()
+}
+
+// ask asks for a slot. The turn is nil if there is one.
+func (s *Slot) ask() (turn chan struct{}) {
 	p := s.pool
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.busy < p.most {
 		p.busy++
-		p.mu.Unlock()
-		s.held = true
 		return nil
 	}
-	turn := make(chan struct{})
-	p.returning = append(p.returning, turn)
-	p.mu.Unlock()
-	<-turn // within the time that others work
+	turn = make(chan struct{})
+	p.waiting = append(p.waiting, turn)
+	return turn
+}
+
+// take waits for the turn, which comes while others work.
+func (s *Slot) take(turn chan struct{}) {
+	if turn != nil {
+		<-turn
+	}
 	s.held = true
-	return ctx.Err()
 }
 
 // Sleep waits for a time, or until over is closed, and fails with the context. A nil channel is not waited
