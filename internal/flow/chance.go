@@ -9,7 +9,7 @@ const (
 	farBelow  = 0.85 // times the highest level that was refused
 	compareAt = 2.0 / 3
 	leastOdds = 3.0 // as a logarithm: 20 to 1
-	leastSeen = 12  // results
+	leastSeen = 12  // successes
 	mostSeen  = 200
 	mostShare = 0.6 // of failures by chance
 	believed  = time.Minute
@@ -39,7 +39,7 @@ func (c *comparison) begin(refused, to, share float64, from time.Time) {
 	c.running, c.refused, c.from = true, refused, from
 	c.odds, c.n, c.bad, c.until = 0, 0, 0, time.Time{}
 	c.chance = min(max(share, 0.02), 0.7)
-	c.load = min(max(c.chance/10, 1-refused/to*(1-c.chance)), 0.9*c.chance)
+	c.load = c.chance / 10
 }
 
 // counts counts a result, and ends the comparison if it is clear.
@@ -55,7 +55,7 @@ func (c *comparison) counts(w *Window, f *flight, now time.Time, refused bool) {
 	}
 	l, share := &w.level, float64(c.bad)/float64(c.n)
 	switch {
-	case c.odds > leastOdds && c.n < leastSeen:
+	case c.odds > leastOdds && c.n-c.bad < leastSeen && share < 1.3*c.chance+0.3:
 	case c.odds > leastOdds && share < min(mostShare, 1.3*c.chance+0.05):
 		c.long = doubled(c.long)
 		c.until, c.share = now.Add(c.long), share
@@ -72,7 +72,7 @@ func (c *comparison) counts(w *Window, f *flight, now time.Time, refused bool) {
 
 // explains reports whether chance explains the share of refusals.
 func (c *comparison) explains(share float64, now time.Time) bool {
-	return now.Before(c.until) && share <= min(2*c.share+0.2, (1+c.share)/2)
+	return now.Before(c.until) && share <= min(1.5*c.share+0.2, (1+c.share)/2)
 }
 
 // doubled is the time for which a finding is believed, if it was found again.

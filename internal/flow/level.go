@@ -103,7 +103,7 @@ func (l *level) lower(w *Window, f *flight, now time.Time) {
 	l.highest = max(l.highest, refused)
 	to := refused * max(deepest, min(margin, 1-l.share))
 	if again := l.isKnown() && refused < farBelow*l.highest; again {
-		to = min(to, refused*compareAt)
+		to = refused * (1 - l.share) * compareAt // below what it has accepted
 		l.compared.begin(refused, to, l.share, now.Add(w.rtt))
 	}
 	l.setTo(w, now, to, refused)

@@ -68,7 +68,7 @@ func TestBehindProxies(t *testing.T) {
 // a refund unknown, unless the caller knows that nothing was recorded.
 func TestBehindARateLimit(t *testing.T) {
 	t.Parallel()
-	const n, perSecond = 1000, 200
+	const n, perSecond = 2000, 200
 	for name, limit := range map[string]struct {
 		status string
 		opts   []refunds.Option
