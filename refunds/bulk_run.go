@@ -163,7 +163,7 @@ func (b *bulkRun) worksForOthers(r *record) bool {
 }
 
 // mostRounds is how often a record is sent again while others are accepted.
-const mostRounds = 16
+const mostRounds = 10
 
 // mayHelp reports whether to send a record again. It must be proven not to be recorded, and what kept it from
 // being recorded must pass by itself.
