@@ -1,46 +1,19 @@
 // Package await waits, but never beyond the end of a context.
-//
-// Code of the caller may hang: a limiter, a function before sending, a wrapper, a transport, a
-// proxy function, a check of certificates, or a body that a wrapper substitutes. A call must
-// still end by its deadline. So each of these runs on its own goroutine, which is abandoned if
-// it does not return. A logger and a check of a response run on the call's goroutine, because
-// the call needs them to finish.
 package await
 
 import (
 	"context"
 	"math/rand/v2"
-	"runtime"
 	"time"
 )
 
-// ReturnGrace is the time for code to return after its context ended. Its result still says
-// how the round trip ended.
-const ReturnGrace = 100 * time.Millisecond
-
-// Call calls f on its own goroutine. It abandons f if f does not return within ReturnGrace
-// after the end of ctx.
-func Call[T any](ctx context.Context, f func() (T, error)) (value T, left bool, err error) {
-	future := NewFuture(f, func(T, error) {})
-	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(ReturnGrace, cancel) })
-	defer stop()
-	value, err = future.Wait(late)
-	if left = late.Err() != nil && !future.isDone(); left {
-		return value, true, context.Cause(ctx)
-	}
-	return value, false, err
-}
-
-// A Future is the result of a function of the caller that runs on its own goroutine. A caller
-// can stop waiting for it.
+// A Future is the result of a function of the caller that runs on its own goroutine, because
+// several calls need it, or because a call needs it only for a while.
 type Future[T any] struct {
 	done     chan struct{} // closed when the result is there
 	value    T
 	err      error
 	panicked any
-	returned bool // f did not panic or end its goroutine, as t.FailNow does
 }
 
 // NewFuture starts f. It calls ended on the same goroutine before any waiter gets the value.
@@ -53,21 +26,11 @@ func NewFuture[T any](f func() (T, error), ended func(T, error)) *Future[T] {
 			close(r.done)
 		}()
 		r.value, r.err = f()
-		r.returned = true
 	}()
 	return r
 }
 
-func (r *Future[T]) isDone() bool {
-	select {
-	case <-r.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// Wait ends like f: if f panicked or ended its goroutine, so does Wait, and the caller can
+// Wait waits for the result until ctx ends. If f panicked, so does Wait, and the caller can
 // recover from the panic.
 func (r *Future[T]) Wait(ctx context.Context) (value T, err error) {
 	select {
@@ -77,9 +40,6 @@ func (r *Future[T]) Wait(ctx context.Context) (value T, err error) {
 	}
 	if r.panicked != nil {
 		panic(r.panicked)
-	}
-	if !r.returned {
-		runtime.Goexit()
 	}
 	return r.value, r.err
 }

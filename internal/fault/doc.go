@@ -10,7 +10,7 @@
 //   - content.go: the same for the beginning of a download.
 //   - failure.go: a [Failure] is the error of a call, with its condition, outcome and scope.
 //   - text.go: errors whose text is safe, and what may be printed of a code or an id.
-//   - ended.go: the end of a context, by both clocks.
+//   - ended.go: the end of a context.
 //
 // It reads errors and headers, and opens no connection. It does not count retries and does not
 // know what was sent: wire proves that.

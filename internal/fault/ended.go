@@ -3,25 +3,7 @@ package fault
 import (
 	"context"
 	"errors"
-	"time"
 )
-
-// Passed checks both clocks. The monotonic clock and all timers stop while the machine
-// sleeps. The wall clock can be set back.
-func Passed(deadline time.Time) bool {
-	now := time.Now()
-	return !deadline.IsZero() && (!now.Before(deadline) || !now.Round(0).Before(deadline.Round(0)))
-}
-
-// EndOf returns why ctx has ended, or nil. The deadline counts even if only the wall clock
-// has passed it. So a refund that was marked as begun longer ago than the timeout no longer
-// leaves.
-func EndOf(ctx context.Context) error {
-	if deadline, ok := ctx.Deadline(); ok && ctx.Err() == nil && Passed(deadline) {
-		return context.DeadlineExceeded
-	}
-	return ctx.Err()
-}
 
 // Ended is the error of a call that ended because its context ended during a wait between
 // attempts or before the first one.
@@ -30,7 +12,7 @@ func Ended(ctx context.Context) error { return EndedBy(ctx, nil) }
 // EndedBy says that a context ended the call, and keeps the error of the last attempt. The context
 // is the caller's, unless the cause of its end is a Limit.
 func EndedBy(ctx context.Context, last error) error {
-	ended, msg := EndOf(ctx), "the deadline passed"
+	ended, msg := ctx.Err(), "the deadline passed"
 	limit, own := context.Cause(ctx).(*Limit)
 	switch {
 	case own:

@@ -43,8 +43,10 @@ func JudgeError(ctx context.Context, err error, seen Sighting) *Verdict {
 	proxy, refusedByProxy := errors.AsType[ProxyRefusal](err)
 	dns, unresolved := errors.AsType[*net.DNSError](err)
 	switch {
-	case EndOf(ctx) != nil:
+	case ctx.Err() != nil:
 		return endedVerdict(ctx)
+	case errors.Is(err, ErrPassed): // by the wall clock alone
+		return CallerEnded
 	case errors.Is(err, ErrContextDropped):
 		return contextDropped
 	// Check the proxy first: its refusal looks like a failed connection.

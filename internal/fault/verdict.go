@@ -171,6 +171,9 @@ var (
 	MalformedResponse = &Verdict{1, OutcomeAccepted, ErrBadResponse, OfOutage, "the response is not the documented JSON"}
 )
 
+// ErrPassed is the error of a write whose deadline had passed before its first byte left.
+var ErrPassed = NewError("the deadline passed", context.DeadlineExceeded)
+
 // ErrContextDropped is the error of a request that comes through a wrapper without the context of
 // its attempt.
 var ErrContextDropped = NewError(contextDropped.Text, ErrInvalidArgument)

@@ -148,8 +148,8 @@ func (t *Throttle) Remaining(account string) time.Duration {
 // comes first, it fails at once, so that the caller can do something else and leaves its
 // place in the queue free.
 //
-// patience bounds the wait for a limiter that may hang; 0: nothing does. It does not apply to a rate.Limiter,
-// which cannot hang and would refuse a longer wait at once.
+// patience bounds the wait for a limiter; 0: nothing does. It does not apply to a rate.Limiter, which
+// would refuse a longer wait at once.
 func (t *Throttle) Wait(ctx context.Context, account string, l Limiter, jitter await.Jitter, patience time.Duration) (stopped *fault.Verdict, err error) {
 	for {
 		if left := t.Remaining(account); left > 0 {
@@ -185,7 +185,7 @@ func waitLimiter(ctx context.Context, l Limiter, patience time.Duration) (stoppe
 			bounded, cancel = context.WithTimeout(ctx, patience)
 			defer cancel()
 		}
-		_, _, err = await.Call(bounded, func() (struct{}, error) { return struct{}{}, l.Wait(bounded) })
+		err = l.Wait(bounded)
 	}
 	switch {
 	case err == nil:

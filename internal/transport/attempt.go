@@ -56,7 +56,7 @@ func (inv *invocation) RoundTrip(req *http.Request) (*http.Response, error) {
 	isRetry := inv.retryDue
 	inv.current, inv.retryDue = a, false
 	if a.verdict, a.err = inv.prepare(req, a, before != nil); a.err != nil {
-		if fault.EndOf(inv.ctx) != nil { // prepare was waiting when the context ended
+		if inv.ctx.Err() != nil { // prepare was waiting when the context ended
 			a.verdict = fault.CallerEnded
 		}
 		if before != nil {
@@ -85,7 +85,7 @@ func (inv *invocation) RoundTrip(req *http.Request) (*http.Response, error) {
 // prepare waits until the attempt may be sent, and makes its header. After an error, the
 // attempt was not sent.
 func (inv *invocation) prepare(req *http.Request, a *attempt, retry bool) (stopped *fault.Verdict, err error) {
-	if err := fault.EndOf(inv.ctx); err != nil {
+	if err := inv.ctx.Err(); err != nil {
 		return nil, err
 	}
 	if stopped, err := inv.down(); err != nil {
@@ -118,7 +118,7 @@ func (inv *invocation) prepare(req *http.Request, a *attempt, retry bool) (stopp
 		return stopped, err
 	}
 	a.request = inv.header(a)
-	if err := fault.EndOf(inv.ctx); err != nil { // the limiter and the source may have ignored the context
+	if err := inv.ctx.Err(); err != nil {
 		return nil, err
 	}
 	inv.call.Clock.hasWaited(time.Now())

@@ -284,7 +284,7 @@ func (inv *invocation) failure(a *attempt) *fault.Failure {
 	if limit, ok := context.Cause(ctx).(*fault.Limit); ok && a.sent && !inv.retryDue {
 		ctx = limit.Caller
 	}
-	if fault.EndOf(ctx) != nil && (inv.retryDue || a.verdict == fault.CallerEnded) {
+	if ctx.Err() != nil && (inv.retryDue || a.verdict == fault.CallerEnded) {
 		f.Err = fault.EndedBy(ctx, f.Err)
 	}
 	if inv.ambiguous != nil && a.outcome() != fault.OutcomeUnknown {

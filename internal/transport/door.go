@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/flow"
 )
@@ -52,12 +51,12 @@ func (inv *invocation) enter(a *attempt, retry bool) (stopped *fault.Verdict, er
 	}
 	release := a.release
 	idle := time.AfterFunc(mostIdle, func() { release(flow.Result{}) })
-	_, _, err = await.Call(inv.ctx, func() (struct{}, error) { return struct{}{}, before(inv.ctx) })
+	err = before(inv.ctx)
 	kept := idle.Stop()
 	if err != nil {
 		return fault.NotBegun, fault.NewError(fault.NotBegun.Text, fault.ErrNotBegun, err)
 	}
-	if err := fault.EndOf(inv.ctx); err != nil {
+	if err := inv.ctx.Err(); err != nil {
 		return nil, err
 	}
 	if !kept {
@@ -123,7 +122,7 @@ func (inv *invocation) says(a *attempt) flow.Result {
 	switch status := a.StatusCode; {
 	case a.verdict == fault.Success, status != 0 && inv.call.Write && a.outcome() == fault.OutcomeAccepted:
 		r.Says, r.Took = flow.Success, waited
-	case a.verdict == fault.CallerEnded && !errors.Is(a.err, context.DeadlineExceeded):
+	case a.verdict == fault.CallerEnded && (errors.Is(a.err, fault.ErrPassed) || !errors.Is(a.err, context.DeadlineExceeded)):
 		r.Says = flow.Nothing
 	case a.verdict == fault.CallerEnded, a.verdict == fault.AttemptTimedOut:
 		if a.Evidence.Connected || !a.Evidence.Traced { // or the connection took too long, which is no queue

@@ -55,3 +55,13 @@ func TestNothingLeavesAfterTheDeadline(t *testing.T) {
 		})
 	}
 }
+
+// A transport of the caller gets no write after its deadline, by the wall clock.
+func TestTransportOfTheCallerGetsNoLateWrite(t *testing.T) {
+	got := 0
+	c := newClient(t, roundTripper(func(*http.Request) (*http.Response, error) { got++; return reply(200, ""), nil }))
+	r := c.Do(suspended{t.Context(), time.Now().Add(-time.Second)}, write(), nil)
+	if check(t, r.err(), context.DeadlineExceeded); r.Outcome != fault.OutcomeNotSent || got != 0 {
+		t.Errorf("%v, %d sent: %v", r.Outcome, got, r.err())
+	}
+}

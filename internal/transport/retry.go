@@ -43,7 +43,7 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 	}
 	// A retry was due, and the error must say that the caller ended it. After a final
 	// response, such as a 400, the end of the context does not matter.
-	if fault.EndOf(ctx) != nil {
+	if ctx.Err() != nil {
 		inv.retryDue = true
 		return false, nil
 	}

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/carddata/carddata-go/internal/fault"
 )
 
 const (
@@ -164,7 +162,7 @@ func (p *ahead) connect(req *http.Request, s *spare, d dialling) (*spare, error)
 	if trace != nil && trace.GetConn != nil {
 		trace.GetConn(d.to.address)
 	}
-	if err := fault.EndOf(ctx); err != nil {
+	if err := ctx.Err(); err != nil {
 		return nil, cmp.Or(context.Cause(ctx), err)
 	}
 	info := httptrace.GotConnInfo{WasIdle: s != nil}

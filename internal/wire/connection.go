@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"sync/atomic"
+	"time"
 
 	"github.com/carddata/carddata-go/internal/fault"
 )
@@ -69,8 +70,8 @@ func (c *countedConnection) Read(p []byte) (int, error) {
 // Write counts before it writes, so that the count is complete when a response is seen.
 // Afterwards it subtracts the bytes that were not written.
 func (c *countedConnection) Write(p []byte) (int, error) {
-	if !c.mayWrite(len(p)) {
-		return 0, errSpoilt
+	if err := c.mayWrite(len(p)); err != nil {
+		return 0, err
 	}
 	c.written.Add(int64(len(p)))
 	n, err := c.Conn.Write(p)
@@ -78,19 +79,28 @@ func (c *countedConnection) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func (c *countedConnection) mayWrite(n int) bool {
+// mayWrite takes the last look at the deadline, before the first byte of a request.
+func (c *countedConnection) mayWrite(n int) error {
 	switch c.state.Load() {
 	case waiting:
-		if t := c.user.Load(); t != nil && fault.Passed(t.deadline) {
+		if t := c.user.Load(); t != nil && passed(t.deadline) {
 			c.spoil()
-			return false
+			return fault.ErrPassed
 		}
-		ofTLS := c.encrypted && n < shorterThanRequest
-		return !ofTLS && c.state.CompareAndSwap(waiting, used)
+		if ofTLS := c.encrypted && n < shorterThanRequest; ofTLS || !c.state.CompareAndSwap(waiting, used) {
+			return errSpoilt
+		}
 	case spoilt:
-		return false
+		return errSpoilt
 	}
-	return true
+	return nil
+}
+
+// passed checks both clocks. The monotonic clock and all timers stop while the machine is
+// suspended. The wall clock can be set back.
+func passed(deadline time.Time) bool {
+	now := time.Now()
+	return !deadline.IsZero() && (!now.Before(deadline) || !now.Round(0).Before(deadline.Round(0)))
 }
 
 func (c *countedConnection) Close() error {

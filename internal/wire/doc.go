@@ -18,5 +18,4 @@
 //     monotonic or the wall clock.
 //   - Evidence is a proof. The type or text of an error is none.
 //   - A response that began before its request is seen as such.
-//   - Each piece of the caller's code that hangs leaves at most one goroutine.
 package wire

@@ -3,6 +3,7 @@ package wire
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/carddata/carddata-go/internal/sandbox/memnet"
 )
@@ -118,12 +120,10 @@ func post(t *testing.T, n Network, url string) (Evidence, error) {
 	return x.Evidence(), err
 }
 
-// No byte leaves on a connection that has ended, after its deadline, or after the attempt that
-// asked for it.
+// No byte leaves on a connection that has ended, or after the attempt that asked for it.
 func TestSpoiltConnectionTakesNoByte(t *testing.T) {
 	for name, spoil := range map[string]func(*countedConnection){
-		"closed":             func(c *countedConnection) { c.state.Store(waiting); c.Close() },
-		"after its deadline": func(c *countedConnection) { c.state.Store(waiting); c.user.Store(&connTrace{deadline: time.Now()}) },
+		"closed": func(c *countedConnection) { c.state.Store(waiting); c.Close() },
 		"after the attempt": func(c *countedConnection) {
 			var trace connTrace
 			trace.leave()
@@ -137,6 +137,39 @@ func TestSpoiltConnectionTakesNoByte(t *testing.T) {
 		if n, err := c.Write([]byte("POST")); n != 0 || err != errSpoilt || c.BytesWritten() != 0 {
 			t.Errorf("%s: %d bytes, %v", name, n, err)
 		}
+	}
+}
+
+// No byte leaves after the deadline, by either clock: while the machine is suspended, only the wall
+// clock goes on, and timers do not fire. Somebody may also set the wall clock back.
+func TestDeadlineByEitherClock(t *testing.T) {
+	// later returns a time that is later by the monotonic clock alone, for which package time has
+	// no function: its second word counts by that clock.
+	later := func(at time.Time, by time.Duration) time.Time {
+		(*(*[2]int64)(unsafe.Pointer(&at)))[1] += int64(by)
+		return at
+	}
+	now := time.Now()
+	for name, test := range map[string]struct {
+		deadline time.Time
+		passed   bool
+	}{
+		"none":                        {time.Time{}, false},
+		"to come":                     {now.Add(time.Hour), false},
+		"past":                        {now.Add(-time.Hour), true},
+		"past by the wall clock":      {later(now.Add(-time.Hour), 2*time.Hour), true},
+		"past by the monotonic clock": {later(now.Add(time.Hour), -2*time.Hour), true},
+		"without a monotonic clock":   {now.Add(-time.Hour).Round(0), true},
+	} {
+		ours, theirs := net.Pipe()
+		go io.Copy(io.Discard, theirs)
+		c := &countedConnection{Conn: ours}
+		c.state.Store(waiting)
+		c.user.Store(&connTrace{deadline: test.deadline})
+		if n, err := c.Write([]byte("POST")); (n == 0) != test.passed || errors.Is(err, context.DeadlineExceeded) != test.passed {
+			t.Errorf("%s: %d bytes, %v", name, n, err)
+		}
+		theirs.Close()
 	}
 }
 

@@ -142,6 +142,10 @@ func direct(transport *http.Transport, writes *ahead) Network {
 func OfCaller(transport http.RoundTripper) Network {
 	_, plain := transport.(*http.Transport)
 	return func(req *http.Request, x *Exchange) (*http.Response, error) {
+		if x.write && passed(x.trace.deadline) { // its connections cannot look
+			x.trace.seen.Traced = true // nothing was sent
+			return Refuse(req, fault.ErrPassed)
+		}
 		x.trace.uncounted = !plain
 		return transport.RoundTrip(req.WithContext(x.trace.withTrace(req.Context())))
 	}

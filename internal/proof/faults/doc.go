@@ -49,36 +49,37 @@
 //
 // # The caller's own parts
 //
-// In TestParts, what the caller gives the library misbehaves. "Throws" is a panic, or the
-// end of the goroutine (runtime.Goexit, as by t.FailNow). In every case, no refund is sent
-// twice, no result is wrong except as listed here, and nothing is left except what hangs.
+// In TestParts, what the caller gives the library misbehaves. "Hangs" is until its context ends,
+// but for a cache. In every case, no refund is sent twice, no result is wrong except as listed
+// here, and nothing is left except a cache that hangs.
 //
 //	token source    fails, lies   the call ends with ErrCredential or the service's 401
-//	                throws        the calls that wait for it end as it did
+//	                hangs         every call ends by its deadline
+//	                panics        the calls that wait for it end as it did
 //	limiter         fails         ErrLocalLimit, nothing is sent
 //	                lies          only Retry-After bounds the rate
-//	                hangs         every call ends by its deadline; one goroutine waits
-//	                throws        its call ends as it did
+//	                hangs         every call ends by its deadline
+//	                panics        its call ends as it did
 //	logger          fails         no effect
-//	                throws        its call ends as it did; a Retry-After of the response
+//	                panics        its call ends as it did; a Retry-After of the response
 //	                              is lost, and a refund has been sent or not
 //	round tripper   fails         the call fails or is repeated as after a broken connection
 //	                lies          both a response and an error, or neither, is a failure;
 //	                              a status that it makes up is believed, and so is an
 //	                              empty body without a length
-//	                throws        its call ends as it did, and a refund has been sent or not
+//	                hangs         every attempt ends by its timeout
+//	                panics        its call ends as it did, and a refund has been sent or not
 //	cache           fails, lies   costs requests; values that are not JSON are not used, but
 //	                              a card's item under the key of another is believed
 //	                hangs         costs 50 ms for one request, then nothing for a while
-//	                throws        a panic of Get reaches the callers; the end of Get's
-//	                              goroutine reaches them or counts as a failure; a throw of
-//	                              Set counts as a failure
+//	                panics        a panic of Get reaches the callers, and one of Set counts as
+//	                              a failure
 //	wall clock      jumps         a date in Retry-After is counted from the response's own; a
 //	                              token is fetched again, or used until it is refused.
 //	                              Deadlines, backoffs and pauses do not use it
 //
-// A throw in a loader reaches the callers that wait, and a throw in a bulk call reaches the
-// goroutine of the loop, as a panic. A refund of SubmitAll that was in flight is then reported
+// A panic in a loader reaches the callers that wait, and one in a bulk call reaches the goroutine
+// of the loop. A refund of SubmitAll that was in flight is then reported
 // as not sent if no request was made, and otherwise as unknown. Once the part works again, the
 // client, the loader and the next call work again.
 //

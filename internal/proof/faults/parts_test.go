@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -28,9 +27,8 @@ type misdeed string
 
 const (
 	fails  misdeed = "fails"
-	hangs  misdeed = "hangs" // for a while, even after its context has ended
+	hangs  misdeed = "hangs" // until its context ends; a cache, for a while longer
 	panics misdeed = "panics"
-	exits  misdeed = "exits" // ends its goroutine
 	lies   misdeed = "lies"
 )
 
@@ -40,11 +38,11 @@ var misdeeds = []struct {
 	does []misdeed
 	try  []string // workloads
 }{
-	{tokenSource, []misdeed{fails, panics, exits, lies}, []string{"lookups", "bulk", "loads", "downloads", "files"}},
-	{limiter, []misdeed{fails, hangs, panics, exits, lies}, everyKind},
-	{logger, []misdeed{fails, panics, exits}, everyKind},
-	{roundTripper, []misdeed{fails, panics, exits, lies}, everyKind},
-	{cache, []misdeed{fails, hangs, panics, exits, lies}, []string{"bulk", "loads"}},
+	{tokenSource, []misdeed{fails, hangs, panics, lies}, []string{"lookups", "bulk", "loads", "downloads", "files"}},
+	{limiter, []misdeed{fails, hangs, panics, lies}, everyKind},
+	{logger, []misdeed{fails, panics}, everyKind},
+	{roundTripper, []misdeed{fails, hangs, panics, lies}, everyKind},
+	{cache, []misdeed{fails, hangs, panics, lies}, []string{"bulk", "loads"}},
 	{wallClock, []misdeed{lies}, everyKind},
 }
 
@@ -63,8 +61,8 @@ const (
 	mostMisdeeds = 4 // of one caller's
 )
 
-// TestParts has the caller's own parts fail, hang, panic, end their goroutine and
-// lie, half the time while all else is well. It runs a fifth of the schedules.
+// TestParts has the caller's own parts fail, hang, panic and lie, half the time while all else
+// is well. It runs a fifth of the schedules.
 func TestParts(t *testing.T) {
 	var met []string
 	for _, m := range misdeeds {
@@ -132,17 +130,21 @@ func (w *world) misbehave(ctx context.Context, p part, heard bool) misdeed {
 	w.count(metPart(p, does))
 	switch does {
 	case hangs:
-		time.Sleep(chance.within(longestHang))
-	case panics, exits:
+		ended := ctx.Done()
+		if p == cache {
+			ended = nil
+		}
+		select {
+		case <-time.After(chance.within(longestHang)):
+		case <-ended:
+		}
+	case panics:
 		w.mu.Lock()
 		w.threw = w.threw || heard
 		if c != nil {
-			c.threw = c.threw || heard && (p != cache || does == panics) // its end may count as a failure
+			c.threw = c.threw || heard
 		}
 		w.mu.Unlock()
-		if does == exits {
-			runtime.Goexit()
-		}
 		panic(errThrown)
 	}
 	return does
@@ -172,7 +174,7 @@ func (c *call) guard(use func()) (returned bool) {
 	case returned && threw && c.ctx.Err() == nil && !c.left:
 		w.violate(swallowed, "%s: what a part of the caller's threw did not reach it", c)
 	case returned:
-	case !any || thrown != nil && err != errThrown && !c.isThrown(err):
+	case !any || err != errThrown:
 		w.violate(swallowed, "%s: panicked by itself: %v", c, thrown)
 	default:
 		w.count("call ended by the caller's own part")
@@ -194,11 +196,8 @@ func (c *call) hold(d time.Duration) {
 func (c *call) isHeld(now time.Time) bool {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
-	return c.w.parts.does == hangs && !now.After(c.ends.Add(moment)) || !now.After(c.held)
+	return !now.After(c.held)
 }
-
-// moment is how long the library waits for a part that should end with its context.
-const moment = 100 * time.Millisecond
 
 // leavesNothing looks for attempts that go on after their call.
 func (c *call) leavesNothing() {
@@ -207,11 +206,11 @@ func (c *call) leavesNothing() {
 	}
 }
 
-// isThrown tells whether an error stands for what a part threw.
+// isThrown tells whether an error stands for the result that a panic has cost.
 func (c *call) isThrown(err error) bool {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
-	return c.w.threw && strings.Contains(fmt.Sprint(err), "ended its goroutine")
+	return c.w.threw && strings.Contains(fmt.Sprint(err), "panicked")
 }
 
 // calm tells whether nothing but a part that may not cost a result misbehaves.

@@ -171,7 +171,7 @@ func (w *wire) depart(req *http.Request, body string) (*journey, attemptName) {
 	w.bodies[body]++
 	w.sends = append(w.sends, now)
 	withoutLeave := w.w.settings.limit > 0 && w.w.settings.ownLimiter && len(w.sends) > w.leaves
-	// What throws or hangs while a response is taken in keeps the pause from being known.
+	// What panics or hangs while a response is taken in keeps the pause from being known.
 	unknown := w.w.parts.part == logger || w.w.parts.part == roundTripper
 	paused := !unknown && slices.ContainsFunc(w.pauses, func(p pause) bool { return p.account == accountOf(req) && now.After(p.from) && now.Before(p.to) })
 	// Requests of a loader belong to no call, and may ask the same anew.
