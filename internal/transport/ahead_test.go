@@ -444,3 +444,27 @@ func TestAheadThroughAProxy(t *testing.T) {
 		}
 	}
 }
+
+// A write that ends before it has its connection leaves none open, also one that was ready for it.
+func TestEndedWriteLeavesNoConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, late := &peer{}, atomic.Bool{}
+		c := p.client(t, around(func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+			if late.Load() {
+				<-r.Context().Done()
+			}
+			return base.RoundTrip(r)
+		}))
+		submit(t, c, 3, 0)
+		late.Store(true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if r := c.Do(ctx, write(), nil); r.Outcome != fault.OutcomeNotSent {
+			t.Errorf("%v, %v", r.Outcome, r.err())
+		}
+		time.Sleep(time.Minute)
+		if n := p.open.Load(); n != 0 {
+			t.Errorf("%d connections are open", n)
+		}
+	})
+}

@@ -162,8 +162,11 @@ func (p *ahead) connect(req *http.Request, s *spare, d dialling) (*spare, error)
 	if trace != nil && trace.GetConn != nil {
 		trace.GetConn(d.to.address)
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, cmp.Or(context.Cause(ctx), err)
+	if ctx.Err() != nil {
+		if s != nil {
+			s.Close()
+		}
+		return nil, context.Cause(ctx)
 	}
 	info := httptrace.GotConnInfo{WasIdle: s != nil}
 	if s != nil {
