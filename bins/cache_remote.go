@@ -75,11 +75,7 @@ func (r *remoteCache) call(ctx context.Context, reads bool, call func(context.Co
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	succeeded := false
-	defer func() {
-		if ctx.Err() == nil { // else its callers have left, which says nothing
-			r.settle(succeeded, reads)
-		}
-	}()
+	defer func() { r.settle(succeeded, reads) }()
 	type answer struct {
 		values   map[string][]byte
 		err      error

@@ -232,7 +232,7 @@ func (d *decoder) fail() { d.failed, d.at = true, len(d.text) }
 // closing bracket if there is none.
 func (d *decoder) steps(before, closing byte) bool {
 	switch c := d.next(); {
-	case c == closing && before == ',':
+	case c == closing:
 		d.at++
 		return false
 	case c != before:

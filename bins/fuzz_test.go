@@ -35,7 +35,7 @@ func encodingJSON(body []byte) (*LookupResponse, error) {
 // documented types in another way.
 func agrees(t *testing.T, body []byte) *LookupResponse {
 	t.Helper()
-	got, err := decode(body, true)
+	got, err := decode(slices.Clip(body), true)
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	want, wantErr := encodingJSON(body)
 	isObject := json.Valid(body) && bytes.HasPrefix(bytes.TrimSpace(body), []byte("{"))
@@ -91,7 +91,7 @@ func FuzzLookupResponse(f *testing.F) {
 		`{"cards":["x",{"bin":411111,"error":{"code":1},"data":[]},{"error":[ ],"data":{"card":{"bin_length":"8.0e0","number":16,"prepaid":"false",
 			"country":{"numeric":840},"additional_card_brands":[1,{"bin_min":{}}],"cost":{"interchange":{"intra":{"cap_type_name":[]}}}}}}]}`,
 		` { "cards" : [ null , { } ] , "page" : [ { "of" : -1.5e+3 } ] } `, `{"card\u0073":[{}]}`, "{\"card\u017f\":[{\"\u0062in\":\"1\"}]}",
-		`{"cards":[{"data":{"card":{"additional_card_brands":[null,{}],"bin_length":-9223372036854775808}}}]}`, `{"cards":[],}`, `{"a":01}`, "{}\x00", `{"a":"\`,
+		`{"cards":[{"data":{"card":{"additional_card_brands":[null,{}],"bin_length":-9223372036854775808}}}]}`, `{"cards":[],}`, `{"a":01}`, "{}\x00", `{"a":"\`, `{"page":{"a":"}]","b":"\""}}`, `{"cards":[{"data":{"card":{"networkfees":null}}}]}`,
 		`{"cards":[{"data":{"card":{"prepaid":tru}}}]}`, "{\"a\":\"\x01\"}",
 	} {
 		f.Add([]byte(seed))
