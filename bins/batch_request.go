@@ -88,7 +88,7 @@ func (s *store) unpack(r *response) {
 	resp, err := decode(r.body.Bytes(), false)
 	for i, l := range r.lookups {
 		if err == nil && l.kept == r {
-			s.memory.keep(s.memory.newEntry(s.key(l.sent), &resp.Cards[r.found[i]], r.sent))
+			s.memory.keep(s.newEntry(l.sent, &resp.Cards[r.found[i]], r.sent))
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"reflect"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,9 +64,9 @@ type MemoryCache struct {
 	given CacheOptions
 
 	mu      sync.Mutex
-	entries map[cacheKey]*list.Element // of *entry
-	recency list.List                  // the most recently used first
-	stats   CacheStats                 // but for Entries
+	entries map[string]*list.Element // of *entry, by key
+	recency list.List                // the most recently used first
+	stats   CacheStats               // but for Entries
 }
 
 // CacheStats count what a [MemoryCache] has done so far.
@@ -106,35 +105,12 @@ func (m *MemoryCache) options() CacheOptions {
 // An entry is a result in memory. It is kept as it is yielded, because a job whose identifiers
 // repeat would take twice as long if it read JSON each time.
 type entry struct {
-	key     cacheKey
+	key     string
 	kept    Result
 	size    int64        // in bytes
 	expires int64        // in nanoseconds since 1970; a time.Time takes three times the memory
 	known   bool         // see Result.isKnown
 	asked   atomic.Int64 // to renew it: no further try before this time
-}
-
-// newEntry makes an entry from a result that the service sent at some time, or returns nil if caches
-// must not keep it. An item that has neither a card nor an error because they could not be read is
-// asked for again.
-func (m *MemoryCache) newEntry(key cacheKey, r *Result, sent time.Time) *entry {
-	key.id = strings.Clone(key.id) // it may be a part of a longer string, which would be kept, too
-	e := &entry{key: key, kept: r.clone()}
-	e.kept.forgetCard(key.id)
-	e.known = e.kept.isKnown()
-	isUnclear := !e.known && r.Error == "" && r.Unread != nil
-	size, mayHoldNumber := e.kept.inspect()
-	if mayBeCardNumber(key.id) || isUnclear || mayHoldNumber {
-		return nil
-	}
-	e.size = entryBytes + size
-	o := m.options()
-	ttl := o.NegativeTTL
-	if e.known {
-		ttl = o.TTL
-	}
-	e.expires = sent.Add(jittered(ttl)).UnixNano()
-	return e
 }
 
 // entryBytes is what an entry takes without texts, in the map and the list, too.
@@ -157,7 +133,7 @@ func (e *entry) result() Result { return e.kept.clone() }
 
 // find returns the entry for an identifier, or nil. One that has expired for no longer
 // than this may be returned as well.
-func (m *MemoryCache) find(key cacheKey, expired time.Duration) *entry {
+func (m *MemoryCache) find(key string, expired time.Duration) *entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.at(key)
@@ -171,7 +147,7 @@ func (m *MemoryCache) find(key cacheKey, expired time.Duration) *entry {
 }
 
 // at returns the entry at a key, or nil.
-func (m *MemoryCache) at(key cacheKey) *entry {
+func (m *MemoryCache) at(key string) *entry {
 	if element := m.entries[key]; element != nil {
 		return element.Value.(*entry)
 	}
@@ -207,7 +183,7 @@ func (m *MemoryCache) keep(entries ...*entry) {
 
 func (m *MemoryCache) insert(e *entry) {
 	if m.entries == nil {
-		m.entries = map[cacheKey]*list.Element{}
+		m.entries = map[string]*list.Element{}
 	}
 	m.entries[e.key] = m.recency.PushFront(e)
 	m.stats.Bytes += e.size

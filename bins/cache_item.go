@@ -10,28 +10,6 @@ import (
 	"github.com/carddata/carddata-go/internal/mask"
 )
 
-// An enhancement is the state of LookupRequest.Enhanced, which may change the response:
-// 0 if it is left to the service, 1 if it is on, and 2 if it is off.
-type enhancement uint8
-
-func enhancementOf(enhanced *bool) enhancement {
-	switch {
-	case enhanced == nil:
-		return 0
-	case *enhanced:
-		return 1
-	}
-	return 2
-}
-
-type cacheKey struct {
-	id       string
-	enhanced enhancement
-}
-
-// String is the key in a Cache. A later form of the values gets another beginning.
-func (k cacheKey) String() string { return "bin4:" + string("dep"[k.enhanced]) + ":" + k.id }
-
 // isKnown reports whether a result without the fields of a single card has a card that states
 // anything, and no error.
 func (r *Result) isKnown() bool {

@@ -14,7 +14,8 @@ type store struct {
 	memory    *MemoryCache
 	remote    *remoteCache // nil: none
 	enhanced  *bool
-	missing   error // the error of a card that a response leaves out
+	keys      string // what all keys begin with
+	missing   error  // the error of a card that a response leaves out
 	// Use an expired result at once, and not only if the service fails.
 	staleFirst bool
 }
@@ -23,13 +24,22 @@ func newStore(operation string, memory *MemoryCache, remote Cache, enhanced *boo
 	if memory == nil {
 		memory = new(MemoryCache)
 	}
+	keys := "bin4:d:" // another form of the values, or another state of Enhanced, has other keys
+	switch {
+	case enhanced == nil:
+	case *enhanced:
+		keys = "bin4:e:"
+	default:
+		keys = "bin4:p:"
+	}
 	return &store{
-		operation: operation, memory: memory, remote: newRemoteCache(remote), enhanced: enhanced,
+		operation: operation, memory: memory, remote: newRemoteCache(remote), enhanced: enhanced, keys: keys,
 		missing: &Error{Operation: operation, Err: fault.NewError(ErrMissing.Error(), ErrMissing)},
 	}
 }
 
-func (s *store) key(id string) cacheKey { return cacheKey{id, enhancementOf(s.enhanced)} }
+// key is the key of an identifier's result in both caches.
+func (s *store) key(id string) string { return s.keys + id }
 
 // find returns the memory's result for an identifier, or nil.
 func (s *store) find(id string) *entry { return s.memory.find(s.key(id), 0) }
@@ -48,7 +58,7 @@ func (s *store) fetch(ctx context.Context, lookups []*lookup) (missed []*lookup)
 	var keys []string
 	for _, l := range lookups {
 		if !mayBeCardNumber(l.sent) {
-			keys = append(keys, s.key(l.sent).String())
+			keys = append(keys, s.key(l.sent))
 		}
 	}
 	if len(keys) == 0 {
@@ -58,12 +68,12 @@ func (s *store) fetch(ctx context.Context, lookups []*lookup) (missed []*lookup)
 	values := s.remote.get(ctx, keys)
 	for _, l := range lookups {
 		key := s.key(l.sent)
-		r, sent, ok := readValue(key.String(), values[key.String()])
+		r, sent, ok := readValue(key, values[key])
 		if !ok {
 			missed = append(missed, l)
 			continue
 		}
-		e := s.memory.newEntry(key, &r, sent)
+		e := s.newEntry(l.sent, &r, sent)
 		switch {
 		case time.Since(sent) < jittered(o.TTL):
 			s.memory.keep(e)
@@ -89,11 +99,10 @@ func (s *store) keep(lookups []*lookup) map[string][]byte {
 		if l.result == nil || l.err != nil {
 			continue
 		}
-		e := s.memory.newEntry(s.key(l.sent), l.result, now)
+		e := s.newEntry(l.sent, l.result, now)
 		entries = append(entries, e)
 		if s.remote != nil && e != nil && e.known {
-			key := e.key.String()
-			values[key] = newValue(key, &e.kept, now)
+			values[e.key] = newValue(e.key, &e.kept, now)
 		}
 	}
 	s.memory.keep(entries...)
@@ -105,4 +114,26 @@ func (s *store) share(ctx context.Context, values map[string][]byte) {
 	if o := s.memory.options(); len(values) > 0 {
 		s.remote.set(context.WithoutCancel(ctx), values, jittered(o.TTL)+o.StaleFor)
 	}
+}
+
+// newEntry makes an entry from a result that the service sent at some time, or returns nil if caches
+// must not keep it. An item that has neither a card nor an error because they could not be read is
+// asked for again.
+func (s *store) newEntry(id string, r *Result, sent time.Time) *entry {
+	e := &entry{key: s.key(id), kept: r.clone()}
+	e.kept.forgetCard(id)
+	e.known = e.kept.isKnown()
+	isUnclear := !e.known && r.Error == "" && r.Unread != nil
+	size, mayHoldNumber := e.kept.inspect()
+	if mayBeCardNumber(id) || isUnclear || mayHoldNumber {
+		return nil
+	}
+	e.size = entryBytes + size
+	o := s.memory.options()
+	ttl := o.NegativeTTL
+	if e.known {
+		ttl = o.TTL
+	}
+	e.expires = sent.Add(jittered(ttl)).UnixNano()
+	return e
 }
