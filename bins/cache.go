@@ -14,14 +14,14 @@ import (
 // A Cache stores results outside this process, such as in a Redis that replicas share.
 // Implement it, as examples/engines/redis does, and set it in [LoaderOptions] or
 // [BulkOptions]. Prefix the keys where several services, such as test and production, share a
-// store. A value that is damaged or too old costs a request, and is not used.
+// store.
 //
 // A failing cache costs requests, and never a result. Each loader and bulk lookup makes one call
-// at a time, for 50 milliseconds at most. A Load with a deadline waits no longer than a tenth of the
-// time that is left: with 80 milliseconds, the cache has to answer within 8. After five calls in a
-// row with an error or without an answer, the cache is skipped for a second, and for twice as long
-// after each further one, up to 30 seconds. Results of that time are not stored in it. If it ignores
-// its context, it is not called again until it returns. A panic of Get reaches the caller.
+// at a time, for 50 milliseconds at most, and for a tenth of the time that a Load has left: 8 of 80
+// milliseconds. After five calls in a row with an error or without an answer, the cache is skipped
+// for a second, and for twice as long after each further one, up to 30 seconds. Results of that time
+// are not stored in it. If it ignores its context, it is not called again until it returns. A value
+// that is damaged or too old is not used. A panic of Get reaches the caller.
 //
 // Only items with a card and without an error are stored, as JSON, and none that may have a full
 // card number in it: see [MemoryCache].

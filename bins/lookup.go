@@ -60,8 +60,8 @@ type LookupResponse struct {
 	// their number are not documented: match them by [Result.BIN], or use [Client.LookupAll] or
 	// [Loader.Load]. These give a card the item that names it in bin or pan_or_token; else the only
 	// one whose name it begins with; else the one at its position, if there are as many items as
-	// cards and no name contradicts the order, because a digit differs from the card's at the same
-	// place. Otherwise it is [ErrMissing], also where card numbers are masked in another order.
+	// cards and no name contradicts the order: no digit differs from the card's at the same place.
+	// A card without an item has [ErrMissing].
 	Cards []Result `json:"cards"`
 
 	// RequestID is for the service's support: the header X-Request-Id, X-Correlation-Id or
