@@ -52,7 +52,7 @@ var hostiles = []hostile{
 	{"10,000 items", inChunks("200 OK", repeated(`{"cards":[`, 9_900, "{},", "{}]}")), accepted},
 	{"10,000 brands", inChunks("200 OK", repeated(`{"cards":[{"data":{"card":{"additional_card_brands":[`, 9_900, "{},", "{}]}}}]}")), accepted},
 	{"3,000 full items", inChunks("200 OK", repeated(`{"cards":[`, 3_000, `{"data":{"card":{}}},`, "{}]}")), accepted},
-	{"100,000 items that are null", inChunks("200 OK", repeated(`{"cards":[`, 99_000, "null,", "null]}")), accepted},
+	{"20,000 items that are null", inChunks("200 OK", repeated(`{"cards":[`, 19_900, "null,", "null]}")), accepted},
 	{"a million members", inChunks("200 OK", repeated(`{"cards":[{"data":{"card":{`, 1e6, `"a":1,`, `"b":1}}}]}`)), accepted},
 	{"strings of 1 MB", inChunks("200 OK", repeated(`{"cards":[{"bin":"411111"`, 7, `,"error":"`+strings.Repeat("x", 1<<20)+`"`, "}]}")), [3]error{nil, refunds.ErrBadResponse, nil}},
 
