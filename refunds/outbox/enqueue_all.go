@@ -16,10 +16,12 @@ const batchSize = 10_000
 // It yields each item's place when its transaction is committed. An item that is not booked has Err,
 // which matches [ErrAmountChanged] or [refunds.ErrInvalidArgument], and the others are booked. An
 // error beside it is the end, and comes once, last: of the database or of ctx. What was yielded
-// before is booked, and perhaps one batch more. Give it the same input again: nothing is booked
-// twice.
+// before is booked, and perhaps one batch more.
 //
-// A batch takes about 20 MB, and in SQLite other writers wait for it.
+// If it ends early, or the process is killed, give it the same input again: nothing is booked twice. What
+// was refused because of its amount is booked then if the earlier record was rejected meanwhile.
+//
+// A batch is held in memory, and in SQLite other writers wait for it.
 func (o *Outbox) EnqueueAll(ctx context.Context, items iter.Seq[Item]) iter.Seq2[Enqueued, error] {
 	return func(yield func(Enqueued, error) bool) {
 		b := newBatch(o, 0)

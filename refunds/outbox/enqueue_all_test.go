@@ -32,14 +32,7 @@ func (s *system) enqueueAll(items iter.Seq[Item]) (places []Enqueued) {
 // changes nothing.
 func TestEnqueueAll(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, database string) {
-		box, _, err := openDatabase(database)
-		if err == nil {
-			err = box.Migrate(t.Context())
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := serve(t, box)
+		s := newSystemOn(t, database)
 		s.enqueue(refund("before", 5))
 		update := func(id string, amount int64, status string) *refunds.Refund {
 			r := refund(id, amount)
@@ -91,7 +84,7 @@ func TestEnqueueAll(t *testing.T) {
 			t.Errorf("the records are in the order %s", got)
 		}
 		s.w.Drain = true
-		if err := box.Run(t.Context(), s.w.Config); err != nil {
+		if err := s.box.Run(t.Context(), s.w.Config); err != nil {
 			t.Fatal(err)
 		}
 		if s.requests() != 8 {

@@ -140,14 +140,7 @@ func TestOnce(t *testing.T) {
 		t.Skip("takes seconds: run without -short")
 	}
 	eachDatabase(t, func(t *testing.T, database string) {
-		box, _, err := openDatabase(database)
-		if err == nil {
-			err = box.Migrate(t.Context())
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := serve(t, box)
+		s := newSystemOn(t, database)
 		s.engine.ScriptFunc(sandbox.Refunds, func(sandbox.Request) sandbox.Fault {
 			switch rand.IntN(30) {
 			case 0:

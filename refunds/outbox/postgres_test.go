@@ -180,13 +180,7 @@ func TestPostgresTell(t *testing.T) {
 // TestReceipt: an accepted refund has what the service said, up to a limit.
 func TestReceipt(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, database string) {
-		box, _, err := openDatabase(database)
-		if err == nil {
-			err = box.Migrate(t.Context())
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		box := newSystemOn(t, database).box
 		fake := refundstest.NewServer(nil)
 		defer fake.Close()
 		said := "\xff\x00" + strings.Repeat("é", bodyLimit)

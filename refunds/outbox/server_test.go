@@ -195,3 +195,16 @@ func openDatabase(database string) (box *Outbox, db *sql.DB, err error) {
 	box, err = OpenPostgres(pool)
 	return box, stdlib.OpenDBFromPool(pool), err
 }
+
+// newSystemOn is newSystem on an empty database.
+func newSystemOn(t *testing.T, database string) *system {
+	t.Helper()
+	box, _, err := openDatabase(database)
+	if err == nil {
+		err = box.Migrate(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serve(t, box)
+}

@@ -31,9 +31,9 @@ import (
 //     NextAt on, or by a worker 20 seconds later. Submit waits for NextAt itself if that is before
 //     the deadline, unless somebody has to correct the set-up first, as after a 401.
 //
-// An error is about the database, the settings and tables that Run checks, too, an argument
-// ([refunds.ErrInvalidArgument]) or the amount, and never about the service. Whether the refund is
-// booked is then not known: repeat the call.
+// An error is about an argument ([refunds.ErrInvalidArgument]), the amount, the database, whose tables
+// and settings are checked as Run does, or a ctx that ended before the refund was booked, and never
+// about the service. After one of the last two, repeat the call.
 func (o *Outbox) Submit(ctx context.Context, client *refunds.Client, item Item) (Entry, error) {
 	switch {
 	case client == nil:

@@ -81,14 +81,7 @@ func TestEveryRefundFindsItsEnd(t *testing.T) {
 		t.Skip("takes seconds: run without -short")
 	}
 	eachDatabase(t, func(t *testing.T, database string) {
-		box, _, err := openDatabase(database)
-		if err == nil {
-			err = box.Migrate(t.Context())
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := serve(t, box)
+		s := newSystemOn(t, database)
 		s.engine.ScriptFunc(sandbox.Refunds, func(sandbox.Request) sandbox.Fault {
 			faults := []sandbox.Fault{
 				{Drop: true}, {Drop: true, Process: true}, {Status: 422}, {Status: 429}, {Status: 503}, {Status: 500, Process: true},
