@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -143,6 +145,30 @@ func TestSubmitInOutage(t *testing.T) {
 		limit = nil
 		if e := c.submit(time.Minute, refund("a", 5)); e.State != Accepted {
 			t.Errorf("%+v", e)
+		}
+	})
+}
+
+// TestCallersOfOneProcess: callers of a refund wait for one attempt together, also before it is sent.
+func TestCallersOfOneProcess(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *caller) {
+		var turns atomic.Int32
+		c.client = c.fake.Client(refunds.WithLimiter(limiterFunc(func(context.Context) error {
+			turns.Add(1)
+			time.Sleep(10 * time.Second)
+			return nil
+		})))
+		var callers sync.WaitGroup
+		for range 10 {
+			callers.Go(func() {
+				if e := c.submit(time.Minute, repeated("a", 5)); e.State != Accepted {
+					t.Errorf("%+v", e)
+				}
+			})
+		}
+		callers.Wait()
+		if turns.Load() != 1 {
+			t.Errorf("the limiter let %d go", turns.Load())
 		}
 	})
 }

@@ -211,6 +211,22 @@ func TestWaitOfTheService(t *testing.T) {
 	s.check("pending")
 }
 
+// TestNotDue: a refund that is not due is not begun, and its job waits for as long.
+func TestNotDue(t *testing.T) {
+	s := newSystem(t)
+	s.enqueue(refund("a", 5))
+	s.set(`UPDATE outbox_refund SET next_at = $1`, timeText(time.Now().Add(time.Hour)))
+	if c, err := take(t.Context(), s.box, 1); c != nil || err != nil {
+		t.Errorf("%+v, %v", c, err)
+	}
+	err := s.w.Work(t.Context(), &river.Job[submitArgs]{Args: submitArgs{Row: 1}})
+	snoozed, ok := strings.CutPrefix(fmt.Sprint(err), "JobSnoozeError: ")
+	if wait, invalid := time.ParseDuration(snoozed); !ok || invalid != nil || wait < 59*time.Minute || s.requests() != 0 {
+		t.Errorf("%v after %d requests", err, s.requests())
+	}
+	s.check("pending")
+}
+
 // TestAnotherWasFaster: a worker that does not send a refund, because another one has marked it
 // meanwhile, changes nothing of it.
 func TestAnotherWasFaster(t *testing.T) {
