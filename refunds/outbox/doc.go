@@ -1,17 +1,17 @@
 // Package outbox keeps refunds in your database and submits each once, although callers repeat
-// requests, messages come twice, and processes are killed. Whoever needs to know gets an answer.
+// requests, messages come twice, and processes are killed.
 //
 //	box, err := outbox.OpenPostgres(pool) // or OpenSQLite(db)
 //	…
 //	err = box.Migrate(ctx) // when you deploy
 //
-// Who waits for the outcome calls [Outbox.Submit], such as an HTTP handler. It books the refund, sends
-// it now, and needs no worker:
+// A caller that waits for the outcome, such as an HTTP handler, calls [Outbox.Submit]. It books the
+// refund and sends it now, without a worker:
 //
 //	entry, err := box.Submit(ctx, client, outbox.Item{AccountID: account, Refund: refund})
 //
-// Who does not wait calls [Outbox.Enqueue] in a transaction of his own, with his own rows, such as the
-// consumer of a queue. A worker sends the refund later:
+// The consumer of a queue, or a transaction with rows of its own, calls [Outbox.Enqueue]. A worker
+// sends the refund later:
 //
 //	tx, err := pool.Begin(ctx)
 //	_, err = tx.Exec(ctx, `UPDATE orders SET refunded = TRUE WHERE id = $1`, id)
@@ -20,8 +20,9 @@
 //	…
 //	err = box.Run(ctx, outbox.Config{Client: client}) // in each worker, until ctx ends
 //
-// Both can be used for the same refunds. [Outbox.Get] says what became of one. One Client for all
-// accounts is enough. Its options hold, such as refunds.WithRefusals.
+// A job over a file calls [Outbox.EnqueueAll], and then Run with Drain. All three can be used for the
+// same refunds. [Outbox.Get] says what became of one. One Client for all accounts is enough. Its
+// options hold, such as [refunds.WithRefusals].
 //
 // # What is guaranteed
 //
@@ -52,8 +53,8 @@
 //
 // The queue is [River]. Its jobs hold the number of a row and nothing else. The tables are
 // outbox_refund, outbox_decision, outbox_question and outbox_version, where the connection creates
-// tables by default, and River's: in PostgreSQL in the schema "outbox", in SQLite in the
-// same file. Do not run another program's River on them. For an audit, outbox_decision has
+// tables by default, and River's, which begin with river_: in PostgreSQL in the schema "outbox", in
+// SQLite in the same file. Do not run another program's River on them. For an audit, outbox_decision has
 // each decision with who, when and why.
 //
 // Records stand in outbox_refund as JSON, and the bodies of receipts. The logs, errors and reports of

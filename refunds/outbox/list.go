@@ -54,8 +54,8 @@ func (o *Outbox) List(ctx context.Context, states ...State) ([]Entry, error) {
 	}), nil
 }
 
-// Get returns the records of a refund_id in the order of their rows: one, or none, or also the
-// updates of it that were enqueued. It writes nothing.
+// Get returns the records of a refund_id in the order of their rows: none, one, or also updates that
+// were enqueued. It writes nothing.
 func (o *Outbox) Get(ctx context.Context, accountID, refundID string) ([]Entry, error) {
 	if err := o.check(ctx); err != nil {
 		return nil, err

@@ -10,30 +10,28 @@ import (
 )
 
 // Submit books a refund, sends it now, in this process, and returns its Entry when its outcome is
-// known or ctx ends. It needs no worker.
+// known or ctx ends. It needs no worker. The client is one as in [Config].
 //
-//	entry, err := box.Submit(ctx, client, outbox.Item{AccountID: account, Refund: refund})
-//
-// A refund is booked once for an account and RefundID. A repeated call, in any process, gets the Entry
-// of the first one, and waits for its outcome like it. That is so for other content, too, such as
-// another Created; another amount or currency is [ErrAmountChanged]. An update of a refund goes
-// through [Outbox.Enqueue], and then Submit with the same content is about the update.
+// A refund is booked once for an account and RefundID. A repeated call, in any process, waits for the
+// outcome of the first one and gets its Entry, also if the content differs, such as Created. Another amount or
+// currency is [ErrAmountChanged]. An update of a refund goes through [Outbox.Enqueue]; Submit with the
+// same content is then about the update.
 //
 // The end of ctx ends the wait and not the request, so a caller who leaves makes no refund unknown.
-// The request has what is left of a minute, and [Outbox.Close] waits for it. A ctx without a deadline
-// is one of a minute. The state of the Entry is one of
+// [Outbox.Close] waits for the request, which ends a minute after Submit began it. A ctx without a
+// deadline has one of a minute. The Entry is
 //
 //   - [Accepted], with the Receipt.
 //   - [Rejected], with the Reason. A corrected record goes through Enqueue.
-//   - [Unknown]: somebody has to find out, as the package comment says. It is not sent again.
-//   - [Sending]: ctx has ended. A repeated call waits on.
-//   - [Pending]: it is booked, and not recorded, with the Reason. It is sent by a repeated call from
-//     NextAt on, or by a worker 20 seconds later. Submit waits for NextAt itself if that is before
-//     the deadline, unless somebody has to correct the set-up first, as after a 401.
+//   - [Unknown]. It is not sent again before somebody has found out: see the package comment.
+//   - [Sending], if ctx has ended. A repeated call waits on.
+//   - [Pending], with the Reason: it is not recorded. A repeated call sends it from NextAt on, or a
+//     worker 20 seconds later. The same call does if NextAt is before its deadline, but not if the
+//     set-up has to be corrected first, as after a 401.
 //
-// An error is about an argument ([refunds.ErrInvalidArgument]), the amount, the database, whose tables
-// and settings are checked as Run does, or a ctx that ended before the refund was booked, and never
-// about the service. After one of the last two, repeat the call.
+// An error is about an argument ([refunds.ErrInvalidArgument]), the amount, the database or its settings,
+// or a ctx that ended before the refund was booked. It is never about the service. After an error of the
+// database or of ctx, repeat the call.
 func (o *Outbox) Submit(ctx context.Context, client *refunds.Client, item Item) (Entry, error) {
 	switch {
 	case client == nil:
@@ -185,11 +183,10 @@ func (o *Outbox) run(ctx context.Context, client *refunds.Client, row int64, a *
 	}
 }
 
-// Close begins no further refund of Submit, and waits until what is in flight has its outcome, or ctx
-// ends. It takes a minute at most, if the database answers. A Submit that waits returns what is known,
-// and a new one fails. What is booked and was not begun is sent by a worker, or by a Submit of another
-// process. If the process ends before, what is in flight is Unknown a minute later. Run ends with its
-// own context.
+// Close begins no further refund of Submit, and waits for the outcome of what is in flight, which takes
+// a minute at most, or for the end of ctx. A Submit that waits returns what is known, and a new one
+// fails. What was booked and not begun is sent by a worker, or by a repeated Submit of another process.
+// Run ends with its own context.
 func (o *Outbox) Close(ctx context.Context) error {
 	o.mu.Lock()
 	o.close()
