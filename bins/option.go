@@ -123,19 +123,19 @@ func WithUserAgent(product string) Option { return clientOption(transport.WithUs
 
 // WithLogger logs to l. With nil, the default, nothing is logged. The messages are
 //
-//   - debug: "attempt"; "call" that succeeded; "content" of a download that was read whole
-//   - info: "call" that failed; "retry"; "pause", when the service asks all calls to wait or
-//     keeps failing; "resume" after a pause; "reconnect" of a broken download; "content" that
-//     broke
-//   - warn: "retry budget spent"
+//   - debug: "attempt"; "call" that succeeded, or was not sent because the service is down;
+//     "content" of a download that was read whole
+//   - info: "call" that failed; "retry"; "pause", when the service asks calls to wait or is
+//     down; "resume" after a pause; "reconnect" of a broken download; "content" that broke
+//   - warn: "retry budget spent"; "results lost" by leaving the loop of SubmitAll
 //
 // Each request of a bulk call, each resume of a download and each request for a job that is
 // not ready is a "call". To count failures, count the errors that are returned.
 //
 // The attributes are service, operation, route (without ids), attempt, attempts, status, queued
-// (the wait for a token, the limiter and Retry-After), duration, wait, until, bytes, result
-// (in words), condition (of [Error.Condition]), outcome and request_id. examples/engines/telemetry
-// makes metrics of them.
+// (before the attempt was sent; in a call the sum, if it is over a second), duration, wait, until,
+// bytes, result (in words), condition (of [Error.Condition]), outcome and request_id.
+// examples/engines/telemetry makes metrics of them.
 func WithLogger(l *slog.Logger) Option { return clientOption(transport.WithLogger(l)) }
 
 // WithMaxRetries limits the retries of a call: see Retries in the package comment. Zero turns

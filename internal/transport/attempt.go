@@ -27,7 +27,7 @@ type attempt struct {
 	err      error // the cause, for verdicts that have one
 	sent     bool  // handed to the network
 	arrived  time.Time
-	queued   time.Duration     // time spent before sending: token, limiter, pause and place
+	queued   time.Duration     // time spent before sending: token, limiter, pause, place and BeforeSend
 	ended    time.Time         // its response was read, or it failed
 	release  func(flow.Result) // gives its place in flight back; further calls do nothing
 	exchange wire.Exchange
@@ -55,7 +55,10 @@ func (inv *invocation) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer func() { a.release(flow.Result{}) }() // also if the caller's code panics
 	isRetry := inv.retryDue
 	inv.current, inv.retryDue = a, false
-	if a.verdict, a.err = inv.prepare(req, a, before != nil); a.err != nil {
+	a.verdict, a.err = inv.prepare(req, a, before != nil)
+	a.queued = time.Since(a.arrived)
+	inv.queued += a.queued
+	if a.err != nil {
 		if inv.ctx.Err() != nil { // prepare was waiting when the context ended
 			a.verdict = fault.CallerEnded
 		}
@@ -66,7 +69,7 @@ func (inv *invocation) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return wire.Refuse(req, a.err)
 	}
-	a.sent, a.queued = true, time.Since(a.arrived)
+	a.sent = true
 	if inv.client.throttle.Resumes(inv.call.Account) {
 		inv.event(slog.LevelInfo, "resume")
 	}

@@ -117,11 +117,12 @@ type invocation struct {
 	retryDue    bool                   // another attempt was due, and has not been sent
 	budgetSpent bool                   // no further attempt for want of budget
 
-	freshToken string    // the token that replaces a refused one
-	current    *attempt  // the last that counts; nil: http.Client refused the request
-	resumes    time.Time // the door has held the last attempt back until then; zero: it has not
-	unsent     *attempt  // the attempt after current, if it ended before it was sent
-	ambiguous  *attempt  // a write that may have been processed, and was repeated under Resubmit
+	freshToken string        // the token that replaces a refused one
+	current    *attempt      // the last that counts; nil: http.Client refused the request
+	resumes    time.Time     // the door has held the last attempt back until then; zero: it has not
+	queued     time.Duration // of all attempts
+	unsent     *attempt      // the attempt after current, if it ended before it was sent
+	ambiguous  *attempt      // a write that may have been processed, and was repeated under Resubmit
 }
 
 // Do makes a call with its attempts, and ends by the deadline of ctx. Without settings, it

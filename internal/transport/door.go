@@ -18,8 +18,8 @@ type Door interface {
 	Acquire(context.Context, flow.Request) (release func(flow.Result), err error)
 }
 
-// mostIdle is how long the caller's BeforeSend may keep a place in flight. Others need it, above all
-// that of a probe.
+// mostIdle is how long an attempt that is not sent yet may keep its place in flight. Others need it, above
+// all that of a probe.
 const mostIdle = time.Second
 
 // atOnce is a wait that is none.
@@ -39,27 +39,29 @@ func (inv *invocation) enter(a *attempt, retry bool) (stopped *fault.Verdict, er
 	if stopped, err := inv.acquire(a, retry); err != nil {
 		return stopped, err
 	}
-	// Those that have waited for places after the limiter's leave would leave together, above the rate.
-	if inv.settings.Limiter != nil && time.Since(began) > atOnce {
-		if stopped, err := inv.client.throttle.Wait(inv.ctx, inv.call.Account, inv.settings.Limiter, inv.settings.random, inv.patience()); err != nil {
-			return stopped, err
-		}
-	}
-	before := inv.settings.BeforeSend
-	if before == nil {
+	waited, before := time.Since(began) > atOnce, inv.settings.BeforeSend
+	if !waited && before == nil {
 		return nil, nil
 	}
 	release := a.release
 	idle := time.AfterFunc(mostIdle, func() { release(flow.Result{}) })
-	err = before(inv.ctx)
-	kept := idle.Stop()
-	if err != nil {
-		return fault.NotBegun, fault.NewError(fault.NotBegun.Text, fault.ErrNotBegun, err)
+	defer idle.Stop()
+	if waited {
+		// A pause may have begun meanwhile. And those that waited for places after the limiter's leave would
+		// leave together, above the rate.
+		if stopped, err := inv.client.throttle.Wait(inv.ctx, inv.call.Account, inv.settings.Limiter, inv.settings.random, inv.patience()); err != nil {
+			return stopped, err
+		}
 	}
-	if err := inv.ctx.Err(); err != nil {
-		return nil, err
+	if before != nil {
+		if err := before(inv.ctx); err != nil {
+			return fault.NotBegun, fault.NewError(fault.NotBegun.Text, fault.ErrNotBegun, err)
+		}
+		if err := inv.ctx.Err(); err != nil {
+			return nil, err
+		}
 	}
-	if !kept {
+	if !idle.Stop() {
 		return inv.acquire(a, true)
 	}
 	return nil, nil

@@ -87,11 +87,12 @@ func (inv *invocation) logPause(a *attempt, pause time.Duration) {
 }
 
 // logResult logs a finished call. A failure has the text and the condition that the caller
-// gets. A call that the caller's own BeforeSend ended is no failure: most often it came twice.
+// gets. It is at debug if the caller's own BeforeSend ended the call, because most often it came twice, and if
+// the service is down, because the pause is at info.
 func (inv *invocation) logResult(r *Result, a *attempt) {
 	level, result, condition := slog.LevelDebug, a.verdict.Text, ""
 	if r.Failure != nil {
-		if a.verdict != fault.NotBegun || r.Outcome != fault.OutcomeNotSent {
+		if a.sent || a.verdict != fault.NotBegun && inv.resumes.IsZero() {
 			level = slog.LevelInfo
 		}
 		condition = r.Failure.Condition()
@@ -101,11 +102,17 @@ func (inv *invocation) logResult(r *Result, a *attempt) {
 		return
 	}
 	attrs := append(a.attrs("attempts", r.Attempts, result, condition), slog.Duration("duration", time.Since(inv.began)))
+	if inv.queued > longWait {
+		attrs = append(attrs, slog.Duration("queued", inv.queued))
+	}
 	if inv.call.Write {
 		attrs = append(attrs, slog.String("outcome", r.Outcome.String()))
 	}
 	inv.event(level, "call", attrs...)
 }
+
+// longWait is how long the attempts of a call may have waited before the event of the call says it.
+const longWait = time.Second
 
 // ending returns the attributes of a finished attempt.
 func (a *attempt) ending(count string, n int) []slog.Attr {

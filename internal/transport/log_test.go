@@ -16,6 +16,7 @@ import (
 
 	"github.com/carddata/carddata-go/internal/auth"
 	"github.com/carddata/carddata-go/internal/fault"
+	"github.com/carddata/carddata-go/internal/flow"
 )
 
 // The complete log of a call.
@@ -56,7 +57,7 @@ func TestLog(t *testing.T) {
 		if len(lines) != 6 || strings.Contains(log.String(), "secret") || strings.Contains(log.String(), "41111111") {
 			t.Error(log.String())
 		}
-		if !strings.HasSuffix(lines[3], "s outcome=accepted") || !strings.Contains(lines[5], "result=refused condition=bad_request") {
+		if !strings.HasSuffix(lines[3], "s queued=6s outcome=accepted") || !strings.Contains(lines[5], "result=refused condition=bad_request") {
 			t.Error(log.String())
 		}
 	})
@@ -103,6 +104,30 @@ func TestLogOfAPause(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The event of a call says if its attempts have waited for more than a second. While the service is down, calls
+// are no events to count.
+func TestLogOfAWait(t *testing.T) {
+	for _, test := range []struct {
+		wait time.Duration
+		down error
+		want string
+	}{
+		{time.Second, nil, "level=DEBUG msg=call service=test operation=write route=\"POST /{id}\" attempts=1 status=200 result=success duration=1s outcome=accepted\n"},
+		{2 * time.Second, nil, "level=DEBUG msg=call service=test operation=write route=\"POST /{id}\" attempts=1 status=200 result=success duration=2s queued=2s outcome=accepted\n"},
+		{0, &flow.Pause{Until: time.Now().Add(time.Hour)}, "level=DEBUG msg=call service=test operation=write route=\"POST /{id}\" attempts=0 status=0 result=\"the service keeps failing, the next probe is awaited\" condition=suspended duration=0s outcome=\"not sent\"\n"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			c := newClient(t, serve(status(200)), WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
+			call := write()
+			call.Door = &door{opens: time.Now().Add(test.wait), down: test.down}
+			if c.do(t.Context(), call); !strings.HasSuffix(log.String(), test.want) {
+				t.Errorf("%s does not end in %s", &log, test.want)
+			}
+		})
+	}
 }
 
 // The end of a download is logged, with its result.

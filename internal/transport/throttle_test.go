@@ -5,12 +5,14 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/auth"
 	"github.com/carddata/carddata-go/internal/fault"
+	"github.com/carddata/carddata-go/internal/flow"
 )
 
 type limiterFunc func(context.Context) error
@@ -53,6 +55,69 @@ func TestRetryAfterOfAnAccount(t *testing.T) {
 			get(t.Context(), "a")
 			if at := network.arrived[len(network.arrived)-1]; at < pause || at > pause+pause/6 {
 				t.Errorf("%d: the next call went out after %v", code, at)
+			}
+		})
+	}
+}
+
+// A door opens after a while, or fails as if the service is down.
+type door struct {
+	opens time.Time
+	down  error
+	held  atomic.Int64 // places in flight
+}
+
+func (d *door) Down() error { return d.down }
+
+func (d *door) Acquire(context.Context, flow.Request) (func(flow.Result), error) {
+	time.Sleep(time.Until(d.opens))
+	d.held.Add(1)
+	free := sync.OnceFunc(func() { d.held.Add(-1) })
+	return func(flow.Result) { free() }, nil
+}
+
+// Calls that have waited for places keep to the rate and to a pause that began meanwhile, and keep no place for
+// that.
+func TestWaitForAPlaceKeepsTheRate(t *testing.T) {
+	refuse := status(503, "Retry-After", "30")
+	for name, test := range map[string]struct {
+		opts []Option
+		want []time.Duration // when requests arrive
+	}{
+		"rate":  {[]Option{WithRateLimit(0.5, 1)}, []time.Duration{10 * time.Second, 12 * time.Second, 14 * time.Second}},
+		"pause": {nil, []time.Duration{30 * time.Second, 30 * time.Second, 30 * time.Second}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			network := serve(refuse, refuse, refuse, status(200))
+			c := newClient(t, network, append(test.opts, WithMaxRetries(0))...)
+			if name == "pause" {
+				time.AfterFunc(time.Second, func() {
+					for range 3 {
+						c.get(t.Context())
+					}
+				})
+			} else {
+				network.respond(status(200))
+			}
+			d := &door{opens: time.Now().Add(10 * time.Second)}
+			var calls sync.WaitGroup
+			for range test.want {
+				calls.Go(func() {
+					call := read()
+					call.Door = d
+					c.do(t.Context(), call)
+				})
+			}
+			time.Sleep(11500 * time.Millisecond)
+			if held := d.held.Load(); held != 0 {
+				t.Errorf("%s: %d places are held by calls that wait", name, held)
+			}
+			calls.Wait()
+			arrived := network.arrived[len(network.arrived)-len(test.want):]
+			for i, want := range test.want {
+				if late := arrived[i] - want; late < 0 || late > 6*time.Second {
+					t.Errorf("%s: request %d after %v", name, i+1, arrived[i])
+				}
 			}
 		})
 	}
