@@ -21,6 +21,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // What every further request would meet ends the lookup at once: the inputs that were taken
@@ -58,7 +59,7 @@ func TestLookupAllEndsWhereEveryRequestFails(t *testing.T) {
 		"401":                        {after(2, 401), bins.WithMaxRetries(3), 100, bins.ErrUnauthorized},
 		"403":                        {after(2, 403), bins.WithMaxRetries(3), 100, bins.ErrForbidden},
 		"404":                        {after(2, 404), bins.WithMaxRetries(3), 100, bins.ErrNotFound},
-		"a redirect":                 {after(2, 302), bins.WithMaxRetries(3), 100, bins.ErrRedirect},
+		"a redirect":                 {after(2, 302), bins.WithMaxRetries(3), 100, fault.ErrRedirect},
 		"an expired certificate":     {expires, bins.WithMaxRetries(3), 100, bins.ErrNoResponse},
 		"an unusable token":          {&service{}, bins.WithTokenSource(badToken), 100, bins.ErrCredential},
 		"a limit of nothing":         {&service{}, bins.WithLimiter(rate.NewLimiter(10, 0)), 0, bins.ErrLocalLimit},

@@ -37,8 +37,6 @@ var (
 	ErrForbidden = fault.ErrForbidden
 	// ErrNotFound: status 404 or 410. Check the id and the base URL.
 	ErrNotFound = fault.ErrNotFound
-	// ErrConflict: status 409. For a refund, find out whether it was recorded before.
-	ErrConflict = fault.ErrConflict
 	// ErrTooLarge: status 413, 414 or 431. Send less.
 	ErrTooLarge = fault.ErrTooLarge
 	// ErrRateLimited: status 429, or the service asked all calls to pause beyond the
@@ -46,13 +44,10 @@ var (
 	ErrRateLimited = fault.ErrRateLimited
 	// ErrServer: a 5xx status. Try later, unless it is 501 or 505.
 	ErrServer = fault.ErrServer
-	// ErrRedirect: status 301, 302, 303, 307 or 308, not followed. Check the base URL.
-	ErrRedirect = fault.ErrRedirect
-	// ErrBadResponse: an HTML page, a body that is cut off or not as documented, or a
-	// status that IANA does not register, such as 499. Check the base URL and proxies.
+	// ErrBadResponse: an HTML page, a redirect that is not followed, a status that IANA does not
+	// register, such as 499, or a body that is cut off, not as documented, or, for a lookup, larger
+	// than 8 MiB. Check the base URL and proxies.
 	ErrBadResponse = fault.ErrBadResponse
-	// ErrResponseTooLarge: the response exceeds WithMaxResponseBytes.
-	ErrResponseTooLarge = fault.ErrResponseTooLarge
 )
 
 // An Error says why a call failed. Its text and fields are safe to log. Of what the service
@@ -89,8 +84,8 @@ func (e *Error) Cause() error { return e.failure().Cause() }
 // Condition returns a stable name of what went wrong, for metrics:
 //
 //	invalid_argument unauthorized forbidden not_found conflict too_large rate_limited
-//	server_error redirect response_too_large bad_response bad_request timeout
-//	no_response local_limit no_credential canceled deadline_exceeded
+//	server_error redirect bad_response bad_request timeout no_response
+//	local_limit no_credential canceled deadline_exceeded
 //
 // It can also be missing (bins), suspended (bins, refunds), not_begun (refunds), or busy, changed, digest_mismatch,
 // not_ready, not_resumable, not_synced, refused, unverified (updater), or else "other". If

@@ -9,8 +9,8 @@ import (
 	"github.com/carddata/carddata-go/internal/proof/testkit"
 )
 
-// What is not a response to a lookup fails the call, and the text says why. HTML pages, limits
-// and encodings are tested in internal/proof/conformance/matrix.
+// What is not a response to a lookup fails the call, and the text says why. HTML pages and
+// encodings are tested in internal/proof/conformance/matrix.
 func TestUnusableAnswers(t *testing.T) {
 	for body, says := range map[string]string{
 		"":                                   "not an object",
@@ -27,6 +27,7 @@ func TestUnusableAnswers(t *testing.T) {
 		`{"cards":[],"cards":{}}`:                                                               "cards has another type",
 		`{"cards":[` + strings.Repeat(`null,`, 100_001) + `{}]}`:                                "too many members",
 		`{"cards":[` + strings.Repeat(`{},`, 9_999) + `{}]}`:                                    "too many members",
+		`{"cards":[]}` + strings.Repeat(" ", 8<<20):                                             "exceeds the size limit",
 	} {
 		resp, err := newClient(t, newAnswer(200, body, "X-Request-Id", "req-7")).Lookup(t.Context(), request())
 		e := failure(t, resp, err)

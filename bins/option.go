@@ -174,11 +174,6 @@ func WithRateLimit(limit rate.Limit, burst int) CallOption {
 // between processes, as examples/engines/redis does. Nil, the default, is no limit.
 func WithLimiter(l Limiter) CallOption { return callOption(transport.WithLimiter(l)) }
 
-// WithMaxResponseBytes limits the body of a response, in bytes after decompression. A longer
-// body fails with [ErrResponseTooLarge]; that of an accepted refund is cut off instead. Zero
-// is no limit. The default is 8 MiB for bins and 64 KiB for refunds. Downloads have no limit.
-func WithMaxResponseBytes(n int64) Option { return clientOption(transport.WithMaxResponseBytes(n)) }
-
 // WithInsecureHTTP allows http for hosts other than this machine. Credentials and card numbers
 // are then sent unencrypted. By default only loopback addresses may be http.
 func WithInsecureHTTP() Option { return clientOption(transport.WithInsecureHTTP()) }

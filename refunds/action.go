@@ -80,7 +80,7 @@ func ActionOf(err error) Action {
 		return ActionResubmit
 	case scope == fault.OfSetup, scope == fault.OfAccount:
 		return ActionFixSetup
-	case f.Condition() == fault.ConditionOf(ErrConflict):
+	case f.Condition() == fault.ConditionOf(fault.ErrConflict):
 		return ActionFindOut
 	case failed.Outcome == OutcomeRejected, errors.Is(failed, ErrInvalidArgument):
 		return ActionCorrect

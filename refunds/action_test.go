@@ -281,7 +281,7 @@ func TestActionOfAnotherError(t *testing.T) {
 		&refunds.Error{StatusCode: 429}, &refunds.Error{},
 		&refunds.Error{Outcome: notSent, Err: io.EOF},
 		&refunds.Error{Outcome: refunds.OutcomeAccepted, StatusCode: 400},
-		&refunds.Error{Outcome: rejected, Err: refunds.ErrConflict},
+		&refunds.Error{Outcome: rejected, StatusCode: 409},
 		errors.Join(&refunds.Error{Outcome: rejected, StatusCode: 422}, refunds.ErrOutcomeUnknown),
 	} {
 		if got := refunds.ActionOf(err); got != find {

@@ -13,24 +13,23 @@ import (
 // package bins, where [github.com/carddata/carddata-go/bins.ErrInvalidArgument] and the others say
 // what to do. For a refund, [ActionOf] does.
 var (
-	ErrInvalidArgument  = fault.ErrInvalidArgument  // refused before anything was sent
-	ErrLocalLimit       = fault.ErrLocalLimit       // your limiter failed, or leaves no time before the deadline; nothing was sent
-	ErrNotBegun         = fault.ErrNotBegun         // the function of WithBeforeSend failed; nothing was sent
-	ErrCredential       = fault.ErrCredential       // the token source failed, or its token is unusable
-	ErrNoResponse       = fault.ErrNoResponse       // no connection could be made, or it broke before a response
-	ErrTimeout          = fault.ErrTimeout          // an attempt took longer than WithAttemptTimeout, or status 408
-	ErrBadRequest       = fault.ErrBadRequest       // status 400, or another 4xx that IANA registers
-	ErrUnauthorized     = fault.ErrUnauthorized     // status 401
-	ErrForbidden        = fault.ErrForbidden        // status 403 or 407, or a proxy forbids the connection
-	ErrNotFound         = fault.ErrNotFound         // status 404 or 410
-	ErrConflict         = fault.ErrConflict         // status 409; find out whether it was recorded before
-	ErrTooLarge         = fault.ErrTooLarge         // status 413, 414 or 431
-	ErrRateLimited      = fault.ErrRateLimited      // status 429, or a pause that the service asked for outlasts the deadline; see Error.RetryAfter
-	ErrServer           = fault.ErrServer           // a 5xx status
-	ErrRedirect         = fault.ErrRedirect         // status 301, 302, 303, 307 or 308, not followed
-	ErrBadResponse      = fault.ErrBadResponse      // an HTML page, a body that is cut off or not as documented, or an unregistered status, such as 499
-	ErrResponseTooLarge = fault.ErrResponseTooLarge // the response exceeds WithMaxResponseBytes: see Receipt.BodyErr
+	ErrInvalidArgument = fault.ErrInvalidArgument // refused before anything was sent
+	ErrLocalLimit      = fault.ErrLocalLimit      // your limiter failed, or leaves no time before the deadline; nothing was sent
+	ErrCredential      = fault.ErrCredential      // the token source failed, or its token is unusable
+	ErrNoResponse      = fault.ErrNoResponse      // no connection could be made, or it broke before a response
+	ErrTimeout         = fault.ErrTimeout         // an attempt took longer than WithAttemptTimeout, or status 408
+	ErrBadRequest      = fault.ErrBadRequest      // status 400, or another 4xx that IANA registers, such as 409
+	ErrUnauthorized    = fault.ErrUnauthorized    // status 401
+	ErrForbidden       = fault.ErrForbidden       // status 403 or 407, or a proxy forbids the connection
+	ErrNotFound        = fault.ErrNotFound        // status 404 or 410
+	ErrTooLarge        = fault.ErrTooLarge        // status 413, 414 or 431
+	ErrRateLimited     = fault.ErrRateLimited     // status 429, or a pause that the service asked for outlasts the deadline; see Error.RetryAfter
+	ErrServer          = fault.ErrServer          // a 5xx status
+	ErrBadResponse     = fault.ErrBadResponse     // an HTML page, a redirect that is not followed, a body that is cut off or not as documented, or an unregistered status, such as 499
 )
+
+// ErrNotBegun: the function of [WithBeforeSend] failed; nothing was sent.
+var ErrNotBegun = fault.ErrNotBegun
 
 // An Error says what became of a refund that was not accepted, and why. Its text and fields are safe
 // to log. The methods return what the service wrote: do not log that. See

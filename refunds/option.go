@@ -146,10 +146,6 @@ func WithRateLimit(limit rate.Limit, burst int) CallOption {
 // several processes. Nil, the default, is no limit.
 func WithLimiter(l Limiter) CallOption { return callOption(transport.WithLimiter(l)) }
 
-// WithMaxResponseBytes limits how much of a receipt is kept, in bytes after decompression. A
-// longer one is cut off. Zero is no limit. The default is 64 KiB.
-func WithMaxResponseBytes(n int64) Option { return clientOption(transport.WithMaxResponseBytes(n)) }
-
 // WithInsecureHTTP allows http for hosts other than this machine, where everybody on the way can
 // read what is sent. By default only loopback addresses may be http.
 func WithInsecureHTTP() Option { return clientOption(transport.WithInsecureHTTP()) }

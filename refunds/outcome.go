@@ -19,7 +19,7 @@ const (
 	// OutcomeNotSent: it is proven that nothing was recorded.
 	OutcomeNotSent Outcome = Outcome(fault.OutcomeNotSent)
 	// OutcomeRejected: the service refused this request, and did not record it. After a
-	// 409 ([ErrConflict]), an earlier submission may have been recorded. The package comment
+	// 409, an earlier submission may have been recorded. The package comment
 	// says when this can be wrong.
 	OutcomeRejected Outcome = Outcome(fault.OutcomeRejected)
 	// OutcomeAccepted: the service accepted the refund.
@@ -53,8 +53,8 @@ func unmarshal[T fmt.Stringer](to *T, text []byte, values ...T) error {
 var (
 	// ErrNotSent: nothing was recorded.
 	ErrNotSent = errors.New("refund not sent")
-	// ErrRejected: the service refused this request, and did not record it. After a 409
-	// (ErrConflict), an earlier submission may have been recorded.
+	// ErrRejected: the service refused this request, and did not record it. After a
+	// 409, an earlier submission may have been recorded.
 	ErrRejected = errors.New("refund rejected")
 	// ErrOutcomeUnknown: the refund may have been recorded.
 	ErrOutcomeUnknown = errors.New("refund outcome unknown")

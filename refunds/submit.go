@@ -19,7 +19,7 @@ type Receipt struct {
 	StatusCode  int    // 200 to 299
 	RequestID   string // from X-Request-Id, X-Correlation-Id or Request-Id, to quote to the service's support; "" if none
 	ContentType string // Content-Type of Body; "" if the service sent none
-	Body        []byte // response body, up to WithMaxResponseBytes; its format is not documented
+	Body        []byte // response body, up to 64 KiB after decompression; its format is not documented
 	BodyErr     error  // why Body is incomplete or unreadable; the refund is accepted all the same
 	Attempts    int    // requests handed to the network
 

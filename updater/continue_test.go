@@ -287,7 +287,8 @@ func TestRefusedCondition(t *testing.T) {
 func TestPlacedLater(t *testing.T) {
 	fake, path := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}), target(t)
 	blocked := func(*io.SectionReader, http.Header) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }
-	if _, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{Check: blocked}); err == nil || errors.Is(err, updater.ErrRefused) {
+	_, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{Check: blocked})
+	if failed, ok := errors.AsType[*updater.Error](err); !ok || failed.Condition() == "refused" {
 		t.Fatal(err)
 	}
 	lists(t, path, ".result.csv.part", ".result.csv.part.json", "result.csv")

@@ -60,7 +60,7 @@
 //     ([WithAttemptTimeout])
 //   - Call timeout: none. Without a deadline, a token source or a limiter can delay it
 //     for ever
-//   - Response: no limit ([WithMaxResponseBytes])
+//   - Response: no limit
 //   - Redirects: at most 5, within the origin ([WithRedirectHosts])
 //   - Connections: one for each request, connect 5 s, TLS handshake 5 s, HTTP/1.1, TLS 1.2
 //     and later, the environment's proxy, headers of 64 KiB at most

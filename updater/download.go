@@ -62,9 +62,9 @@ func (d *Download) Header() http.Header {
 // earlier, give ctx a deadline. WithMaxRetries(0) turns resumes off.
 //
 // Every error but io.EOF is an [*Error], and later Reads return it again. It is [ErrChanged],
-// [ErrNotResumable], [ErrDigestMismatch], [ErrResponseTooLarge], [ErrTimeout] (the content
-// stalled), [ErrBadResponse] (it was cut off, or a response had the wrong part), the failure
-// of the request for the rest, the context's error, or os.ErrClosed after Close.
+// [ErrDigestMismatch], [ErrTimeout] (the content stalled), [ErrBadResponse] (it was cut off, or
+// a response had the wrong part), the failure of the request for the rest, the context's error, or
+// os.ErrClosed after Close.
 func (d *Download) Read(p []byte) (int, error) {
 	if d.resumer == nil {
 		return 0, &Error{Operation: operation, Err: fault.Invalid("the download was not made by Client.Download")}
@@ -234,7 +234,6 @@ func (q *request) send(ctx context.Context, w want) transport.Result {
 		Stream:      true,
 		Partial:     ranged,
 		Conditional: value != "",
-		Offset:      w.offset,
 		Resume:      w.retry,
 		Identifiers: q.ids,
 	}, q.settings)

@@ -13,22 +13,19 @@ import (
 // package bins, where [github.com/carddata/carddata-go/bins.ErrInvalidArgument] and the others say
 // what to do.
 var (
-	ErrInvalidArgument  = fault.ErrInvalidArgument  // refused before anything was sent
-	ErrLocalLimit       = fault.ErrLocalLimit       // your limiter failed, or leaves no time before the deadline; nothing was sent
-	ErrCredential       = fault.ErrCredential       // the token source failed, or its token is unusable
-	ErrNoResponse       = fault.ErrNoResponse       // no connection could be made, or it broke before a response
-	ErrTimeout          = fault.ErrTimeout          // an attempt took longer than WithAttemptTimeout, or status 408
-	ErrBadRequest       = fault.ErrBadRequest       // status 400, or another 4xx that IANA registers
-	ErrUnauthorized     = fault.ErrUnauthorized     // status 401
-	ErrForbidden        = fault.ErrForbidden        // status 403 or 407, or a proxy forbids the connection
-	ErrNotFound         = fault.ErrNotFound         // status 404 or 410
-	ErrConflict         = fault.ErrConflict         // status 409
-	ErrTooLarge         = fault.ErrTooLarge         // status 413, 414 or 431
-	ErrRateLimited      = fault.ErrRateLimited      // status 429, or a pause that the service asked for outlasts the deadline; see Error.RetryAfter
-	ErrServer           = fault.ErrServer           // a 5xx status
-	ErrRedirect         = fault.ErrRedirect         // status 301, 302, 303, 307 or 308, not followed
-	ErrBadResponse      = fault.ErrBadResponse      // an HTML page, a body that is cut off or not as documented, or an unregistered status, such as 499
-	ErrResponseTooLarge = fault.ErrResponseTooLarge // the response exceeds WithMaxResponseBytes
+	ErrInvalidArgument = fault.ErrInvalidArgument // refused before anything was sent
+	ErrLocalLimit      = fault.ErrLocalLimit      // your limiter failed, or leaves no time before the deadline; nothing was sent
+	ErrCredential      = fault.ErrCredential      // the token source failed, or its token is unusable
+	ErrNoResponse      = fault.ErrNoResponse      // no connection could be made, or it broke before a response
+	ErrTimeout         = fault.ErrTimeout         // an attempt took longer than WithAttemptTimeout, or status 408
+	ErrBadRequest      = fault.ErrBadRequest      // status 400, or another 4xx that IANA registers, such as 409
+	ErrUnauthorized    = fault.ErrUnauthorized    // status 401
+	ErrForbidden       = fault.ErrForbidden       // status 403 or 407, or a proxy forbids the connection
+	ErrNotFound        = fault.ErrNotFound        // status 404 or 410
+	ErrTooLarge        = fault.ErrTooLarge        // status 413, 414 or 431
+	ErrRateLimited     = fault.ErrRateLimited     // status 429, or a pause that the service asked for outlasts the deadline; see Error.RetryAfter
+	ErrServer          = fault.ErrServer          // a 5xx status
+	ErrBadResponse     = fault.ErrBadResponse     // an HTML page, a redirect that is not followed, a body that is cut off or not as documented, or an unregistered status, such as 499
 )
 
 // Conditions of a download.
@@ -36,13 +33,11 @@ var (
 	// ErrNotReady: the job is not ready. The service responded with 202, 204, or what [WithNotReady]
 	// names. It is Retryable: try again after Error.RetryAfter, if it is set, or let [WithWait] do so.
 	ErrNotReady = fault.ErrNotReady
-	// ErrChanged: the service has another version of the content by now, or sent a part that
-	// may belong to another one. Discard what was read, and download again, as DownloadFile has
-	// already done, up to WithMaxRetries times.
-	ErrChanged = fault.NewCondition("changed", "content changed", true)
-	// ErrNotResumable: the stream broke, and the service sent no strong validator, or
-	// declines or ignores ranges. Discard what was read, and download again, likewise.
-	ErrNotResumable = fault.NewCondition("not_resumable", "not resumable", true)
+	// ErrChanged: the content broke off, and its rest may belong to another version: the service has
+	// a newer one, sent another part, sent no strong validator, or does not serve ranges. Discard what
+	// was read, and download again, as DownloadFile has already done, up to WithMaxRetries times.
+	ErrChanged      = fault.NewCondition("changed", "content changed", true)
+	errNotResumable = fault.NewCase(ErrChanged, "not_resumable", "not resumable")
 	// ErrDigestMismatch: the content does not match the service's digest. Discard what was
 	// read, and download again, likewise.
 	ErrDigestMismatch = fault.NewCondition("digest_mismatch", "digest mismatch", true)
@@ -56,13 +51,9 @@ var (
 	// ErrUnverified: the response has no length, chunks or digest to show that the content
 	// is whole. [FileOptions.AcceptUnverified] accepts it.
 	ErrUnverified = fault.NewCondition("unverified", "unverified end", false)
-	// ErrRefused: [FileOptions.Check] refused the content, and it was removed. The error of
-	// Check matches too, but is not quoted.
-	ErrRefused = fault.NewCondition("refused", "content refused", false)
-	// ErrNotSynced: the new file is at its path, whole, but its directory was not synced:
-	// after a crash of the machine the old file may be there again. DownloadFile returns no File
-	// beside it: the next call, with IfChanged, returns it and need not fetch it again.
-	ErrNotSynced = fault.NewCondition("not_synced", "not synced", true)
+
+	errRefused   = fault.NewCondition("refused", "content refused", false)
+	errNotSynced = fault.NewCondition("not_synced", "not synced", true)
 )
 
 // An Error says why a call failed. Its text and fields are safe to log. The methods return what

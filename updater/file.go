@@ -19,9 +19,9 @@ type FileOptions struct {
 	// it. Nil is not called.
 	Progress func(FileProgress)
 	// Check may refuse the whole content before it replaces the file at the path: if it
-	// returns an error, the content is removed and the call fails with [ErrRefused]. header is
-	// that of the first response, a 206 if the call continues an earlier one. Check is not
-	// called for an unchanged file. Nil accepts any content.
+	// returns an error, the content is removed, and the error of the call matches it, but does not
+	// quote it. header is that of the first response, a 206 if the call continues an earlier one.
+	// Check is not called for an unchanged file. Nil accepts any content.
 	Check func(content *io.SectionReader, header http.Header) error
 	// IfChanged fetches nothing if the service still has the content of the file at the
 	// path: see [File.Unchanged]. Set it on the first call too: it leaves the ETag or
@@ -117,7 +117,9 @@ func (f File) LogValue() slog.Value {
 // Every error is an [*Error]. errors.Is also finds errors of the file system, such as
 // fs.ErrPermission or syscall.ENOSPC. A path that is a directory fails before anything is sent
 // (syscall.EISDIR). One that cannot be replaced in the end, such as a single file that a
-// container mounts (syscall.EBUSY), does not cost the content: the next call fetches one byte.
+// container mounts (syscall.EBUSY), does not cost the content: the next call fetches one byte. If
+// the new file is at the path and only its directory cannot be synced, the call fails, too
+// (Condition "not_synced"): after a crash of the machine the old file may be there again.
 //
 // A second download to the same path fails with [ErrBusy], also after it has waited for its
 // job: the path is not locked meanwhile. Systems without flock, such as Windows, do not notice
@@ -259,7 +261,7 @@ func (d *fileDownload) fetch(ctx context.Context, r *resumer) (*File, error) {
 	}
 	if d.options.Check != nil {
 		if err := d.options.Check(io.NewSectionReader(d.partial.file, 0, size), r.header()); err != nil {
-			return nil, r.failure(fault.WithCause(fault.NewError("FileOptions.Check refused the content", ErrRefused, err), err))
+			return nil, r.failure(fault.WithCause(fault.NewError("FileOptions.Check refused the content", errRefused, err), err))
 		}
 	}
 	m := metadata{Version: r.version, Size: size, Verified: r.isVerifiable(), SHA256: r.sum()}

@@ -116,11 +116,11 @@ func ExampleFileOptions_check() {
 		},
 	})
 	failure, _ := errors.AsType[*updater.Error](err)
-	fmt.Println(errors.Is(err, updater.ErrRefused), failure.Cause())
+	fmt.Println(errors.Is(err, noColumns), failure.Condition())
 	result, err := os.ReadFile(path)
 	fmt.Println(string(result), err)
 	// Output:
-	// true the first line has no columns
+	// true refused
 	// yesterday's <nil>
 }
 

@@ -243,7 +243,7 @@ func TestCheck(t *testing.T) {
 	}}
 	client := fake.Client(updater.WithRetryWait(0, 0))
 	_, err := client.DownloadFile(t.Context(), "7", path, o)
-	if failed, ok := err.(*updater.Error); !ok || failed.Cause() != refusal || !errors.Is(err, updater.ErrRefused) || !errors.Is(err, refusal) || strings.Contains(err.Error(), "canary") {
+	if failed, ok := err.(*updater.Error); !ok || failed.Cause() != refusal || failed.Condition() != "refused" || !errors.Is(err, refusal) || strings.Contains(err.Error(), "canary") {
 		t.Error(err)
 	}
 	holdsOld(t, path)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/updater"
 
@@ -144,7 +145,7 @@ func TestHostileService(t *testing.T) {
 		{"gzip", []string{head(200, "Content-Encoding: gzip", "Content-Length: 2") + "\x1f\x8b"}, "", updater.ErrBadResponse, 1, false},
 		{"gzip of the rest", []string{ok(half), part("bytes 10-19/20", rest, "Content-Encoding: gzip")}, half, updater.ErrBadResponse, 2, false},
 		{"a page", []string{ok(half), head(200, "Content-Type: text/html", "Content-Length: 2") + "<p"}, half, updater.ErrBadResponse, 2, false},
-		{"a redirect of the rest to another host", []string{ok(half), head(307, "Location: https://other.test/", "Content-Length: 0")}, half, updater.ErrRedirect, 2, false},
+		{"a redirect of the rest to another host", []string{ok(half), head(307, "Location: https://other.test/", "Content-Length: 0")}, half, fault.ErrRedirect, 2, false},
 		{"an ETag bomb", []string{head(200, `ETag: "`+strings.Repeat("v", 60_000)+`"`, "Content-Length: 20") + half, untaggedPart("bytes 10-19/20", rest, `ETag: "`+strings.Repeat("v", 60_000)+`"`)}, whole, nil, 2, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -132,10 +132,6 @@ func WithRateLimit(limit rate.Limit, burst int) CallOption {
 // several processes. Nil, the default, is no limit.
 func WithLimiter(l Limiter) CallOption { return callOption(transport.WithLimiter(l)) }
 
-// WithMaxResponseBytes limits a download, in bytes. A longer one fails with [ErrResponseTooLarge].
-// Zero, the default, is no limit.
-func WithMaxResponseBytes(n int64) Option { return clientOption(transport.WithMaxResponseBytes(n)) }
-
 // WithInsecureHTTP allows http for hosts other than this machine, where everybody on the way can
 // read what is sent. By default only loopback addresses may be http.
 func WithInsecureHTTP() Option { return clientOption(transport.WithInsecureHTTP()) }
@@ -144,7 +140,7 @@ func WithInsecureHTTP() Option { return clientOption(transport.WithInsecureHTTP(
 // the results: "storage.example", or "*.storage.example" for all hosts below it, with a port
 // if it is not 443. Only https is followed, without the access token, the merchant id and the
 // headers of [WithHeader], and never back. By default only redirects within the service's own
-// scheme, host and port are followed. Any other fails with [ErrRedirect].
+// scheme, host and port are followed. Any other fails with its status.
 func WithRedirectHosts(hosts ...string) Option {
 	return clientOption(transport.WithRedirectHosts(hosts...))
 }

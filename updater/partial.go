@@ -203,7 +203,7 @@ func (p *partial) commit(m metadata, record bool) error {
 	}
 	if err := syncDirectory(filepath.Dir(p.path)); err != nil {
 		err = fileError("the new file is at its path, but may not outlast a crash of the machine", err)
-		return fault.NewError(err.Error(), ErrNotSynced, err)
+		return fault.NewError(err.Error(), errNotSynced, err)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 func TestBodyThatCannotBeRead(t *testing.T) {
 	for err, want := range map[error]*Verdict{
 		gzip.ErrHeader: MalformedResponse, gzip.ErrChecksum: MalformedResponse, flate.CorruptInputError(7): MalformedResponse,
-		io.ErrUnexpectedEOF: TruncatedResponse, ErrResponseTooLarge: ResponseTooLarge,
+		io.ErrUnexpectedEOF: TruncatedResponse, ErrOversize: oversized,
 	} {
 		if got := JudgeBody(t.Context(), Request{}, http.Header{}, []byte("{"), err); got != want {
 			t.Errorf("%v: %s", err, got.Text)

@@ -12,38 +12,52 @@ import (
 // A condition is an error that callers test for with errors.Is. Metrics count by its name.
 type condition struct {
 	name, text string
-	retryable  bool // the same call, unchanged, can succeed later
+	retryable  bool  // the same call, unchanged, can succeed later
+	kind       error // a condition that it is a case of, for errors.Is
 }
 
 func (c *condition) Error() string { return c.text }
 
+func (c *condition) Unwrap() error { return c.kind }
+
 // NewCondition makes a condition of a single package.
 func NewCondition(name, text string, retryable bool) error {
-	return &condition{name, text, retryable}
+	return &condition{name: name, text: text, retryable: retryable}
+}
+
+// NewCase makes a condition that callers test for as kind. Metrics count it by a name of its own.
+func NewCase(kind error, name, text string) error {
+	return &condition{name, text, kind.(*condition).retryable, kind}
 }
 
 // The packages expose these values under the same names. The policy maps verdicts to them.
 var (
-	ErrInvalidArgument  = NewCondition("invalid_argument", "invalid argument", false)
-	ErrLocalLimit       = NewCondition("local_limit", "local limit", true)
-	ErrSuspended        = NewCondition("suspended", "suspended", true)
-	ErrCredential       = NewCondition("no_credential", "no credential", true)
-	ErrNoResponse       = NewCondition("no_response", "no response", true)
-	ErrTimeout          = NewCondition("timeout", "attempt timeout", true)
-	ErrBadRequest       = NewCondition("bad_request", "bad request", false)
-	ErrUnauthorized     = NewCondition("unauthorized", "unauthorized", false)
-	ErrForbidden        = NewCondition("forbidden", "forbidden", false)
-	ErrNotFound         = NewCondition("not_found", "not found", false)
-	ErrConflict         = NewCondition("conflict", "conflict", false)
-	ErrTooLarge         = NewCondition("too_large", "request too large", false)
-	ErrRateLimited      = NewCondition("rate_limited", "rate limited", true)
-	ErrServer           = NewCondition("server_error", "server error", true)
-	ErrRedirect         = NewCondition("redirect", "redirect", false)
-	ErrBadResponse      = NewCondition("bad_response", "bad response", false)
-	ErrResponseTooLarge = NewCondition("response_too_large", "response too large", false)
-	ErrNotReady         = NewCondition("not_ready", "not ready", true)
-	ErrNotBegun         = NewCondition("not_begun", "not begun", true)
+	ErrInvalidArgument = NewCondition("invalid_argument", "invalid argument", false)
+	ErrLocalLimit      = NewCondition("local_limit", "local limit", true)
+	ErrSuspended       = NewCondition("suspended", "suspended", true)
+	ErrCredential      = NewCondition("no_credential", "no credential", true)
+	ErrNoResponse      = NewCondition("no_response", "no response", true)
+	ErrTimeout         = NewCondition("timeout", "attempt timeout", true)
+	ErrBadRequest      = NewCondition("bad_request", "bad request", false)
+	ErrUnauthorized    = NewCondition("unauthorized", "unauthorized", false)
+	ErrForbidden       = NewCondition("forbidden", "forbidden", false)
+	ErrNotFound        = NewCondition("not_found", "not found", false)
+	ErrTooLarge        = NewCondition("too_large", "request too large", false)
+	ErrRateLimited     = NewCondition("rate_limited", "rate limited", true)
+	ErrServer          = NewCondition("server_error", "server error", true)
+	ErrBadResponse     = NewCondition("bad_response", "bad response", false)
+	ErrNotReady        = NewCondition("not_ready", "not ready", true)
+	ErrNotBegun        = NewCondition("not_begun", "not begun", true)
 )
+
+// Callers find these two by the status.
+var (
+	ErrConflict = NewCase(ErrBadRequest, "conflict", "conflict")
+	ErrRedirect = NewCase(ErrBadResponse, "redirect", "redirect")
+)
+
+// ErrOversize is why the rest of a response was not read.
+var ErrOversize = errors.New("the response exceeds the size limit")
 
 // conditionOf returns the first condition in the tree of err. A condition that a package adds
 // comes before the wrapped ones, and a response before a missed deadline: if time ran out

@@ -164,8 +164,8 @@ var (
 	NotReady = &Verdict{0, OutcomeUnknown, ErrNotReady, OfRequest, "the result is not ready"}
 	// From here on the status was a success, so a write is accepted by its status. The
 	// settings refused the response, and would refuse it again.
-	encodedResponse  = &Verdict{0, OutcomeAccepted, ErrBadResponse, OfOutage, "the response has a content encoding that was not asked for"}
-	ResponseTooLarge = &Verdict{0, OutcomeAccepted, ErrResponseTooLarge, OfRequest, "the response exceeds the size limit"}
+	encodedResponse = &Verdict{0, OutcomeAccepted, ErrBadResponse, OfOutage, "the response has a content encoding that was not asked for"}
+	oversized       = &Verdict{0, OutcomeAccepted, ErrBadResponse, OfRequest, ErrOversize.Error()}
 	// A cut-off body is a broken connection. An unreadable body may be a broken proxy.
 	TruncatedResponse = &Verdict{unlimited, OutcomeAccepted, ErrBadResponse, OfOutage, "the response was cut off"}
 	MalformedResponse = &Verdict{1, OutcomeAccepted, ErrBadResponse, OfOutage, "the response is not the documented JSON"}
@@ -269,8 +269,8 @@ func JudgeBody(ctx context.Context, r Request, h http.Header, body []byte, err e
 		return encodedResponse
 	case err == nil:
 		return Success
-	case err == ErrResponseTooLarge:
-		return ResponseTooLarge
+	case err == ErrOversize:
+		return oversized
 	case r.Write:
 		return TruncatedResponse
 	// The body arrived whole but cannot be decompressed. Other errors mean that it broke off.

@@ -288,9 +288,7 @@ func (inv *invocation) receive(ctx context.Context, cancel context.CancelCauseFu
 	}
 	if a.verdict == fault.Success && inv.call.Stream && a.StatusCode != http.StatusNotModified {
 		s := &stream{inv: inv, ctx: ctx, cancel: cancel, body: body, reader: body, timer: timer, began: time.Now()}
-		if a.StatusCode == http.StatusPartialContent {
-			s.offset = inv.call.Offset // a part of the content may look like a page or an error object
-		} else {
+		if a.StatusCode != http.StatusPartialContent { // a part of the content may look like a page or an error object
 			a.verdict, a.Body = s.verdict(a.Header)
 		}
 		if timer.Stop(); a.verdict == fault.Success {

@@ -36,7 +36,7 @@ func readBounded(body io.ReadCloser, buffer *bytes.Buffer, limit, length int64) 
 	// small compressed body cannot become a huge one.
 	_, err := buffer.ReadFrom(http.MaxBytesReader(nil, body, limit))
 	if _, exceeded := errors.AsType[*http.MaxBytesError](err); exceeded {
-		err = fault.ErrResponseTooLarge
+		err = fault.ErrOversize
 	}
 	return buffer.Bytes(), err
 }

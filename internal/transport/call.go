@@ -28,7 +28,6 @@ type Call struct {
 	Write     bool              // the service must not process it twice
 	Stream    bool              // return the body of a 200 unread
 	Partial   bool              // the call asks for a range, so a 206 is its 200
-	Offset    int64             // start of the range; the response limit counts from here
 	Resume    int               // how many resumes came before without progress, and this one; above 0, a backoff comes first
 
 	// Conditional calls ask for changes. A 304 is a success without a body.

@@ -148,7 +148,7 @@ func TestErrorObject(t *testing.T) {
 			}
 			return resp, nil
 		})
-		c := newClient(t, network, WithMaxResponseBytes(1<<20))
+		c := newClient(t, network, func(s *Settings) { s.MaxResponseBytes = 1 << 20 })
 		w, s := c.Do(t.Context(), write(), nil), c.Do(t.Context(), streaming(), nil)
 		if (w.Failure != nil) != isError.inWrite || (s.Failure != nil) != isError.inStream {
 			t.Errorf("%.40q: %v of a write, %v of a stream", body, w.err(), s.err())

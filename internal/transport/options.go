@@ -211,10 +211,6 @@ func WithLimiter(l limit.Limiter) Option {
 	return func(s *Settings) { s.Limiter, s.OwnLimiter = l, l != nil }
 }
 
-func WithMaxResponseBytes(n int64) Option {
-	return checked(fault.Require(n >= 0, "the response size limit is negative"), func(s *Settings) { s.MaxResponseBytes = n })
-}
-
 func WithInsecureHTTP() Option { return func(s *Settings) { s.InsecureHTTP = true } }
 
 // WithResubmit is exposed as refunds.WithResubmit.

@@ -21,7 +21,6 @@ type stream struct {
 	body   io.Closer
 	reader io.Reader   // of the body
 	timer  *time.Timer // ends ctx with ErrTimeout
-	offset int64       // of the first byte in the content; counts towards the limit
 	read   int64
 	err    error // the error that ended the reading
 	began  time.Time
@@ -42,11 +41,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.reader.Read(p)
 	s.timer.Stop()
 	s.read += int64(n)
-	limit := s.inv.settings.MaxResponseBytes
 	switch {
-	case limit > 0 && s.offset+s.read > limit:
-		n = int(max(0, int64(n)-(s.offset+s.read-limit)))
-		s.end(fault.NewError(fault.ResponseTooLarge.Text, fault.ErrResponseTooLarge))
 	case err == io.EOF: // the body is complete by net/http's count; see Result.Framed
 		s.end(io.EOF)
 	case err != nil:

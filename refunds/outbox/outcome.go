@@ -44,10 +44,10 @@ func judge(receipt *refunds.Receipt, err error) outcome {
 			contentType: receipt.ContentType, body: receipt.Body[:min(len(receipt.Body), bodyLimit)],
 		}}
 	}
-	// After a conflict, the service may have it from another row or program.
-	result := outcome{suspended: errors.Is(err, refunds.ErrSuspended), final: errors.Is(err, refunds.ErrConflict)}
+	result := outcome{suspended: errors.Is(err, refunds.ErrSuspended)}
 	if e, ok := errors.AsType[*refunds.Error](err); ok {
 		result.requestID, result.wait = e.RequestID, e.RetryAfter
+		result.final = e.StatusCode == http.StatusConflict // the service may have it from another row or program
 		result.reason = strings.ReplaceAll(e.Condition(), "_", " ")
 		if e.StatusCode != 0 {
 			result.reason = fmt.Sprint(e.StatusCode, " ", cmp.Or(e.Code, http.StatusText(e.StatusCode)))

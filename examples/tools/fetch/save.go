@@ -137,7 +137,6 @@ var advices = []advice{
 	{updater.ErrForbidden, "check that the credential may act for the merchant", cli.ExitFailed},
 	{updater.ErrNotFound, "check -job; if a job that is not ready answers this, -not-ready waits for it", cli.ExitFailed},
 	{updater.ErrUnverified, "it may be cut off: -accept-unverified accepts it nevertheless", cli.ExitFailed},
-	{updater.ErrRedirect, "check CARDDATA_UPDATER_URL; -redirect-host follows redirects to a host that you know", cli.ExitFailed},
 	{syscall.ENOSPC, "free some space, and " + again, exitLater},
 	{syscall.EBUSY, "-o is mounted, as containers do with single files: mount its directory", cli.ExitUsage},
 	{syscall.EISDIR, "-o names a file", cli.ExitUsage},
@@ -157,6 +156,8 @@ func adviceFor(err error) advice {
 		return advice{code: cli.ExitUsage}
 	case ok && failed.Retryable():
 		return advice{text: again, code: exitLater}
+	case ok && failed.StatusCode/100 == 3:
+		return advice{text: "check CARDDATA_UPDATER_URL; -redirect-host follows redirects to a host that you know", code: cli.ExitFailed}
 	case errors.Is(err, updater.ErrBadResponse):
 		return advice{text: "something may stand between you and the service: check CARDDATA_UPDATER_URL", code: cli.ExitFailed}
 	}

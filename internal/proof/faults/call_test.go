@@ -131,9 +131,9 @@ func (c *call) returned(err error, attempts int) {
 // conditions are those that a failure of any operation can match.
 var conditions = []error{
 	bins.ErrInvalidArgument, bins.ErrLocalLimit, bins.ErrCredential, bins.ErrNoResponse, bins.ErrTimeout, bins.ErrBadRequest,
-	bins.ErrUnauthorized, bins.ErrForbidden, bins.ErrNotFound, bins.ErrConflict, bins.ErrTooLarge, bins.ErrRateLimited,
-	bins.ErrServer, bins.ErrRedirect, bins.ErrBadResponse, bins.ErrResponseTooLarge, context.Canceled, context.DeadlineExceeded,
-	refunds.ErrSuspended, updater.ErrChanged, updater.ErrUnverified, updater.ErrNotResumable, updater.ErrNotReady,
+	bins.ErrUnauthorized, bins.ErrForbidden, bins.ErrNotFound, bins.ErrTooLarge, bins.ErrRateLimited,
+	bins.ErrServer, bins.ErrBadResponse, context.Canceled, context.DeadlineExceeded,
+	refunds.ErrSuspended, updater.ErrChanged, updater.ErrUnverified, updater.ErrNotReady,
 }
 
 func hasCondition(err error) bool {

@@ -30,7 +30,6 @@ func drawLiveness(seed uint64) *schedule {
 	s.settings.attemptTimeout = pick(c, 3*time.Second, 10*time.Second, 35*time.Second)
 	s.settings.retries = 1 + c.IntN(4)
 	s.tokens.static = false
-	s.settings.largest = 0 // a content that is larger never comes
 	k := drawKind(c)
 	if k.name == "submits" || k.name == "submitAll" {
 		// A connection over HTTP/2 that broke unseen costs the refunds that find it out,

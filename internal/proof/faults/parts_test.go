@@ -83,7 +83,7 @@ func drawParts(seed uint64) *schedule {
 	name := pick(c, m.try...)
 	k := kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })]
 	s.workload = k.draw(c, 1+c.IntN(mostCallers))
-	s.settings.largest, s.storm = 0, storm{}
+	s.storm = storm{}
 	if c.percent(50) {
 		s.storm = storm{
 			attempts: 1 + c.IntN(5), calls: pick(c, 50, 100), likely: pick(c, 30, 60),

@@ -42,10 +42,9 @@ type settings struct {
 	waitMax        time.Duration
 	limit          rate.Limit // 0: none
 	burst          int
-	ownLimiter     bool  // the limit is given as a Limiter, that is watched
-	largest        int64 // response, in bytes; 0: as the library has it
-	resubmit       bool  // refunds of unknown outcome, and the service records each once
-	vouched        bool  // the service sends some statuses only if it has processed nothing
+	ownLimiter     bool // the limit is given as a Limiter, that is watched
+	resubmit       bool // refunds of unknown outcome, and the service records each once
+	vouched        bool // the service sends some statuses only if it has processed nothing
 }
 
 // A storm is which requests and dials meet faults. Shares are in percent.
@@ -95,7 +94,6 @@ func draw(seed uint64) *schedule {
 		ownLimiter:     c.percent(50),
 		resubmit:       c.percent(15),
 		vouched:        c.percent(15),
-		largest:        pick[int64](c, 0, 0, 0, 64<<10),
 	}
 	// net/http uses crypto/rand there. With FIPS, its source reads a clock that stands still.
 	s.settings.http2 = s.settings.http2 && !fips140.Enabled()

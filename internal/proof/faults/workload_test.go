@@ -64,9 +64,6 @@ func (w *world) options() []options.Option {
 		options.WithRetryWait(s.waitBase, s.waitMax),
 		options.WithLogger(slog.New(watchedLogger{w})),
 	}
-	if s.largest > 0 {
-		opts = append(opts, options.WithMaxResponseBytes(s.largest))
-	}
 	switch l := w.wire.limiter(); {
 	case l != nil:
 		opts = append(opts, options.WithLimiter(l))

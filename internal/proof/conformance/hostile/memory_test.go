@@ -45,9 +45,9 @@ var hostiles = []hostile{
 		z := gzip.NewWriter(w)
 		repeated(`{"cards":"`, 100<<20, "4", `"}`)(z)
 		z.Close()
-	}), [3]error{bins.ErrResponseTooLarge, nil, updater.ErrBadResponse}},
-	{"100 MB of objects", inChunks("200 OK", repeated(`{"cards":[`, 33<<20, "{},", "{}]}")), ofLookup(bins.ErrResponseTooLarge)},
-	{"an array of 100 MB", inChunks("200 OK", repeated("[", 33<<20, "{},", "{}]")), ofLookup(bins.ErrResponseTooLarge)},
+	}), [3]error{bins.ErrBadResponse, nil, updater.ErrBadResponse}},
+	{"100 MB of objects", inChunks("200 OK", repeated(`{"cards":[`, 33<<20, "{},", "{}]}")), ofLookup(bins.ErrBadResponse)},
+	{"an array of 100 MB", inChunks("200 OK", repeated("[", 33<<20, "{},", "{}]")), ofLookup(bins.ErrBadResponse)},
 	{"objects up to the cap", inChunks("200 OK", repeated(`{"cards":[`, responseCap/3-100, "{},", "{}]}")), ofLookup(bins.ErrBadResponse)},
 	{"10,000 items", inChunks("200 OK", repeated(`{"cards":[`, 9_900, "{},", "{}]}")), accepted},
 	{"10,000 brands", inChunks("200 OK", repeated(`{"cards":[{"data":{"card":{"additional_card_brands":[`, 9_900, "{},", "{}]}}}]}")), accepted},

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/proof/conformance/operations"
 	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/internal/proof/testkit/options"
@@ -97,8 +97,8 @@ func TestRedirects(t *testing.T) {
 					}
 					continue
 				}
-				if len(network.arrived) != 1 || !errors.Is(err, bins.ErrRedirect) {
-					t.Errorf("%s: %d requests and %v, want one and ErrRedirect", name, len(network.arrived), err)
+				if len(network.arrived) != 1 || !errors.Is(err, fault.ErrRedirect) {
+					t.Errorf("%s: %d requests and %v, want one and a redirect", name, len(network.arrived), err)
 				}
 				if e.Name == "refund" && errors.Is(err, refunds.ErrRejected) != (status >= 307 && c.location == "") {
 					t.Errorf("%s: %v", name, err)
@@ -123,7 +123,7 @@ func TestRedirectHops(t *testing.T) {
 	} {
 		network := &redirects{status: http.StatusFound, location: fmt.Sprint("/hops/", c.hops), last: c.last}
 		_, err := operations.At(t, testkit.Base, options.WithHTTPClient(&http.Client{Transport: network}))[2].Call(t.Context())
-		if got := len(network.arrived); got != c.requests || (err == nil) != c.ok || err != nil && !errors.Is(err, bins.ErrRedirect) {
+		if got := len(network.arrived); got != c.requests || (err == nil) != c.ok || err != nil && !errors.Is(err, fault.ErrRedirect) {
 			t.Errorf("%d hops to %s: %d requests and %v, want %d", c.hops, c.last, got, err, c.requests)
 		}
 		if e, failed := errors.AsType[*updater.Error](err); failed && e.Attempts != c.requests {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 var (
@@ -74,7 +75,7 @@ func statuses() (rows []matrixRow) {
 		rows = append(rows, matrixRow{fmt.Sprint("status ", code), status(code), lookup, submit, download})
 	}
 	for code, is := range map[int]error{
-		400: bins.ErrBadRequest, 402: bins.ErrBadRequest, 404: bins.ErrNotFound, 405: bins.ErrBadRequest, 409: bins.ErrConflict, 410: bins.ErrNotFound,
+		400: bins.ErrBadRequest, 402: bins.ErrBadRequest, 404: bins.ErrNotFound, 405: bins.ErrBadRequest, 409: fault.ErrConflict, 410: bins.ErrNotFound,
 		415: bins.ErrBadRequest, 422: bins.ErrBadRequest, 451: bins.ErrBadRequest, 403: bins.ErrForbidden, 407: bins.ErrForbidden,
 		401: bins.ErrUnauthorized, 413: bins.ErrTooLarge, 414: bins.ErrTooLarge, 431: bins.ErrTooLarge, 501: bins.ErrServer, 505: bins.ErrServer,
 	} {

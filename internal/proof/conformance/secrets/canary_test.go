@@ -81,7 +81,7 @@ func TestCanaries(t *testing.T) {
 	file := filepath.Join(dir, planted("a file's path"))
 	common := []options.Option{
 		options.WithLogger(logger), options.WithRetryWait(0, 0), options.WithUserAgent(planted("the user agent")),
-		options.WithHeader("X-Secret", planted("a header's value")), options.WithMaxResponseBytes(4 << 10),
+		options.WithHeader("X-Secret", planted("a header's value")),
 	}
 	clientsAt := func(t *testing.T, base string, opts ...options.Option) []operations.Operation {
 		ids := plantedIDs()

@@ -58,10 +58,6 @@ func WithLogger(l *slog.Logger) Option {
 	return Option{bins.WithLogger(l), refunds.WithLogger(l), updater.WithLogger(l)}
 }
 
-func WithMaxResponseBytes(n int64) Option {
-	return Option{bins.WithMaxResponseBytes(n), refunds.WithMaxResponseBytes(n), updater.WithMaxResponseBytes(n)}
-}
-
 func WithMaxRetries(n int) Option {
 	return Option{bins.WithMaxRetries(n), refunds.WithMaxRetries(n), updater.WithMaxRetries(n)}
 }
