@@ -93,6 +93,15 @@ func (p *pause) extend(until time.Time) (news bool) {
 	return news
 }
 
+// IsOwn reports whether an account is refused alone: others were accepted since it last asked to wait, and it was
+// not.
+func (t *Throttle) IsOwn(account string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	own := t.accounts[keyOf(account)]
+	return own != nil && own.row > t.all.row
+}
+
 // Works notes a success of an account.
 func (t *Throttle) Works(account string) {
 	t.mu.Lock()

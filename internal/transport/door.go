@@ -130,6 +130,7 @@ func (inv *invocation) says(a *attempt) flow.Result {
 		if a.Evidence.Connected || !a.Evidence.Traced { // or the connection took too long, which is no queue
 			r.Says, r.Took = flow.Late, waited
 		}
+	case a.asksToWait() && inv.client.throttle.IsOwn(inv.call.Account): // the account's limit, and not the service's
 	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable, inv.call.Bulk && status >= 500:
 		r.Says = flow.Overload
 	case status == http.StatusGatewayTimeout:

@@ -23,7 +23,7 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 		return false, nil // no attempt was sent
 	}
 	retryAfter := a.retryAfter()
-	if retryAfter > 0 && !a.away && (a.verdict.IsLimit() || a.verdict == fault.ServerUnavailable) {
+	if a.asksToWait() {
 		if pause := min(retryAfter, maxRetryAfter); inv.client.throttle.Asks(inv.call.Account, pause) {
 			inv.logPause(a, pause)
 		}
@@ -134,6 +134,11 @@ func (a *attempt) retryAfter() time.Duration {
 	}
 	wait, _ := fault.RetryAfter(a.Header)
 	return wait
+}
+
+// asksToWait reports whether a response asks that no attempt follows for a while.
+func (a *attempt) asksToWait() bool {
+	return a.retryAfter() > 0 && !a.away && (a.verdict.IsLimit() || a.verdict == fault.ServerUnavailable)
 }
 
 // backoff is full jitter: a random wait from zero to a bound that doubles with each of the n
