@@ -40,14 +40,18 @@ func TestSubmitAllYieldsAsRefundsSettle(t *testing.T) {
 	})
 }
 
-// The records of one refund leave one after the other, in the order of the input. They hold up
-// no other refund, and none of another account.
+// The records of one refund leave one after the other, in the order of the input, also if one is taken while
+// another is in flight and one is over. They hold up no other refund, and none of another account.
 func TestSubmitAllHoldsUpTheRecordsOfARefundAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{latency: func(string) time.Duration { return time.Second }}
 		items := func(yield func(refunds.Item) bool) {
-			for _, account := range []string{"a", "b", "a", "c", "b", "a"} {
-				yield(refunds.Item{AccountID: account, Refund: &refunds.Refund{RefundID: "rf_1"}})
+			for _, next := range []struct {
+				account string
+				after   time.Duration
+			}{{"a", 0}, {"b", 0}, {"a", 0}, {"c", 1200 * time.Millisecond}, {"b", 0}, {"a", 300 * time.Millisecond}} {
+				time.Sleep(next.after)
+				yield(refunds.Item{AccountID: next.account, Refund: &refunds.Refund{RefundID: "rf_1"}})
 			}
 		}
 		last := map[string]int{}
@@ -62,7 +66,7 @@ func TestSubmitAllHoldsUpTheRecordsOfARefundAlone(t *testing.T) {
 			got = append(got, a.at.String()+strings.TrimSuffix(a.path, "/refunds"))
 		}
 		slices.Sort(got)
-		if want := []string{"0s/v1/a", "0s/v1/b", "0s/v1/c", "1s/v1/a", "1s/v1/b", "2s/v1/a"}; !slices.Equal(got, want) {
+		if want := []string{"0s/v1/a", "0s/v1/b", "1.2s/v1/a", "1.2s/v1/b", "1.2s/v1/c", "2.2s/v1/a"}; !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	})

@@ -1,0 +1,209 @@
+package refunds_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/carddata/carddata-go/internal/proof/testkit"
+	"github.com/carddata/carddata-go/refunds"
+)
+
+// What fails holds up nothing else: the others are accepted, and leave at once.
+func TestWhatFailsFailsAlone(t *testing.T) {
+	const n, latency = 600, 100 * time.Millisecond
+	for name, test := range map[string]struct {
+		fails       func(i int) bool
+		account, id string // of those that fail, if they are not those of the others
+		deadline    time.Duration
+		answer      func(*http.Request) (*http.Response, error)
+		opts        []refunds.Option
+	}{
+		"3 %":                           {fails: func(i int) bool { return i*i%97 < 2 }, answer: testkit.Answer(500, "")},
+		"an account":                    {fails: func(i int) bool { return i%3 > 0 }, account: "bad", answer: testkit.Answer(500, "")},
+		"a refund":                      {fails: func(i int) bool { return i%40 > 0 }, id: "rf_bad", answer: testkit.Answer(502, "")},
+		"an account with a Retry-After": {fails: func(i int) bool { return i%3 == 0 }, account: "bad", answer: testkit.Answer(429, "", "Retry-After", "20")},
+		"an account with a 401":         {fails: func(i int) bool { return i%3 == 0 }, account: "bad", answer: testkit.Answer(401, ""), opts: []refunds.Option{refunds.WithTokenSource(refunds.StaticToken("token"))}},
+		"callers with little time":      {fails: func(i int) bool { return i%3 > 0 }, deadline: latency / 2, answer: testkit.Answer(200, "")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var failing sync.Map
+				client := clientOver(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+					select {
+					case <-time.After(latency):
+					case <-r.Context().Done():
+						return nil, context.Cause(r.Context())
+					}
+					if _, bad := failing.Load(refundID(r)); bad {
+						return test.answer(r)
+					}
+					return testkit.Answer(200, "")(r)
+				}), append(test.opts, refunds.WithMaxRetries(0))...)
+				var mu sync.Mutex
+				var calls sync.WaitGroup
+				others, lost, late := 0, 0, 0
+				for i := range n {
+					account, id, deadline := "good", fmt.Sprint("rf_", i), 10*time.Second
+					if test.fails(i) {
+						account, id, deadline = cmp.Or(test.account, account), cmp.Or(test.id, id), cmp.Or(test.deadline, deadline)
+						failing.Store(id, true)
+					} else {
+						others++
+					}
+					calls.Go(func() {
+						ctx, cancel := context.WithTimeout(t.Context(), deadline)
+						defer cancel()
+						began := time.Now()
+						_, err := client.Submit(ctx, account, &refunds.Refund{RefundID: id})
+						took := time.Since(began)
+						mu.Lock()
+						defer mu.Unlock()
+						switch {
+						case test.fails(i):
+						case err != nil:
+							lost++
+						case took > latency:
+							late++
+						}
+					})
+					time.Sleep(100 * time.Millisecond)
+				}
+				calls.Wait()
+				if lost > 0 || late > 0 {
+					t.Errorf("of %d others, %d not accepted and %d late", others, lost, late)
+				}
+			})
+		})
+	}
+}
+
+// An outage costs what the breaker counts, what was in flight, and the probes. Meanwhile nothing is sent, and the error
+// has the time to the next probe. Half a minute after its end, all refunds are accepted again.
+func TestOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const begins, ends = 10 * time.Second, 310 * time.Second
+		began := time.Now()
+		client := clientOver(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+			if at := time.Since(began); at > begins && at < ends {
+				return nil, errors.New("connection reset by peer")
+			}
+			return testkit.Answer(200, "")(r)
+		}))
+		outcomes := map[refunds.Outcome]int{}
+		for time.Since(began) < ends+30*time.Second {
+			_, err := client.Submit(t.Context(), "acct-1", &refunds.Refund{RefundID: fmt.Sprint(time.Since(began))})
+			if failed, ok := errors.AsType[*refunds.Error](err); ok {
+				outcomes[failed.Outcome]++
+				if failed.Outcome == notSent && (!errors.Is(err, refunds.ErrSuspended) || failed.RetryAfter > 30*time.Second) {
+					t.Fatalf("%v, after %v", err, failed.RetryAfter)
+				}
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if outcomes[unknown] > 50 || outcomes[notSent] < 2900 {
+			t.Errorf("%v", outcomes)
+		}
+		for range 100 {
+			if _, err := client.Submit(t.Context(), "acct-1", record()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// Records that always fail hold up no other, and a file of them ends in the time that the service takes.
+func TestSubmitAllGoesOnBesideRecordsThatFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n, latency = 1000, 100 * time.Millisecond
+		fails := func(id string) bool {
+			return strings.HasSuffix(id, "2") || strings.HasSuffix(id, "5") || strings.HasSuffix(id, "8")
+		}
+		s := &service{
+			latency: func(string) time.Duration { return latency },
+			status: func(id string) int {
+				if fails(id) {
+					return http.StatusInternalServerError
+				}
+				return http.StatusOK
+			},
+		}
+		counts, end := count(t, s.client(t), numbered(n), refunds.BulkOptions{})
+		if took, byHand := time.Since(s.began), n*latency/8; counts[accepted] != n*7/10 || counts[unknown] != n*3/10 || end != nil || took > 2*byHand {
+			t.Errorf("%v in %v, by hand %v: %v", counts, took, byHand, end)
+		}
+	})
+}
+
+// A bulk call makes its own load: it stays below a limit beyond which the service answers 500.
+func TestSubmitAllStaysBelowALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 4000
+		limiter := rate.NewLimiter(40, 10)
+		s := &service{
+			latency: func(string) time.Duration { return 60 * time.Millisecond },
+			status: func(string) int {
+				if limiter.Allow() {
+					return http.StatusOK
+				}
+				return http.StatusInternalServerError
+			},
+		}
+		counts, end := count(t, s.client(t), numbered(n), refunds.BulkOptions{Concurrency: 64})
+		if took := time.Since(s.began); counts[accepted] < n*95/100 || end != nil || took > 2*n/40*time.Second {
+			t.Errorf("%v in %v: %v", counts, took, end)
+		}
+	})
+}
+
+// A file of which the first hundred records get the same refusal ends. With one other result among them it goes on.
+func TestSubmitAllEndsByEqualRefusals(t *testing.T) {
+	for other, done := range map[string]int{"none": 100, "rf_50": 1000} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &service{
+				latency: func(string) time.Duration { return 10 * time.Millisecond },
+				status: func(id string) int {
+					if id == other {
+						return http.StatusOK
+					}
+					return http.StatusUnprocessableEntity
+				},
+			}
+			counts, end := count(t, s.client(t), numbered(1000), refunds.BulkOptions{})
+			if got := counts[rejected] + counts[accepted]; got < done || got > done+8 || errors.Is(end, refunds.ErrBadRequest) != (done == 100) {
+				t.Errorf("with %s accepted: %v: %v", other, counts, end)
+			}
+		})
+	}
+}
+
+// The log says how many results nobody got, because the loop was left without Abandoned.
+func TestResultsThatAreLost(t *testing.T) {
+	for want, abandoned := range map[string]func(refunds.Submission){
+		"accepted=3 rejected=0 not_sent=0 unknown=0\n": nil,
+		"": func(refunds.Submission) {},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			s := &service{latency: func(string) time.Duration { return time.Second }}
+			client := s.client(t, refunds.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))))
+			for range client.SubmitAll(t.Context(), numbered(4), refunds.BulkOptions{Abandoned: abandoned}) {
+				break
+			}
+			if !strings.HasSuffix(log.String(), want) || (want == "") != (log.Len() == 0) {
+				t.Errorf("%q, want %q", &log, want)
+			}
+		})
+	}
+}
