@@ -165,8 +165,11 @@ func (q *queue) flows(w *Window, quick time.Duration, now time.Time) {
 	}
 	// The best time rises slowly, because a queue may grow slowly.
 	weight := min(now.Sub(q.seen).Seconds()/60, 1)
-	if quick < q.best {
+	switch {
+	case quick < q.best:
 		weight = min(now.Sub(q.seen).Seconds()/15, 1.0/4)
+	case q.places > 0:
+		weight = 0
 	}
 	q.best += time.Duration(weight * float64(quick-q.best))
 	q.mean, q.seen = w.rtt, now
