@@ -124,7 +124,7 @@ var ErrMissing = fault.NewCondition("missing", "the response holds no item for t
 // RetryAfter if it is set. The error also matches the reason, such as [ErrServer], [ErrUnauthorized] or
 // [context.Canceled]. The last error of LookupAll says whether something must be corrected first; it
 // matches ErrSuspended itself if the service was down for [BulkOptions.GiveUpAfter].
-var ErrSuspended = fault.NewCondition("suspended", "lookup suspended", true)
+var ErrSuspended = fault.ErrSuspended
 
 // suspendedBy is the error of a lookup that was not sent because of another failure. If somebody has
 // to correct something first, that failure is its condition.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -28,9 +29,10 @@ const (
 type remoteCache struct {
 	cache    Cache
 	turn     chan struct{} // full while somebody waits for a call; guards failures and skipped
-	running  atomic.Bool   // a call is running, perhaps after its caller left
-	failures int           // in a row
-	skipped  time.Time     // until then
+	calls    sync.WaitGroup
+	running  atomic.Bool // a call is running, perhaps after its caller left
+	failures int         // in a row
+	skipped  time.Time   // until then
 }
 
 // newRemoteCache returns nil if there is no cache.
@@ -83,7 +85,7 @@ func (r *remoteCache) call(ctx context.Context, reads bool, call func(context.Co
 	}
 	answers := make(chan answer, 1)
 	r.running.Store(true)
-	go func() {
+	r.calls.Go(func() {
 		var a answer
 		defer func() {
 			a.panicked = recover()
@@ -91,7 +93,7 @@ func (r *remoteCache) call(ctx context.Context, reads bool, call func(context.Co
 			answers <- a
 		}()
 		a.values, a.err = call(limited)
-	}()
+	})
 	select {
 	case a := <-answers:
 		if a.panicked != nil {
@@ -103,6 +105,13 @@ func (r *remoteCache) call(ctx context.Context, reads bool, call func(context.Co
 	case <-limited.Done():
 	}
 	return nil
+}
+
+// wait waits for the end of calls that were left.
+func (r *remoteCache) wait() {
+	if r != nil {
+		r.calls.Wait()
+	}
 }
 
 // settle counts failures. A cache that stores values does not always find them: only a call that

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/internal/fault"
+	"github.com/carddata/carddata-go/internal/flow"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
@@ -39,6 +40,25 @@ func NewClient(baseURL string, token TokenSource, opts ...Option) (*Client, erro
 		return nil, fmt.Errorf("bins: new client: %w", err)
 	}
 	return &Client{core}, nil
+}
+
+// Stats say what a bulk lookup or a loader knows of the load and the health of the service.
+type Stats struct {
+	// Level is how many requests may be in flight, at most, in the time of one response; below 1, one leaves
+	// in so much of it. Zero: no limit is known.
+	Level float64
+	// InFlight is how many requests are in flight.
+	InFlight int
+	// Waiting is how many requests wait for a place in flight.
+	Waiting int
+	// PausedUntil is when the next probe is due, because the service is down. Zero: it is not.
+	PausedUntil time.Time
+	// Reason is [Error.Condition] of the last failure of the service; "": there was none.
+	Reason string
+}
+
+func statsOf(s flow.State) Stats {
+	return Stats{Level: s.Level, InFlight: s.InFlight, Waiting: s.Waiting, PausedUntil: s.PausedUntil, Reason: s.Why}
 }
 
 // settings are those of calls with opts.

@@ -87,7 +87,7 @@ func (e *Error) Cause() error { return e.failure().Cause() }
 //	server_error redirect bad_response bad_request timeout no_response
 //	local_limit no_credential canceled deadline_exceeded
 //
-// It can also be missing (bins), suspended (bins, refunds), not_begun (refunds), or busy, changed, digest_mismatch,
+// It can also be missing or closed (bins), suspended (bins, refunds), not_begun (refunds), or busy, changed, digest_mismatch,
 // not_ready, not_resumable, not_synced, refused, unverified (updater), or else "other". If
 // several apply, a failure that the service reported comes first, but suspended before one that
 // may pass.

@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/fault"
-	flow "github.com/carddata/carddata-go/internal/oldflow"
+	"github.com/carddata/carddata-go/internal/flow"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
@@ -19,7 +18,7 @@ import (
 type LoaderOptions struct {
 	// Enhanced is sent with every request: see [LookupRequest.Enhanced].
 	Enhanced *bool
-	// Window is how long a request waits for further cards. Zero is 2 milliseconds; below
+	// Window is how long a card waits for further cards. Zero is 2 milliseconds; below
 	// zero a card does not wait.
 	Window time.Duration
 	// PrefixLength is how many digits, 1 to 11, are sent of an identifier that may be a card
@@ -47,37 +46,43 @@ type LoaderOptions struct {
 //     service is down. A restart loses the cache, unless there is a [Cache] outside the process that
 //     answers within a tenth of a caller's deadline.
 //   - [WithAttemptTimeout]: longer than the service takes, such as two seconds, and not your callers' 80
-//     milliseconds. A request goes on without retries after its callers have left, so that later
-//     callers find its results in the cache. At most 16 such requests do.
+//     milliseconds. A request goes on after its callers have left, so that later callers find its
+//     results in the cache. At most 16 such requests do. None of them is retried.
 //
 // The requests in flight adapt to what the service accepts, and to how long it takes. While a
-// request waits for its turn, further cards join it. If the service becomes slower than your
-// deadlines, fewer requests are sent, and the cache fills slowly. After a few failures in a row, also
-// after 401, Load fails at once with [ErrSuspended], and one load at a time is sent as a probe, at the
-// latest five seconds after the last one, or after a Retry-After. A service that becomes many times
-// slower at once looks down until its first responses come. A loader that starts while the service
-// does not respond finds that out after the attempt timeout.
+// request waits for its turn, further cards collect in the next one. While the service is down, Load
+// fails at once with [ErrSuspended], and one request at a time is sent as a probe, at most 30 seconds
+// after the last one.
 //
-// Make one with [NewLoader] when the program starts. It is safe for concurrent use, and needs
-// no Close.
+// A request that fails because of what is in it, with 400, 413, 415, 422 or a similar status, is sent
+// again with each of its cards alone. So is one that fails with a 5xx but 503, a timeout, a broken
+// connection or a page. These cards go alone for a minute, or until they have a result. So a card that
+// always fails leaves no other without data.
+//
+// Make one with [NewLoader] when the program starts. It is safe for concurrent use. [Loader.Close] ends
+// what it does in the background.
 type Loader struct {
-	client *Client
-	o      LoaderOptions
-	store  *store
-	flow   *flow.Window
-	pauses transport.PauseLog
-
+	client   *Client
+	o        LoaderOptions
+	store    *store
+	window   *flow.Window
+	pauses   transport.PauseLog
 	settings *transport.Settings // of each request
 
 	loads, hits, stale, coalesced, requests, unread atomic.Int64
 
+	closing chan struct{} // closed by Close
+	tasks   sync.WaitGroup
+
 	mu       sync.Mutex
-	pending  []*load          // that have not left; most often one
+	closed   bool
 	inFlight map[string]*load // by identifier, until the result is there
-	detached int              // requests without waiting callers
-	worked   time.Time        // when the service sent a result last; zero: never
-	overtook time.Time        // when the last of the requests with a result left
-	failure  error            // the last failure that other requests may meet, too
+	group    *group           // that collects cards; nil: none does
+	ready    []*load          // that wait for a request, in order
+	leaving  *request         // that has not left yet; nil: there is none
+	detached int              // requests in flight without waiting callers
+	failure  error            // the last one that other requests may meet, too
+	alone    map[uint64]time.Time
 }
 
 // LoaderStats count what a loader has done so far, and say how it sees the service.
@@ -89,20 +94,28 @@ type LoaderStats struct {
 	Requests  int64 // requests sent, retries included
 	Unread    int64 // members of the items received that could not be read: see [Result.Unread]
 
-	// Level, Reason, Paused and PausedUntil are those of [BulkProgress].
-	Level       float64
-	Reason      string
-	Paused      bool
-	PausedUntil time.Time
+	// Stats are those of this loader. Waiting counts the calls of Load whose request has not left.
+	Stats
 }
+
+// ErrClosed: the loader was closed. Make another one.
+var ErrClosed = fault.NewCondition("closed", "the loader is closed", false)
 
 // Stats returns what the loader has done so far.
 func (l *Loader) Stats() LoaderStats {
-	state := l.flow.State()
-	return LoaderStats{
+	s := LoaderStats{
 		Loads: l.loads.Load(), Hits: l.hits.Load(), Stale: l.stale.Load(), Coalesced: l.coalesced.Load(), Requests: l.requests.Load(),
-		Unread: l.unread.Load(), Level: state.Level, Reason: state.Why, Paused: state.Paused, PausedUntil: l.client.core.Probes("", state.Next),
+		Unread: l.unread.Load(), Stats: statsOf(l.window.State()),
 	}
+	s.Waiting = 0
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, own := range l.inFlight {
+		if own.request == nil || !own.request.sent {
+			s.Waiting += own.waiters
+		}
+	}
+	return s
 }
 
 // NewLoader returns a loader that sends its requests with c. opts are the options of each
@@ -114,33 +127,42 @@ func NewLoader(c *Client, o LoaderOptions, opts ...CallOption) (*Loader, error) 
 		return nil, &Error{Operation: "new loader", Err: err}
 	}
 	o.Window = max(0, cmp.Or(o.Window, 2*time.Millisecond))
+	bounded := *settings
+	bounded.AttemptTimeout = cmp.Or(bounded.AttemptTimeout, loadTimeout) // no caller's deadline ends an attempt
 	l := &Loader{
-		client: c, o: o, settings: settings,
-		store:    newStore("load", o.Memory, o.Cache, o.Enhanced),
+		client: c, o: o, settings: &bounded,
+		store:    newStore(operationLoad, o.Memory, o.Cache, o.Enhanced),
+		window:   flow.New(func(below time.Duration) time.Duration { return c.core.Jitter(context.Background(), below) }),
+		pauses:   transport.PauseLog{Client: c.core, Call: transport.Call{Operation: operationLoad, Method: http.MethodPost, Route: lookupRoute}},
+		closing:  make(chan struct{}),
 		inFlight: map[string]*load{},
-		flow:     flow.NewPrompt(func(below time.Duration) time.Duration { return c.core.Jitter(context.Background(), below) }),
-		pauses:   transport.PauseLog{Client: c.core, Call: transport.Call{Operation: "load", Method: http.MethodPost, Route: lookupRoute}},
+		alone:    map[uint64]time.Time{},
 	}
 	l.store.staleFirst = true
 	return l, nil
 }
 
+const (
+	operationLoad = "load"
+	// loadTimeout equals the timeout of a lookup without a deadline.
+	loadTimeout = 30 * time.Second
+)
+
 // Load looks up one card. You may change the result. An unknown card is not an error: see
-// [Result.Card]. Trim and check what a customer typed: if the service refuses a request, all its
-// cards fail.
+// [Result.Card].
 //
 // The call ends at the deadline of ctx, or after 30 seconds if ctx has none. If the load had to wait
 // in this process, it ends as soon as less time is left than a response usually takes, also with
 // context.DeadlineExceeded. So test the error, and not ctx.
 //
 // Other errors are the failure of the request, [ErrInvalidArgument] for an empty card, [ErrMissing],
-// [ErrBadResponse] for an item that is no object, [ErrSuspended] while the service is down, and
-// [ErrRateLimited] as soon as the service asks for a pause beyond the deadline. An error of the
-// deadline, a pause or an outage also matches what a request last failed with.
+// [ErrBadResponse] for an item that is no object, [ErrSuspended] while the service is down,
+// [ErrRateLimited] if the service has asked for a pause beyond the deadline, and [ErrClosed]. An error of
+// the deadline also matches what a request last failed with.
 //
 // A request has the context values, such as a trace, of the caller that began it.
 func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
-	fail := func(err error) (Result, error) { return Result{}, &Error{Operation: "load", Err: err} }
+	fail := func(err error) (Result, error) { return Result{}, &Error{Operation: operationLoad, Err: err} }
 	switch {
 	case l == nil || l.client == nil:
 		return fail(fault.Invalid("the loader was not made by NewLoader"))
@@ -154,30 +176,36 @@ func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
 		return fail(err)
 	}
 	l.loads.Add(1)
-	known, shared := l.find(ctx, id)
-	if _, bounded := ctx.Deadline(); !bounded && known == nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, l.o.Window+loadTimeout)
-		defer cancel()
+	deadline, bounded := ctx.Deadline()
+	if !bounded {
+		deadline = time.Now().Add(l.o.Window + loadTimeout)
 	}
-	for ; known == nil; known, shared = l.find(ctx, id) {
-		if err := l.wait(ctx, shared); err != nil {
+	for {
+		known, own := l.find(ctx, id, deadline)
+		switch {
+		case known != nil:
+			return l.hit(ctx, id, known), nil
+		case own == nil:
+			return fail(ErrClosed)
+		}
+		if err := l.wait(ctx, own, deadline); err != nil {
 			return Result{}, err
 		}
-		if shared.panicked != nil {
-			panic(shared.panicked) // the caller can recover here
-		}
-		i := slices.IndexFunc(shared.lookups, func(own *lookup) bool { return own.sent == id })
-		switch own := shared.lookups[i]; {
-		case own.stale:
-			continue // the memory has it now
+		switch {
+		case own.panicked != nil:
+			panic(own.panicked) // the caller can recover here
+		case own.stale: // the memory has it now
 		case own.err == nil:
 			return own.result.clone(), nil
-		case !shared.abandoned || ctx.Err() != nil:
+		case own.over.IsZero() || !own.over.Before(deadline):
 			return Result{}, own.err
 		}
-		// The request ended for others. This caller still waits, so try again.
+		// Its request ended for others, who had less time. This caller still waits, so try again.
 	}
+}
+
+// hit returns a result from memory.
+func (l *Loader) hit(ctx context.Context, id string, known *entry) Result {
 	l.hits.Add(1)
 	r := known.result()
 	if r.Stale = !known.isUsable(0); r.Stale {
@@ -186,85 +214,86 @@ func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
 			l.renew(ctx, id, known)
 		}
 	}
-	return r, nil
+	return r
 }
 
-// find returns the memory's result for id, or else the request that the caller must wait for.
-func (l *Loader) find(ctx context.Context, id string) (known *entry, shared *load) {
+// find returns the memory's result for id, or else the load that the caller must wait for; neither if
+// the loader is closed.
+func (l *Loader) find(ctx context.Context, id string, deadline time.Time) (*entry, *load) {
 	l.mu.Lock() // held for both, because a request could end in between and leave its result in memory
 	defer l.mu.Unlock()
-	if known = l.store.findStale(id); known != nil {
+	if l.closed {
+		return nil, nil
+	}
+	if known := l.store.findStale(id); known != nil {
 		return known, nil
 	}
-	if shared = l.inFlight[id]; shared != nil {
-		l.coalesced.Add(1)
+	own := l.inFlight[id]
+	if own == nil {
+		own = l.add(ctx, id)
 	} else {
-		shared = l.add(ctx, id)
+		l.coalesced.Add(1)
 	}
-	shared.waiters++
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		deadline, _ = shared.wireCtx.Deadline() // it waits as long as the request lasts
-	}
-	if deadline.Before(shared.earliest) {
-		shared.earliest = deadline
-	}
-	if deadline.After(shared.latest) {
-		shared.latest = deadline
-	}
-	return nil, shared
+	own.joins(deadline)
+	return nil, own
 }
 
-// wait waits for the end of a request or of ctx. It returns early if the service asks for a
-// pause that outlasts ctx, even during the wait.
-func (l *Loader) wait(ctx context.Context, b *load) error {
-	for {
-		l.mu.Lock()
-		retrying := b.retrying
-		l.mu.Unlock()
-		end := l.client.core.Throttled(ctx, "load")
-		if end == nil {
-			select {
-			case <-b.done:
-				return nil
-			case <-retrying:
-				continue
-			case <-ctx.Done():
-				end = &fault.Failure{Operation: "load", Err: fault.Ended(ctx)}
-			}
+// wait waits for the end of a load or of ctx. It fails at once if the service has asked for a pause
+// that outlasts ctx.
+func (l *Loader) wait(ctx context.Context, own *load, deadline time.Time) error {
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	end := l.client.core.Throttled(ctx, operationLoad)
+	if end == nil {
+		select {
+		case <-own.done:
+			return nil
+		case <-ctx.Done():
+			end = &fault.Failure{Operation: operationLoad, Err: fault.Ended(ctx)}
+		case <-l.closing:
+			return &Error{Operation: operationLoad, Err: ErrClosed}
 		}
-		return l.leave(b, end)
 	}
+	return l.leave(ctx, own, end)
 }
 
 // leave is called when a caller stops waiting. It returns the caller's error, with the last
-// failure of the request. Requests without waiters are neither started nor retried; one
-// already on the wire continues.
-func (l *Loader) leave(b *load, end *fault.Failure) *Error {
+// failure of the request.
+func (l *Loader) leave(ctx context.Context, own *load, end *fault.Failure) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if b.waiters--; b.waiters == 0 {
-		b.abandoned = true
-		b.cancel()
-		if b.sent {
-			l.detach(b)
-		}
-		if !b.detached {
-			b.cancelWire()
-		}
-		switch { // if it is not known how long a request takes, others need its place
-		case b.place == 0 || l.flow.Overdue() > 0:
-		case l.flow.State().Paused:
-			l.failOverdue(b)
-		case l.worked.IsZero():
-			l.giveBack(b)
-		}
+	own.waiters--
+	r := own.request
+	if r == nil {
+		return (*Error)(end)
 	}
+	l.goesOn(r, ctx.Err())
 	e := Error(*end)
-	if b.failed != nil {
-		e = Error(*b.failed)
+	if r.failed != nil {
+		e = Error(*r.failed)
 		e.Operation, e.Err = end.Operation, fault.NewError(end.Err.Error()+": "+e.Err.Error(), e.Err, end.Err)
 	}
-	e.Attempts, e.RetryAfter = b.attempts, max(b.pause, end.RetryAfter, e.RetryAfter)
+	e.Attempts, e.RetryAfter = r.attempts, max(end.RetryAfter, e.RetryAfter)
 	return &e
+}
+
+// Close ends the loader. Loads that wait, and later ones, fail with [ErrClosed]. Requests in flight end,
+// and Close returns when no goroutine of the loader is left. It does not close the caches.
+func (l *Loader) Close() {
+	if l == nil || l.client == nil {
+		return
+	}
+	l.mu.Lock()
+	if !l.closed {
+		l.closed = true
+		close(l.closing)
+		for _, own := range l.inFlight {
+			if own.request != nil {
+				own.request.end(ErrClosed)
+			}
+		}
+	}
+	l.mu.Unlock()
+	l.tasks.Wait()
+	l.store.remote.wait()
 }

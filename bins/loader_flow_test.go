@@ -46,7 +46,7 @@ func TestLoaderBetweenWorksAndDown(t *testing.T) {
 		return func(s *service) bool { return s.inFlight.Load() <= k }
 	}
 	perSecond := func(limit float64) func(*service) bool {
-		tokens, refilled := 5.0, time.Time{}
+		tokens, refilled := 5.0, time.Now()
 		return func(*service) bool {
 			tokens, refilled = min(5, tokens+limit*time.Since(refilled).Seconds()), time.Now()
 			if tokens < 1 {
@@ -56,34 +56,43 @@ func TestLoaderBetweenWorksAndDown(t *testing.T) {
 			return true
 		}
 	}
+	chance := func(share float64) func(*service) bool {
+		return func(*service) bool { return rand.Float64() >= share }
+	}
 	for _, test := range []struct {
 		name    string
-		accepts func(*service) bool
+		accepts func() func(*service) bool
 		within  time.Duration
-		want    float64 // share of the loads that succeed; the lowest of 73 runs: 1, 0.996, 0.933 and 0.927; of 276 for the last one: 0.868
+		want    float64 // share of the loads that succeed
 	}{
-		{"one in flight", atMost(1), 500 * time.Millisecond, 0.97},
-		{"20 a second", perSecond(20), 500 * time.Millisecond, 0.95},
-		{"a tenth fails at random, in a hurry", func(*service) bool { return rand.IntN(10) > 0 }, 150 * time.Millisecond, 0.85},
-		{"a third fails at random", func(*service) bool { return rand.IntN(3) > 0 }, 500 * time.Millisecond, 0.7},
+		{"one in flight", func() func(*service) bool { return atMost(1) }, 500 * time.Millisecond, 0.8},
+		{"20 a second", func() func(*service) bool { return perSecond(20) }, 500 * time.Millisecond, 0.9},
+		{"a tenth fails at random, in a hurry", func() func(*service) bool { return chance(0.1) }, 150 * time.Millisecond, 0.75},
+		{"a third fails at random", func() func(*service) bool { return chance(1.0 / 3) }, 500 * time.Millisecond, 0.75},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			s := &service{latency: func() time.Duration { return 20*time.Millisecond + rand.N(40*time.Millisecond) }}
-			s.fail = func(int64) int {
-				if !test.accepts(s) {
-					return http.StatusServiceUnavailable
+		const draws, loads = 4, 1500
+		succeeded := 0
+		for range draws {
+			synctest.Test(t, func(t *testing.T) {
+				s := &service{latency: func() time.Duration { return 20*time.Millisecond + rand.N(40*time.Millisecond) }}
+				accepts := test.accepts()
+				s.fail = func(int64) int {
+					if !accepts(s) {
+						return http.StatusServiceUnavailable
+					}
+					return 0
 				}
-				return 0
-			}
-			l, err := bins.NewLoader(s.client(t, bins.WithRetryWait(200*time.Millisecond, 5*time.Second)), bins.LoaderOptions{}) // the defaults
-			if err != nil {
-				t.Fatal(err)
-			}
-			if share := float64(checkouts(t, l, 3000, test.within)) / 3000; share < test.want {
-				t.Errorf("%s: %.1f %% of the loads succeeded, want %.1f", test.name, 100*share, 100*test.want)
-			}
-			time.Sleep(time.Minute) // until requests without callers have ended
-		})
+				l, err := bins.NewLoader(s.client(t, bins.WithRetryWait(200*time.Millisecond, 5*time.Second)), bins.LoaderOptions{}) // the defaults
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer l.Close()
+				succeeded += checkouts(t, l, loads, test.within)
+			})
+		}
+		if share := float64(succeeded) / draws / loads; share < test.want {
+			t.Errorf("%s: %.1f %% of the loads succeeded, want %.1f", test.name, 100*share, 100*test.want)
+		}
 	}
 }
 
@@ -108,6 +117,7 @@ func TestLoaderInAnOutage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			defer l.Close()
 			if n := checkouts(t, l, 300, within); n != 300 {
 				t.Errorf("%s: %d of 300 loads succeeded", name, n)
 			}
@@ -116,32 +126,31 @@ func TestLoaderInAnOutage(t *testing.T) {
 			if checkouts(t, l, 3000, within) != 0 {
 				t.Errorf("%s: a load succeeded in the outage", name)
 			}
-			if n := s.requests.Load() - before; n > 60 { // at most 20 and 43 in 30 runs
+			if n := s.requests.Load() - before; n > 150 { // in the second until it shows, one for each load
 				t.Errorf("%s: %d requests in half a minute of an outage", name, n)
 			}
-			for i := 0; i < 1000 && (!l.Stats().Paused || time.Until(l.Stats().PausedUntil) < 100*time.Millisecond); i++ { // the next load is not the probe
+			for i := 0; i < 1000 && (l.Stats().PausedUntil.IsZero() || time.Until(l.Stats().PausedUntil) < 100*time.Millisecond); i++ { // the next load is not the probe
 				time.Sleep(10 * time.Millisecond)
 				_, _ = loadWithin(t, l, within, "411111") // a probe
 			}
 			began := time.Now()
 			_, err = l.Load(t.Context(), "422222")
 			e, _ := errors.AsType[*bins.Error](err)
-			if !errors.Is(err, bins.ErrSuspended) || !errors.Is(err, outage.is) || e.Retryable() == (name == "unauthorized") || e.RetryAfter <= 0 || e.RetryAfter > 5*time.Second || time.Since(began) > 10*time.Millisecond {
+			if !errors.Is(err, bins.ErrSuspended) || !errors.Is(err, outage.is) || e.Retryable() == (name == "unauthorized") || e.RetryAfter <= 0 || e.RetryAfter > 30*time.Second || time.Since(began) > 10*time.Millisecond {
 				t.Errorf("%s: %v after %v: %+v", name, err, time.Since(began), e)
 			}
 			if stats := l.Stats(); stats.Reason != name {
 				t.Errorf("%s: stats %+v", name, stats)
 			}
 			s.change(func() { status, latency = 0, 40*time.Millisecond })
-			time.Sleep(5 * time.Second)
+			time.Sleep(30 * time.Second)
 			if _, err := l.Load(t.Context(), "433333"); err != nil { // the probe
 				t.Errorf("%s: %v", name, err)
 			}
 			if n := checkouts(t, l, 300, within); n != 300 {
 				t.Errorf("%s: %d of 300 loads succeeded after the outage", name, n)
 			}
-			time.Sleep(time.Minute) // until requests without callers have ended
-			synctest.Wait()         // they log, too
+			synctest.Wait() // for the log
 			if pauses, resumes := strings.Count(log.String(), "msg=pause"), strings.Count(log.String(), "msg=resume"); pauses != 1 || resumes != 1 {
 				t.Errorf("%s: %d pauses and %d ends logged", name, pauses, resumes)
 			}
@@ -168,15 +177,14 @@ func TestLoaderStartsInAnOutage(t *testing.T) {
 					suspended++
 				}
 			}
-			if n := s.requests.Load() - before; n > 60 || suspended < 400 { // 18 and 473 in 150 runs
+			if n := s.requests.Load() - before; n > 60 || suspended < 400 {
 				t.Errorf("%d worked: %d requests and %d of 600 loads suspended in a minute", worked, n, suspended)
 			}
 			s.change(func() { latency = 20 * time.Millisecond })
-			checkouts(t, l, 1000, within) // a probe is due within five seconds
+			checkouts(t, l, 4000, within) // a probe is due within half a minute
 			if n := checkouts(t, l, 300, within); n != 300 {
 				t.Errorf("%d worked: %d of 300 loads succeeded after the outage", worked, n)
 			}
-			time.Sleep(time.Minute)
 		})
 	}
 }
@@ -191,10 +199,9 @@ func TestLoaderPassesRequestsThatHang(t *testing.T) {
 			return 40 * time.Millisecond
 		}}
 		l := loader(t, s, bins.LoaderOptions{})
-		if n := checkouts(t, l, 3000, 500*time.Millisecond); n < 1200 { // 1950 in 46 runs
+		if n := checkouts(t, l, 3000, 500*time.Millisecond); n < 1200 {
 			t.Errorf("%d of 3000 loads succeeded, beside a third that hangs", n)
 		}
-		time.Sleep(time.Minute)
 	})
 }
 
@@ -233,6 +240,7 @@ func TestLoaderNeedsNoAttemptTimeout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer l.Close()
 		suspended := 0
 		for i := range 120 {
 			if _, err := loadWithin(t, l, time.Second, fmt.Sprint(41111100+i)); errors.Is(err, bins.ErrSuspended) {
@@ -243,7 +251,6 @@ func TestLoaderNeedsNoAttemptTimeout(t *testing.T) {
 		if n := s.requests.Load(); suspended < 60 || n > 60 {
 			t.Errorf("%d loads were suspended, %d requests", suspended, n)
 		}
-		time.Sleep(time.Minute)
 	})
 }
 

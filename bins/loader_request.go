@@ -4,80 +4,107 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"hash/maphash"
+	"net/http"
 	"slices"
 	"time"
 
 	"github.com/carddata/carddata-go/bins/internal/match"
 	"github.com/carddata/carddata-go/internal/bulk"
 	"github.com/carddata/carddata-go/internal/fault"
-	flow "github.com/carddata/carddata-go/internal/oldflow"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// A load is one request of a loader. It collects cards during its window, and for as long as
-// it waits for a place in flight. Its lookups are written before done is closed, and read
-// afterwards.
-type load struct {
-	lookups  []*lookup
-	done     chan struct{}
-	panicked any
-
-	// When window ends, the request asks for a place. ctx is canceled when the last waiter
-	// leaves, and has the last waiter's deadline; it covers waits and retries. wireCtx bounds
-	// the request on the wire, which may continue.
-	window, ctx, wireCtx            context.Context
-	closeWindow, cancel, cancelWire context.CancelFunc
-	clock                           transport.Clock
-
-	// The loader's lock guards the fields below.
-	began     time.Time
-	waiters   int
-	earliest  time.Time     // deadline of a waiter
-	latest    time.Time     // deadline of a waiter; zero: nobody has waited
-	checked   int           // lookups that were looked up in the caller's cache
-	place     int           // number of the request in the flow; 0: it has no place
-	overdue   *time.Timer   // ends the place of the last attempt; nil: the usual time is not known
-	late      bool          // it has counted as a failure because it took too long
-	pause     time.Duration // until the next probe, if the flow held the request back
-	sent      bool
-	detached  bool // and counted in Loader.detached
-	abandoned bool // it ended for waiters who have left: others have to ask again
-	attempts  int
-	failed    *fault.Failure // of the last failed attempt
-	retrying  chan struct{}  // closed when the next attempt fails
-}
-
 const (
-	// loadTimeout equals the timeout of a lookup without a deadline.
-	loadTimeout = 30 * time.Second
 	// maxDetached bounds the requests without waiters.
 	maxDetached = 16
 	// renewEvery is the time between two requests that renew the same card.
 	renewEvery = 2 * time.Second
+	// mostTogether is how often cards are sent together if one of them may make the request fail.
+	mostTogether = 2
+	// aloneFor is how long a card goes alone after its request has failed.
+	aloneFor = time.Minute
+	// mostAlone bounds what is known of such cards. What is forgotten costs a failure.
+	mostAlone = 10_000
 )
 
-// add puts id into a request that is still collecting cards.
+// A load is one card on its way to its result. It collects with others for a short time, is looked
+// up in the caller's cache, waits for its turn, and is sent. Its lookup is written before done is
+// closed, and read afterwards, and so are panicked and over. The loader's lock guards the rest.
+type load struct {
+	lookup
+	ctx      context.Context // has the values of the caller that began it, and no end
+	done     chan struct{}
+	panicked any
+	over     time.Time // when its request ended for those who waited for it; zero: it has failed for all
+
+	waiters          int
+	earliest, latest time.Time // deadlines of those who have waited
+	renews           bool      // it is sent although nobody waits
+	alone            bool      // it shares no request
+	request          *request  // nil: it has none yet
+}
+
+// joins counts a caller that waits until a deadline.
+func (own *load) joins(deadline time.Time) {
+	own.waiters++
+	if own.earliest.IsZero() || deadline.Before(own.earliest) {
+		own.earliest = deadline
+	}
+	if deadline.After(own.latest) {
+		own.latest = deadline
+	}
+}
+
+// A group is loads that began within a window.
+type group struct {
+	loads []*load
+	full  chan struct{} // closed when they fill a request
+}
+
+// A request is the loads that are sent together. Its waits and retries end with the last waiter, and
+// no later than the deadlines that the waiters had when it was made. In flight, only its attempt
+// timeout and Close end it.
+type request struct {
+	loads    []*load
+	deadline time.Time
+	ctx      context.Context // of waits and retries
+	wire     context.Context // of what is in flight
+	cancel   context.CancelFunc
+	cut      context.CancelCauseFunc
+
+	sent     bool // it is in flight
+	detached bool // and counted in Loader.detached
+	attempts int
+	failed   *fault.Failure // of the last failed attempt
+}
+
+// end ends a request, in flight, too.
+func (r *request) end(cause error) {
+	r.cut(cause)
+	r.cancel()
+}
+
+var seed = maphash.MakeSeed()
+
+// hashOf stands for an identifier where it would outlive its load.
+func hashOf(id string) uint64 { return maphash.String(seed, id) }
+
+// add begins a load.
 func (l *Loader) add(ctx context.Context, id string) *load {
-	i := slices.IndexFunc(l.pending, func(b *load) bool {
-		return len(b.lookups) < MaxCards && match.CanJoin(id, b.lookups, (*lookup).identifier)
-	})
-	if i < 0 {
-		i = len(l.pending)
-		b := &load{began: time.Now(), done: make(chan struct{}), retrying: make(chan struct{}), earliest: time.Now().Add(l.o.Window + loadTimeout)}
-		b.wireCtx, b.cancelWire = context.WithDeadline(context.WithoutCancel(ctx), b.earliest)
-		b.ctx, b.cancel = context.WithCancel(b.wireCtx)
-		b.window, b.closeWindow = context.WithTimeout(b.ctx, l.o.Window)
-		b.ctx = waitersContext{b.ctx, l, b}
-		l.pending = append(l.pending, b)
-		go l.send(b)
+	own := &load{lookup: lookup{sent: id}, ctx: context.WithoutCancel(ctx), done: make(chan struct{})}
+	l.inFlight[id] = own
+	g := l.group
+	if g == nil {
+		g = &group{full: make(chan struct{})}
+		l.group = g
+		l.tasks.Go(func() { l.collect(g) })
 	}
-	b := l.pending[i]
-	b.lookups = append(b.lookups, &lookup{sent: id})
-	l.inFlight[id] = b
-	if len(b.lookups) == MaxCards {
-		b.closeWindow()
+	if g.loads = append(g.loads, own); len(g.loads) == MaxCards {
+		close(g.full)
+		l.group = nil
 	}
-	return b
+	return own
 }
 
 // renew requests a card with a stale result, unless callers need the place. Nobody waits for
@@ -85,292 +112,258 @@ func (l *Loader) add(ctx context.Context, id string) *load {
 func (l *Loader) renew(ctx context.Context, id string, stale *entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.inFlight[id] == nil && l.detached < maxDetached && l.flow.IsFree() {
+	isFree := l.detached < maxDetached && len(l.ready) == 0 && l.window.State().Waiting == 0 && l.window.Down() == nil
+	if !l.closed && l.inFlight[id] == nil && isFree {
 		stale.asked.Store(time.Now().Add(renewEvery).UnixNano())
-		if b := l.add(ctx, id); b.waiters == 0 {
-			l.detach(b)
-		}
+		l.add(ctx, id).renews = true
 	}
 }
 
-// A waitersContext has the deadline of the last waiter, so that a retry begins in time for it.
-type waitersContext struct {
-	context.Context
-	loader *Loader
-	load   *load
-}
-
-func (c waitersContext) Deadline() (time.Time, bool) {
-	c.loader.mu.Lock()
-	defer c.loader.mu.Unlock()
-	return c.load.deadline(), true
-}
-
-// deadline is that of the last waiter. It is called under the lock.
-func (b *load) deadline() time.Time {
-	deadline, _ := b.wireCtx.Deadline()
-	if !b.latest.IsZero() && b.latest.Before(deadline) {
-		return b.latest
-	}
-	return deadline
-}
-
-// detach lets a request continue without waiters, up to a limit of such requests.
-func (l *Loader) detach(b *load) {
-	if !b.detached && l.detached < maxDetached {
-		b.detached = true
-		l.detached++
-	}
-}
-
-// send sends a request when it is full or its window has ended, and there is a place for it.
-func (l *Loader) send(b *load) {
-	defer b.cancelWire()
-	<-b.window.Done()
-	r := &response{}
-	ended := false
+// collect waits for the window of a group, and looks its loads up in the caller's cache. The rest is
+// ready to be sent.
+func (l *Loader) collect(g *group) {
+	found := false
 	defer func() {
-		if !ended {
-			r.err, b.panicked = bulk.ErrPanicked, bulk.Panicked(recover())
+		var panicked any
+		if recovered := recover(); !found {
+			panicked = bulk.Panicked(recovered)
 		}
-		l.close(b) // if the cache panicked
-		l.remove(b)
-		close(b.done)
-		l.store.share(b.wireCtx, r.values)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, own := range g.loads {
+			switch own.panicked = panicked; {
+			case panicked != nil, own.reused, own.stale:
+				l.finish(own)
+			default:
+				own.alone = time.Now().Before(l.alone[hashOf(own.sent)])
+				l.ready = append(l.ready, own)
+			}
+		}
+		l.next()
 	}()
-	missed := l.fetch(b) // before it has a place: the cache may know all cards, even in an outage
-	if len(missed) > 0 {
-		_ = l.enter(b.ctx, b) // cards join meanwhile; the request reports an error
+	select {
+	case <-time.After(l.o.Window):
+	case <-g.full:
+	case <-l.closing:
 	}
-	l.close(b)
-	if missed = slices.Concat(missed, l.fetch(b)); len(missed) > 0 {
-		r = l.request(b, missed)
-	}
-	ended = true
-}
-
-// fetch looks the cards that were added since the last call up in the caller's cache.
-func (l *Loader) fetch(b *load) (missed []*lookup) {
 	l.mu.Lock()
-	added := b.lookups[b.checked:]
-	b.checked = len(b.lookups)
-	ctx, cancel := context.WithDeadline(b.wireCtx, b.earliest)
+	if l.group == g {
+		l.group = nil
+	}
+	earliest := time.Now().Add(loadTimeout)
+	lookups := make([]*lookup, len(g.loads))
+	for i, own := range g.loads {
+		if lookups[i] = &own.lookup; own.waiters > 0 && own.earliest.Before(earliest) {
+			earliest = own.earliest
+		}
+	}
 	l.mu.Unlock()
+	ctx, cancel := context.WithDeadline(g.loads[0].ctx, earliest)
 	defer cancel()
-	return l.store.fetch(ctx, added)
+	l.store.fetch(ctx, lookups)
+	found = true
 }
 
-// close ends the collection of cards.
-func (l *Loader) close(b *load) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.pending = slices.DeleteFunc(l.pending, func(other *load) bool { return other == b })
-	b.sent = true
+// abandon ends a load that nobody waits for. Whoever has joined it meanwhile asks again.
+func (l *Loader) abandon(own *load) {
+	own.err, own.over = context.Canceled, time.Now()
+	l.finish(own)
 }
 
-// request sends a request, and gives each lookup its result.
-func (l *Loader) request(b *load, lookups []*lookup) *response {
-	r := l.store.request(b.ctx, l.client, lookups, transport.Call{
-		RequestContext: b.wireCtx,
-		Enter:          func(ctx context.Context) error { return l.enter(ctx, b) },
-		Leave:          func() error { return l.start(b) },
-		Usual:          l.flow.Usual,
-		Clock:          &b.clock,
-		Observe:        func(attempts int, failed *fault.Failure) { l.observe(b, attempts, failed) },
-	}, l.settings)
-	if failed, ok := errors.AsType[*Error](r.err); ok {
-		failed.RetryAfter = cmp.Or(b.pause, failed.RetryAfter)
+// finish gives a load back to its callers.
+func (l *Loader) finish(own *load) {
+	delete(l.inFlight, own.sent)
+	close(own.done)
+}
+
+// next starts the next request, unless one has not left yet: then further cards collect.
+func (l *Loader) next() {
+	if l.closed {
+		for _, own := range l.ready {
+			l.abandon(own)
+		}
+		l.ready = nil
 	}
-	l.unread.Add(int64(r.unread))
-	r.values = l.store.keep(lookups)
-	for _, lookup := range lookups {
-		lookup.err = cmp.Or(r.err, lookup.err)
+	if l.leaving != nil {
+		return
 	}
-	defer l.log()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if r.err == nil {
-		l.settle(b, nil)
+	if loads := l.take(); len(loads) > 0 {
+		r := newRequest(loads)
+		l.leaving = r
+		l.tasks.Go(func() { l.send(r) })
 	}
-	// What an attempt waits for ends in time for those who wait when that begins.
-	b.abandoned = b.abandoned || transport.IsTooLate(r.err) && time.Until(b.deadline()) > l.flow.Usual()
-	l.giveBack(b)
+}
+
+// take takes the loads of the next request. Those that all callers have left are over.
+func (l *Loader) take() (taken []*load) {
+	var rest []*load
+	for _, own := range l.ready {
+		switch {
+		case own.waiters == 0 && !own.renews:
+			l.abandon(own)
+		case len(taken) == 0,
+			len(taken) < MaxCards && !taken[0].alone && !own.alone && match.CanJoin(own.sent, taken, (*load).identifier):
+			taken = append(taken, own)
+		default:
+			rest = append(rest, own)
+		}
+	}
+	l.ready = rest
+	return taken
+}
+
+func newRequest(loads []*load) *request {
+	r := &request{loads: loads}
+	for _, own := range loads {
+		own.request = r
+		if own.waiters > 0 && own.latest.After(r.deadline) {
+			r.deadline = own.latest
+		}
+	}
+	if r.deadline.IsZero() { // nobody waits
+		r.deadline = time.Now().Add(renewEvery)
+	}
+	r.wire, r.cut = context.WithCancelCause(loads[0].ctx)
+	r.ctx, r.cancel = context.WithDeadline(r.wire, r.deadline)
 	return r
 }
 
-// enter waits for a place, unless the request has one.
-func (l *Loader) enter(ctx context.Context, b *load) error {
-	l.mu.Lock()
-	place := b.place
-	l.mu.Unlock()
-	if place > 0 {
-		return nil
+// send sends a request, and gives each load its result.
+func (l *Loader) send(r *request) {
+	var values map[string][]byte
+	var err error
+	ended := false
+	defer func() {
+		var panicked any
+		if recovered := recover(); !ended {
+			panicked = bulk.Panicked(recovered)
+		}
+		l.conclude(r, err, panicked)
+		l.store.share(r.wire, values)
+	}()
+	lookups := make([]*lookup, len(r.loads))
+	for i, own := range r.loads {
+		lookups[i] = &own.lookup
 	}
-	place, err := l.flow.Wait(ctx, 0)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b.place = place
-	return l.suspended(b, err)
+	call := transport.Call{
+		Operation:      operationLoad,
+		RequestContext: r.wire,
+		Door:           l.window,
+		Observe:        func(attempts int, failed *fault.Failure) { l.observe(r, attempts, failed) },
+	}
+	if len(r.loads) == 1 {
+		call.Of = hashOf(r.loads[0].sent)
+	} else {
+		call.Enough = func(f *fault.Failure) bool { return f.Attempts >= mostTogether && mayBeOfOne(f) }
+	}
+	response := l.store.request(r.ctx, l.client, lookups, call, l.settings)
+	values, err = l.store.keep(lookups), response.err
+	l.unread.Add(int64(response.unread))
+	l.logState()
+	ended = true
 }
 
-// start looks at the flow again, because the attempt may have waited for a token or a limiter.
-func (l *Loader) start(b *load) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.flow.Recheck(b.place); err != nil {
-		l.giveBack(b)
-		return l.suspended(b, err)
-	}
-	if l.flow.TooLate(b.deadline(), time.Since(b.began)) {
-		l.giveBack(b)
-		return transport.TooLate(nil)
-	}
-	// A request that takes much longer than usual, and is overtaken by others, loses its place:
-	// those of other callers need it. It counts as a failure if none has succeeded meanwhile.
-	if place, overdue := b.place, l.flow.Overdue(); place > 0 && overdue > 0 {
-		b.overdue = time.AfterFunc(overdue, func() {
-			defer l.log()
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			switch {
-			case b.place != place:
-			case l.isOvertaken(b):
-				l.giveBack(b)
-			case l.worked.After(b.clock.Left()): // it waits behind those that left before it
-				b.overdue.Reset(overdue)
-			default:
-				l.failOverdue(b)
-			}
-		})
-	}
-	return nil
+// mayBeOfOne reports whether a single card may have made a request fail: the service refused what is in
+// it, or nothing else explains the failure.
+func mayBeOfOne(f *fault.Failure) bool {
+	isRefusal := f.Scope() == fault.OfRequest && f.StatusCode != 0 && f.StatusCode != http.StatusMethodNotAllowed
+	return isRefusal || f.MayBeItsOwn()
 }
 
-func (l *Loader) suspended(b *load, err error) error {
-	if pause, ok := errors.AsType[*flow.Pause](err); ok {
-		b.pause = time.Until(l.client.core.Probes("", time.Now().Add(pause.Left)))
-		return suspendedBy(l.failure, "the service kept failing, the next probe is awaited")
-	}
-	if errors.Is(err, flow.ErrTooLate) {
-		return transport.TooLate(nil)
-	}
-	return err
-}
-
-// observe records each attempt of a request.
-func (l *Loader) observe(b *load, attempts int, failed *fault.Failure) {
-	defer l.log()
+// observe notes that an attempt is sent, or has failed.
+func (l *Loader) observe(r *request, attempts int, failed *fault.Failure) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b.attempts = attempts
-	if failed == nil {
-		l.requests.Add(1)
+	r.attempts, r.sent = attempts, failed == nil
+	if !r.sent {
+		r.failed = failed
+		if scope := failed.Scope(); scope == fault.OfOutage || scope == fault.OfSetup {
+			l.failure = (*Error)(failed)
+		}
 		return
 	}
-	b.failed = failed
-	close(b.retrying)
-	b.retrying = make(chan struct{})
-	l.settle(b, (*Error)(failed))
+	l.requests.Add(1)
+	l.leaves(r)
+	l.goesOn(r, nil)
 }
 
-// settle tells the flow what an attempt shows about the service.
-func (l *Loader) settle(b *load, failed *Error) {
-	if b.place == 0 {
-		if !b.late && !l.worked.IsZero() {
-			return
-		}
-		if failed == nil {
-			l.worked = time.Now()
-			l.flow.Arrived(b.clock.Took())
-			return
-		}
-		if b.late {
-			return // it has counted
-		}
-		// Its callers have left, but if nothing has ever worked, others will meet the same.
-		if b.place, _ = l.flow.Return(); b.place == 0 {
-			return
-		}
+// leaves makes room for the next request.
+func (l *Loader) leaves(r *request) {
+	if l.leaving == r {
+		l.leaving = nil
+		l.next()
 	}
-	var err error
-	if failed != nil {
-		err = failed
+}
+
+// goesOn decides what becomes of a request that nobody waits for: it is neither started nor retried. In
+// flight it goes on, unless too many do.
+func (l *Loader) goesOn(r *request, end error) {
+	if slices.ContainsFunc(r.loads, func(own *load) bool { return own.waiters > 0 || own.renews && !r.sent }) {
+		return
 	}
-	m := meaningOf(b.wireCtx, err, !l.worked.IsZero())
 	switch {
-	case failed == nil:
-	case errors.Is(b.wireCtx.Err(), context.DeadlineExceeded):
-		m = bulk.Outage // no response in loadTimeout
-	case errors.Is(failed, ErrLocalLimit):
-		m = bulk.Nothing // a limiter that refuses says nothing of the service
-	case failed.StatusCode != 0 && failed.failure().Scope() == fault.OfSetup:
-		m = bulk.Outage // such as 401: others will meet the same
-	case b.ctx.Err() != nil && l.isOvertaken(b): // and its callers have left
-		m = bulk.Nothing
-	}
-	switch m {
-	case bulk.Success:
-		if err == nil {
-			l.worked = time.Now()
-			if left := b.clock.Left(); left.After(l.overtook) {
-				l.overtook = left
-			}
-		}
-		l.flow.Succeeded(b.place, b.clock.Took())
-		l.free(b)
-	case bulk.Outage:
-		l.fail(b, failed)
+	case !r.sent || r.detached:
+	case l.detached < maxDetached:
+		r.detached = true
+		l.detached++
 	default:
-		l.giveBack(b)
+		r.cut(end)
 	}
+	r.cancel()
 }
 
-// isOvertaken reports whether one that left later has succeeded: then only this one hangs.
-func (l *Loader) isOvertaken(b *load) bool { return l.overtook.After(b.clock.Left()) }
-
-// failOverdue counts a request as a failure although its response may still arrive.
-func (l *Loader) failOverdue(b *load) {
-	b.late = true
-	l.fail(b, &Error{Operation: "load", Err: fault.NewError("the response takes too long", ErrTimeout)})
-}
-
-// fail tells the flow that a request failed in a way that others may meet, too.
-func (l *Loader) fail(b *load, failed *Error) {
-	l.failure = failed
-	bulk.Settle(l.flow, b.place, bulk.Outage, b.clock.Took(), failed.failure())
-	l.free(b)
-}
-
-func (l *Loader) free(b *load) {
-	b.place = 0
-	if b.overdue != nil {
-		b.overdue.Stop()
-	}
-}
-
-func (l *Loader) log() {
-	state := l.flow.State()
-	l.pauses.Log(state.Paused, state.Next, state.Why)
-}
-
-// giveBack gives back a place without a result.
-func (l *Loader) giveBack(b *load) {
-	if b.place > 0 {
-		l.flow.Ignored(b.place, b.clock.Took())
-		l.free(b)
-	}
-}
-
-// remove removes a finished request.
-func (l *Loader) remove(b *load) {
+// conclude ends a request. If one of its loads may have made it fail, each of those that are waited for is sent alone.
+func (l *Loader) conclude(r *request, err error, panicked any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, lookup := range b.lookups {
-		delete(l.inFlight, lookup.sent)
+	var over time.Time
+	switch {
+	case r.ctx.Err() == context.Canceled:
+		over = time.Now()
+	case errors.Is(err, context.DeadlineExceeded):
+		over = r.deadline
 	}
-	b.sent = false
-	if b.detached {
+	r.end(nil)
+	r.sent = false
+	if r.detached {
 		l.detached--
 	}
-	l.giveBack(b) // if the caller's code panicked
+	failed, _ := errors.AsType[*Error](err)
+	if errors.Is(err, ErrSuspended) && failed.Attempts == 0 {
+		failed.Err = suspendedBy(l.failure, failed.Err.Error())
+	}
+	ofOne := failed != nil && mayBeOfOne(failed.failure())
+	var again []*load
+	for _, own := range r.loads {
+		l.note(own, ofOne, err)
+		if ofOne && len(r.loads) > 1 && own.waiters > 0 && !l.closed {
+			own.alone = true
+			again = append(again, own)
+			continue
+		}
+		own.err, own.over, own.panicked = cmp.Or(err, own.err), over, panicked
+		l.finish(own)
+	}
+	l.ready = append(again, l.ready...)
+	l.leaves(r)
+	l.next()
+}
+
+// note notes whether the next request with a card has others, too.
+func (l *Loader) note(own *load, ofOne bool, err error) {
+	switch {
+	case ofOne:
+		if len(l.alone) >= mostAlone {
+			clear(l.alone)
+		}
+		l.alone[hashOf(own.sent)] = time.Now().Add(aloneFor)
+	case err == nil:
+		delete(l.alone, hashOf(own.sent))
+	}
+}
+
+// logState logs a pause and its end.
+func (l *Loader) logState() {
+	s := l.window.State()
+	l.pauses.Log(!s.PausedUntil.IsZero(), s.PausedUntil, s.Why)
 }

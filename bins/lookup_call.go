@@ -1,6 +1,7 @@
 package bins
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -31,7 +32,7 @@ const lookupRoute = "/bins/multiple"
 // lookup is Lookup as a call that may be told more, and counts the requests that it
 // sent.
 func (c *Client) lookup(ctx context.Context, req *LookupRequest, call transport.Call, settings *transport.Settings) (_ *LookupResponse, attempts int, _ error) {
-	call.Operation = "lookup"
+	call.Operation = cmp.Or(call.Operation, "lookup")
 	fail := func(err error) (*LookupResponse, int, error) {
 		return nil, 0, &Error{Operation: call.Operation, Err: err}
 	}

@@ -28,8 +28,8 @@ func (q queue) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// A checkout with a deadline gets its cards from a slow service, too, and a queue gets fewer and
-// larger requests.
+// A checkout with a deadline gets its cards from a slow service, too. A queue gets fewer and larger requests
+// after half a minute, and for good.
 func TestLoaderAtSlowServices(t *testing.T) {
 	for name, test := range map[string]struct {
 		latency, deadline time.Duration
@@ -41,7 +41,7 @@ func TestLoaderAtSlowServices(t *testing.T) {
 		"2.5 s":                     {2500 * time.Millisecond, 4 * time.Second, 0, 1200, 8 * time.Millisecond, 1200},
 		"300 ms":                    {300 * time.Millisecond, time.Second, 0, 2000, 5 * time.Millisecond, 2000},
 		"a queue that grows slowly": {150 * time.Millisecond, 800 * time.Millisecond, 50, 16_000, 2830 * time.Microsecond, 16_000},
-		"a queue of ten places":     {time.Second, 6 * time.Second, 10, 6000, 20 * time.Millisecond, 1600},
+		"a queue of ten places":     {time.Second, 6 * time.Second, 10, 9000, 20 * time.Millisecond, 2400},
 	} {
 		if testing.Short() && test.loads > 10_000 {
 			continue // takes seconds with the race detector: runs without -short
@@ -56,12 +56,14 @@ func TestLoaderAtSlowServices(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			defer l.Close()
 			var loads sync.WaitGroup
 			var mu sync.Mutex
 			failed := map[string]int{}
 			for i := range test.loads {
+				begins := test.places > 0 && time.Duration(i)*test.interval < 30*time.Second // the first requests are too many
 				loads.Go(func() {
-					if _, err := loadWithin(t, l, test.deadline, fmt.Sprintf("4%07d", i)); err != nil {
+					if _, err := loadWithin(t, l, test.deadline, fmt.Sprintf("4%07d", i)); err != nil && !begins {
 						mu.Lock()
 						defer mu.Unlock()
 						failed[err.Error()]++
@@ -70,14 +72,7 @@ func TestLoaderAtSlowServices(t *testing.T) {
 				time.Sleep(test.interval)
 			}
 			loads.Wait()
-			all, few := 0, 0
-			for _, n := range failed {
-				all += n
-			}
-			if test.places > 0 {
-				few = test.loads / 10 // the first requests are too many
-			}
-			if requests := s.requests.Load(); all > few || requests > test.requests {
+			if requests := s.requests.Load(); len(failed) > 0 || requests > test.requests {
 				t.Errorf("%s: %v, %d requests", name, failed, requests)
 			}
 		})
@@ -118,7 +113,6 @@ func TestLoaderAtAServiceThatBecomesSlower(t *testing.T) {
 			if n := twice(2000); n != 2000 {
 				t.Errorf("%v to %v: 20 seconds later %d of 2000 loads succeed", test.before, test.after, n)
 			}
-			time.Sleep(time.Minute) // until requests without callers have ended
 		})
 	}
 }

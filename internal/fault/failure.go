@@ -152,6 +152,20 @@ func (f *Failure) Scope() Scope {
 	return OfRequest
 }
 
+// MayBeItsOwn reports whether the request itself may be why it failed, although others may fail alike: it was
+// sent, and no limit and no 503 says that there is too much to do.
+func (f *Failure) MayBeItsOwn() bool {
+	v := f.facts().Verdict
+	if v == nil || v.scope != OfOutage || f.StatusCode == http.StatusServiceUnavailable {
+		return false
+	}
+	switch v {
+	case LimiterRefused, CredentialFailed, hostLookupFailed, connectFailed, proxyRefused, RateLimited, signedLimit:
+		return false
+	}
+	return true
+}
+
 // Cause is the original error that ended the call, from the network or from the caller's
 // code: a transport, a token source, a limiter. Its text may hold anything.
 func (f *Failure) Cause() error {

@@ -77,6 +77,8 @@ type Call struct {
 	// Observe runs on the call's goroutine: before each attempt is sent, with the number of
 	// attempts so far, and after each failed attempt, with its failure. Nil: not called.
 	Observe func(attempts int, failed *fault.Failure)
+	// Enough reports after a failed attempt that no other may follow. Nil: the policy alone decides.
+	Enough func(failed *fault.Failure) bool
 }
 
 // A Result describes a finished call. Failure is nil exactly when the call succeeded. A write

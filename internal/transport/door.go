@@ -124,7 +124,7 @@ func (inv *invocation) says(a *attempt) flow.Result {
 	switch status := a.StatusCode; {
 	case a.verdict == fault.Success, status != 0 && inv.call.Write && a.outcome() == fault.OutcomeAccepted:
 		r.Says, r.Took = flow.Success, waited
-	case a.verdict == fault.CallerEnded && (errors.Is(a.err, fault.ErrPassed) || !errors.Is(a.err, context.DeadlineExceeded)):
+	case a.verdict == fault.CallerEnded && (errors.Is(a.err, fault.ErrPassed) || !inv.missed(a)):
 		r.Says = flow.Nothing
 	case a.verdict == fault.CallerEnded, a.verdict == fault.AttemptTimedOut:
 		if a.Evidence.Connected || !a.Evidence.Traced { // or the connection took too long, which is no queue
@@ -140,6 +140,12 @@ func (inv *invocation) says(a *attempt) flow.Result {
 		r.Says = flow.Answer
 	}
 	return r
+}
+
+// missed reports whether an attempt ended because its response had not come by the deadline.
+func (inv *invocation) missed(a *attempt) bool {
+	wire := inv.call.RequestContext
+	return errors.Is(a.err, context.DeadlineExceeded) || wire != nil && context.Cause(wire) == context.DeadlineExceeded
 }
 
 // connected is when the attempt had a connection, as far as that is known.

@@ -91,6 +91,9 @@ func (inv *invocation) mayRetry(a *attempt) bool {
 	if inv.call.Single && !inv.settings.Resubmit && a.verdict != fault.Unauthorized && a.verdict != fault.Misdirected && a.verdict != fault.TooEarly {
 		return false
 	}
+	if inv.call.Enough != nil && inv.call.Enough(inv.failure(a)) {
+		return false
+	}
 	switch outcome := a.outcome(); {
 	case a.isVouched() && !inv.settings.Resubmit && !a.verdict.WillPass():
 		return false
