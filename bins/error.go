@@ -24,9 +24,8 @@ var (
 	// ErrNoResponse: no connection could be made, or it broke before a response. Try later;
 	// if it persists, check the base URL, the network and the certificates.
 	ErrNoResponse = fault.ErrNoResponse
-	// ErrTimeout: an attempt took longer than WithAttemptTimeout, status 408, or a [Loader] that had
-	// no response for much longer than usual. The end of the call's own context is
-	// [context.DeadlineExceeded] or [context.Canceled].
+	// ErrTimeout: an attempt took longer than WithAttemptTimeout, or status 408. The end of the call's own
+	// context is [context.DeadlineExceeded] or [context.Canceled].
 	ErrTimeout = fault.ErrTimeout
 	// ErrBadRequest: status 400, or another 4xx that IANA registers. Correct the request.
 	ErrBadRequest = fault.ErrBadRequest
