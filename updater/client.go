@@ -24,12 +24,12 @@ type Client struct {
 // merchantID is sent as x-merchant-id. Its format is not documented: 1 to 128 visible ASCII
 // characters without a comma are accepted. If it is empty, use only [Client.ForMerchant].
 //
-// token provides the access token. How to get one is not documented: use [CachedToken] or
-// [TokenFunc] with your own function.
+// token provides the access token. How to get one is not documented: give [CachedToken] your own
+// function.
 //
-// NewClient does not use the network. It fails with [ErrInvalidArgument] if the base URL is
-// not https (loopback addresses may be http), if it has user information, a query or a
-// fragment, or if another argument is unusable. The error quotes none of them.
+// NewClient does not use the network. It fails with [ErrInvalidArgument] if an argument is
+// unusable, or if the base URL is not https (loopback addresses may be http) or has user
+// information, a query or a fragment. The error quotes none of them.
 func NewClient(baseURL, merchantID string, token TokenSource, opts ...Option) (*Client, error) {
 	core, err := transport.New(transport.Service{
 		Name:  "updater",
@@ -52,11 +52,10 @@ func NewClient(baseURL, merchantID string, token TokenSource, opts ...Option) (*
 	return &Client{core, func() string { return merchantID }}, nil
 }
 
-// ForMerchant returns a client for another merchant. It is cheap: both clients share
-// transport, limiter, retry budget, token source and the pauses that the service asks for. If
-// each merchant has its own credential, give its calls [WithTokenSource]. If each has its own
-// quota, make its client with [NewClient]: these clients share nothing. ForMerchant fails with
-// [ErrInvalidArgument] for an id that NewClient would refuse, and for an empty one.
+// ForMerchant returns a client for another merchant. It is cheap: both share transport, limiter,
+// retry budget and token source. If each merchant has its own credential, give its calls
+// [WithTokenSource]. If each has its own quota, make its client with [NewClient]. An empty or
+// unusable id fails with [ErrInvalidArgument].
 func (c *Client) ForMerchant(id string) (*Client, error) {
 	if c == nil || c.core == nil {
 		return nil, fmt.Errorf("updater: for merchant: %w", fault.Invalid("the client was not made by NewClient"))

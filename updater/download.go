@@ -21,8 +21,7 @@ import (
 // A Download reads the result of a job as it arrives. Close it after use. Any goroutine may
 // call Close; call everything else from one goroutine at a time.
 //
-// The content is card data: keep it out of logs, and store it only in private files, as
-// [Client.DownloadFile] does. Its format is not documented.
+// The content is card data: keep it out of logs, and store it only in private files.
 type Download struct {
 	// ContentType, ETag and LastModified are these headers of the first response; "" if it
 	// has none.
@@ -30,8 +29,8 @@ type Download struct {
 	// Length is the length of the content in bytes; -1 if it is not known.
 	Length int64
 	// Verified is true if the service marks the end of the content, by its length, chunks or a
-	// digest. Without them, content that was cut off ends in io.EOF too. Some frameworks mark an
-	// end also after an error of their own, which no client can notice, unless there is a digest.
+	// digest. Without them, content that was cut off ends in io.EOF, too. Some frameworks mark the
+	// end also after an error of their own, which only a digest shows.
 	Verified bool
 	// RequestID is the request id of the last response, for the service's support; "" if
 	// it has none.
@@ -51,20 +50,19 @@ func (d *Download) Header() http.Header {
 	return d.resumer.header()
 }
 
-// Read reads content, and waits up to WithAttemptTimeout for more. After the last byte it
-// returns io.EOF.
+// Read reads content, and waits up to WithAttemptTimeout for more. After the last byte it returns
+// io.EOF.
 //
-// Read resumes a stream that broke or stalled: a request with Range and If-Range fetches the
-// rest. For this the service must send a strong ETag, or a Last-Modified at least a second
-// old (a minute, if it sends no Date), repeat it with the rest, and must not decline ranges. Each
-// resume waits as WithRetryWait says, at least a second from the sixth in a row without progress,
-// and is retried like any call. Read resumes until it has waited five minutes for a byte: to end it
-// earlier, give ctx a deadline. WithMaxRetries(0) turns resumes off.
+// Read resumes a stream that broke or stalled: a request with Range and If-Range fetches the rest.
+// For this the service must serve ranges, and send a strong ETag, or a Last-Modified at least a
+// second old (a minute, if it sends no Date), with both parts. Each resume waits as WithRetryWait
+// says, at least a second from the sixth in a row without progress, and is retried like any call.
+// Read resumes until it has waited five minutes for a byte: to end it earlier, give ctx a deadline.
 //
 // Every error but io.EOF is an [*Error], and later Reads return it again. It is [ErrChanged],
-// [ErrDigestMismatch], [ErrTimeout] (the content stalled), [ErrBadResponse] (it was cut off, or
-// a response had the wrong part), the failure of the request for the rest, the context's error, or
-// os.ErrClosed after Close.
+// [ErrDigestMismatch], [ErrTimeout] (the content stalled), [ErrBadResponse] (it was cut off, or a
+// part was wrong), the failure of the request for the rest, or the context's error. After Close it
+// is os.ErrClosed.
 func (d *Download) Read(p []byte) (int, error) {
 	if d.resumer == nil {
 		return 0, &Error{Operation: operation, Err: fault.Invalid("the download was not made by Client.Download")}
@@ -116,19 +114,14 @@ func (d Download) LogValue() slog.Value {
 
 // Download opens the result of a job.
 //
-// Only a 200 is a result. Any other response fails with the code and message of the
-// documented error object or of two similar shapes. So does a 200 with the documented object,
-// with any other members and of any size. It is content if a list or an object comes before
-// "error", or if anything follows the object. Any other JSON and an empty body are content too.
-// A page always fails: a body that begins as HTML does, under any type, or with other markup
-// under the type of HTML. So does content with a Content-Encoding, such as gzip, because the
-// request asks for none. To refuse more, use [Client.DownloadFile] with [FileOptions.Check].
+// Only a 200 is a result. A 200 fails, too, if its body is the documented error object, an HTML page
+// or encoded, because the request asks for no Content-Encoding. It is content if a list or an object
+// comes before "error", or if anything follows the object. Any other JSON and an empty body are
+// content: to refuse more, use [Client.DownloadFile] with [FileOptions.Check].
 //
-// jobID is sent as one escaped path segment. Its format is not documented. If it is empty, or holds
-// "." or ".." between slashes, Download fails with [ErrInvalidArgument]. If the job is not ready, it
-// fails with [ErrNotReady], or waits: see [WithWait].
-//
-// Only ctx bounds the whole download.
+// jobID is sent as one escaped path segment. If it is empty, or holds "." or ".." between slashes,
+// Download fails with [ErrInvalidArgument]. If the job is not ready, it fails with [ErrNotReady],
+// or waits: see [WithWait]. Only ctx bounds the whole download.
 func (c *Client) Download(ctx context.Context, jobID string, opts ...CallOption) (*Download, error) {
 	q, err := c.request(ctx, jobID, opts)
 	if err != nil {

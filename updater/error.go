@@ -10,8 +10,7 @@ import (
 )
 
 // Conditions to test for with [errors.Is]. An error can match several. They are the values of
-// package bins, where [github.com/carddata/carddata-go/bins.ErrInvalidArgument] and the others say
-// what to do.
+// package bins, which says what to do: [github.com/carddata/carddata-go/bins.ErrInvalidArgument].
 var (
 	ErrInvalidArgument = fault.ErrInvalidArgument // refused before anything was sent
 	ErrLocalLimit      = fault.ErrLocalLimit      // your limiter failed, or leaves no time before the deadline; nothing was sent
@@ -25,39 +24,40 @@ var (
 	ErrTooLarge        = fault.ErrTooLarge        // status 413, 414 or 431
 	ErrRateLimited     = fault.ErrRateLimited     // status 429, or a pause that the service asked for outlasts the deadline; see Error.RetryAfter
 	ErrServer          = fault.ErrServer          // a 5xx status
-	ErrBadResponse     = fault.ErrBadResponse     // an HTML page, a redirect that is not followed, a body that is cut off or not as documented, or an unregistered status, such as 499
+	ErrBadResponse     = fault.ErrBadResponse     // a page, a redirect that is not followed, a body that is cut off or not as documented, or an unregistered status, such as 499
 )
 
 // Conditions of a download.
 var (
-	// ErrNotReady: the job is not ready. The service responded with 202, 204, or what [WithNotReady]
-	// names. It is Retryable: try again after Error.RetryAfter, if it is set, or let [WithWait] do so.
+	// ErrNotReady: the job is not ready: a 202, a 204, or what [WithNotReady] names. Try again after
+	// Error.RetryAfter, if it is set, or let [WithWait] do so.
 	ErrNotReady = fault.ErrNotReady
 	// ErrChanged: the content broke off, and its rest may belong to another version: the service has
 	// a newer one, sent another part, sent no strong validator, or does not serve ranges. Discard what
 	// was read, and download again, as DownloadFile has already done, up to WithMaxRetries times.
-	ErrChanged      = fault.NewCondition("changed", "content changed", true)
-	errNotResumable = fault.NewCase(ErrChanged, "not_resumable", "not resumable")
-	// ErrDigestMismatch: the content does not match the service's digest. Discard what was
-	// read, and download again, likewise.
+	ErrChanged = fault.NewCondition("changed", "content changed", true)
+	// ErrDigestMismatch: the content does not match the service's digest. Do likewise.
 	ErrDigestMismatch = fault.NewCondition("digest_mismatch", "digest mismatch", true)
 )
 
 // Conditions of [Client.DownloadFile] alone.
 var (
-	// ErrBusy: another download to the same path is under way, in this process or another. Wait
-	// for it, or choose another path.
+	// ErrBusy: another download to the same path is under way, in this process or another.
 	ErrBusy = fault.NewCondition("busy", "path is busy", true)
 	// ErrUnverified: the response has no length, chunks or digest to show that the content
 	// is whole. [FileOptions.AcceptUnverified] accepts it.
 	ErrUnverified = fault.NewCondition("unverified", "unverified end", false)
+)
 
-	errRefused   = fault.NewCondition("refused", "content refused", false)
-	errNotSynced = fault.NewCondition("not_synced", "not synced", true)
+// Conditions that metrics alone count.
+var (
+	errNotResumable = fault.NewCase(ErrChanged, "not_resumable", "not resumable")
+	errRefused      = fault.NewCondition("refused", "content refused", false)
+	errNotSynced    = fault.NewCondition("not_synced", "not synced", true)
 )
 
 // An Error says why a call failed. Its text and fields are safe to log. The methods return what
-// the service wrote: do not log that. See [github.com/carddata/carddata-go/bins.Error].
+// the service wrote: do not log that.
 type Error struct {
 	Operation  string        // what failed, such as "lookup", "submit" or "download"
 	StatusCode int           // status of the last response; 0 if there was none

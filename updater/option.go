@@ -16,7 +16,8 @@ import (
 )
 
 // An Option configures a client, and only NewClient takes it. If two options set the same thing,
-// the later one counts. A negative number or duration is refused with [ErrInvalidArgument].
+// the later one counts. A negative number or duration is refused with [ErrInvalidArgument]. The
+// option of the same name in package [github.com/carddata/carddata-go/bins] says more.
 type Option interface{ change() transport.Option }
 
 // A CallOption configures a call. It is an [Option], too: given to NewClient, it holds for every
@@ -26,8 +27,8 @@ type CallOption interface {
 	ofCall()
 }
 
-// A TokenSource provides the bearer token before every attempt.
-// [github.com/carddata/carddata-go/bins.TokenSource] says when it is asked.
+// A TokenSource provides the bearer token before every attempt: see
+// [github.com/carddata/carddata-go/bins.TokenSource].
 type TokenSource interface {
 	// Token returns the token without the word Bearer, and ends with ctx. After an error the call
 	// ends with ErrCredential.
@@ -51,8 +52,7 @@ func TokenFunc(f func(ctx context.Context) (string, error)) TokenSource {
 }
 
 // CachedToken returns a TokenSource that keeps the token from fetch, renews it shortly before it
-// expires, and drops it if it is refused. If expires is zero, it never does. See
-// [github.com/carddata/carddata-go/bins.CachedToken].
+// expires, and drops it if it is refused. If expires is zero, it never does.
 func CachedToken(fetch func(ctx context.Context) (token string, expires time.Time, err error)) TokenSource {
 	return auth.Cached(fetch)
 }
@@ -65,13 +65,11 @@ func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
 }
 
 // WithTLSConfig uses a clone of c, for your own certificate authority or a client certificate. Nil
-// is refused. The default is the system's authorities. See
-// [github.com/carddata/carddata-go/bins.WithTLSConfig].
+// is refused. The default is the system's authorities.
 func WithTLSConfig(c *tls.Config) Option { return clientOption(transport.WithTLSConfig(c)) }
 
 // WithProxy calls proxy for the proxy URL of each request. A nil function is no proxy. The default
-// is the environment's proxy for https, and none for http. See
-// [github.com/carddata/carddata-go/bins.WithProxy].
+// is the environment's proxy for https, and none for http.
 func WithProxy(proxy func(*http.Request) (*url.URL, error)) Option {
 	return clientOption(transport.WithProxy(proxy))
 }
@@ -102,13 +100,12 @@ func WithUserAgent(product string) Option { return clientOption(transport.WithUs
 // [github.com/carddata/carddata-go/bins.WithLogger] lists the messages and attributes.
 func WithLogger(l *slog.Logger) Option { return clientOption(transport.WithLogger(l)) }
 
-// WithMaxRetries limits the retries of each request: see Retries in the package comment. Zero
-// turns off retries and the resuming of broken downloads. The default is 3.
+// WithMaxRetries limits the retries of each request. Zero turns off retries and the resuming of
+// broken downloads. The default is 3.
 func WithMaxRetries(n int) CallOption { return callOption(transport.WithMaxRetries(n)) }
 
 // WithRetryWait sets the backoff: a random wait of up to base, which doubles with each retry up to
 // limit. If base is zero, a retry does not wait. The default is 200 milliseconds and 5 seconds.
-// See [github.com/carddata/carddata-go/bins.WithRetryWait].
 func WithRetryWait(base, limit time.Duration) Option {
 	return clientOption(transport.WithRetryWait(base, limit))
 }
@@ -122,8 +119,7 @@ func WithAttemptTimeout(d time.Duration) CallOption {
 
 // WithRateLimit limits requests to limit a second, retries included, and burst at once. All
 // clients and calls that are given the same option share its limit. An attempt that would wait
-// beyond its deadline fails at once with [ErrLocalLimit]. The default is no limit. See
-// [github.com/carddata/carddata-go/bins.WithRateLimit].
+// beyond its deadline fails at once with [ErrLocalLimit]. The default is no limit.
 func WithRateLimit(limit rate.Limit, burst int) CallOption {
 	return callOption(transport.WithRateLimit(limit, burst))
 }
@@ -136,19 +132,19 @@ func WithLimiter(l Limiter) CallOption { return callOption(transport.WithLimiter
 // read what is sent. By default only loopback addresses may be http.
 func WithInsecureHTTP() Option { return clientOption(transport.WithInsecureHTTP()) }
 
-// WithRedirectHosts follows redirects to these hosts, such as an object storage that keeps
-// the results: "storage.example", or "*.storage.example" for all hosts below it, with a port
-// if it is not 443. Only https is followed, without the access token, the merchant id and the
-// headers of [WithHeader], and never back. By default only redirects within the service's own
-// scheme, host and port are followed. Any other fails with its status.
+// WithRedirectHosts follows redirects to these hosts, such as an object storage:
+// "storage.example", or "*.storage.example" for all hosts below it, with a port if it is not 443.
+// Only https is followed, without the access token, the merchant id and the headers of
+// [WithHeader], and never back. By default only redirects within the service's own scheme, host
+// and port are followed. Any other fails with its status.
 func WithRedirectHosts(hosts ...string) Option {
 	return clientOption(transport.WithRedirectHosts(hosts...))
 }
 
-// WithNotReady says which failures mean that the job is not ready, beside 202 and 204: they
-// become [ErrNotReady]. notReady is called for each failed response, such as a 404, or a 200
-// with the documented error object. With [WithWait], do not test for 404 alone: a wrong job id
-// would be waited for. Nil, the default, names no failure.
+// WithNotReady says which failed responses, beside 202 and 204, mean that the job is not ready:
+// they become [ErrNotReady]. notReady is called for each one, such as a 404, or a 200 with the
+// documented error object. With [WithWait], do not test for 404 alone: a wrong job id would be
+// waited for. Nil, the default, names none.
 func WithNotReady(notReady func(*Error) bool) CallOption {
 	var check func(*fault.Failure) bool
 	if notReady != nil {
@@ -157,13 +153,11 @@ func WithNotReady(notReady func(*Error) bool) CallOption {
 	return callOption(transport.WithNotReady(check))
 }
 
-// WithWait waits for a job that is not ready ([ErrNotReady]): the call asks again after interval
-// plus up to a fifth at random, or after a longer Retry-After. Once the service has said that the job
-// is not ready, the call waits out an outage, too. It fails with the last error when limit, counted
-// from its beginning, or the deadline of ctx leaves no time to ask again. A broken download does not
-// wait: call DownloadFile again. A call that waits holds up its goroutine: for many jobs, do not set
-// WithWait, and ask again later for those that were not ready. An interval of zero is 30 seconds. A
-// limit of zero, the default, does not wait.
+// WithWait waits for a job that is not ready: the call asks again after interval plus up to a fifth
+// at random, or after a longer Retry-After, also through an outage. It fails with the last error
+// when limit, counted from its beginning, or the deadline of ctx leaves no time to ask again. A
+// resume does not wait: call DownloadFile again. For many jobs, do not set WithWait, but ask again
+// later. An interval of zero is 30 seconds. A limit of zero, the default, does not wait.
 func WithWait(interval, limit time.Duration) CallOption {
 	return callOption(transport.WithWait(interval, limit))
 }

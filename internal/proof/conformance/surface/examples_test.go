@@ -14,11 +14,12 @@ import (
 var (
 	exampleFunction = regexp.MustCompile(`(?m)^func Example`)
 	readmeProgram   = regexp.MustCompile("(?s)\n```go\n(package main\n.*?)```\n")
+	pageProgram     = regexp.MustCompile(`(?m)^//\tpackage main\n(?://(?:\t.*)?\n)+`) // of a package comment
 )
 
-// TestCopiedOut copies every Example and every program of the README out of the
-// repository, as a user does, and runs the Examples and builds the programs in a module of
-// its own.
+// TestCopiedOut copies every Example and every program of the README and of the package comments
+// out of the repository, as a user does, and runs the Examples and builds the programs in a module
+// of its own.
 func TestCopiedOut(t *testing.T) {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -36,6 +37,13 @@ func TestCopiedOut(t *testing.T) {
 	for _, code := range readmeProgram.FindAllStringSubmatch(read(t, "README.md"), -1) {
 		programs++
 		write([]byte(code[1]), fmt.Sprint("readme", programs), "main.go")
+	}
+	for _, pkg := range []string{"bins", "refunds", "updater"} {
+		for _, code := range pageProgram.FindAllString(read(t, pkg+"/doc.go"), -1) {
+			programs++
+			code = regexp.MustCompile(`(?m)^//\t?`).ReplaceAllString(code, "")
+			write([]byte(code), "page"+pkg, "main.go")
+		}
 	}
 	copied := 0
 	for _, pkg := range []string{"bins", "bins/binstest", "refunds", "refunds/refundstest", "updater", "updater/updatertest"} {
@@ -56,7 +64,7 @@ func TestCopiedOut(t *testing.T) {
 		}
 	}
 	if copied < 6 || programs == 0 {
-		t.Fatalf("found %d files of examples, and %d programs in the README", copied, programs)
+		t.Fatalf("found %d files of examples, and %d programs", copied, programs)
 	}
 	const library = "github.com/carddata/carddata-go"
 	text := strings.Replace(read(t, "go.mod"), "module "+library, "module example.com/copied", 1) +
