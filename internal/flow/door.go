@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -103,57 +104,66 @@ func (w *Window) Acquire(ctx context.Context, r Request) (release func(Result), 
 	defer w.mu.Unlock()
 	me := w.line.enter(r.Retry)
 	defer w.line.leave(me)
-	deadline, bounded := ctx.Deadline()
-	now := time.Now()
-	waited := !r.Since.IsZero() && now.Sub(r.Since) > w.usual()/20
-	for ; ; now, waited = time.Now(), true {
-		if p := w.paused(now); p != nil {
-			return nil, p
-		}
-		late := deadline.Add(-w.usual())
-		if bounded && waited && !late.After(now) {
-			return nil, ErrTooLate
-		}
-		var due time.Time
-		if w.line.isFirst(me) {
-			var ok bool
-			if due, ok = w.due(now, r.Bulk); ok && !due.After(now) {
-				return w.send(now, r), nil
-			}
-		}
-		if bounded && (due.IsZero() || late.Before(due)) {
-			due = late
+	deadline, _ := ctx.Deadline()
+	waited := !r.Since.IsZero() && time.Since(r.Since) > w.usual()/20
+	for {
+		release, next, err := w.admits(time.Now(), me, r, deadline, waited)
+		if release != nil || err != nil {
+			return release, err
 		}
 		w.mu.Unlock()
-		err := w.line.wait(ctx, me, due.Sub(now), !due.IsZero())
+		err = w.line.wait(ctx, me, next)
 		w.mu.Lock()
 		if err != nil {
 			return nil, err
 		}
+		waited = true
 	}
 }
 
-// due returns when the next request may leave. If ok is false, only the end of another one lets it.
-func (w *Window) due(now time.Time, bulk bool) (due time.Time, ok bool) {
-	if w.breaker.open {
-		return now, true // as the probe
+// admits lets a request leave, fails it, or returns when to look again at the latest; zero: when it is
+// woken.
+func (w *Window) admits(now time.Time, me *list.Element, r Request, deadline time.Time, waited bool) (release func(Result), next time.Time, err error) {
+	if p := w.paused(now); p != nil {
+		return nil, next, p
 	}
-	due, most := w.start.allows(now, bulk)
+	late := deadline.Add(-w.usual())
+	if !deadline.IsZero() && waited && !late.After(now) {
+		return nil, next, ErrTooLate
+	}
+	if w.line.isFirst(me) {
+		next = w.due(now, r.Bulk)
+		if !next.IsZero() && !next.After(now) {
+			return w.send(now, r), time.Time{}, nil
+		}
+	}
+	if !deadline.IsZero() && (next.IsZero() || late.Before(next)) {
+		next = late
+	}
+	return nil, next, nil
+}
+
+// due returns when the next request may leave; zero: only the end of another one lets it.
+func (w *Window) due(now time.Time, bulk bool) time.Time {
+	if w.breaker.open {
+		return now // as the probe
+	}
+	changes, most := w.start.allows(now, bulk)
 	if w.level.isKnown() {
-		due, most = w.level.next, places(w.level.now)
+		changes, most = time.Time{}, places(w.level.now)
 	}
 	if w.queue.places > 0 {
-		most = min(most, places(w.queue.places))
+		changes, most = time.Time{}, min(most, places(w.queue.places))
 	}
-	if w.inFlight >= most {
+	switch {
+	case w.inFlight >= most:
 		w.level.wanted = true
-		return due, !w.level.isKnown() && w.queue.places == 0 && !due.IsZero()
+		return changes
+	case w.level.isKnown():
+		w.level.wanted = w.level.wanted || w.level.next.After(now)
+		return w.level.next
 	}
-	if w.level.isKnown() {
-		w.level.wanted = w.level.wanted || due.After(now)
-		return due, true
-	}
-	return now, true
+	return now
 }
 
 // send takes the place.

@@ -51,11 +51,11 @@ func wake(e *list.Element) {
 // leastWait keeps a wait from ending before its time by the clock's resolution.
 const leastWait = 20 * time.Microsecond
 
-// wait waits until the line is woken, or for a time if there is one. It fails with the context.
-func (l *line) wait(ctx context.Context, me *list.Element, left time.Duration, bounded bool) error {
+// wait waits until the line is woken, or until a time if there is one. It fails with the context.
+func (l *line) wait(ctx context.Context, me *list.Element, until time.Time) error {
 	var due <-chan time.Time
-	if bounded {
-		timer := time.NewTimer(max(left, leastWait))
+	if !until.IsZero() {
+		timer := time.NewTimer(max(time.Until(until), leastWait))
 		defer timer.Stop()
 		due = timer.C
 	}
