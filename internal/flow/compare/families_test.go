@@ -1,393 +1,383 @@
 package compare
 
 import (
-	"flag"
+	"cmp"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
-	"strings"
-	"sync"
-	"testing"
-	"time"
-
-	"github.com/carddata/carddata-go/internal/flow"
-	old "github.com/carddata/carddata-go/internal/oldflow"
 )
 
-var (
-	draws = flag.Int("draws", 1, "of each family")
-	only  = flag.String("only", "", "families that contain it")
-	uses  = flag.String("uses", "submit", "")
-	salt  = flag.Uint64("salt", 77, "")
-	from  = flag.Int("from", 0, "the first draw")
-	each  = flag.Bool("each", false, "print each draw")
-	which = flag.String("windows", "new", "")
-)
-
-type variant struct {
-	name string
-	make func(use string) func(*rand.Rand) door
-}
-
-func jitter(random *rand.Rand) func(d dtime) dtime {
-	return func(below dtime) dtime { return dtime(random.Int64N(int64(max(1, below)))) }
-}
-
-func variants() []variant {
-	all := []variant{
-		{"hand", func(string) func(*rand.Rand) door { return func(*rand.Rand) door { return hand{} } }},
-		{"old", func(use string) func(*rand.Rand) door {
-			return func(r *rand.Rand) door { return was{old.New(use == "lookups", jitter(r))} }
-		}},
-		{"new", func(use string) func(*rand.Rand) door {
-			return func(r *rand.Rand) door { return flow.New(jitter(r)) }
-		}},
-	}
-	if *which == "" {
-		return all
-	}
-	return slices.DeleteFunc(all, func(v variant) bool { return !slices.Contains(strings.Split(*which, ","), v.name) })
-}
-
-type dtime = time.Duration
-
+// A family is a kind of services that users meet.
 type family struct {
-	name string
-	draw func(r *rand.Rand) scenario
+	name   string
+	hand   without
+	submit goal
+	bulk   bulkGoal
+	draw   func(draw) *scenario
 }
 
-func between(r *rand.Rand, least, most float64) float64 {
-	return least * math.Exp(r.Float64()*math.Log(most/least))
-}
-func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
-
-const most = 5000
-
-// stream draws arrivals: even or random.
-func stream(r *rand.Rand, rate, during sec) (at []sec) {
-	even := r.IntN(2) == 0
-	during = min(during, most/rate)
-	for t := 0.0; t < during; {
-		at = append(at, t)
-		if even {
-			t += 1 / rate
-		} else {
-			t += r.ExpFloat64() / rate
-		}
-	}
-	return at
+// A goal is what calls of Submit reach with a window.
+type goal struct {
+	accepted, least float64 // on average, and in the worst draw
+	unknown, most   float64
+	late            float64 // on average
 }
 
-func spread(r *rand.Rand) float64 { return pick(r, 0, 0.2, 0.5, -0.3, -0.5) }
+// A bulkGoal is what SubmitAll reaches; zero: it is not tried.
+type bulkGoal struct {
+	unknown       float64 // on average
+	time, longest float64 // on average, and in the worst draw
+}
+
+// Without a window, by hand, so many are accepted and unknown on average.
+type without struct{ accepted, unknown float64 }
 
 func families() []family {
-	healthy := func(r *rand.Rand, rate, during sec) (sc scenario) {
-		sc.s = svc{lat: between(r, 0.02, 8), spread: spread(r)}
-		sc.deadline = pick(r, 2.5, 3, 5, 10) * sc.s.lat
-		sc.arrivals = stream(r, rate, during)
-		sc.possible = float64(len(sc.arrivals))
-		sc.loop = 2000
-		sc.ideal = func(n, c int) sec { return float64(n) / float64(c) * sc.s.lat }
-		sc.name = fmt.Sprintf("lat %.2f spread %v rate %.1f deadline %.2f", sc.s.lat, sc.s.spread, rate, sc.deadline)
-		return sc
-	}
-	quick := func(r *rand.Rand, rate, during sec) scenario { // at most 2 s, deadlines as users have them
-		sc := healthy(r, rate, during)
-		sc.s.lat = between(r, 0.03, 2)
-		sc.deadline = max(5*sc.s.lat, pick(r, 2.0, 5, 10, 30))
-		sc.name = fmt.Sprintf("lat %.2f spread %v rate %.1f deadline %.1f", sc.s.lat, sc.s.spread, rate, sc.deadline)
-		return sc
-	}
-	limited := func(status reply, conc bool) func(r *rand.Rand) scenario {
-		return func(r *rand.Rand) scenario {
-			load := between(r, 0.5, 3)
-			rate := between(r, 10, 200)
-			sc := quick(r, load*rate, 240)
-			sc.s.lat = between(r, 0.02, 0.5)
-			capacity := rate
-			if conc {
-				sc.s.conc = 1 + r.IntN(50)
-				capacity = float64(sc.s.conc) / sc.s.lat
-				if capacity > 200 {
-					sc.s.lat = float64(sc.s.conc) / 200
-					capacity = 200
-				}
-				sc.arrivals = stream(r, load*capacity, 240)
-			} else {
-				sc.s.rate, sc.s.burst = rate, pick(r, 1, rate/4, rate)
-			}
-			sc.s.status = status
-			if status == f429 || r.IntN(3) == 0 {
-				sc.s.retryAfter = pick(r, 0, 1.0)
-			}
-			sc.deadline = pick(r, 2.0, 5, 10, 30) + sc.s.lat
-			last := sc.arrivals[len(sc.arrivals)-1]
-			sc.possible = min(float64(len(sc.arrivals)), capacity*(last+sc.deadline))
-			s := sc.s
-			sc.ideal = func(n, c int) sec {
-				at := float64(c) / s.lat
-				if conc {
-					at = min(at, float64(s.conc)/s.lat)
-				} else {
-					at = min(at, s.rate)
-				}
-				return float64(n) / at
-			}
-			sc.name = fmt.Sprintf("capacity %.0f load %.2f lat %.3f deadline %.1f retryAfter %v conc %d burst %.0f", capacity, load, sc.s.lat, sc.deadline, sc.s.retryAfter, sc.s.conc, sc.s.burst)
-			return sc
-		}
-	}
-	share := func(p float64) func(r *rand.Rand) scenario {
-		return func(r *rand.Rand) scenario {
-			sc := quick(r, between(r, 0.5, 50), 600)
-			sc.s.share = p
-			sc.possible *= 1 - p
-			return sc
-		}
-	}
-	down := func(kind reply) func(r *rand.Rand) scenario {
-		return func(r *rand.Rand) scenario {
-			long := between(r, 5, 600)
-			sc := quick(r, between(r, 0.5, 30), 60+long+120)
-			last := sc.arrivals[len(sc.arrivals)-1]
-			from := min(30, last/4)
-			long = min(long, last/2)
-			sc.s.out = []outage{{from: from, to: from + long, kind: kind}}
-			sc.possible *= 1 - long/last
-			ideal := sc.ideal
-			sc.ideal = func(n, c int) sec { return ideal(n, c) + long }
-			sc.name += fmt.Sprintf(" outage %.0f", long)
-			return sc
-		}
-	}
 	return []family{
-		{"healthy", func(r *rand.Rand) scenario { return healthy(r, between(r, 1, 100), 120) }},
-		{"bursts", func(r *rand.Rand) scenario {
-			sc := healthy(r, 1, 1)
-			sc.deadline = max(sc.deadline, 3*sc.s.lat)
-			sc.arrivals = nil
-			gap := between(r, 5, 20) * sc.s.lat
-			for i := range 10 {
-				for range int(between(r, 1, 500)) {
-					sc.arrivals = append(sc.arrivals, float64(i)*gap)
-				}
-			}
-			sc.possible = float64(len(sc.arrivals))
-			return sc
+		// What works.
+		{"healthy", without{100, 0.2}, goal{97, 60, 1, 7, 1}, bulkGoal{0.5, 1.2, 1.5}, func(r draw) *scenario {
+			s, l := r.healthy(r.between(1, 100), 120)
+			s.service = works(l)
+			return s
 		}},
-		{"rate 503", limited(f503, false)},
-		{"rate 429", limited(f429, false)},
-		{"places 503", limited(f503, true)},
-		{"rate 500", limited(f500, false)},
-		{"places 500", limited(f500, true)},
-		{"queue <=1", queue(healthy, 0.8, 1)},
-		{"queue >1", queue(healthy, 1.05, 3)},
-		{"1% fail", share(0.01)},
-		{"5% fail", share(0.05)},
-		{"10% fail", share(0.1)},
-		{"20% fail", share(0.2)},
-		{"30% fail", share(0.3)},
-		{"5% 503", share503(share(0.05))},
-		{"10% 503", share503(share(0.1))},
-		{"33% 503", share503(share(0.33))},
-		{"down 503", down(f503)},
-		{"down refused", down(refused)},
-		{"down hangs", down(hangs)},
-		{"slower", func(r *rand.Rand) scenario {
-			sc := quick(r, between(r, 1, 50), 300)
-			sc.s.lat = between(r, 0.03, 1)
-			last := sc.arrivals[len(sc.arrivals)-1]
-			sc.s.slower, sc.s.slowFrom = between(r, 3, 10), last/4
-			sc.s.slowTo = sc.s.slowFrom + between(r, 10, 120)
-			sc.deadline = max(pick(r, 2.0, 5, 10, 30), 2.5*sc.s.lat*sc.s.slower)
-			sc.name += fmt.Sprintf(" times %.1f deadline %.1f", sc.s.slower, sc.deadline)
-			s := sc.s
-			sc.ideal = func(n, c int) sec { return float64(n)/float64(c)*s.lat + (s.slowTo-s.slowFrom)*(1-1/s.slower) }
-			return sc
-		}},
-		{"stops", func(r *rand.Rand) scenario {
-			sc := quick(r, between(r, 1, 50), 240)
-			last := sc.arrivals[len(sc.arrivals)-1]
-			from, long := last/4, min(between(r, 2, 30), last/3)
-			sc.s.out = []outage{{from: from, to: from + long, kind: hangs, drains: r.IntN(2) == 0}}
-			if sc.possible *= 1 - long/last; sc.s.out[0].drains {
-				sc.possible = float64(len(sc.arrivals)) * (1 - max(0, long-sc.deadline)/last)
-			}
-			ideal := sc.ideal
-			sc.ideal = func(n, c int) sec { return ideal(n, c) + long }
-			sc.name += fmt.Sprintf(" stop %.0f drains %v", long, sc.s.out[0].drains)
-			return sc
-		}},
-		{"restarts", func(r *rand.Rand) scenario {
-			sc := quick(r, between(r, 1, 30), 300)
-			last := sc.arrivals[len(sc.arrivals)-1]
-			total := 0.0
-			kind := pick(r, refused, f503)
-			for t := 20.0; t < last; t += between(r, 20, 60) {
-				long := between(r, 1, 5)
-				total += long
-				sc.s.out = append(sc.s.out, outage{from: t, to: t + long, kind: kind})
-			}
-			sc.possible *= max(0.1, 1-total/last)
-			return sc
-		}},
+		{"bursts", without{100, 0.1}, goal{98, 90, 1, 5, 2}, bulkGoal{}, bursts(10)},
+		{"a burst at a cold start", without{100, 0}, goal{98, 85, 1, 8, 2}, bulkGoal{}, bursts(1)},
+		{"mixed deadlines", without{100, 0}, goal{98, 80, 0.5, 5, 3}, bulkGoal{}, mixedDeadlines},
+		{"slower", without{100, 0}, goal{92, 20, 1, 6, 14}, bulkGoal{0.5, 1, 2}, slower},
+		{"two kinds of responses", without{100, 0}, goal{95, 35, 1, 8, 8}, bulkGoal{}, twoKinds},
+		{"stops", without{100, 3.5}, goal{94, 40, 3, 13, 8}, bulkGoal{}, stops},
+		{"queue, load to 1", without{98, 2}, goal{96, 60, 1.5, 32, 9}, bulkGoal{}, queue(0.8, 1, 100)},
+
+		// What fails alone.
+		{"1 to 10 % fail", without{100, 4}, goal{98, 60, 6, 15, 3}, bulkGoal{4, 2.9, 25}, fail(failed, 0.01, 0.1, 0.5, 50)},
+		{"10 to 30 % fail", without{100, 18.2}, goal{97, 10, 22, 36, 3}, bulkGoal{19.5, 1.5, 2.5}, fail(failed, 0.1, 0.3, 0.5, 50)},
+		{"1 to 30 % fail, seldom", without{100, 7}, goal{98, 90, 10, 38, 1}, bulkGoal{}, fail(failed, 0.01, 0.3, 0.2, 1)},
+		{"1 to 30 % not connected", without{100, 0}, goal{97, 65, 0.5, 5, 3}, bulkGoal{0.5, 1.4, 2.5}, fail(refused, 0.01, 0.3, 0.5, 50)},
+		{"some always fail", without{100, 0}, goal{98, 75, 0.5, 6, 3}, bulkGoal{0.5, 4.3, 57}, bad(0.1, 0.7, 0.3, 50)},
+		{"a poisoned refund", without{100, 0}, goal{97, 60, 0.5, 6, 4}, bulkGoal{}, poison},
+		{"1 to 10 % 503", without{100, 4}, goal{91, 35, 5, 15, 27}, bulkGoal{4, 2.9, 25}, fail(unavailable, 0.01, 0.1, 0.5, 50)},
+		{"10 to 34 % 503", without{100, 19.7}, goal{94, 20, 22, 40, 13}, bulkGoal{}, fail(unavailable, 0.1, 0.34, 0.5, 50)},
+		{"2 % Retry-After", without{100, 1.3}, goal{87, 15, 2, 8, 45}, bulkGoal{2, 2.8, 12}, retryAfter},
+
+		// What is down.
+		{"down, 503", without{100, 29.6}, goal{92, 65, 7, 28, 5}, bulkGoal{}, down(unavailable)},
+		{"down, 500", without{100, 29.6}, goal{92, 65, 7, 28, 1}, bulkGoal{2, 1.2, 2}, down(failed)},
+		{"down, refused", without{100, 0}, goal{92, 60, 0.5, 4, 2}, bulkGoal{}, down(refused)},
+		{"down, silent", without{100, 29.6}, goal{92, 45, 7, 28, 8}, bulkGoal{}, down(silent)},
+		{"restarts", without{100, 2.9}, goal{93, 35, 4, 18, 13}, bulkGoal{}, restarts},
+
+		// What refuses too much.
+		{"rate, 503", without{81, 32.2}, goal{93, 5, 2.5, 54, 69}, bulkGoal{4.5, 1.2, 3}, rate(unavailable, 0)},
+		{"rate, 429", without{86, 0.2}, goal{93, 5, 1.5, 9, 73}, bulkGoal{0.5, 1.3, 3}, rate(limited, 0)},
+		{"rate, 429 Retry-After", without{52, 0.6}, goal{93, 45, 1, 9, 73}, bulkGoal{}, rate(limited, 1)},
+		{"rate, 503 and 1 to 10 % fail", without{81, 34.9}, goal{79, 10, 23, 93, 60}, bulkGoal{24.5, 1.9, 8}, rateAndChance},
+		{"rate, 503, processes", without{81, 32.2}, goal{82, 10, 20, 89, 43}, bulkGoal{}, processes},
+		{"minute, 503", without{100, 27.2}, goal{85, 25, 7, 34, 26}, bulkGoal{}, minute(unavailable)},
+		{"bans, 503", without{32, 68.6}, goal{31, 0, 3, 17, 16}, bulkGoal{}, banned},
+		{"places, 503", without{75, 36.6}, goal{88, 20, 4, 64, 77}, bulkGoal{}, atOnce(unavailable, 1, 50)},
+		{"one place, 503", without{67, 50.4}, goal{82, 20, 7, 62, 84}, bulkGoal{}, atOnce(unavailable, 1, 1.01)},
+		{"places move, 503", without{96, 41.9}, goal{93, 15, 4, 35, 80}, bulkGoal{}, moving},
+		{"queue, load above 1", without{24, 82.8}, goal{84, 0, 8, 60, 74}, bulkGoal{1.5, 1.2, 2}, queue(1.05, 3, 100)},
+		{"one place, queue", without{18, 86.8}, goal{64, 0, 29, 100, 39}, bulkGoal{}, queue(1.05, 3, 1.01)},
+		{"rate, 500", without{81, 32.2}, goal{79, 15, 36, 85, 7}, bulkGoal{4.5, 1.2, 3}, rate(failed, 0)},
+		{"places, 500", without{75, 36.6}, goal{73, 0, 41, 100, 10}, bulkGoal{2.5, 1.3, 2}, atOnce(failed, 1, 50)},
 	}
 }
 
-func queue(healthy func(r *rand.Rand, rate, during sec) scenario, least, mostLoad float64) func(r *rand.Rand) scenario {
-	return func(r *rand.Rand) scenario {
-		sc := healthy(r, 1, 1)
-		sc.s.lat = between(r, 0.05, 2)
-		sc.s.places = int(between(r, 1, 100))
-		sc.s.spread = pick(r, 0, 0.3, -0.5)
-		sc.s.forEver = r.IntN(2) == 0
-		load := between(r, least, mostLoad)
-		capacity := float64(sc.s.places) / sc.s.lat
-		sc.arrivals = stream(r, load*capacity, max(120, 100*sc.s.lat))
-		sc.deadline = between(r, 4, 20) * sc.s.lat
-		last := sc.arrivals[len(sc.arrivals)-1]
-		sc.possible = min(float64(len(sc.arrivals)), capacity*(last+sc.deadline))
-		s := sc.s
-		sc.loop = min(2000, 200*s.places)
-		sc.ideal = func(n, c int) sec { return float64(n) / float64(min(c, s.places)) * s.lat }
-		sc.name = fmt.Sprintf("lat %.2f spread %v places %d load %.2f deadline %.2f forEver %v", s.lat, s.spread, s.places, load, sc.deadline, s.forEver)
-		return sc
-	}
-}
-
-type row struct {
-	family, use, window, name string
-	draw                      int
-	accepted                  float64 // of what is possible
-	notSent, unknown, late    float64 // of all
-	slow                      float64 // times the ideal time, of loops
-}
-
-func TestCompare(t *testing.T) {
-	var rows []row
-	var mu sync.Mutex
-	var work sync.WaitGroup
-	jobs := make(chan func())
-	for range 2 {
-		work.Go(func() {
-			for job := range jobs {
-				job()
+func bursts(n int) func(draw) *scenario {
+	return func(r draw) *scenario {
+		s, l := r.healthy(1, 1)
+		time, gap := s.calls[0].deadline, r.between(5, 20)*s.latency
+		s.calls = nil
+		for i := range n {
+			for range int(r.between(1, 500)) {
+				s.calls = append(s.calls, call{at: float64(i) * gap, luck: r.Float64()})
 			}
-		})
-	}
-	for _, f := range families() {
-		if !strings.Contains(f.name, *only) {
-			continue
 		}
-		for draw := *from; draw < *from+*draws; draw++ {
-			for _, use := range strings.Split(*uses, ",") {
-				n := 1
-				if use != "submit" {
-					n = 2 // fewer draws
-				}
-				if draw%n != 0 {
-					continue
-				}
-				for _, v := range variants() {
-					jobs <- func() {
-						newScenario := func() scenario {
-							sc := f.draw(rand.New(rand.NewPCG(uint64(draw), *salt)))
-							if use == "loader" { // a checkout
-								sc.deadline = min(sc.deadline, max(2.5*sc.s.lat*max(1, sc.s.slower), []float64{0.5, 1, 3}[draw/2%3]))
-							}
-							return sc
-						}
-						sc := newScenario()
-						add := func(use string, r result, ideal sec) {
-							n := float64(r.n)
-							possible := n
-							if !strings.HasPrefix(use, "loop") && !strings.HasPrefix(use, "lookups") {
-								possible = sc.possible
-							}
-							mu.Lock()
-							defer mu.Unlock()
-							if *each {
-								fmt.Printf("%-8s %-6s %2d %s: accepted %.0f not sent %.0f unknown %.1f late %.1f time %.2f\n", use, v.name, draw, sc.name, 100*float64(r.accepted)/possible, 100*float64(r.notSent)/n, 100*float64(r.unknown)/n, 100*float64(r.late)/n, r.took/max(ideal, 1e-9))
-							}
-							rows = append(rows, row{f.name, use, v.name, sc.name, draw, float64(r.accepted) / possible, float64(r.notSent) / n, float64(r.unknown) / n, float64(r.late) / n, r.took / max(ideal, 1e-9)})
-						}
-						switch use {
-						case "submit":
-							add("submit", submits(t, sc, uint64(draw), v.make("submit")), 1)
-						case "loop":
-							for _, c := range []int{8, 64} {
-								n := max(200, min(sc.loop, int(300*float64(c)/sc.s.lat)))
-								if len(sc.s.out) > 0 || sc.s.slower > 0 { // it has to last
-									to := sc.s.slowTo + 30
-									for _, o := range sc.s.out[:min(1, len(sc.s.out))] {
-										to = o.from + 30
-									}
-									n = max(n, min(20_000, int(to*float64(c)/sc.s.lat)))
-								}
-								sc = newScenario()
-								add(fmt.Sprint("loop ", c), loop(t, sc, uint64(draw), v.make("loop"), n, c, false), sc.ideal(n, c))
-								sc = newScenario()
-								add(fmt.Sprint("lookups ", c), loop(t, sc, uint64(draw), v.make("lookups"), n, c, true), sc.ideal(n, c))
-							}
-						}
-					}
+		s.service, s.possible = works(l), float64(len(s.calls))
+		return s.patient(max(time, 3*s.latency))
+	}
+}
+
+// Half of the callers have too little time for any response. What becomes of the others?
+func mixedDeadlines(r draw) *scenario {
+	s, l := r.quick(r.between(0.5, 50), 120)
+	s.service = works(l)
+	hasty := r.between(0.1, 0.7)
+	for i := range s.calls {
+		if c := &s.calls[i]; r.Float64() < hasty {
+			c.deadline, c.bad = c.at+s.latency*0.3, true
+			s.possible--
+		} else {
+			c.deadline = c.at + 30
+		}
+	}
+	s.about += fmt.Sprintf(", %.2f hasty", hasty)
+	return s
+}
+
+func slower(r draw) *scenario {
+	s, _ := r.quick(r.between(1, 50), 300)
+	s.latency = min(s.latency, 1)
+	times, from, long := r.between(3, 10), s.last()/4, r.between(10, 120)
+	s.service = works(about(r.Rand, s.latency).slower(times, from, from+long))
+	s.idle = long * (1 - 1/times)
+	s.about += fmt.Sprintf(", times %.1f for %.0f s", times, long)
+	return s.patient(max(pick(r.Rand, 2.0, 5, 10, 30), 2.5*times*s.latency))
+}
+
+// Two acquirers, or three, whose shares change.
+func twoKinds(r draw) *scenario {
+	s, _ := r.quick(r.between(1, 60), 210)
+	quick, slow, third := about(r.Rand, r.between(0.02, 0.2)), about(r.Rand, r.between(0.5, 5)), about(r.Rand, r.between(0.1, 1))
+	shares, three := [3]float64{pick(r.Rand, 0.05, 0.2, 0.5, 0.7), pick(r.Rand, 0.05, 0.2, 0.5, 0.7), pick(r.Rand, 0.05, 0.2, 0.5, 0.7)}, r.IntN(3) == 0
+	last := s.last()
+	s.service = works(func(now sec) sec {
+		share := shares[min(2, int(3*now/last))]
+		switch x := r.Float64(); {
+		case x < share:
+			return slow(now)
+		case x < share+0.2 && three:
+			return third(now)
+		}
+		return quick(now)
+	})
+	s.latency = 5
+	s.about += fmt.Sprintf(", slow ones %v, three %v", shares, three)
+	return s.patient(15)
+}
+
+func stops(r draw) *scenario {
+	s, l := r.quick(r.between(1, 50), 240)
+	last, time := s.last(), s.calls[0].deadline
+	from, long := last/4, min(r.between(2, 30), last/3)
+	if r.IntN(2) == 0 { // what has come meanwhile has its response then
+		s.service = works(l).stops(from, from+long)
+		s.down(from, from+max(0, long-time))
+	} else {
+		s.service = works(l).down(from, from+long, silent)
+		s.down(from, from+long)
+	}
+	s.over, s.idle = from+long, long
+	return s
+}
+
+func queue(least, most, places float64) func(draw) *scenario {
+	return func(r draw) *scenario {
+		at, latency := int(r.between(1, places)), r.between(0.05, 2)
+		capacity := float64(at) / latency
+		s := r.scenario(latency, r.between(least, most)*capacity, max(120, 100*latency))
+		s.patient(r.between(4, 20) * latency)
+		forEver := r.IntN(2) == 0
+		s.service = queues(about(r.Rand, latency), at, forEver)
+		s.about += fmt.Sprintf(", for ever %v", forEver)
+		return s.capacity(capacity, at)
+	}
+}
+
+func fail(with reply, least, most, leastRate, mostRate float64) func(draw) *scenario {
+	return func(r draw) *scenario {
+		s, l := r.quick(r.between(leastRate, mostRate), 600)
+		share := r.between(least, most)
+		isBad := func(q request) bool {
+			if q.again {
+				return r.Float64() < share
+			}
+			return q.call.luck < share
+		}
+		s.service = works(l).except(isBad, with)
+		if with != refused {
+			for _, c := range s.calls {
+				if c.luck < share {
+					s.possible--
 				}
 			}
 		}
-	}
-	close(jobs)
-	work.Wait()
-	print(t, rows)
-}
-
-// print prints the mean and the worst of each family.
-func print(t *testing.T, rows []row) {
-	type key struct{ use, family string }
-	var keys []key
-	sums := map[key]map[string][]row{}
-	for _, f := range families() {
-		for _, use := range []string{"submit", "loop 8", "loop 64", "lookups 8", "lookups 64", "loader"} {
-			keys = append(keys, key{use, f.name})
-		}
-	}
-	for _, r := range rows {
-		k := key{r.use, r.family}
-		if sums[k] == nil {
-			sums[k] = map[string][]row{}
-		}
-		sums[k][r.window] = append(sums[k][r.window], r)
-	}
-	slices.SortStableFunc(keys, func(a, b key) int { return strings.Compare(a.use, b.use) })
-	for _, k := range keys {
-		line := fmt.Sprintf("%-11s%-13s", k.use, k.family)
-		for _, w := range []string{"hand", "old", "new"} {
-			all := sums[k][w]
-			if len(all) == 0 {
-				continue
-			}
-			var accepted, notSent, unknown, slow float64
-			least, most, slowest := math.Inf(1), 0.0, 0.0
-			for _, r := range all {
-				n := float64(len(all))
-				accepted, notSent, unknown, slow = accepted+100*r.accepted/n, notSent+100*r.notSent/n, unknown+100*r.unknown/n, slow+r.slow/n
-				least, most, slowest = min(least, 100*r.accepted), max(most, 100*r.unknown), max(slowest, r.slow)
-			}
-			line += fmt.Sprintf(" | %-6s accepted %3.0f, least %3.0f; not sent %2.0f; unknown %4.1f, most %2.0f", w, accepted, least, notSent, unknown, most)
-			if k.use != "submit" && k.use != "loader" {
-				line += fmt.Sprintf("; time %.2f, most %.2f", slow, slowest)
-			}
-		}
-		if sums[k] != nil {
-			t.Log(line)
-		}
+		s.about += fmt.Sprintf(", %.3f fail", share)
+		return s
 	}
 }
 
-func share503(f func(r *rand.Rand) scenario) func(r *rand.Rand) scenario {
-	return func(r *rand.Rand) scenario {
-		sc := f(r)
-		sc.s.of503 = true
-		return sc
+// An account, or a kind of refund, fails always.
+func bad(least, most, leastRate, mostRate float64) func(draw) *scenario {
+	return func(r draw) *scenario {
+		s, l := r.quick(r.between(leastRate, mostRate), 600)
+		share := r.between(least, most)
+		for i := range s.calls {
+			if c := &s.calls[i]; c.luck < share {
+				c.bad = true
+				s.possible--
+			}
+		}
+		s.service = works(l).except(func(q request) bool { return q.call.bad }, failed)
+		s.about += fmt.Sprintf(", %.2f bad", share)
+		return s
 	}
+}
+
+// One refund fails, and is sent again each second. Others come now and then.
+func poison(r draw) *scenario {
+	s, l := r.quick(1/r.between(1, 30), 3000)
+	s.possible = float64(len(s.calls))
+	time, last := s.calls[0].deadline, s.last()
+	for at := 0.5; at < last; at++ {
+		s.calls = append(s.calls, call{at: at, bad: true, of: 1})
+	}
+	slices.SortStableFunc(s.calls, func(a, b call) int { return cmp.Compare(a.at, b.at) })
+	s.service = works(l).except(func(q request) bool { return q.call.bad }, failed)
+	return s.patient(time)
+}
+
+// Some responses ask for a wait, which concerns nobody else.
+func retryAfter(r draw) *scenario {
+	s := fail(pick(r.Rand, unavailable, limited), 0.02, 0.021, 0.5, 50)(r)
+	service, asks := s.service, pick(r.Rand, 1.0, 5, 20, 60)
+	s.service = func(q request) response {
+		answer := service(q)
+		if answer.reply != accepted {
+			answer.asks = asks
+		}
+		return answer
+	}
+	return s
+}
+
+func down(with reply) func(draw) *scenario {
+	return func(r draw) *scenario {
+		long := r.between(5, 600)
+		s, l := r.quick(r.between(0.5, 30), 60+long+120)
+		last := s.last()
+		from := min(30, last/4)
+		to := from + min(long, last/2)
+		s.service = works(l).down(from, to, with)
+		s.down(from, to)
+		return s
+	}
+}
+
+func restarts(r draw) *scenario {
+	s, l := r.quick(r.between(1, 30), 300)
+	s.service = works(l)
+	with := pick(r.Rand, refused, unavailable)
+	for from := 20.0; from < s.last(); from += r.between(20, 60) {
+		to := from + r.between(1, 5)
+		s.service = s.service.down(from, to, with)
+		s.down(from, to)
+	}
+	s.over = 0
+	return s
+}
+
+// limit draws a service with a limit, and its load.
+func (r draw) limit(least, most float64) (s *scenario, l latency, rate, burst float64) {
+	load := r.between(0.5, 3)
+	rate = r.between(least, most)
+	s = r.scenario(r.between(0.02, 0.5), load*rate, 240)
+	s.patient(pick(r.Rand, 2.0, 5, 10, 30) + s.latency)
+	burst = pick(r.Rand, 1, max(1, rate/4), max(1, rate))
+	s.about += fmt.Sprintf(", burst %.0f", burst)
+	return s, about(r.Rand, s.latency), rate, burst
+}
+
+func rate(with reply, asks sec) func(draw) *scenario {
+	return func(r draw) *scenario {
+		s, l, rate, burst := r.limit(10, 200)
+		s.service = works(l).beyond(perSecond(rate, burst), with, asks)
+		return s.capacity(rate, 0)
+	}
+}
+
+func rateAndChance(r draw) *scenario {
+	s, l, rate, burst := r.limit(10, 200)
+	share := r.between(0.01, 0.1)
+	s.service = works(l).except(func(request) bool { return r.Float64() < share }, pick(r.Rand, failed, unavailable)).beyond(perSecond(rate, burst), unavailable, 0)
+	s.capacity(rate, 0)
+	s.possible *= 1 - share
+	s.about += fmt.Sprintf(", %.3f fail", share)
+	return s
+}
+
+func processes(r draw) *scenario {
+	s, l, rate, burst := r.limit(10, 200)
+	s.processes = 2 + r.IntN(3)
+	for i := range s.calls {
+		s.calls[i].process = r.IntN(s.processes)
+	}
+	s.service = works(l).beyond(perSecond(rate, burst), unavailable, 0)
+	s.about += fmt.Sprintf(", %d processes", s.processes)
+	return s.capacity(rate, 0)
+}
+
+func minute(with reply) func(draw) *scenario {
+	return func(r draw) *scenario {
+		s, l, rate, _ := r.limit(0.2, 10)
+		s.calls = r.stream(float64(len(s.calls))/s.last(), 600)
+		s.patient(pick(r.Rand, 2.0, 5, 10, 30) + s.latency)
+		most := int(max(12, 60*rate))
+		s.service = works(l).beyond(perMinute(most), with, 0)
+		s.capacity(float64(most)/60, 0)
+		s.possible = 0
+		for from := 0.0; from < s.last(); from += 60 {
+			n := 0
+			for _, c := range s.calls {
+				if c.at >= from && c.at < from+60 {
+					n++
+				}
+			}
+			s.possible += float64(min(n, most))
+		}
+		return s
+	}
+}
+
+// A ban begins with the first request beyond the limit.
+func banned(r draw) *scenario {
+	s, l, rate, burst := r.limit(10, 200)
+	long := pick(r.Rand, 10.0, 30, 60)
+	s.calls = r.stream(float64(len(s.calls))/s.last(), 600)
+	s.patient(pick(r.Rand, 2.0, 5, 10, 30) + s.latency)
+	s.service = works(l).beyond(bans(perSecond(rate, max(5, burst)), long), unavailable, 0)
+	s.about += fmt.Sprintf(", bans of %.0f s", long)
+	return s.capacity(rate, 0)
+}
+
+func atOnce(with reply, least, most float64) func(draw) *scenario {
+	return func(r draw) *scenario {
+		load, places, latency := r.between(0.5, 3), int(r.between(least, most)), r.between(0.02, 0.5)
+		latency = max(latency, float64(places)/200)
+		capacity := float64(places) / latency
+		s := r.scenario(latency, load*capacity, 240)
+		s.patient(pick(r.Rand, 2.0, 5, 10, 30) + latency)
+		s.service = works(about(r.Rand, latency)).places(func(sec) int { return places }, with, 0)
+		return s.capacity(capacity, places)
+	}
+}
+
+// The places of a service that grows and shrinks.
+func moving(r draw) *scenario {
+	latency, each := r.between(0.02, 0.5), r.between(30, 120)
+	var places [8]int
+	mean := 0.0
+	for i := range places {
+		places[i] = int(r.between(1, 50))
+		mean += float64(places[i]) / float64(len(places))
+	}
+	latency = max(latency, mean/100)
+	s := r.scenario(latency, r.between(0.5, 2)*mean/latency, math.Inf(1))
+	at := func(now sec) int { return places[int(now/each)%len(places)] }
+	s.patient(pick(r.Rand, 2.0, 5, 10, 30) + latency)
+	s.service = works(about(r.Rand, latency)).places(at, unavailable, 0)
+	s.capacity(mean/latency, 0)
+	s.possible = 0
+	n, second := 0.0, 0.0
+	for _, c := range s.calls { // second by second, without a queue between them
+		if math.Floor(c.at) != second {
+			n, second = 0, math.Floor(c.at)
+		}
+		if n++; n <= float64(at(c.at))/latency {
+			s.possible++
+		}
+	}
+	s.about += fmt.Sprintf(", places %v for %.0f s each", places, each)
+	return s
 }
