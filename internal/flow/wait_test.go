@@ -30,7 +30,7 @@ func TestWaitingCostsNothing(t *testing.T) {
 			ends(acquire(), flow.Overload) // from now on, one at a time
 		}
 		only := acquire()
-		go acquire()
+		go w.Acquire(context.Background(), flow.Request{})
 		synctest.Wait()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
