@@ -9,12 +9,15 @@
 //     updater jobs, as files or streams of any size.
 //   - bins/binstest, refunds/refundstest and updater/updatertest fake the service
 //     in process, for tests of code that uses the three.
+//   - [github.com/carddata/carddata-go/refunds/outbox], a module of its own, submits each
+//     refund once, from a database.
 //
-// The three share one design. NewClient takes the base URL, what the area needs for
-// authentication, and options. A CallOption can also be given to a single call, where it wins
-// over the client's: see [github.com/carddata/carddata-go/bins.CallOption].
-// Failures are an Error of the package, with conditions for errors.Is that are the same
-// values in all three.
+// The three share one design, and this page says what holds for all of them. NewClient takes the
+// base URL, what the area needs for authentication, and options. A CallOption can also be given to a
+// single call, where it wins over the client's.
+//
+// "Not documented" means that the service description does not say it. The library then passes
+// values on as they are, or says what it assumes. The README lists these places.
 //
 // # What happens in a call
 //
@@ -28,8 +31,10 @@
 //	│ retry loop: policy, random wait, budget, deadline   │
 //	│      ┌───────────────────────────────────────────┐  │
 //	│      │ one attempt                               │  │
+//	│      │   is the service down?                    │  │
 //	│      │   token source                            │  │
-//	│      │   pause the service asked for, limiter    │  │
+//	│      │   Retry-After, limiter                    │  │
+//	│      │   place in flight                         │  │
 //	│      │   your wrapper around the transport ──────┼──┼──▶ service
 //	│      │   evidence: did a byte leave?             │  │
 //	│      │   bounded read, or a stream               │  │
@@ -42,14 +47,96 @@
 //	       │ typed result, or typed error
 //	       ▼
 //
-// The calls of one client share what they know of the service: a pause that the service asked
-// for, and the retry budget. Submit and SubmitAll also share how many requests may be in flight.
+// # Errors
+//
+// Every failed call of a client returns an *Error of its package. errors.Is finds its conditions,
+// such as ErrRateLimited, which are the same values in all three packages. Condition names it for
+// metrics, Retryable says whether the same call can succeed later, and RetryAfter when. The text and the
+// fields hold no card number, credential, id, URL or body. For a refund, refunds.ActionOf says what to do.
+//
+// # Retries
+//
+// A lookup or a download only reads, so it is retried freely. A refund is retried only if it cannot
+// have been recorded. A call has at most so many retries, where n is that of WithMaxRetries, by default 3 for
+// a read and 2 for a refund:
+//
+//	after                                           a read   a refund
+//	no connection was made                          n        n
+//	a 429 that a limiter signs                      n        n
+//	a connection that broke                         n        0
+//	any other 429, 502, 503, 504                    n        0
+//	a timeout, 408, 500, any other 5xx              2        0
+//	a 4xx that IANA does not register, such as 499  2        0
+//	401, if there is another token                  1        1
+//	a proxy that could not connect                  1        1
+//	421, 425                                        1        0
+//	no HTTP, or not the documented JSON             1        0
+//
+// Nothing else is retried: any other status, 501 and 505, an HTML page, an unknown host name, a failed
+// TLS handshake, a proxy that forbids the connection, a limiter that fails. With
+// refunds.WithResubmit, a refund is retried as a read is. LookupAll and SubmitAll also send a card or
+// refund again later, as often as it takes.
+//
+// A retry waits for a random time of up to 200 ms, which doubles with each retry up to 5 s, after a 429
+// from a second on (WithRetryWait). All calls of a client share a retry budget, so that retries do not
+// multiply the load of an outage: a hundred retries at first, one more for each five calls that need
+// none, and a retry that succeeds is free. An error says if the budget is spent.
+//
+// # Retry-After
+//
+// After a 429, 502, 503 or 504 with a Retry-After, the retry of that call waits as long. After a longer
+// one than 60 s there is no retry, and the error has it as RetryAfter.
+//
+// After three such responses without a success between them, all calls of the same account wait, for a
+// minute at most: of an account in refunds, of a merchant in updater, and of the client in bins. If the three
+// are of two accounts, or only one is in use, all calls of the client wait. A call whose deadline comes
+// first fails at once, and its RetryAfter is the time that is left.
+//
+// # Load and outages
+//
+// A client adapts how many requests are in flight to what the service accepts. In refunds this
+// holds for all calls of a client together, and in bins for each LookupAll and each Loader. Lookup and
+// downloads are sent as they come: set WithRateLimit if you know of a limit. Clients do not know of
+// each other, so use one for a service.
+//
+//   - A failure says something of its own request, and delays no other. Only a 429, a 503, and responses
+//     that all take twice as long as at best, are signs of too much load. In SubmitAll and LookupAll, any
+//     other 5xx is one, too, unless fewer requests in flight fail as often. What is too much then waits, and a
+//     call that has too little time left for a response is not sent.
+//   - The service is down if 30 different refunds or cards fail without a success between them, or five over
+//     at least a minute. A request without a response counts after four times the usual time. A 4xx does
+//     not count, except 429, 407, and a 401 of the client's own credential.
+//   - While the service is down, it gets one request at a time as a probe, at most 30 s apart. The
+//     first one that succeeds ends the outage. LookupAll and SubmitAll wait for that. Other calls fail at once
+//     with ErrSuspended and the time to the next probe as RetryAfter.
+//
+// At first ten requests are in flight, and more as time goes by or the first ones succeed. The README of
+// internal/flow says what failures, limits and outages cost.
+//
+// # Deadlines
+//
+// Every call ends by its deadline, and no request begins to leave after it, even if the machine was
+// suspended. Code of yours that gets a context, such as a token source, a limiter or a wrapper, ends with it,
+// as everywhere in Go. A call also waits for your logger, and a bulk call for its loop, input and
+// functions. A panic of your code reaches the goroutine that made the call, or that runs the loop.
+//
+// # Defaults
+//
+//	                        bins               refunds            updater
+//	WithMaxRetries          3                  2                  3 for each request
+//	WithAttemptTimeout      10 s               35 s               30 s to the header and for each wait for content
+//	call without deadline   30 s               90 s               until no byte has come for 5 minutes
+//	bulk call without one   no end             no end
+//	response                8 MiB              64 KiB are kept    no limit
+//	connections             idle for 30 s      one for each       one for each request
+//	                                           request, ahead
+//	redirects               none               none               5, within the origin (WithRedirectHosts)
+//
+// All connect within 5 s, and make a TLS handshake within 5 s. They use HTTP/1.1, TLS 1.2 or later, the
+// environment's proxy for https, and a header of 64 KiB at most. There is no rate limit and no log unless
+// you set one.
 //
 // # Where to find things
-//
-// "Not documented" means that the service description, the document in which the service
-// describes its endpoints and fields, does not say it. The library then passes values on
-// as they are, or says what it assumes. The README lists these places.
 //
 // Start with these examples of the packages, which pkg.go.dev shows and go doc does not:
 //
@@ -60,6 +147,5 @@
 //
 // Five programs in the folder examples are there to be copied: lookup, refund, bulk, loader
 // and download. Those in examples/tools are there to be used, and those in examples/engines
-// show a quota and a cache shared by processes, a pipeline, and telemetry. The module
-// refunds/outbox submits each refund once, from a database.
+// show a quota and a cache shared by processes, a pipeline, and telemetry.
 package carddata
