@@ -13,21 +13,20 @@ import (
 
 // BulkOptions configure [Client.SubmitAll]. The zero value suits a file or a table.
 type BulkOptions struct {
-	// Concurrency is the most requests in flight, up to 10,000. Zero is 8. With 1, each
-	// result is yielded before the next record is taken, unless the record is sent again.
+	// Concurrency is the most requests in flight, up to 10,000. Zero is 8.
 	Concurrency int
 
-	// Grace is how long requests in flight may go on after ctx has ended or the loop was
-	// left, so that stopping leaves few outcomes unknown. Zero is 30 seconds: choose less than the
-	// time between SIGTERM and SIGKILL. Below zero they are canceled at once.
+	// Grace is how long requests in flight may go on after ctx has ended or the loop was left. Choose less
+	// than the time between SIGTERM and SIGKILL. Zero is 30 seconds. Below zero they are canceled at once,
+	// and their outcome is unknown.
 	Grace time.Duration
 
 	// GiveUpAfter is how long nothing may have worked before SubmitAll ends with [ErrSuspended].
 	// Zero is 30 minutes. Below zero it never gives up.
 	GiveUpAfter time.Duration
 
-	// Progress is called before each result is yielded, and when submission pauses and goes
-	// on. Nil: nobody is told.
+	// Progress is called before each result is yielded, and when the service is down and works again. Nil:
+	// nobody is told.
 	Progress func(BulkProgress)
 
 	// Abandoned gets the results that were not yielded when the loop was left. With nil, the
@@ -46,9 +45,7 @@ type BulkProgress struct {
 	Requests int // requests handed to the network, retries included
 	Retries  int // requests that repeat another one
 
-	// Stats are those of the client. In a pause, because the service is down, one request at a time is sent as a
-	// probe. A wait that the service asks for with a Retry-After is none; the log has it.
-	Stats
+	Stats // of the client
 }
 
 // Paused reports that the service is down.
@@ -85,8 +82,7 @@ func (s Submission) Format(state fmt.State, verb rune) {
 	fault.Format(state, verb, fmt.Sprintf("submission %d: %v", s.Index, s.Outcome))
 }
 
-// MarshalText returns the text, so that JSON logs hold no more than it. To keep a
-// submission, store its fields.
+// MarshalText returns the text. To keep a submission, store its fields.
 func (s Submission) MarshalText() ([]byte, error) { return fmt.Append(nil, s), nil }
 
 // LogValue logs the index, the outcome and the attempts.
@@ -95,10 +91,9 @@ func (s Submission) LogValue() slog.Value {
 		slog.Int("index", s.Index), slog.String("outcome", s.Outcome.String()), slog.Int("attempts", s.Attempts))
 }
 
-// ErrSuspended: the service is down, so the record was not sent, or not sent once more. [ActionOf] says
-// which: if it was not sent, submit it again later, after RetryAfter if it is set. Submit returns it during an
-// outage, and SubmitAll after [BulkOptions.GiveUpAfter]; there it also matches the last failure, such as
-// [ErrServer].
+// ErrSuspended: the service is down, so the refund was not sent, or not sent once more: [ActionOf] says
+// which. Submit returns it at once, with the time to the next probe as RetryAfter, and SubmitAll after
+// [BulkOptions.GiveUpAfter]. There it also matches the last failure, such as [ErrServer].
 var ErrSuspended = fault.ErrSuspended
 
 const (
@@ -112,40 +107,36 @@ const (
 	maxRetryAfter = time.Minute
 )
 
-// SubmitAll submits any number of refunds of any number of accounts, each as [Client.Submit]
-// does. To stop it, cancel ctx and go on ranging. It yields one result for each item that it takes from
-// the input, as results arrive: [Submission.Action] says what to do about it. [Items] makes the input
-// for one account.
+// SubmitAll submits any number of refunds of any number of accounts, each as [Client.Submit] does. To
+// stop it, cancel ctx and go on ranging. It yields one result for each item that it takes from the
+// input, as results arrive: [Submission.Action] says what to do about it. [Items] makes the input for one
+// account.
 //
-// The error beside a result is nil until SubmitAll ends early. It is then the reason, and
-// comes once and last, beside a Submission that is empty: look at the error first. It matches no
-// outcome and is not Retryable, because the same call would submit the earlier records again. The
-// rest of the input was not taken: submit that later.
+// The error beside a result is nil until SubmitAll ends early. It is then the reason, and comes once and
+// last, beside a Submission that is empty: look at the error first. It matches no outcome and is not Retryable. The rest of the input
+// was not taken: submit that later.
 //
-// SubmitAll holds at most 1,024 records, and Concurrency more. It sends a record again, whatever
-// [WithMaxRetries] says, if it was proven not to be recorded and the reason may pass, as after a 429 that a
-// limiter signs or without a connection. A record that has to wait for its account delays no other. An unusable
-// item, such as one without a Refund or an account, is yielded as not sent, with [ErrInvalidArgument].
+// A record is sent again, whatever [WithMaxRetries] says, if it is proven not to be recorded and the reason may
+// pass, as after a 429 that a limiter signs, without a connection, or in an outage; at most ten times while others
+// are accepted. Meanwhile it delays no other, but those with the same account and RefundID, such as a refund
+// and its later status: they are sent one after the other in input order, after any outcome of the previous
+// one. While the service is down, SubmitAll waits. It holds at most 1,024 records, and Concurrency more. An
+// unusable item, such as one without a Refund, is yielded as not sent, with [ErrInvalidArgument].
 //
-// Records with the same account and RefundID, such as a refund and its later status, are sent
-// one after the other in input order, after any outcome of the previous one.
+// # The end
 //
-// # When the service fails
+// SubmitAll ends early
 //
-// While the service is down, submission pauses, and one record at a time is sent as a probe. When nothing has
-// worked for [BulkOptions.GiveUpAfter], what was taken is yielded as not sent, and SubmitAll ends.
-// Both errors match [ErrSuspended]. It also ends if its first hundred results are the same refusal, or if the
-// service is down and all results say [ActionFixSetup].
+//   - when nothing has worked for [BulkOptions.GiveUpAfter], with [ErrSuspended]
+//   - if its first hundred results are the same refusal, or all results say [ActionFixSetup] and the service
+//     is down
+//   - if the rate limit would delay a record past ctx's deadline
+//   - with ctx. Nothing new is taken or sent then, and requests in flight may finish within
+//     [BulkOptions.Grace].
 //
-// # Stopping
-//
-// After the end of ctx nothing new is taken or sent. Requests in flight may finish within
-// [BulkOptions.Grace]. What was taken but not sent is yielded as not sent, with the context's error.
-// SubmitAll also stops if the rate limit would delay a record past ctx's deadline.
-//
-// If you break out of the loop, SubmitAll waits for the requests in flight in the same way, and
-// [BulkOptions.Abandoned] gets the remaining results. Then yield returns false in the input. The record that
-// it was called with has a result like any other.
+// What was taken but not sent is yielded as not sent, with the reason. If you break out of the loop, SubmitAll
+// waits for the requests in flight in the same way, and [BulkOptions.Abandoned] gets the remaining results. Then
+// yield returns false in the input, and the record that it was called with has a result like any other.
 //
 // Input, loop and the functions of BulkOptions run on one goroutine. A panic of your code reaches the
 // loop. Range over the results once.

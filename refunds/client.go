@@ -11,23 +11,21 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// A Client submits refund records. [NewClient] makes it. It is immutable and safe for
-// concurrent use; calls of the zero value fail with [ErrInvalidArgument].
+// A Client submits refund records. [NewClient] makes it. It is safe for concurrent use; calls of the zero
+// value fail with [ErrInvalidArgument].
 type Client struct {
 	core   *transport.Client
 	window *flow.Window // of all calls
 	pauses *transport.PauseLog
 }
 
-// NewClient returns a client of the service at baseURL, the {refund_url} of the package
-// comment. It may have a path and a trailing slash.
+// NewClient returns a client of the service at baseURL, the {refund_url} of the package comment. It may
+// have a path and a trailing slash. No credential is documented for this endpoint: if the service asks for one,
+// add [WithTokenSource] or [WithHeader].
 //
-// No credential is documented for this endpoint. If the service asks for one, add it with
-// [WithTokenSource] or [WithHeader].
-//
-// NewClient does not touch the network. It fails with [ErrInvalidArgument] if an option is
-// unusable, or if the base URL is not https (loopback addresses may be http) or has user
-// information, a query or a fragment. The error quotes none of them.
+// NewClient does not touch the network. It fails with [ErrInvalidArgument] if an option is unusable, or
+// if the base URL is not https (loopback addresses may be http) or has user information, a query or a
+// fragment.
 func NewClient(baseURL string, opts ...Option) (*Client, error) {
 	core, err := transport.New(transport.Service{
 		Name:  "refunds",
@@ -51,8 +49,7 @@ func NewClient(baseURL string, opts ...Option) (*Client, error) {
 
 // Stats say what a client knows of the load and the health of the service.
 type Stats struct {
-	// Level is how many requests may be in flight, at most, in the time of one response; below 1, one leaves
-	// in so much of it. Zero: no limit is known.
+	// Level is how many requests may leave in the time of one response. Zero: no limit is known.
 	Level float64
 	// InFlight is how many requests are in flight.
 	InFlight int
@@ -64,7 +61,8 @@ type Stats struct {
 	Reason string
 }
 
-// Stats returns what the client knows now. A worker of a queue asks before it takes a message: see the Example.
+// Stats returns what the client knows now. A worker of a queue asks before it takes a message: see the
+// Example.
 func (c *Client) Stats() Stats {
 	if c == nil || c.core == nil {
 		return Stats{}

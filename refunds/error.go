@@ -32,8 +32,7 @@ var (
 var ErrNotBegun = fault.ErrNotBegun
 
 // An Error says what became of a refund that was not accepted, and why. Its text and fields are safe
-// to log. The methods return what the service wrote: do not log that. See
-// [github.com/carddata/carddata-go/bins.Error].
+// to log. What the methods Message, Body, Header and Cause return is not.
 //
 // The error that ends SubmitAll is one, too. It is about no refund, and matches no outcome.
 type Error struct {
@@ -69,16 +68,13 @@ func (e *Error) failure() *fault.Failure {
 // Message returns the service's error message; "" if there is none in a known shape.
 func (e *Error) Message() string { return e.failure().Response().Message }
 
-// Body returns the body of the last response, up to 64 KiB; nil if there was none. Do not
-// change it.
+// Body returns the body of the last response, up to 64 KiB; nil if there was none. Do not change it.
 func (e *Error) Body() []byte { return e.failure().Response().Body }
 
-// Header returns the header of the last response, such as quotas, Deprecation or Location;
-// nil if there was none. Do not change it.
+// Header returns the header of the last response; nil if there was none. Do not change it.
 func (e *Error) Header() http.Header { return e.failure().Response().Header }
 
-// Cause returns the original error of the network, the file system or your own code; nil if
-// there was none. Its text may hold addresses and ids.
+// Cause returns the original error of the network or your own code; nil if there was none.
 func (e *Error) Cause() error { return e.failure().Cause() }
 
 // Condition returns a stable name of what went wrong, for metrics.
@@ -105,8 +101,7 @@ func (e *Error) Error() string {
 	return text + ": the outcome is unknown, the refund may have been recorded"
 }
 
-// Is reports whether target is the condition of the outcome: [ErrNotSent], [ErrRejected]
-// or [ErrOutcomeUnknown].
+// Is reports whether target is the condition of the outcome.
 func (e *Error) Is(target error) bool { return e.Operation != submitAll && target == e.outcome() }
 
 func (e *Error) outcome() error {
@@ -119,8 +114,7 @@ func (e *Error) outcome() error {
 	return ErrOutcomeUnknown
 }
 
-// Unwrap returns the conditions and causes. A cause can hold the error of another submission:
-// errgroup ends a context with it, and a receipt check may return it. Its outcome does not count.
+// Unwrap returns the conditions and causes, but no outcome of another submission that is a cause.
 func (e *Error) Unwrap() error {
 	return fault.Without(fault.Unwrap(e.failure()), func(target any) bool {
 		return target == ErrNotSent || target == ErrRejected || target == ErrOutcomeUnknown
@@ -130,5 +124,5 @@ func (e *Error) Unwrap() error {
 // Format prints the text, under any verb.
 func (e Error) Format(state fmt.State, verb rune) { fault.Format(state, verb, e.Error()) }
 
-// MarshalText returns the text, so that JSON logs hold no more than it.
+// MarshalText returns the text.
 func (e Error) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }

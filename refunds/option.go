@@ -43,59 +43,49 @@ type Limiter interface {
 // StaticToken returns a TokenSource for a token that never changes.
 func StaticToken(token string) TokenSource { return auth.Static(token) }
 
-// TokenFunc returns a TokenSource that calls f before every attempt, one call at a time, and caches
-// nothing. If f takes a while, the client sends no faster: use [CachedToken].
+// TokenFunc returns a TokenSource that calls f before every attempt, one call at a time. See [CachedToken]
+// for one that caches.
 func TokenFunc(f func(ctx context.Context) (string, error)) TokenSource {
 	return auth.Func(f)
 }
 
-// CachedToken returns a TokenSource that keeps the token from fetch, renews it shortly before it
-// expires, and drops it if it is refused. If expires is zero, it never does. See
-// [github.com/carddata/carddata-go/bins.CachedToken].
+// CachedToken returns a TokenSource that keeps the token from fetch until shortly before it expires, or
+// until it is refused. A zero expires is never. See [github.com/carddata/carddata-go/bins.CachedToken].
 func CachedToken(fetch func(ctx context.Context) (token string, expires time.Time, err error)) TokenSource {
 	return auth.Cached(fetch)
 }
 
 // WithTransport wraps the library's transport in your own RoundTripper, to instrument or change
-// requests. It sees every attempt, may change URL, header and body, and calls base to send it. base
-// sends one request for each attempt, and none after the wrapper has returned.
+// requests. It sees every attempt, may change URL, header and body, and calls base once to send it.
 //
-//   - A request that is built anew needs the context of the original, or it is not sent, with
-//     [ErrInvalidArgument] and [ActionFixSetup]:
-//     http.NewRequestWithContext(r.Context(), …).
-//   - For requests of its own, as for a token, a wrapper needs another client: in the context of the
-//     original, base would take one for the refund.
-//   - If base was not called and the wrapper returns an error, the attempt counts as not sent. So a
-//     wrapper that sends through another transport, such as http.DefaultTransport, can repeat a
-//     refund.
-//   - A response that the wrapper makes up counts as the service's: a 2xx accepts the refund, and a
-//     503 leaves it unknown. A circuit breaker returns an error instead.
+//   - A request that is built anew needs the context of the original, or it is not sent. A request of your
+//     own, as for a token, needs another client.
+//   - If it returns an error without a call of base, the refund counts as not sent. So a wrapper that
+//     sends through another transport can repeat a refund.
+//   - A response that it makes up counts as the service's. A circuit breaker returns an error instead.
 func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
 	return clientOption(transport.WithTransport(wrap))
 }
 
-// WithTLSConfig uses a clone of c, for your own certificate authority or a client certificate.
-// With TLS 1.3, a server may refuse the client certificate only after a refund was written, and
-// the outcome is then unknown: test it with a lookup. Nil is refused. The default is the system's
-// authorities. See [github.com/carddata/carddata-go/bins.WithTLSConfig].
+// WithTLSConfig uses a clone of c, for your own certificate authority or a client certificate. With
+// TLS 1.3, a server may refuse that only after a refund was written, which is then unknown: test it
+// with a lookup. Nil is refused. The default is the system's authorities.
 func WithTLSConfig(c *tls.Config) Option { return clientOption(transport.WithTLSConfig(c)) }
 
-// WithProxy calls proxy for the proxy URL of each request. A nil function is no proxy. The default
-// is the environment's proxy for https, and none for http. See
-// [github.com/carddata/carddata-go/bins.WithProxy].
+// WithProxy calls proxy for the proxy URL of each request. Nil is no proxy. The default is the environment's
+// proxy for https, and none for http.
 func WithProxy(proxy func(*http.Request) (*url.URL, error)) Option {
 	return clientOption(transport.WithProxy(proxy))
 }
 
-// WithHTTPClient sends through the Transport of c, for fakes in tests. Its Timeout bounds each
-// attempt, if it is shorter than [WithAttemptTimeout]; its Jar and CheckRedirect are not used. In production use [WithTransport],
-// [WithTLSConfig] and [WithProxy]. A client of your own loses the proof of "not sent", unless its
-// Transport is an *http.Transport that made no connection. It may send a refund twice, keeps
-// connections that the service may close, and has its own limits for TLS, header and connecting.
+// WithHTTPClient sends through the Transport of c, for fakes in tests. Its Timeout bounds each attempt, if it
+// is shorter than [WithAttemptTimeout]; its Jar and CheckRedirect are not used. In production use
+// [WithTransport], [WithTLSConfig] and [WithProxy]: a client of your own may send a refund twice, and
+// proves "not sent" only if its Transport is an *http.Transport that made no connection.
 func WithHTTPClient(c *http.Client) Option { return clientOption(transport.WithHTTPClient(c)) }
 
-// WithTokenSource sends a bearer token with each refund. The default is none. Make the source and
-// this option once, not for each call.
+// WithTokenSource sends a bearer token with each refund. Make the source and this option once, not for
+// each call. The default is none.
 func WithTokenSource(source TokenSource) CallOption {
 	return callOption(transport.WithTokenSource(source))
 }
@@ -106,87 +96,75 @@ func WithHeader(name, value string) CallOption {
 	return callOption(transport.WithHeader(name, value))
 }
 
-// WithUserAgent puts a product, such as "acme-billing/2.1", before the library's own
-// User-Agent.
+// WithUserAgent puts a product, such as "acme-billing/2.1", before the library's own User-Agent.
 func WithUserAgent(product string) Option { return clientOption(transport.WithUserAgent(product)) }
 
-// WithLogger logs to l: failed calls, retries and pauses at info, a spent retry budget at warn, the
-// rest at debug. With nil, the default, nothing is logged.
-// [github.com/carddata/carddata-go/bins.WithLogger] lists the messages and attributes.
+// WithLogger logs to l what [github.com/carddata/carddata-go/bins.WithLogger] lists, without ids. Nil, the
+// default, is no log.
 func WithLogger(l *slog.Logger) Option { return clientOption(transport.WithLogger(l)) }
 
-// WithMaxRetries limits the retries of a call: see Retries in the package comment. Zero turns them
-// off, but SubmitAll still sends records again that were not recorded. The default is 2.
+// WithMaxRetries limits the retries of a call. Zero turns them off, but SubmitAll still sends records again
+// that were not recorded. The default is 2.
 func WithMaxRetries(n int) CallOption { return callOption(transport.WithMaxRetries(n)) }
 
 // WithRetryWait sets the backoff: a random wait of up to base, which doubles with each retry up to
 // limit. If base is zero, a retry does not wait. The default is 200 milliseconds and 5 seconds.
-// See [github.com/carddata/carddata-go/bins.WithRetryWait].
 func WithRetryWait(base, limit time.Duration) Option {
 	return clientOption(transport.WithRetryWait(base, limit))
 }
 
-// WithAttemptTimeout bounds each attempt, from the end of the limiter's wait and of the function of
-// [WithBeforeSend] to the last byte of the response. A short timeout makes more outcomes unknown.
-// With zero, only the context's deadline or the call timeout ends an attempt. The default is 35
-// seconds.
+// WithAttemptTimeout bounds each attempt, from when it is sent to the last byte of the response. A short
+// timeout makes more outcomes unknown. With zero, only the deadline ends an attempt, or the call's 90 seconds.
+// The default is 35 seconds.
 func WithAttemptTimeout(d time.Duration) CallOption {
 	return callOption(transport.WithAttemptTimeout(d))
 }
 
-// WithRateLimit limits requests to limit a second, retries included, and burst at once. All
-// clients and calls that are given the same option share its limit. An attempt that would wait
-// beyond its deadline fails at once with [ErrLocalLimit]. The default is no limit. See
-// [github.com/carddata/carddata-go/bins.WithRateLimit].
+// WithRateLimit limits requests to limit a second, retries included, and burst at once. All clients
+// and calls that are given the same option share its limit. An attempt that would wait beyond its
+// deadline fails at once with [ErrLocalLimit]. The default is no limit.
 func WithRateLimit(limit rate.Limit, burst int) CallOption {
 	return callOption(transport.WithRateLimit(limit, burst))
 }
 
-// WithLimiter calls l before each attempt, in place of [WithRateLimit], such as one limiter for
-// several processes. Nil, the default, is no limit.
+// WithLimiter calls l before each attempt, in place of [WithRateLimit], such as one limiter for several
+// processes. An attempt that has then waited for a place in flight calls it again. Nil, the default, is no
+// limit.
 func WithLimiter(l Limiter) CallOption { return callOption(transport.WithLimiter(l)) }
 
 // WithInsecureHTTP allows http for hosts other than this machine, where everybody on the way can
 // read what is sent. By default only loopback addresses may be http.
 func WithInsecureHTTP() Option { return clientOption(transport.WithInsecureHTTP()) }
 
-// WithResubmit states that the service treats records with the same refund_id as one
-// refund, which is not documented: ask its operator first. A refund with an unknown outcome
-// is then retried, as a lookup is. By default it is not.
+// WithResubmit states that the service treats records with the same refund_id as one refund, which is
+// not documented: ask its operator. A refund with an unknown outcome is then retried, as a lookup is.
+// By default it is not.
 func WithResubmit() CallOption {
 	return callOption(transport.WithResubmit())
 }
 
 // WithRefusals states that the service sends these statuses, 400 to 599, only if it has recorded
-// nothing. That is not documented: ask its operator. They are added to those of the client, and
-// their outcome is [OutcomeRejected]. After 429, 502, 503 and 504 the refund is retried as after a 429
-// that a limiter signs. After any other it is not, and [ActionOf] says whether to submit it again later.
-// By default only what the package comment lists is a refusal.
+// nothing. That is not documented: ask its operator. They are added to those of the client, and their
+// outcome is [OutcomeRejected]. After 429, 502, 503 and 504 the refund is retried as after a 429 that a
+// limiter signs, and otherwise not. By default only what the package comment lists is a refusal.
 func WithRefusals(statuses ...int) CallOption {
 	return callOption(transport.WithRefusals(statuses...))
 }
 
-// WithBeforeSend calls f before each attempt is sent, after the waits for a place, the token and the
-// limiter. f commits to a database that this refund was begun, so that it is known after a kill: see
-// the Example. Give it to a call or to [Item.Options]; SubmitAll calls the functions of several
-// items at once. A retry calls f again, which renews the time of its own row, and so does an attempt
-// that was not sent because the service failed while f ran.
-//
-// If f fails, this attempt is not sent, and SubmitAll does not pause. The error matches [ErrNotBegun]
-// and that of f, or [ErrSuspended] alone if HoldFor has ended, with [ActionResubmit], and is logged at
-// debug. Test for your own "another call has begun" first, because that call may be
-// sending this refund. With [WithResubmit], an earlier attempt may have an unknown outcome: then the
-// action is [ActionFindOut]. f has to end with ctx: one that does not may write its row after the
-// call has ended, unsent. The default is nil.
+// WithBeforeSend calls f before each attempt, when nothing but sending is left, so that a row of yours says
+// that the refund has begun: see the Example, and [github.com/carddata/carddata-go/refunds/outbox], which
+// keeps such rows. SubmitAll calls the functions of several items at once. If f fails, nothing is sent, and the
+// error matches [ErrNotBegun] and that of f. Its action is [ActionResubmit], or [ActionFindOut] if [WithResubmit]
+// repeats an attempt: test for your own "another call has begun" first, because that call may be sending
+// this refund. f ends with ctx. The default is nil.
 func WithBeforeSend(f func(ctx context.Context) error) CallOption {
 	return callOption(transport.WithBeforeSend(f))
 }
 
-// WithReceiptCheck calls check for each 2xx that would accept a refund, in SubmitAll from
-// many goroutines at once. After an error of check the outcome is unknown, the refund is not
-// retried, and the error matches [ErrBadResponse] and that of check. Once you know what the
-// service sends, look for it, such as status 201 or a field. If the body is cut off, BodyErr
-// is set. Nil, the default, is no check, because the response is not documented.
+// WithReceiptCheck calls check for each 2xx that would accept a refund, in SubmitAll from many
+// goroutines at once. After its error the outcome is unknown, the refund is not retried, and the error
+// matches [ErrBadResponse] and that of check. If the body is cut off, BodyErr is set. Nil, the default,
+// is no check, because the response is not documented.
 func WithReceiptCheck(check func(*Receipt) error) CallOption {
 	var checked func(*transport.Result) error
 	if check != nil {

@@ -60,9 +60,9 @@ var (
 	ErrOutcomeUnknown = errors.New("refund outcome unknown")
 )
 
-// Evidence is what the connection shows about an attempt. It helps the service's operator to
-// find the request. If the transport of [WithHTTPClient] reports no httptrace events, only
-// the times and the status are set.
+// Evidence is what the connection shows about an attempt. It helps the service's operator to find the
+// request. If the transport of [WithHTTPClient] reports no httptrace events, only the times and the
+// status are set.
 type Evidence struct {
 	Began           time.Time // when the attempt was handed to the network
 	Ended           time.Time // when the response had been read, or the attempt failed

@@ -12,16 +12,15 @@ import (
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
-// A Refund is a refund record. Only the names and the JSON types of its fields are
-// documented. Empty strings, objects without a set field, and a nil Amount or Metadata are
-// left out. Everything else is sent unchanged.
+// A Refund is a refund record. Only the names and the JSON types of its fields are documented. Empty
+// strings, objects without a set field, and a nil Amount or Metadata are left out. Everything else is sent
+// unchanged.
 //
-// Printing a Refund shows its id, amount and currency. Its JSON is the whole record, and
-// slog's JSON handler encodes lists of refunds that way: log one refund at a time.
+// Printing a Refund shows its id, amount and currency. Its JSON is the whole record, and slog's JSON
+// handler encodes lists of refunds that way: log one refund at a time.
 type Refund struct {
-	// RefundID identifies the record. Choose it yourself, and use the same id to submit the
-	// refund again. This package requires it: without it nobody can find out what became of
-	// a refund with an unknown outcome.
+	// RefundID identifies the record. Choose it yourself, and submit the refund again under the same
+	// id. This package requires it: without it nobody can find out what became of the refund.
 	RefundID string `json:"refund_id,omitzero"`
 
 	// Amount is an integer. Its unit is not documented; minor units are common, such as
@@ -31,36 +30,30 @@ type Refund struct {
 	// Currency is the currency of Amount. ISO 4217 is common, such as "USD".
 	Currency string `json:"currency,omitzero"`
 
-	// Created is when the refund was made. RFC 3339 in UTC is common, such as
-	// time.Now().UTC().Format(time.RFC3339).
+	// Created is when the refund was made. RFC 3339 in UTC is common.
 	Created string `json:"created,omitzero"`
 
 	// TransactionID is the id of the transaction that is refunded.
 	TransactionID string `json:"transaction_id,omitzero"`
 	// TransactionOrderID is the order id of that transaction. How it differs from
 	// AdditionalData.OrderID is not documented.
-	TransactionOrderID string `json:"transaction_order_id,omitzero"`
-	// PaymentMethodDetails describes the payment method of the payment.
+	TransactionOrderID   string               `json:"transaction_order_id,omitzero"`
 	PaymentMethodDetails PaymentMethodDetails `json:"payment_method_details,omitzero"`
-	// RefundResponse is the processor's response to the refund.
-	RefundResponse RefundResponse `json:"refund_response,omitzero"`
-	// AdditionalData holds further ids and free-form metadata.
-	AdditionalData AdditionalData `json:"additional_data,omitzero"`
-	// SVCCodes holds the codes that the service defines.
-	SVCCodes SVCCodes `json:"svc_codes,omitzero"`
+	RefundResponse       RefundResponse       `json:"refund_response,omitzero"`
+	AdditionalData       AdditionalData       `json:"additional_data,omitzero"`
+	SVCCodes             SVCCodes             `json:"svc_codes,omitzero"`
 }
 
 // PaymentMethodDetails describes the payment method of the payment.
 type PaymentMethodDetails struct {
 	// PaymentMethodType is the type of payment method, such as "card".
 	PaymentMethodType string `json:"payment_method_type,omitzero"`
-	// Card describes the card, if the payment method is a card.
+	// Card is set if the payment method is a card.
 	Card PaymentMethodCard `json:"card,omitzero"`
 }
 
 // PaymentMethodCard describes the card of the payment.
 type PaymentMethodCard struct {
-	// Attributes are the attributes of the card.
 	Attributes CardAttributes `json:"attributes,omitzero"`
 }
 
@@ -75,8 +68,7 @@ type CardAttributes struct {
 	BIN string `json:"bin,omitzero"`
 	// IssuerBank is the name of the issuer.
 	IssuerBank string `json:"issuer_bank,omitzero"`
-	// IssuerCountry is the country of the issuer. Whether it is a code or a name is not
-	// documented.
+	// IssuerCountry is the country of the issuer, as a code or a name.
 	IssuerCountry string `json:"issuer_country,omitzero"`
 }
 
@@ -88,8 +80,7 @@ type RefundResponse struct {
 	// ProcessorResponseCode is the processor's response code, such as "00". It is a
 	// string: keep leading zeros.
 	ProcessorResponseCode string `json:"processor_response_code,omitzero"`
-	// Reason is the processor's reason. Whether it is free text or a code is not
-	// documented.
+	// Reason is the processor's reason, as text or as a code.
 	Reason string `json:"reason,omitzero"`
 }
 
@@ -105,14 +96,12 @@ type AdditionalData struct {
 	// AcquirerReferenceNumber is the ARN, usually of 23 digits.
 	AcquirerReferenceNumber string `json:"acquirer_reference_number,omitzero"`
 
-	// Metadata is a free-form object of anything that encoding/json can encode. Nil leaves it
-	// out; an empty map is sent as {}. If you decode records from JSON, use
-	// json.Decoder.UseNumber to keep numbers beyond 2^53 exact.
+	// Metadata is a free-form object of what encoding/json can encode. An empty map is sent as {}. If
+	// you decode records from JSON, json.Decoder.UseNumber keeps numbers beyond 2^53 exact.
 	Metadata map[string]any `json:"metadata,omitzero"`
 }
 
-// Format prints the order id alone, under any verb, because description and metadata
-// may hold anything.
+// Format prints the order id alone, under any verb.
 func (a AdditionalData) Format(state fmt.State, verb rune) {
 	fault.Format(state, verb, "additional data of order "+a.OrderID)
 }

@@ -26,8 +26,8 @@ type Receipt struct {
 	header func() http.Header // a func, because fmt prints only its address
 }
 
-// Header returns the response header, for example to read quotas, Deprecation or Location;
-// nil in a Receipt that you made. Do not change it. It is never printed.
+// Header returns the response header, for example to read quotas, Deprecation or Location; nil in a
+// Receipt that you made. Do not change it.
 func (r *Receipt) Header() http.Header {
 	if r.header == nil {
 		return nil
@@ -40,8 +40,7 @@ func (r Receipt) Format(state fmt.State, verb rune) {
 	fault.Format(state, verb, fmt.Sprintf("refund accepted (status %d)", r.StatusCode))
 }
 
-// MarshalText returns the text, so that JSON logs hold no more than it. To keep a receipt,
-// store its fields.
+// MarshalText returns the text. To keep a receipt, store its fields.
 func (r Receipt) MarshalText() ([]byte, error) { return fmt.Append(nil, r), nil }
 
 // LogValue logs the status and the request id.
@@ -49,23 +48,18 @@ func (r Receipt) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int("status", r.StatusCode), slog.String("request_id", fault.Loggable(r.RequestID)))
 }
 
-// Submit submits one refund record. A nil error means that the service accepted it. Every
-// error is an [*Error], and matches exactly one of [ErrNotSent], [ErrRejected] and
-// [ErrOutcomeUnknown], besides its conditions, such as [ErrRateLimited]. [ActionOf] says what to do.
+// Submit submits one refund record. A nil error means that the service accepted it. Every error is an
+// [*Error], and matches exactly one of [ErrNotSent], [ErrRejected] and [ErrOutcomeUnknown], besides
+// its conditions, such as [ErrRateLimited]. [ActionOf] says what to do.
 //
-// accountID is the {account_id} of the path. It is sent as one escaped path segment. It must
-// not be empty, and must hold no "." or ".." between slashes. The record is encoded once,
-// before the first attempt: do not change it during the call. Text that is not valid UTF-8 is
-// refused, because encoding would change it, but not what a MarshalText of yours returns. A refused
-// argument matches [ErrInvalidArgument] and ErrNotSent.
+// accountID is the {account_id} of the path. It is sent as one escaped path segment. It must not be
+// empty, and must hold no "." or ".." between slashes. The record is encoded once, before the first
+// attempt: do not change it during the call. Text that is not valid UTF-8 is refused, because encoding
+// would change it. A refused argument matches [ErrInvalidArgument] and ErrNotSent.
 //
-// Submit retries only if the refund cannot have been recorded. While the service keeps
-// failing, it sends nothing and fails at once with [ErrSuspended]. See Retries, and Slow
-// services, overload and outages, in the package comment.
-//
-// The call ends at the deadline of ctx, or after 90 seconds if ctx has none. If ctx ends
-// while the request is in flight, the outcome is unknown, so choose a generous deadline. A call
-// that has waited until too little time is left for a response is not sent.
+// The call ends at the deadline of ctx, or after 90 seconds if ctx has none. If ctx ends while the
+// request is in flight, the outcome is unknown, so choose a generous deadline. While the service is down,
+// the call fails at once with [ErrSuspended].
 func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts ...CallOption) (*Receipt, error) {
 	settings, refusal := c.settings(opts)
 	e, err := encode(accountID, r)
