@@ -10,7 +10,7 @@ import (
 	"github.com/carddata/carddata-go/examples/tools/internal/cli"
 )
 
-const defaultColumns = "card_brand,type,funding_source,prepaid,product.product_name,bank.name,country.alpha2,error"
+const defaultColumns = "card_brand,type,funding_source,prepaid,product.product_name,bank.name,country.alpha2,authentication.authentication_required,error"
 
 // A column is a member of the card that each row of the output gets.
 type column struct {

@@ -15,14 +15,14 @@ const (
 // roundedNumber is what a spreadsheet makes of a card number.
 var roundedNumber = regexp.MustCompile(`^[0-9][.,]?[0-9]*[eE]\+[0-9]+$`)
 
-// identifier returns the identifier to look up, or why there is none. An identifier may be
-// a token, and its format is not documented, so only obvious mistakes are refused. Spaces
-// around it and separators between digits are not sent. The row keeps them.
+// identifier returns the identifier to look up, "" for a blank cell, or why there is none. An
+// identifier may be a token, and its format is not documented, so only obvious mistakes are refused.
+// Spaces around it and separators between digits are not sent. The row keeps them.
 func identifier(cell string) (card string, stripped bool, bad *problem) {
 	card = strings.TrimSpace(cell)
 	switch {
 	case card == "":
-		return "", false, &problem{"empty", "the card is empty"}
+		return "", false, nil
 	case !utf8.ValidString(card):
 		return card, false, &problem{"not_utf8", "the card is not valid UTF-8"}
 	case strings.ContainsFunc(card, unicode.IsControl):

@@ -32,7 +32,7 @@ type row struct {
 	end       int64  // offset of the next row
 	text      []byte // without the line break; valid until the next row is read
 	lineBreak string
-	card      string
+	card      string   // "" in a blank row
 	stripped  bool     // separators were removed from the card
 	bad       *problem // why the card cannot be looked up, or nil
 }
@@ -67,27 +67,25 @@ func openInput(from io.Reader, f format) (*input, []byte, error) {
 	return in, head, err
 }
 
-// next returns the next row, or io.EOF. It skips empty lines.
+// hasCard reports whether the row has a card to look up.
+func (r *row) hasCard() bool { return r.bad == nil && r.card != "" }
+
+// next returns the next row, or io.EOF. An empty line is a blank row.
 func (in *input) next() (row, error) {
-	for {
-		r := row{line: in.line}
-		raw, bad, err := in.take(in.format.end)
-		if err != nil {
-			return r, err
-		}
-		r.text, r.lineBreak = splitLineBreak(raw)
-		if len(r.text) == 0 {
-			continue
-		}
-		r.end = in.offset
-		if r.bad = bad; bad != nil {
-			return r, nil
-		}
-		if r.card, r.bad = in.format.card(r.text); r.bad == nil {
-			r.card, r.stripped, r.bad = identifier(r.card)
-		}
+	r := row{line: in.line}
+	raw, bad, err := in.take(in.format.end)
+	if err != nil {
+		return r, err
+	}
+	r.text, r.lineBreak = splitLineBreak(raw)
+	r.end, r.bad = in.offset, bad
+	if bad != nil || len(r.text) == 0 {
 		return r, nil
 	}
+	if r.card, r.bad = in.format.card(r.text); r.bad == nil {
+		r.card, r.stripped, r.bad = identifier(r.card)
+	}
+	return r, nil
 }
 
 // take consumes and returns the text up to the end that the function finds. It fills the

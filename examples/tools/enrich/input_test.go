@@ -17,8 +17,6 @@ const (
 		"13,\"411111\"x\n14,\"411\n15,411111\n16,\"4111\n1111\"\n17," // to line 19; broken: 15
 	badCSVFailed = `3,,ragged,the row has more or fewer fields than the header
 4,,ragged,the row has more or fewer fields than the header
-5,,empty,the card is empty
-6,,empty,the card is empty
 7,999999********************9999,too_many_digits,the card has more digits than a card number can have
 8,999999***********9999,too_many_digits,the card has more digits than a card number can have
 9,****,rounded,"the card was rounded to an exponent, as spreadsheets do"
@@ -37,17 +35,14 @@ func TestBadInput(t *testing.T) {
 		output            []string // the cards of
 		failed            string
 	}{
-		{"csv", "in.csv", badCSV + long + long + long + long + "\n18,411111\n", []string{"1,411111", "11,tok_1", "15,411111", "18,411111"},
+		{"csv", "in.csv", badCSV + long + long + long + long + "\n18,411111\n", []string{"1,411111", "4,", "5,  ", "11,tok_1", "15,411111", "18,411111"},
 			badCSVFailed + "19,123456" + strings.Repeat("*", 270) + "7890,too_many_digits,the card has more digits than a card number can have\n"},
 		{"long rows", "in.csv", "id,card\n1,411111\n2," + strings.Repeat("x", 3*maxRow) + "\n3,411111\n4," + strings.Repeat("x", 300) + "\n5,\"" +
 			strings.Repeat("y\n", maxRow) + "6,411111\n", []string{"1,411111", "3,411111", "6,411111"}, ""},
-		{"ndjson", "in.ndjson", "{\"card\":\"411111\"}\n[]\nnull\n{}\n{\"card\":null}\n{\"card\":\"\"}\n{\"card\":4.1e15}\n{\"card\":[1]}\n" +
-			"{\"card\":\"\xff\"}\n{\"card\":\"1\",\"card_brand\":1}\n{\"card\":\"411111\"\n{\"card\":\"411111\"}", []string{`{"card":"411111"`, `{"card":"411111"`},
+		{"ndjson", "in.ndjson", "{\"card\":\"411111\"}\n[]\nnull\n{\"n\":1}\n{\"card\":null}\n{\"card\":\"\"}\n{\"card\":4.1e15}\n{\"card\":[1]}\n" +
+			"{\"card\":\"\xff\"}\n{\"card\":\"1\",\"card_brand\":1}\n{\"card\":\"411111\"\n{\"card\":\"411111\"}", []string{`{"card":"411111"`, `{"n":1`, `{"card":null`, `{"card":""`, `{"card":"411111"`},
 			`2,,not_json,the line is no JSON object
 3,,not_json,the line is no JSON object
-4,,empty,the object does not state the card
-5,,empty,the object does not state the card
-6,,empty,the card is empty
 7,,not_text,the card is neither text nor digits
 8,,not_text,the card is neither text nor digits
 9,,not_utf8,the line is not valid UTF-8
@@ -108,6 +103,9 @@ func FuzzCSV(f *testing.F) {
 			row, err := in.next()
 			if err == io.EOF {
 				break
+			}
+			if len(row.text) == 0 { // encoding/csv skips it
+				continue
 			}
 			fields, err := format.read(row.text)
 			if err != nil {

@@ -120,7 +120,7 @@ func (j *job) run(ctx context.Context, client *bins.Client) error {
 				return err
 			}
 		}
-		if err := cmp.Or(ctx.Err(), j.failBad()); err != nil {
+		if err := cmp.Or(ctx.Err(), j.passOn()); err != nil {
 			return err
 		}
 	}
@@ -143,7 +143,7 @@ func (j *job) cards(ctx context.Context) iter.Seq[string] {
 			r.text = bytes.Clone(r.text)
 			j.size += len(r.text)
 			j.waiting = append(j.waiting, r)
-			if r.bad == nil && !yield(r.card) {
+			if r.hasCard() && !yield(r.card) {
 				return
 			}
 		}
@@ -158,20 +158,30 @@ func (j *job) take() row {
 	return r
 }
 
-// failBad fails the rows at the front that have no card to look up.
-func (j *job) failBad() error {
-	for len(j.waiting) > 0 && j.waiting[0].bad != nil {
-		r := j.take()
-		if err := j.fail(r, r.bad); err != nil {
+// passOn writes the rows at the front that have no card to look up.
+func (j *job) passOn() error {
+	for len(j.waiting) > 0 && !j.waiting[0].hasCard() {
+		if err := j.withoutCard(j.take()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func (j *job) withoutCard(r row) error {
+	if r.bad != nil {
+		return j.fail(r, r.bad)
+	}
+	j.output.at.Totals.Blank++
+	if len(r.text) == 0 { // no row, so it gets no columns
+		return j.output.advance(r, j.output.rows, []byte(r.lineBreak))
+	}
+	return j.write(r, values(j.columns, nil, ""))
+}
+
 // settle writes the row of a result.
 func (j *job) settle(r *bins.BulkResult) error {
-	if err := j.failBad(); err != nil {
+	if err := j.passOn(); err != nil {
 		return err
 	}
 	row, t := j.take(), &j.output.at.Totals

@@ -46,7 +46,9 @@ Output:
 Requests:
   -concurrency N  requests in flight (16)
   -rate N         most requests a second
-  -prefix N       sends the first N digits of card numbers, at most 11, and no more
+  -prefix N       sends the first N digits of card numbers, at most 11, and no more (8);
+                  0 sends cards as they are: give it for tokens, whose digits are cut
+                  like those of a card number
   -enhanced       asks for the enhanced lookup
   -give-up DURATION
                   how long the run pauses while the service fails, before it ends; it
@@ -137,7 +139,7 @@ func (c *config) flags() *flag.FlagSet {
 		f.BoolVar(value, name, false, "")
 	}
 	f.IntVar(&c.concurrency, "concurrency", 16, "")
-	f.IntVar(&c.prefix, "prefix", 0, "")
+	f.IntVar(&c.prefix, "prefix", 8, "")
 	f.DurationVar(&c.giveUp, "give-up", 30*time.Minute, "")
 	f.Float64Var(&c.rate, "rate", 0, "")
 	return f
@@ -161,7 +163,7 @@ func (c *config) prepare() (*bins.Client, error) {
 	case c.out != standard && (c.statePath() == c.in || c.statePath() == c.failed):
 		return nil, cli.Usage("enrich: %s is the file of the run's state: name another file", c.statePath())
 	case c.prefix < 0, c.prefix > 11:
-		return nil, cli.Usage("enrich: -prefix is 1 to 11: more digits can be a card number")
+		return nil, cli.Usage("enrich: -prefix is 0 to 11: more digits can be a card number")
 	case c.concurrency < 1, c.giveUp <= 0, !(c.rate >= 0):
 		return nil, cli.Usage("enrich: -concurrency must be at least 1, -rate not negative, and -give-up a time")
 	}

@@ -84,7 +84,7 @@ func TestFormats(t *testing.T) {
 			"csv", "in.csv", "id,card,note\n1,45717360,\"a, \"\"b\"\"\nand c\"\n2, 411111 ,x\n\n3,999999,y", nil,
 			"id,card,note,card_brand,bank,country.numeric,alm,bin_length,cost.interchange.regulated,error\n" +
 				"1,45717360,\"a, \"\"b\"\"\nand c\",VISA,Eksempelbanken,208,false,8,true,\n" +
-				"2, 411111 ,x,VISA,First Example Bank,840,,6,false,\n" +
+				"2, 411111 ,x,VISA,First Example Bank,840,,6,false,\n\n" +
 				"3,999999,y,,,,,,,unknown bin\n", "",
 		},
 		{
@@ -125,6 +125,25 @@ func TestFormats(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestDigits: eight digits of a card number are sent, unless -prefix says otherwise. The columns say
+// by default whether authentication is required.
+func TestDigits(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		sent string
+	}{{nil, "45717360"}, {[]string{"-prefix", "10"}, "4571736012"}, {[]string{"-prefix", "0"}, "4571736012345678"}} {
+		engine, vars := serve(t)
+		out := filepath.Join(t.TempDir(), "out.csv")
+		got := enrich(t, vars, append([]string{"-in", write(t, "in.csv", "card\n4571 7360 1234 5678\n"), "-out", out}, test.args...)...)
+		if cards := sent(t, engine); got.Code != 0 || len(cards) != 1 || cards[0] != test.sent {
+			t.Errorf("%v: sent %q, %+v", test.args, cards, got)
+		}
+		if text := read(t, out); test.args == nil && (!strings.Contains(text, ",authentication.authentication_required,error\n") || !strings.Contains(text, ",DK,true,\n")) {
+			t.Error(text)
+		}
 	}
 }
 
@@ -204,7 +223,7 @@ func TestUsage(t *testing.T) {
 		{vars, append(file, "-columns", "a=type,a=prepaid"), `enrich: -columns names the column "a" twice`},
 		{vars, append(file, "-concurrency", "0"), "enrich: -concurrency must be at least 1"},
 		{vars, append(file, "-rate", "NaN"), "enrich: -concurrency must be at least 1, -rate not"},
-		{vars, append(file, "-columns", "card_brand", "-prefix", "12"), "enrich: -prefix is 1 to 11"},
+		{vars, append(file, "-columns", "card_brand", "-prefix", "12"), "enrich: -prefix is 0 to 11"},
 		{vars, append(file, "-delimiter", ";;"), "enrich: -delimiter is one of"},
 		{vars, []string{"-in", in, "-out", in, "-columns", "card_brand"}, "enrich: " + in + " exists: "},
 		{vars, []string{"-in", in, "-out", in, "-columns", "card_brand", "-resume"}, "enrich: there is no state to resume "},

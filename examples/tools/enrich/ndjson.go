@@ -42,7 +42,7 @@ func (f *ndjsonFormat) card(text []byte) (string, *problem) {
 	}
 	value, ok := members[f.field]
 	if !ok || string(value) == "null" {
-		return "", &problem{"empty", "the object does not state the card"}
+		return "", nil
 	}
 	var card string
 	if json.Unmarshal(value, &card) == nil {

@@ -77,7 +77,7 @@ func (c *config) statePath() string {
 }
 
 func (c *config) settings() settings {
-	return settings{Version: 4, Delimiter: c.delimiter, Column: c.column, Field: c.field,
+	return settings{Version: 5, Delimiter: c.delimiter, Column: c.column, Field: c.field,
 		Columns: c.columns, Failed: c.failed, Enhanced: c.enhanced, Prefix: c.prefix, Sandbox: c.sandbox}
 }
 

@@ -15,9 +15,10 @@ import (
 
 // Totals count the rows by their results, over all runs of a resumed job.
 type totals struct {
-	Rows     int64          `json:"rows"`     // known, unknown or failed
+	Rows     int64          `json:"rows"`     // known, unknown, blank or failed
 	Known    int64          `json:"known"`    // in the output, with a card
 	Unknown  int64          `json:"unknown"`  // in the output: the service has no card
+	Blank    int64          `json:"blank"`    // in the output: they state no card
 	Failed   int64          `json:"failed"`   // without a result
 	Errors   map[string]int `json:"errors"`   // the failed rows by kind
 	Stripped int64          `json:"stripped"` // rows whose separators were not sent
@@ -79,6 +80,9 @@ func (r *report) publish(stdout io.Writer, asJSON bool) error {
 	line(r.Outcome, r.Rows, fmt.Sprintf("rows in %.1f s", r.Seconds))
 	line("known", r.Known, "")
 	line("unknown", r.Unknown, "rows whose card the service does not know")
+	if r.Blank > 0 {
+		line("blank", r.Blank, "rows that state no card")
+	}
 	line("failed", r.Failed, "rows without a result")
 	for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
 		line("  "+kind, int64(r.Errors[kind]), "")
