@@ -39,7 +39,7 @@ func ExampleClient_LookupAll() {
 	// 0 45717360 VISA DK
 	// 1 411111 VISA US
 	// 2 45717360 VISA DK
-	// 3 999999 bins: the item holds an error
+	// 3 999999 bins: the service sent an error for this card, Message has its text
 	// 4 411111 VISA US
 	// cards sent: 3
 }

@@ -67,7 +67,7 @@ func ExampleResult_Card() {
 	}
 	// Output:
 	// 45717360 VISA
-	// 999999 bins: the item holds an error
-	// 411111 VISA but bins: the item holds an error
-	// 424242 bins: the item holds neither a card nor an error
+	// 999999 bins: the service sent an error for this card, Message has its text
+	// 411111 VISA but bins: the service sent an error for this card, Message has its text
+	// 424242 bins: the service sent neither a card nor an error for this card
 }

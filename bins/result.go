@@ -144,9 +144,9 @@ func (e *ItemError) Error() string {
 	case e.Unwrap() != nil:
 		return "bins: " + e.Unwrap().Error()
 	case e.Message() == "":
-		return "bins: the item holds neither a card nor an error"
+		return "bins: the service sent neither a card nor an error for this card"
 	}
-	return "bins: the item holds an error"
+	return "bins: the service sent an error for this card, Message has its text"
 }
 
 // Format prints the text, under any verb.
