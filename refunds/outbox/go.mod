@@ -5,7 +5,7 @@ go 1.26.0
 replace github.com/carddata/carddata-go => ../..
 
 require (
-	github.com/carddata/carddata-go v0.0.0
+	github.com/carddata/carddata-go v0.1.0
 	github.com/georgysavva/scany/v2 v2.1.4
 	github.com/jackc/pgx/v5 v5.11.0
 	github.com/riverqueue/river v0.49.0

@@ -3,7 +3,7 @@ module github.com/carddata/carddata-go/examples/engines/telemetry
 go 1.26.0
 
 require (
-	github.com/carddata/carddata-go v0.0.0
+	github.com/carddata/carddata-go v0.1.0
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp v1.47.0
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp v1.47.0

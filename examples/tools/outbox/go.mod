@@ -8,8 +8,8 @@ replace (
 )
 
 require (
-	github.com/carddata/carddata-go v0.0.0
-	github.com/carddata/carddata-go/refunds/outbox v0.0.0
+	github.com/carddata/carddata-go v0.1.0
+	github.com/carddata/carddata-go/refunds/outbox v0.1.0
 	github.com/jackc/pgx/v5 v5.11.0
 	modernc.org/sqlite v1.60.1
 )

@@ -66,7 +66,6 @@ func TestCopiedOut(t *testing.T) {
 	if copied < 6 || programs == 0 {
 		t.Fatalf("found %d files of examples, and %d programs", copied, programs)
 	}
-	const library = "github.com/carddata/carddata-go"
 	text := strings.Replace(read(t, "go.mod"), "module "+library, "module example.com/copied", 1) +
 		"\nrequire " + library + " v0.0.0\nreplace " + library + " => " + root + "\n"
 	write([]byte(text), "go.mod")
