@@ -35,36 +35,45 @@ func (inv *invocation) down() (stopped *fault.Verdict, err error) {
 
 // enter takes a place in flight for the attempt, and runs the caller's BeforeSend last.
 func (inv *invocation) enter(a *attempt, retry bool) (stopped *fault.Verdict, err error) {
-	began := time.Now()
-	if stopped, err := inv.acquire(a, retry); err != nil {
-		return stopped, err
-	}
-	waited, before := time.Since(began) > atOnce, inv.settings.BeforeSend
-	if !waited && before == nil {
-		return nil, nil
-	}
-	release := a.release
-	idle := time.AfterFunc(mostIdle, func() { release(flow.Result{}) })
-	defer idle.Stop()
-	if waited {
+	for kept := false; !kept; retry = true {
+		began := time.Now()
+		if stopped, err := inv.acquire(a, retry); err != nil {
+			return stopped, err
+		}
+		if time.Since(began) <= atOnce {
+			break
+		}
 		// A pause may have begun meanwhile. And those that waited for places after the limiter's leave would
 		// leave together, above the rate.
-		if stopped, err := inv.client.throttle.Wait(inv.ctx, inv.call.Account, inv.settings.Limiter, inv.settings.random, inv.patience()); err != nil {
+		idle := a.lends()
+		stopped, err := inv.client.throttle.Wait(inv.ctx, inv.call.Account, inv.settings.Limiter, inv.settings.random, inv.patience())
+		if kept = idle.Stop(); err != nil {
 			return stopped, err
 		}
 	}
-	if before != nil {
-		if err := before(inv.ctx); err != nil {
-			return fault.NotBegun, fault.NewError(fault.NotBegun.Text, fault.ErrNotBegun, err)
-		}
-		if err := inv.ctx.Err(); err != nil {
-			return nil, err
-		}
+	before := inv.settings.BeforeSend
+	if before == nil {
+		return nil, nil
 	}
-	if !idle.Stop() {
+	idle := a.lends()
+	err = before(inv.ctx)
+	kept := idle.Stop()
+	if err != nil {
+		return fault.NotBegun, fault.NewError(fault.NotBegun.Text, fault.ErrNotBegun, err)
+	}
+	if err := inv.ctx.Err(); err != nil {
+		return nil, err
+	}
+	if !kept {
 		return inv.acquire(a, true)
 	}
 	return nil, nil
+}
+
+// lends gives the place of an attempt to others if it is not sent soon.
+func (a *attempt) lends() *time.Timer {
+	release := a.release
+	return time.AfterFunc(mostIdle, func() { release(flow.Result{}) })
 }
 
 func (inv *invocation) acquire(a *attempt, retry bool) (stopped *fault.Verdict, err error) {
