@@ -17,7 +17,7 @@
 // single call, where it wins over the client's.
 //
 // "Not documented" means that the service description does not say it. The library then passes
-// values on as they are, or says what it assumes. The README lists these places.
+// values on as they are, or says what it assumes. .github/UNDOCUMENTED.md lists these places.
 //
 // # What happens in a call
 //

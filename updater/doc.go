@@ -61,17 +61,12 @@
 // (Repr-Digest, RFC 9530) proves the whole. If two versions have the same validator, only that
 // digest finds a mixture.
 //
-// # Defaults
+// # Further
 //
-//   - Retries: 3 for each request ([WithMaxRetries]). All merchants of ForMerchant share the retry
-//     budget. An error object with status 200 is not retried.
-//   - Resumes: until no byte has come for 5 minutes ([Download.Read])
-//   - Attempt timeout: 30 s to the header, and for each wait for content ([WithAttemptTimeout])
-//   - Response: no limit
-//   - Redirects: at most 5, within the origin ([WithRedirectHosts])
-//   - Connections: one for each request, HTTP/1.1
+// Package [github.com/carddata/carddata-go] has what the three packages share: errors, retries,
+// Retry-After, deadlines and defaults. Here, a job that is not ready and an error object with status
+// 200 are not retried, and all merchants of ForMerchant share the retry budget.
 //
-// Package [github.com/carddata/carddata-go] has what the three packages share: retries, deadlines,
-// further defaults, and errors. Start from an Example: Client.DownloadFile, FileOptions (IfChanged),
-// FileOptions (Check), WithNotReady, Client.ForMerchant.
+// Start from an Example: Client.DownloadFile, FileOptions (IfChanged), FileOptions (Check),
+// WithNotReady, Client.ForMerchant.
 package updater

@@ -27,7 +27,7 @@ func TestDocuments(t *testing.T) {
 		return err == nil
 	}
 	names := declaredNames(t)
-	for _, document := range []string{"README.md", "internal/README.md", "examples/README.md", ".github/SECURITY.md"} {
+	for _, document := range []string{"README.md", "internal/README.md", "examples/README.md", ".github/SECURITY.md", ".github/UNDOCUMENTED.md"} {
 		mentions := func(pattern string, isThere func(name string) bool) {
 			t.Helper()
 			for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(read(t, document), -1) {
