@@ -39,7 +39,7 @@ func TestDocuments(t *testing.T) {
 		mentions("`(Test[A-Z]\\w*)`", func(name string) bool { return names[name] })
 		mentions(`(?:^|[^.\w])((?:With|Err)[A-Z]\w*)`, func(name string) bool { return names[name] })
 		mentions(`(?:^|[^.\w])((?:bins|refunds|updater)\.[A-Z]\w*)`, func(name string) bool { return names[name] })
-		mentions(`(?:\./|go -C )((?:internal|examples|refunds)/[a-z/]+)`, exists)
+		mentions(`(?:[^.]\./|go -C )((?:internal|examples|refunds)/[a-z/]+)`, exists)
 		mentions(`\]\(([a-z./]+)\)`, func(link string) bool { return exists(filepath.Join(filepath.Dir(document), link)) })
 	}
 }
