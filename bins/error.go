@@ -49,10 +49,9 @@ var (
 	ErrBadResponse = fault.ErrBadResponse
 )
 
-// An Error says why a call failed. Its text and fields are safe to log. Of what the service
-// wrote, they hold at most an error code and a request id, and neither if it looks unsafe or
-// repeats a credential or an id of yours, encoded or not. An id of less than six characters
-// counts only as the whole. The methods return what the service wrote: do not log that. For an
+// An Error says why a call failed. Its text and fields are safe to log. Of what the service wrote,
+// they hold at most an error code and a request id, and neither if it looks unsafe or repeats a
+// credential or an id of yours. The methods return what the service wrote: do not log that. For an
 // Error that you made, they return zero values.
 type Error struct {
 	Operation  string        // what failed, such as "lookup", "submit" or "download"

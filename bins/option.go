@@ -70,11 +70,9 @@ func CachedToken(fetch func(ctx context.Context) (token string, expires time.Tim
 	return auth.Cached(fetch)
 }
 
-// WithTransport wraps the library's transport in your own RoundTripper, to instrument or
-// change requests. NewClient calls wrap once. Your RoundTripper sees every attempt, with ids
-// in the URL and the token in the header, and must call base to send it. All guarantees hold;
-// for refunds, see [github.com/carddata/carddata-go/refunds.WithTransport]. A response that it makes up
-// counts as the service's.
+// WithTransport wraps the library's transport in your own RoundTripper, to instrument or change
+// requests. NewClient calls wrap once. Your RoundTripper sees every attempt, with the token in the
+// header, and must call base to send it. A response that it makes up counts as the service's.
 //
 //	WithTransport(func(base http.RoundTripper) http.RoundTripper { return otelhttp.NewTransport(base) })
 func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
@@ -82,30 +80,26 @@ func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
 }
 
 // WithTLSConfig uses a clone of c, for your own certificate authority or a client certificate.
-// Connections use HTTP/1.1 and TLS 1.2 or later. What c's own checks refuse is not retried, and
-// [Error.Cause] returns their error. A connection keeps its certificates while it is used: to
-// rotate them at once, make a new client. With TLS 1.3, a server may refuse the client
-// certificate only after a refund was written, and the outcome is then unknown: test it with a
-// lookup. Nil is refused. The default is the system's authorities.
+// What c's own checks refuse is not retried, and [Error.Cause] returns their error. A connection
+// keeps its certificates while it is used: to rotate them at once, make a new client. Nil is
+// refused. The default is the system's authorities.
 func WithTLSConfig(c *tls.Config) Option { return clientOption(transport.WithTLSConfig(c)) }
 
-// WithProxy calls proxy for the proxy URL of each request; a nil URL is a direct connection.
-// [http.ProxyURL] makes such a function; the URL may have a user and a password. A nil function
-// is no proxy. The default is the environment's proxy (HTTPS_PROXY, NO_PROXY) for https, and
-// none for http, where a proxy can read the requests.
+// WithProxy calls proxy for the proxy URL of each request, as [http.ProxyURL] makes it. A nil URL is
+// a direct connection, and a nil function no proxy. The default is the environment's proxy
+// (HTTPS_PROXY, NO_PROXY) for https, and none for http, where a proxy can read the requests.
 func WithProxy(proxy func(*http.Request) (*url.URL, error)) Option {
 	return clientOption(transport.WithProxy(proxy))
 }
 
-// WithHTTPClient sends through the Transport of c, for fakes in tests. In production use
-// [WithTransport], [WithTLSConfig] and [WithProxy]: they keep what c may lose, which is the
-// limits of TLS, header and connecting, and for refunds the proof that nothing was sent. c is
-// not changed. Its Timeout bounds each attempt if it is shorter than [WithAttemptTimeout]; its
-// Jar and CheckRedirect are not used.
+// WithHTTPClient sends through the Transport of c, for fakes in tests. Its Timeout bounds each
+// attempt, if it is shorter than [WithAttemptTimeout]; its Jar and CheckRedirect are not used. In
+// production use [WithTransport], [WithTLSConfig] and [WithProxy], which keep the limits of TLS,
+// header and connecting.
 func WithHTTPClient(c *http.Client) Option { return clientOption(transport.WithHTTPClient(c)) }
 
-// WithTokenSource replaces the source given to NewClient; refunds have none by default. Make
-// the source and this option once, not for each call.
+// WithTokenSource replaces the source given to NewClient. Make the source and this option once, not
+// for each call.
 func WithTokenSource(source TokenSource) CallOption {
 	return callOption(transport.WithTokenSource(source))
 }
@@ -138,25 +132,21 @@ func WithUserAgent(product string) Option { return clientOption(transport.WithUs
 // examples/engines/telemetry makes metrics of them.
 func WithLogger(l *slog.Logger) Option { return clientOption(transport.WithLogger(l)) }
 
-// WithMaxRetries limits the retries of a call: see Retries in the package comment. Zero turns
-// off retries and the resuming of broken downloads. The default is 3 for bins and updater,
-// and 2 for refunds.
+// WithMaxRetries limits the retries of a call: package [github.com/carddata/carddata-go] says after
+// what it is retried. Zero turns retries off, but LookupAll still sends cards again. The default is 3.
 func WithMaxRetries(n int) CallOption { return callOption(transport.WithMaxRetries(n)) }
 
-// WithRetryWait sets the backoff: a random wait of up to base, which doubles with each retry,
-// but never more than limit, or than a quarter of the time before the deadline. After a 429,
-// base is at least one second, and the deadline does not shorten the wait. A Retry-After
-// replaces the backoff. If base is zero, a retry does not wait. A base above limit is refused.
-// The default is 200 milliseconds and 5 seconds.
+// WithRetryWait sets the backoff: a random wait of up to base, which doubles with each retry up to
+// limit, but not above a quarter of the time before the deadline. After a 429, base is at least one
+// second, and the deadline does not shorten the wait. A Retry-After replaces it. If base is zero, a
+// retry does not wait. A base above limit is refused. The default is 200 milliseconds and 5 seconds.
 func WithRetryWait(base, limit time.Duration) Option {
 	return clientOption(transport.WithRetryWait(base, limit))
 }
 
-// WithAttemptTimeout bounds each attempt, from the end of the limiter's wait to the last byte
-// of the response. For a download it bounds the wait for the header, and then each wait for
-// more content. For refunds, a short timeout makes more outcomes unknown. With zero, only the
-// context's deadline or the call timeout ends an attempt. The default is 10 seconds for bins,
-// 35 for refunds, and 30 for updater.
+// WithAttemptTimeout bounds each attempt, from the end of the limiter's wait to the last byte of the
+// response. With zero, only the deadline ends an attempt, or the call's 30 seconds. The default is
+// 10 seconds.
 func WithAttemptTimeout(d time.Duration) CallOption {
 	return callOption(transport.WithAttemptTimeout(d))
 }
@@ -164,8 +154,8 @@ func WithAttemptTimeout(d time.Duration) CallOption {
 // WithRateLimit limits requests to limit a second, retries included, and burst at once. All
 // clients and calls that are given the same option share its limit, so make it once, not for
 // each call. After a rest, limit + burst can leave within one second: use a burst of 1 below a
-// strict limit. An attempt that would wait beyond its deadline fails at once with
-// [ErrLocalLimit]. The default is no limit, because the service's limits are not documented.
+// strict limit. An attempt that would wait beyond its deadline fails at once with [ErrLocalLimit].
+// The default is no limit: the service documents none.
 func WithRateLimit(limit rate.Limit, burst int) CallOption {
 	return callOption(transport.WithRateLimit(limit, burst))
 }

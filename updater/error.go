@@ -13,7 +13,7 @@ import (
 // package bins, which says what to do: [github.com/carddata/carddata-go/bins.ErrInvalidArgument].
 var (
 	ErrInvalidArgument = fault.ErrInvalidArgument // refused before anything was sent
-	ErrLocalLimit      = fault.ErrLocalLimit      // your limiter failed, or leaves no time before the deadline; nothing was sent
+	ErrLocalLimit      = fault.ErrLocalLimit      // your limiter failed, or leaves no time; nothing was sent
 	ErrCredential      = fault.ErrCredential      // the token source failed, or its token is unusable
 	ErrNoResponse      = fault.ErrNoResponse      // no connection could be made, or it broke before a response
 	ErrTimeout         = fault.ErrTimeout         // an attempt took longer than WithAttemptTimeout, or status 408
@@ -22,7 +22,7 @@ var (
 	ErrForbidden       = fault.ErrForbidden       // status 403 or 407, or a proxy forbids the connection
 	ErrNotFound        = fault.ErrNotFound        // status 404 or 410
 	ErrTooLarge        = fault.ErrTooLarge        // status 413, 414 or 431
-	ErrRateLimited     = fault.ErrRateLimited     // status 429, or a pause that the service asked for outlasts the deadline; see Error.RetryAfter
+	ErrRateLimited     = fault.ErrRateLimited     // status 429, or a pause that outlasts the deadline; see Error.RetryAfter
 	ErrServer          = fault.ErrServer          // a 5xx status
 	ErrBadResponse     = fault.ErrBadResponse     // a page, a redirect that is not followed, a body that is cut off or not as documented, or an unregistered status, such as 499
 )
