@@ -154,6 +154,9 @@ func TestLoaderInAnOutage(t *testing.T) {
 			if pauses, resumes := strings.Count(log.String(), "msg=pause"), strings.Count(log.String(), "msg=resume"); pauses != 1 || resumes != 1 {
 				t.Errorf("%s: %d pauses and %d ends logged", name, pauses, resumes)
 			}
+			if lines, loads := strings.Count(log.String(), "\n"), strings.Count(log.String(), "operation=load "); loads != lines || lines == 0 {
+				t.Errorf("%s: %d of %d events are of the operation", name, loads, lines)
+			}
 		})
 	}
 }

@@ -292,6 +292,56 @@ func TestLoaderLearnsFromWhatNobodyWaitsFor(t *testing.T) {
 	})
 }
 
+// The same with many cards, at a service that is never quick enough.
+func TestLoaderLearnsManyCards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const cards = 400
+		s := &service{latency: func() time.Duration { return 120 * time.Millisecond }}
+		l := loader(t, s, bins.LoaderOptions{})
+		round := func() (succeeded int64) {
+			before := l.Stats().Hits
+			for i := range cards {
+				_, _ = loadWithin(t, l, 80*time.Millisecond, fmt.Sprintf("4%07d", i))
+				time.Sleep(10 * time.Millisecond)
+			}
+			return l.Stats().Hits - before
+		}
+		if first, second := round(), round(); first != 0 || second != cards || s.requests.Load() != cards {
+			t.Errorf("%d of %d loads succeeded, then %d, with %d requests", first, cards, second, s.requests.Load())
+		}
+	})
+}
+
+// Whoever waits is seen.
+func TestLoaderStats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		latency := time.Duration(0)
+		s := &service{latency: func() time.Duration { return latency }}
+		limited := limiterFunc(func(ctx context.Context) error {
+			if s.inFlight.Load() > 0 {
+				return takes(time.Minute)(ctx)
+			}
+			return nil
+		})
+		l, err := bins.NewLoader(s.client(t, bins.WithLimiter(limited)), bins.LoaderOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		works(t, l)
+		s.change(func() { latency = time.Minute })
+		for i := range 3 {
+			for range 2 {
+				go func() { _, _ = l.Load(t.Context(), fmt.Sprintf("4%07d", i)) }()
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if stats := l.Stats(); stats.InFlight != 1 || stats.Waiting != 4 {
+			t.Errorf("stats %+v", stats)
+		}
+	})
+}
+
 // A limited number of requests continues without callers, and none of them is retried.
 func TestLoaderDetachesFewAndRetriesNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
