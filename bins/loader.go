@@ -55,9 +55,9 @@ type LoaderOptions struct {
 // after the last one.
 //
 // A request that fails because of what is in it, with 400, 413, 415, 422 or a similar status, is sent
-// again with each of its cards alone. So is one that fails with a 5xx but 503, a timeout, a broken
-// connection or a page. These cards go alone for a minute, or until they have a result. So a card that
-// always fails leaves no other without data.
+// again with each of its cards alone. So is one that fails twice with a 5xx but 503, a timeout, a broken
+// connection or a page. These cards go alone for a minute. So a card that always fails leaves no other
+// without data.
 //
 // Make one with [NewLoader] when the program starts. It is safe for concurrent use. [Loader.Close] ends
 // what it does in the background.

@@ -335,7 +335,9 @@ func (l *Loader) conclude(r *request, err error, panicked any) {
 	ofOne := failed != nil && mayBeOfOne(failed.failure())
 	var again []*load
 	for _, own := range r.loads {
-		l.note(own, ofOne, err)
+		if ofOne {
+			l.isolate(own)
+		}
 		if ofOne && len(r.loads) > 1 && own.waiters > 0 && !l.closed {
 			own.alone = true
 			again = append(again, own)
@@ -349,17 +351,12 @@ func (l *Loader) conclude(r *request, err error, panicked any) {
 	l.next()
 }
 
-// note notes whether the next request with a card has others, too.
-func (l *Loader) note(own *load, ofOne bool, err error) {
-	switch {
-	case ofOne:
-		if len(l.alone) >= mostAlone {
-			clear(l.alone)
-		}
-		l.alone[hashOf(own.sent)] = time.Now().Add(aloneFor)
-	case err == nil:
-		delete(l.alone, hashOf(own.sent))
+// isolate sends a card alone for a while.
+func (l *Loader) isolate(own *load) {
+	if len(l.alone) >= mostAlone {
+		clear(l.alone)
 	}
+	l.alone[hashOf(own.sent)] = time.Now().Add(aloneFor)
 }
 
 // logState logs a pause and its end.
