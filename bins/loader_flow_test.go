@@ -254,6 +254,10 @@ func TestLoaderNeedsNoAttemptTimeout(t *testing.T) {
 		if n := s.requests.Load(); suspended < 60 || n > 60 {
 			t.Errorf("%d loads were suspended, %d requests", suspended, n)
 		}
+		time.Sleep(time.Minute)
+		if n := s.inFlight.Load(); n > 0 {
+			t.Errorf("%d requests go on after a minute", n)
+		}
 	})
 }
 

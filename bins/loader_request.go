@@ -112,8 +112,7 @@ func (l *Loader) add(ctx context.Context, id string) *load {
 func (l *Loader) renew(ctx context.Context, id string, stale *entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	isFree := l.detached < maxDetached && len(l.ready) == 0 && l.window.State().Waiting == 0 && l.window.Down() == nil
-	if !l.closed && l.inFlight[id] == nil && isFree {
+	if !l.closed && l.inFlight[id] == nil && l.detached < maxDetached && len(l.ready) == 0 {
 		stale.asked.Store(time.Now().Add(renewEvery).UnixNano())
 		l.add(ctx, id).renews = true
 	}

@@ -94,3 +94,27 @@ func renewsLess(t *testing.T, failure int) {
 		time.Sleep(time.Second) // until the last of them has ended
 	})
 }
+
+// Nothing is renewed while as many requests as may go on without callers do.
+func TestLoaderRenewsBehindCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		latency := time.Duration(0)
+		s := &service{latency: func() time.Duration { return latency }}
+		l := loader(t, s, bins.LoaderOptions{Memory: bins.NewMemoryCache(bins.CacheOptions{TTL: time.Minute, StaleFor: time.Hour})})
+		works(t, l)
+		time.Sleep(time.Minute)
+		s.change(func() { latency = 5 * time.Second })
+		detach(t, s, l)
+		for _, renewals := range []int64{0, 1} {
+			before := s.requests.Load()
+			if r, err := l.Load(t.Context(), "500000"); err != nil || !r.Stale {
+				t.Fatal(r, err)
+			}
+			time.Sleep(time.Second)
+			if n := s.requests.Load() - before; n != renewals {
+				t.Errorf("%d renewals, want %d", n, renewals)
+			}
+			time.Sleep(5 * time.Second)
+		}
+	})
+}
