@@ -140,15 +140,16 @@ func (l *level) grow(w *Window, now time.Time) {
 	if !l.isKnown() {
 		return
 	}
+	if now.Sub(l.usedAt) > memory && now.Sub(l.set) > memory {
+		l.forget()
+		return
+	}
 	if l.wanted {
 		l.used += min(now.Sub(l.grown), time.Second)
 		l.usedAt = now
 	}
 	l.grown, l.wanted = now, false
-	switch {
-	case now.Sub(l.usedAt) > memory && now.Sub(l.set) > memory:
-		l.forget()
-	case !l.compared.running:
+	if !l.compared.running {
 		until := max(leastTime, time.Duration(leastMany*float64(l.gap(w))))
 		x := l.used.Seconds()/until.Seconds() - 1
 		l.now = l.ceiling + (l.ceiling-l.low)*math.Pow(x, 3)
