@@ -61,22 +61,18 @@ func TestDemo(t *testing.T) {
 	show(&out, spans, metrics)
 	const want = `refunds submit  T
     carddata.attempts=2 carddata.operation=submit carddata.outcome=accepted carddata.service=refunds http.response.status_code=200
-    event pause
-    event resume
     event retry T error.type=rate_limited http.response.status_code=429
   POST /v1/{account_id}/refunds  T  ERROR
       error.type=429 http.request.method=POST http.response.status_code=429 server.address=refunds.example server.port=443 url.full=https://refunds.example/v1/{account_id}/refunds url.template=/v1/{account_id}/refunds
   POST /v1/{account_id}/refunds  T
       http.request.method=POST http.request.resend_count=1 http.response.status_code=200 server.address=refunds.example server.port=443 url.full=https://refunds.example/v1/{account_id}/refunds url.template=/v1/{account_id}/refunds
-refunds submit  T  ERROR refunds: submit: no response: the connection broke: connection reset by peer (1 attempt)
+refunds submit  T  ERROR refunds: submit: no response: the connection broke: connection reset by peer (1 attempt): the outcome is unknown, the refund may have been recorded
     carddata.attempts=1 carddata.operation=submit carddata.outcome=unknown carddata.service=refunds error.type=no_response
   POST /v1/{account_id}/refunds  T  ERROR
       error.type=no_response http.request.method=POST server.address=refunds.example server.port=443 url.full=https://refunds.example/v1/{account_id}/refunds url.template=/v1/{account_id}/refunds
 carddata.attempt.queued  carddata.operation=submit carddata.service=refunds: 3, T
 carddata.call.duration  carddata.operation=submit carddata.outcome=accepted carddata.service=refunds http.response.status_code=200: 1, T
 carddata.call.duration  carddata.operation=submit carddata.outcome=unknown carddata.service=refunds error.type=no_response: 1, T
-carddata.events  carddata.event=pause carddata.operation=submit carddata.service=refunds: 1
-carddata.events  carddata.event=resume carddata.operation=submit carddata.service=refunds: 1
 carddata.retry.wait  carddata.operation=submit carddata.service=refunds error.type=rate_limited http.response.status_code=429: 1, T
 http.client.request.duration  error.type=429 http.request.method=POST http.response.status_code=429 server.address=refunds.example server.port=443 url.template=/v1/{account_id}/refunds: 1, T
 http.client.request.duration  error.type=no_response http.request.method=POST server.address=refunds.example server.port=443 url.template=/v1/{account_id}/refunds: 1, T
@@ -108,14 +104,16 @@ func errorTypes(t *testing.T, metrics metricdata.ResourceMetrics, name string) m
 	return counts
 }
 
-// TestBulkCallsAreMeasured checks that each call of a SubmitAll is measured without Observe.
+// TestBulkCallsAreMeasured checks that each call of a SubmitAll is measured without Observe, and
+// that other events are counted.
 func TestBulkCallsAreMeasured(t *testing.T) {
 	telemetry, read := collected(t)
 	synctest.Test(t, func(t *testing.T) {
 		engine := sandbox.New()
 		server := engine.Start(sandbox.Refunds)
 		defer server.Close()
-		engine.Script(sandbox.Refunds, sandbox.Fault{Status: http.StatusUnprocessableEntity})
+		limited := sandbox.Fault{Status: http.StatusTooManyRequests, RetryAfter: time.Second}
+		engine.Script(sandbox.Refunds, limited, limited, limited, sandbox.Fault{Status: http.StatusUnprocessableEntity})
 		client, err := refunds.NewClient("https://refunds.example", refunds.WithHTTPClient(&http.Client{Transport: server.Transport}), refunds.WithLogger(slog.New(telemetry.Handler())))
 		if err != nil {
 			t.Fatal(err)
@@ -125,8 +123,15 @@ func TestBulkCallsAreMeasured(t *testing.T) {
 		}
 	})
 	_, metrics := read()
-	if got, want := errorTypes(t, metrics, "carddata.call.duration"), map[string]uint64{"": 2, "bad_request": 1}; !maps.Equal(got, want) {
+	if got, want := errorTypes(t, metrics, "carddata.call.duration"), map[string]uint64{"": 2, "bad_request": 1, "rate_limited": 3}; !maps.Equal(got, want) {
 		t.Errorf("calls by error.type: %v, want %v", got, want)
+	}
+	var out strings.Builder
+	show(&out, nil, metrics)
+	for _, event := range []string{"pause", "resume"} {
+		if line := "carddata.events  carddata.event=" + event + " carddata.operation=submit carddata.service=refunds: 1\n"; !strings.Contains(out.String(), line) {
+			t.Errorf("no %q in\n%s", line, out.String())
+		}
 	}
 }
 
