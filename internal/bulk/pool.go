@@ -2,6 +2,7 @@ package bulk
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -46,10 +47,15 @@ func (p *Pool) busyNow() int {
 
 // Start runs a task as soon as it has a slot, and then the end that it returns on the loop's goroutine. If the
 // task panics or ends its goroutine, lost runs there instead. The slot is free when the end runs.
-func (p *Pool) Start(task func(*Slot) (end func()), lost func()) {
+func (p *Pool) Start(task func(*Slot) (end func()), lost func()) { p.start(task, lost, false) }
+
+// StartFirst starts a task before all that wait for a slot.
+func (p *Pool) StartFirst(task func(*Slot) (end func()), lost func()) { p.start(task, lost, true) }
+
+func (p *Pool) start(task func(*Slot) (end func()), lost func(), first bool) {
 	p.Running++
 	slot := &Slot{pool: p}
-	turn := slot.ask()
+	turn := slot.ask(first)
 	p.tasks.Go(func() {
 		slot.take(turn)
 		var end func()
@@ -72,6 +78,9 @@ func (p *Pool) Start(task func(*Slot) (end func()), lost func()) {
 		end = task(slot)
 	})
 }
+
+// Go runs what needs no slot, and has no end to receive. Close waits for it, too.
+func (p *Pool) Go(run func()) { p.tasks.Go(run) }
 
 // Post runs a function on the loop's goroutine, before the end of the task that calls Post.
 func (p *Pool) Post(run func()) { p.events <- event{run: run} }
@@ -152,12 +161,12 @@ func (s *Slot) Wait(ctx context.Context, d time.Duration, over <-chan struct{}) 
 	if err := Sleep(ctx, d, over); err != nil {
 		return err
 	}
-	s.take(s.ask())
+	s.take(s.ask(false))
 	return ctx.Err()
 }
 
 // ask asks for a slot. The turn is nil if there is one.
-func (s *Slot) ask() (turn chan struct{}) {
+func (s *Slot) ask(first bool) (turn chan struct{}) {
 	p := s.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,7 +175,11 @@ func (s *Slot) ask() (turn chan struct{}) {
 		return nil
 	}
 	turn = make(chan struct{})
-	p.waiting = append(p.waiting, turn)
+	if first {
+		p.waiting = slices.Insert(p.waiting, 0, turn)
+	} else {
+		p.waiting = append(p.waiting, turn)
+	}
 	return turn
 }
 

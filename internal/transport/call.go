@@ -44,6 +44,12 @@ type Call struct {
 	// Bulk marks one of many concurrent calls. It may queue for the limiter beyond the
 	// CallTimeout. Without a deadline, the CallTimeout bounds its attempts instead.
 	Bulk bool
+	// Part marks a part of a request that failed. If it fails too, the request may be at fault, so a 5xx says
+	// nothing of the load, as with a single call.
+	Part bool
+	// FailedAlone marks a request that failed before although it cannot be made smaller. Unless a limit refuses
+	// it, another failure says nothing of the service.
+	FailedAlone bool
 	// Single calls leave retries to the loop that makes the calls, because the loop knows a
 	// better time. Only a refused token, a 421 or 425 of a read, and a write under Resubmit are
 	// retried inside the call.

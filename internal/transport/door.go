@@ -130,6 +130,7 @@ func (inv *invocation) says(a *attempt) flow.Result {
 		r.Why = fault.ConditionOf(a.reason())
 	}
 	waited := a.ended.Sub(a.connected())
+	limited := a.StatusCode == http.StatusTooManyRequests || a.StatusCode == http.StatusServiceUnavailable
 	switch status := a.StatusCode; {
 	case a.verdict == fault.Success, status != 0 && inv.call.Write && a.outcome() == fault.OutcomeAccepted:
 		r.Says, r.Took = flow.Success, waited
@@ -140,7 +141,9 @@ func (inv *invocation) says(a *attempt) flow.Result {
 			r.Says, r.Took = flow.Late, waited
 		}
 	case a.asksToWait() && inv.client.throttle.IsOwn(inv.call.Account): // the account's limit, and not the service's
-	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable, inv.call.Bulk && status >= 500:
+	case inv.call.FailedAlone && !limited:
+		r.Says = flow.Nothing
+	case limited, inv.call.Bulk && !inv.call.Part && status >= 500:
 		r.Says = flow.Overload
 	case status == http.StatusGatewayTimeout:
 		r.Took = waited
