@@ -8,18 +8,14 @@ import (
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
-// BulkOptions configure [Client.LookupAll]. The zero value suits an input of BINs or tokens
-// that ends. For card numbers set PrefixLength, and for a queue ReadAhead and GiveUpAfter.
+// BulkOptions configure [Client.LookupAll]. The zero value suits BINs and tokens. For card
+// numbers set PrefixLength.
 type BulkOptions struct {
 	// Enhanced is sent with every request: see [LookupRequest.Enhanced].
 	Enhanced *bool
 
 	// Concurrency is the most requests in flight, up to 10,000. Zero is 8.
 	Concurrency int
-
-	// Unordered yields results as they complete. By default they keep input order, so a
-	// request that is sent again delays the results behind it.
-	Unordered bool
 
 	// PrefixLength keeps card numbers in the process: of an identifier with 12 decimal digits or
 	// more, of any script and in any groups, only the first PrefixLength digits (1 to 11) are sent.
@@ -37,19 +33,9 @@ type BulkOptions struct {
 	// none.
 	Cache Cache
 
-	// GiveUpAfter is how long the service may be down before the lookup ends with
-	// [ErrSuspended]. It counts from the first failure and waits for the requests in flight: both can
-	// take the attempt timeout. If each failure asks for a wait of a minute, it can end eight minutes
-	// later, because those in flight wait, too. Zero is 30 minutes. Below zero it waits as long as ctx
-	// allows, as a queue wants it.
+	// GiveUpAfter is how long nothing may have worked before LookupAll ends with [ErrSuspended].
+	// Zero is 30 minutes. Below zero it never gives up.
 	GiveUpAfter time.Duration
-
-	// ReadAhead is for an input that blocks, such as a queue. It runs the input on a goroutine
-	// of its own, so results do not wait for the next input, and a batch that is not full is
-	// sent after 10 milliseconds. If the input waits for its source while the loop ends, yield
-	// returns false for the next card: give that card back. Without ReadAhead, that card has a result
-	// if the loop goes on to its end.
-	ReadAhead bool
 
 	// Progress is called on the loop's goroutine: after every request, and every few
 	// thousand results. Nil is not called.
@@ -66,17 +52,13 @@ type BulkProgress struct {
 	Errors   int // results yielded with an error
 	Unread   int // members of the items received that could not be read: see [Result.Unread]
 
-	// Level is how many requests the client sends, at most, in the time of one response. It adapts
-	// to what the service accepts. At 0.1 it sends one in ten such times.
-	Level float64
-	// Reason is [Error.Condition] of the failure that lowered Level last; "" if none did.
-	Reason string
-	// Paused reports that the service is down: one request at a time is sent as a probe. A wait that
-	// the service asks for with a Retry-After is none; the log has it.
-	Paused bool
-	// PausedUntil is when the next probe is due; zero without a pause.
-	PausedUntil time.Time
+	// Stats are those of this lookup. In a pause, because the service is down, one request at a time is sent as a
+	// probe. A wait that the service asks for with a Retry-After is none; the log has it.
+	Stats
 }
+
+// Paused reports that the service is down.
+func (p BulkProgress) Paused() bool { return !p.PausedUntil.IsZero() }
 
 // A BulkResult is the result for one input: see [BulkResult.Card].
 type BulkResult struct {
@@ -144,12 +126,8 @@ const (
 	// maxPending bounds the identifiers on their way, and so the results that wait
 	// with those inputs. With few requests in flight there are fewer.
 	maxPending = 20_000
-	// maxRefused refused requests, without one that had a result, end a lookup.
-	maxRefused = 8
 	// reportEvery bounds how many results pass without a call of Progress.
 	reportEvery = 4096
-	// readAheadWindow is how long a batch waits for further input with ReadAhead.
-	readAheadWindow = 10 * time.Millisecond
 )
 
 func bulkError(err error) *Error { return &Error{Operation: "lookup all", Err: err} }

@@ -6,12 +6,14 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
+	"iter"
 	"log"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -24,63 +26,127 @@ import (
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
-// What every further request would meet ends the lookup at once: the inputs that were taken
-// are yielded, the rest is not taken.
-func TestLookupAllEndsWhereEveryRequestFails(t *testing.T) {
-	after := func(working int64, status int) *service {
-		return &service{fail: func(n int64) int {
-			if n > working {
-				return status
+// taking counts the inputs that are taken.
+func taking(input iter.Seq[string], taken *int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for card := range input {
+			if *taken++; !yield(card) {
+				return
 			}
-			return 0
-		}}
+		}
 	}
-	var tokens atomic.Int64
-	badToken := bins.TokenFunc(func(context.Context) (string, error) {
-		if tokens.Add(1) > 2 {
-			return "bad\ntoken", nil
-		}
-		return "k", nil
-	})
-	var requests atomic.Int64
-	works := &service{}
-	expires := transportFunc(func(r *http.Request) (*http.Response, error) {
-		if requests.Add(1) > 2 {
-			return nil, &tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired}}
-		}
-		return works.RoundTrip(r)
-	})
-	for name, test := range map[string]struct {
+}
+
+// A wrong set-up ends the lookup after ten requests: what was taken is yielded, the rest is not taken.
+func TestLookupAllEndsIfTheSetupIsWrong(t *testing.T) {
+	failing := func(err error) http.RoundTripper {
+		return transportFunc(func(*http.Request) (*http.Response, error) { return nil, err })
+	}
+	expired := &tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired}}
+	badToken := bins.WithTokenSource(bins.TokenFunc(func(context.Context) (string, error) { return "bad\ntoken", nil }))
+	type set struct {
 		network http.RoundTripper
+		want    error
+		option  bins.Option
+	}
+	tests := map[string]set{
+		"an expired certificate": {network: failing(expired), want: bins.ErrNoResponse},
+		"a wrong host":           {network: failing(&net.OpError{Op: "dial", Err: &net.DNSError{IsNotFound: true}}), want: bins.ErrNoResponse},
+		"an unusable token":      {network: &service{}, want: bins.ErrCredential, option: badToken},
+	}
+	for status, want := range map[int]error{
+		401: bins.ErrUnauthorized, 403: bins.ErrForbidden, 404: bins.ErrNotFound, 405: bins.ErrBadRequest, 407: bins.ErrForbidden,
+		410: bins.ErrNotFound, 501: bins.ErrServer, 505: bins.ErrServer, 302: fault.ErrRedirect, 308: fault.ErrRedirect,
+	} {
+		tests[fmt.Sprint(status)] = set{network: &service{fail: func(int64) int { return status }}, want: want}
+	}
+	for name, test := range tests {
+		for _, cards := range []int{30, 10_000} {
+			for _, concurrency := range []int{1, 8} {
+				t.Run(fmt.Sprint(name, " ", cards, " cards ", concurrency, " at a time"), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						client := clientOver(t, test.network)
+						if test.option != nil {
+							client = clientOver(t, test.network, test.option)
+						}
+						began, suspended, taken, requests := time.Now(), 0, 0, 0
+						var end error
+						o := bins.BulkOptions{Concurrency: concurrency, Progress: func(p bins.BulkProgress) { requests = p.Requests }}
+						for r, err := range client.LookupAll(t.Context(), taking(numbered(cards), &taken), o) {
+							switch {
+							case end != nil:
+								t.Error("a result after the end")
+							case err != nil:
+								end = err
+							case errors.Is(r.Err, bins.ErrSuspended) && errors.Is(r.Err, test.want):
+								suspended++
+							default:
+								t.Errorf("result %d: %v", r.Index, r.Err)
+							}
+						}
+						if !errors.Is(end, test.want) || errors.Is(end, bins.ErrSuspended) || suspended != taken || requests > 10+concurrency {
+							t.Errorf("ended with %v after %d requests and %d suspended of %d taken", end, requests, suspended, taken)
+						}
+						if took := time.Since(began); took > time.Second {
+							t.Errorf("ended after %v", took)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// Once the service has worked, the set-up was right. A 403, 404 or 410 is then an answer to the cards of its request,
+// and a 401 is waited out.
+func TestLookupAllOutlastsASetupThatWasRight(t *testing.T) {
+	for status, want := range map[int]error{403: bins.ErrForbidden, 404: bins.ErrNotFound, 410: bins.ErrNotFound, 401: nil, 501: nil, 302: nil} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			s := &service{latency: func() time.Duration { return 10 * time.Millisecond }}
+			s.fail = func(n int64) int {
+				if n > 4 && (time.Since(began) < 5*time.Minute && want == nil || n <= 12) {
+					return status
+				}
+				return 0
+			}
+			failed, results := 0, 0
+			for r, err := range clientOver(t, s).LookupAll(t.Context(), numbered(1000), bins.BulkOptions{Concurrency: 4}) {
+				switch {
+				case err != nil:
+					t.Errorf("%d: %v", status, err)
+				case r.Err == nil:
+					results++
+				case want != nil && errors.Is(r.Err, want) && !errors.Is(r.Err, bins.ErrSuspended):
+					failed++
+				default:
+					t.Errorf("%d: %v", status, r.Err)
+				}
+			}
+			if failed+results != 1000 || want == nil && failed > 0 || want != nil && failed != 8*bins.MaxCards {
+				t.Errorf("%d: %d failed and %d results", status, failed, results)
+			}
+		})
+	}
+}
+
+// A limit that lets no further request through ends the lookup.
+func TestLookupAllEndsAtALimit(t *testing.T) {
+	for name, test := range map[string]struct {
 		option  bins.Option
 		results int
 		want    error
 	}{
-		"401":                        {after(2, 401), bins.WithMaxRetries(3), 100, bins.ErrUnauthorized},
-		"403":                        {after(2, 403), bins.WithMaxRetries(3), 100, bins.ErrForbidden},
-		"404":                        {after(2, 404), bins.WithMaxRetries(3), 100, bins.ErrNotFound},
-		"a redirect":                 {after(2, 302), bins.WithMaxRetries(3), 100, fault.ErrRedirect},
-		"an expired certificate":     {expires, bins.WithMaxRetries(3), 100, bins.ErrNoResponse},
-		"an unusable token":          {&service{}, bins.WithTokenSource(badToken), 100, bins.ErrCredential},
-		"a limit of nothing":         {&service{}, bins.WithLimiter(rate.NewLimiter(10, 0)), 0, bins.ErrLocalLimit},
-		"a limit beyond the context": {&service{}, bins.WithRateLimit(1, 1), 550, context.DeadlineExceeded},
+		"a limit of nothing":         {bins.WithLimiter(rate.NewLimiter(10, 0)), 0, bins.ErrLocalLimit},
+		"a limit beyond the context": {bins.WithRateLimit(1, 1), 550, context.DeadlineExceeded},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+time.Millisecond)
 			defer cancel()
-			client := clientOver(t, test.network, test.option)
 			began, results, suspended, taken := time.Now(), 0, 0, 0
 			var end error
-			for r, err := range client.LookupAll(ctx, func(yield func(string) bool) {
-				for card := range numbered(10_000) {
-					if taken++; !yield(card) {
-						return
-					}
-				}
-			}, bins.BulkOptions{Concurrency: 1}) {
+			for r, err := range clientOver(t, &service{}, test.option).LookupAll(ctx, taking(numbered(10_000), &taken), bins.BulkOptions{Concurrency: 1}) {
 				switch {
-				case end != nil:
-					t.Errorf("%s: a result after the end", name)
 				case err != nil:
 					end = err
 				case r.Err == nil && suspended == 0:
@@ -91,11 +157,8 @@ func TestLookupAllEndsWhereEveryRequestFails(t *testing.T) {
 					t.Errorf("%s: result %d: %v", name, r.Index, r.Err)
 				}
 			}
-			if !errors.Is(end, test.want) || errors.Is(end, bins.ErrSuspended) || results != test.results || results+suspended != taken || suspended > 200 {
-				t.Errorf("%s: ended with %v after %d results and %d suspended of %d taken", name, end, results, suspended, taken)
-			}
-			if took := time.Since(began); took > 10*time.Second {
-				t.Errorf("%s: ended after %v", name, took)
+			if !errors.Is(end, test.want) || errors.Is(end, bins.ErrSuspended) || results != test.results || results+suspended != taken || time.Since(began) > 10*time.Second {
+				t.Errorf("%s: ended with %v after %v with %d results and %d suspended of %d taken", name, end, time.Since(began), results, suspended, taken)
 			}
 		})
 	}
@@ -128,80 +191,56 @@ func TestLookupAllLetsRequestsFinishAtALimit(t *testing.T) {
 	})
 }
 
-// A service that refuses its first eight requests ends the lookup, and none of its cards has a
-// result: a lookup that goes on has to begin with them. What was refused before the first result is
-// sent again. Later, or with fewer requests in all, a refusal fails the cards of its request alone.
-func TestLookupAllEndsIfEverythingIsRefused(t *testing.T) {
-	page := transportFunc(func(r *http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/html"}}, Body: io.NopCloser(strings.NewReader("<html>"))}, nil
-	})
-	refuses := func(status int, first, last int64) *service {
-		return &service{fail: func(n int64) int {
-			if first <= n && n <= last {
-				return status
-			}
-			return 0
-		}}
-	}
-	outage := refuses(400, 1, math.MaxInt64)
-	refusal := outage.fail
-	outage.fail = func(n int64) int {
-		if n == 3 {
-			return 503
-		}
-		return refusal(n)
-	}
-	var requests atomic.Int64
-	slowResults := transportFunc(func(r *http.Request) (*http.Response, error) {
-		if requests.Add(1)%3 > 0 {
-			return &http.Response{StatusCode: 400, Header: http.Header{}, Body: http.NoBody}, nil
-		}
-		time.Sleep(300 * time.Millisecond)
-		return new(service).RoundTrip(r)
-	})
-	for name, test := range map[string]struct {
-		network http.RoundTripper
-		cards   int
-		ends    bool // and all are suspended
-		failed  int
-		want    error
-	}{
-		"400":               {refuses(400, 1, math.MaxInt64), 100_000, true, 0, bins.ErrBadRequest},
-		"422":               {refuses(422, 1, math.MaxInt64), 100_000, true, 0, bins.ErrBadRequest},
-		"a page":            {page, 100_000, true, 0, bins.ErrBadResponse},
-		"after a result":    {refuses(400, 2, math.MaxInt64), 1000, false, 950, bins.ErrBadRequest},
-		"before a result":   {refuses(400, 1, 7), 1000, false, 0, bins.ErrBadRequest},
-		"slow results":      {slowResults, 1000, false, 550, bins.ErrBadRequest},
-		"fewer than eight":  {refuses(400, 1, math.MaxInt64), 350, false, 350, bins.ErrBadRequest},
-		"an outage between": {outage, 100_000, true, 0, bins.ErrBadRequest},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			refused, suspended, results := 0, 0, 0
-			var end error
-			for r, err := range clientOver(t, test.network).LookupAll(t.Context(), numbered(test.cards), bins.BulkOptions{Concurrency: 4}) {
-				switch {
-				case err != nil:
-					end = err
-				case errors.Is(r.Err, bins.ErrSuspended) && errors.Is(r.Err, test.want):
-					suspended++
-				case errors.Is(r.Err, test.want):
-					refused++
-				case r.Err == nil:
-					results++
+// A service that refuses its first hundred cards ends the lookup, and none of its cards has a result: a lookup that
+// goes on has to begin with them. With fewer cards in all, or after a result, a refusal fails its card alone.
+func TestLookupAllEndsIfEveryCardIsRefused(t *testing.T) {
+	for _, status := range []int{400, 413, 415, 422} {
+		for _, test := range []struct {
+			name  string
+			works string // a card
+			cards int
+			ends  bool // and all are suspended
+		}{
+			{"all", "", 10_000, true},
+			{"fewer than a hundred", "", 99, false},
+			{"one works", "40000049", 500, false},
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				s := &service{refuse: func(body string) int {
+					if test.works != "" && strings.Contains(body, test.works) && strings.Count(body, `"card":`) == 1 {
+						return 0
+					}
+					return status
+				}}
+				refused, suspended, results := 0, 0, 0
+				var end error
+				for r, err := range clientOver(t, s).LookupAll(t.Context(), numbered(test.cards), bins.BulkOptions{Concurrency: 1}) {
+					switch condition := bins.ErrBadRequest; {
+					case err != nil:
+						end = err
+					case r.Err == nil && r.Input.Reveal() == test.works:
+						results++
+					case !errors.Is(r.Err, condition) && !errors.Is(r.Err, bins.ErrTooLarge):
+						t.Fatal(r.Err)
+					case errors.Is(r.Err, bins.ErrSuspended):
+						suspended++
+					default:
+						refused++
+					}
 				}
-			}
-			if test.ends != errors.Is(end, test.want) || errors.Is(end, bins.ErrSuspended) || test.ends && (refused > 0 || results > 0 || suspended < 8*bins.MaxCards || suspended > 3000) {
-				t.Errorf("%s: ended with %v after %d refused and %d suspended", name, end, refused, suspended)
-			}
-			if !test.ends && (refused != test.failed || refused+results != test.cards) {
-				t.Errorf("%s: %d refused and %d results of %d", name, refused, results, test.cards)
-			}
-		})
+				switch {
+				case test.ends && (end == nil || errors.Is(end, bins.ErrSuspended) || refused > 0 || s.requests.Load() > 2*99):
+					t.Errorf("%d, %s: ended with %v after %d refused and %d suspended in %d requests", status, test.name, end, refused, suspended, s.requests.Load())
+				case !test.ends && (end != nil || refused+results != test.cards || (results == 1) != (test.works != "")):
+					t.Errorf("%d, %s: ended with %v after %d refused, %d suspended and %d results", status, test.name, end, refused, suspended, results)
+				}
+			})
+		}
 	}
 }
 
 // A first response that cannot be read, as of a proxy that starts, costs no card. If no other comes,
-// the lookup ends, however few cards there are.
+// the lookup gives up, however few cards there are.
 func TestLookupAllStartsBehindAProxy(t *testing.T) {
 	for name, body := range map[string]string{"a page": "<html>", "half a response": `{"cards":[{"bin":`, "nothing": ""} {
 		for _, cards := range []int{10, 2000} {
@@ -229,43 +268,12 @@ func TestLookupAllStartsBehindAProxy(t *testing.T) {
 							t.Errorf("%s: %v", name, r.Err)
 						}
 					}
-					if !forever && (end != nil || results != cards) || forever && (!errors.Is(end, bins.ErrBadResponse) || suspended < 10 || n.Load() > 15) {
+					if !forever && (end != nil || results != cards) || forever && (!errors.Is(end, bins.ErrBadResponse) || !errors.Is(end, bins.ErrSuspended) || suspended < 10 || n.Load() > 150) {
 						t.Errorf("%s, %d cards: ended with %v after %d results and %d suspended in %d requests", name, cards, end, results, suspended, n.Load())
 					}
 				})
 			}
 		}
-	}
-}
-
-// A card that is refused has its result when no other request can show whether all are: in a queue
-// that waits for its next card, and behind more repetitions of it than are taken at once.
-func TestLookupAllDoesNotHoldARefusedCard(t *testing.T) {
-	refuses := func() *service { return &service{fail: func(int64) int { return 400 }} }
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		queue := func(yield func(string) bool) {
-			if yield("400000") {
-				<-ctx.Done()
-			}
-		}
-		for r, err := range refuses().client(t).LookupAll(ctx, queue, bins.BulkOptions{ReadAhead: true}) {
-			if err == nil && (!errors.Is(r.Err, bins.ErrBadRequest) || errors.Is(r.Err, bins.ErrSuspended)) {
-				t.Error(r.Err)
-			}
-			cancel()
-		}
-	})
-	repeated, results := slices.Repeat([]string{"400000"}, 100_000), 0
-	for r, err := range refuses().client(t).LookupAll(t.Context(), slices.Values(repeated), bins.BulkOptions{}) {
-		if err != nil || !errors.Is(r.Err, bins.ErrBadRequest) {
-			t.Fatal(err, r.Err)
-		}
-		results++
-	}
-	if results != len(repeated) {
-		t.Errorf("%d results", results)
 	}
 }
 
@@ -323,13 +331,7 @@ func TestLookupAllStopsWithTheLoop(t *testing.T) {
 			taken := 0
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(10*time.Minute, cancel)
-			for r, err := range s.client(t, bins.WithAttemptTimeout(2*time.Hour)).LookupAll(ctx, func(yield func(string) bool) {
-				for card := range test.input {
-					if taken++; !yield(card) {
-						return
-					}
-				}
-			}, bins.BulkOptions{}) {
+			for r, err := range s.client(t, bins.WithAttemptTimeout(2*time.Hour)).LookupAll(ctx, taking(test.input, &taken), bins.BulkOptions{}) {
 				if errors.Is(err, bins.ErrSuspended) || !errors.Is(cmp.Or(err, r.Err), context.Canceled) {
 					t.Errorf("%s: %v, %v, want the end by cancellation", name, r, err)
 				}
@@ -362,13 +364,7 @@ func TestLookupAllGivesUp(t *testing.T) {
 		s.change(func() { status = http.StatusServiceUnavailable })
 		began, taken, suspended, stale := time.Now(), 0, 0, 0
 		var end error
-		for r, err := range s.client(t).LookupAll(t.Context(), func(yield func(string) bool) {
-			for card := range numbered(50_000) {
-				if taken++; !yield(card) {
-					return
-				}
-			}
-		}, o) {
+		for r, err := range s.client(t).LookupAll(t.Context(), taking(numbered(50_000), &taken), o) {
 			switch {
 			case end != nil:
 				t.Fatal("a result after the end")

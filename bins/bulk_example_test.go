@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -44,23 +43,22 @@ func ExampleClient_LookupAll() {
 	// cards sent: 3
 }
 
-// A lookup that has ended early, or was killed, goes on behind the last result that was stored. Here
-// the second request is refused with 401, and then the API key is replaced.
+// A lookup that has ended early, or was killed, goes on behind the last result that was stored. Here the program is told
+// to stop after 50 results. The first request of the next run asks for the 51st card.
 func ExampleClient_LookupAll_resume() {
 	fake := binstest.NewServer(nil) // stands in for the service
 	defer fake.Close()
-	fake.Script(binstest.Fault{}, binstest.Fault{Status: http.StatusUnauthorized})
 
 	cards := make([]string, 120)
 	for i := range cards {
 		cards[i] = fmt.Sprint(45717360 + i)
 	}
 	var stored []bins.BulkResult // in production: a table or a file, in input order
-	run := func() error {
+	run := func(ctx context.Context, stop func()) error {
 		suspended := false
 		rest := slices.Values(cards[len(stored):])
 		o := bins.BulkOptions{Concurrency: 1} // for this example only
-		for result, err := range fake.Client().LookupAll(context.Background(), rest, o) {
+		for result, err := range fake.Client().LookupAll(ctx, rest, o) {
 			if err != nil {
 				return err
 			}
@@ -70,16 +68,23 @@ func ExampleClient_LookupAll_resume() {
 			if !suspended {
 				stored = append(stored, result)
 			}
+			if len(stored) == 50 {
+				stop()
+			}
 		}
 		return nil
 	}
 	for range 2 {
-		err := run()
-		fmt.Println(len(stored), "results, credential refused:", errors.Is(err, bins.ErrUnauthorized))
+		ctx, stop := context.WithCancel(context.Background()) // in production: signal.NotifyContext
+		err := run(ctx, stop)
+		fmt.Println(len(stored), "results, stopped:", errors.Is(err, context.Canceled))
+		stop()
 	}
+	fmt.Println("cards sent:", len(fake.Cards()))
 	// Output:
-	// 50 results, credential refused: true
-	// 120 results, credential refused: false
+	// 50 results, stopped: true
+	// 120 results, stopped: false
+	// cards sent: 120
 }
 
 // Each result leads back to the row of a file that its card came from. The map holds only the
@@ -161,43 +166,4 @@ func ExampleLoader() {
 	// 510510******4321 allowed: false
 	// 999999******7890 allowed: true
 	// cards sent: [51051012 99999912]
-}
-
-// A queue has no end: ReadAhead yields results while it waits for the next card, and
-// GiveUpAfter below zero keeps an outage from ending the lookup.
-func ExampleBulkOptions_readAhead() {
-	fake := binstest.NewServer(nil) // stands in for the service
-	defer fake.Close()
-
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
-	queue := make(chan string, 1)
-	queue <- "45717360"
-	cards := func(yield func(string) bool) {
-		for {
-			select {
-			case card := <-queue:
-				if !yield(card) {
-					return
-				}
-			case <-ctx.Done(): // it must end with the context
-				return
-			}
-		}
-	}
-	for r, err := range fake.Client().LookupAll(ctx, cards, bins.BulkOptions{ReadAhead: true, GiveUpAfter: -1}) {
-		if err != nil {
-			fmt.Println("stopped:", errors.Is(err, context.Canceled))
-			return
-		}
-		if card, err := r.Card(); err != nil {
-			fmt.Println(r.Input, err)
-		} else {
-			fmt.Println(r.Input, card.CardBrand)
-		}
-		stop() // here, after the first
-	}
-	// Output:
-	// 45717360 VISA
-	// stopped: true
 }

@@ -68,7 +68,7 @@ func TestLookupAllReusesResultsAfterABreak(t *testing.T) {
 				}
 			}
 		}
-		for r, err := range s.client(t).LookupAll(t.Context(), input, bins.BulkOptions{Concurrency: 100}) {
+		for r, err := range s.client(t).LookupAll(t.Context(), input, bins.BulkOptions{Concurrency: 80}) {
 			if err != nil || r.Err != nil {
 				t.Fatal(r, err)
 			}
@@ -76,7 +76,7 @@ func TestLookupAllReusesResultsAfterABreak(t *testing.T) {
 				time.Sleep(time.Minute) // all that is in flight arrives
 			}
 		}
-		if n := s.cards.Load(); n != cards || s.most.Load() < 100 {
+		if n := s.cards.Load(); n != cards || s.most.Load() < 80 {
 			t.Errorf("%d cards were sent, want %d, with %d requests in flight", n, cards, s.most.Load())
 		}
 	})

@@ -6,19 +6,20 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"slices"
 	"time"
 
+	"github.com/carddata/carddata-go/bins/internal/match"
 	"github.com/carddata/carddata-go/internal/bulk"
 	"github.com/carddata/carddata-go/internal/fault"
+	"github.com/carddata/carddata-go/internal/flow"
 	"github.com/carddata/carddata-go/internal/limit"
-	flow "github.com/carddata/carddata-go/internal/oldflow"
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
 // LookupAll looks up any number of cards, 50 in a request. It yields one result for each input, in
-// input order unless [BulkOptions.Unordered] is set, and holds at most 32,768 inputs. opts are those
-// of each request. [LookupResponse] says how a card gets its item. Trim the cells of a file, and skip
-// its header: if the service refuses a request, all its cards fail.
+// input order, and holds at most 32,768 inputs. opts are those of each request. [LookupResponse] says
+// how a card gets its item.
 //
 // A repeated identifier is not sent again while its request is in flight, or while its result is
 // in the last 2 MiB of responses or in [BulkOptions.Memory]. But the result of a card number (12
@@ -28,45 +29,42 @@ import (
 // # Errors
 //
 // The error of one card is in its [BulkResult.Err]. Only [ErrInvalidArgument] is final: yield "" for a
-// row without a card, to keep its place. Any other error is that of a request, and perhaps of one
-// card in it: look each of its cards up alone, and later if the error is Retryable.
+// row without a card, to keep its place. Any other error is that of a request: look the card up again,
+// later if the error is Retryable.
 //
 // If the lookup ends early, the sequence yields an error, once and last: return it. If it is
 // Retryable, the same lookup can go on later. Otherwise look for the cause first. All inputs that were
 // taken have been yielded by then. Those without a result have [ErrSuspended], and the rest of the
 // input is not taken. To go on, also after a kill, begin behind the last result that you have stored,
-// and store none from the first ErrSuspended on: see the Example of LookupAll (Resume). With
-// Unordered, store each result by its Index instead. Without such an error there is a result or an
-// error for each input.
+// and store none from the first ErrSuspended on: see the Example of LookupAll (Resume). Without such an
+// error there is a result or an error for each input.
 //
-// The lookup ends early where every further request would fail: after the end of ctx, an unusable
-// option or credential, 401, 403, 404, 407, 410, 501, 505, a redirect, a wrong host name,
-// certificate, port or proxy, a rate limit or a Retry-After beyond the deadline, and GiveUpAfter. It
-// also ends if, before any request has had a result, the token source fails, or at least eight
-// requests are refused by 400 or the like, or get a response that is not the documented one, such as
-// an HTML page. What was sent before the first result and refused is sent once more. A request that is
-// sent later and refused fails its own cards.
+// The lookup ends early after the end of ctx, if a rate limit lets no request through before its
+// deadline, and after [BulkOptions.GiveUpAfter]. It also ends if its first ten requests, or all if there
+// are fewer, show that the set-up is wrong: an unusable credential, 401, 403, 404, 405, 407, 410, 501,
+// 505, a redirect, a wrong host name, certificate or proxy. And it ends if the service refuses its first
+// hundred cards, each alone.
 //
 // # When the service fails
 //
-// After 429, a 5xx status, a timeout, no response, a response that is not the documented one, or a
+// After 401, 429, a 5xx status, a timeout, no response, a response that is not the documented one, or a
 // failing limiter or token source, the cards are sent again, however often: WithMaxRetries does not
-// count here. If a batch keeps failing while others succeed, its cards fail, after 429 and 503 only
-// after GiveUpAfter. To find that out, the lookup may send a card again that has its result.
+// count here. While the service is down, one card at a time is sent as a probe, at most 30 seconds
+// apart. A request that fails for GiveUpAfter while others have results fails its cards. After 403, 404
+// and 410 its cards fail at once.
 //
-// The lookup begins with Concurrency requests in flight, ten at most, and adapts to what the service
-// accepts, and to how long it takes. If you know the service's rate limit, set
-// [WithRateLimit]: without it, as little as seven tenths of a limit may be used. While the service is
-// down, one request at a time is sent as a probe: after about a second, and then after delays that
-// about double, up to two minutes. After repeated outages, it can take 18 minutes until the
-// lookup is at full speed again, or 32 if the service goes on failing requests at random.
+// A bad card fails alone. A request that is refused, such as by 400 or 422, is sent again in halves,
+// until each card stands alone. So is one that fails twice in another way, such as by 500, while others
+// work; a card then fails if it fails three times alone. Keep that in mind beside [WithRateLimit]: one
+// bad card costs 13 requests. With 2 % bad cards, 50 cards cost 11 requests, and with 10 %, 40.
+//
+// What is in flight adapts to what the service accepts, and to how long it takes.
 //
 // # Stopping
 //
 // Leaving the loop cancels requests in flight. Inputs beyond the last result may have been taken by
 // then: to lose none, cancel ctx and go on to the end of the loop. Loop, input and Progress run on one
-// goroutine, and the lookup does not end before they return. With [BulkOptions.ReadAhead] the input has
-// a goroutine of its own.
+// goroutine, and the lookup does not end before they return.
 func (c *Client) LookupAll(ctx context.Context, cards iter.Seq[string], o BulkOptions, opts ...CallOption) iter.Seq2[BulkResult, error] {
 	return func(yield func(BulkResult, error) bool) {
 		b, err := newBulk(ctx, c, cards, o, opts, yield)
@@ -74,12 +72,13 @@ func (c *Client) LookupAll(ctx context.Context, cards iter.Seq[string], o BulkOp
 			yield(BulkResult{}, err)
 			return
 		}
+		defer b.stop()
 		b.run(cards)
 	}
 }
 
 // A bulkRun is one pass of LookupAll. Everything runs on the goroutine that ranges over it,
-// except the requests and the calls of the caller's cache.
+// except the requests.
 //
 //	input → add → unchecked → the caller's cache → unsent → a batch → the service
 //	                  ↘ known ↘                      results in order ↙
@@ -90,29 +89,27 @@ type bulkRun struct {
 	o        BulkOptions
 	settings *transport.Settings
 	yield    func(BulkResult, error) bool
-	progress BulkProgress
 
-	order  inputOrder
-	memory memory
-	health health
-	most   int // limit of the lookups that inputs wait for
-
-	loop    *bulk.Loop[string, string]
-	taken   int       // inputs taken so far
-	hurry   time.Time // when to send the unsent lookups in a partial batch; zero: not at a time
-	overdue bool      // send them now
-
-	unchecked []*lookup // not yet looked up in the caller's cache
-	unsent    []*lookup // not yet in a batch
-	batches   []*batch  // not yet sent
-	failed    []*batch  // to be sent again
-	refused   []*batch  // before any request had a result
-
-	checking int // running calls of the caller's cache
-	inFlight int // running requests
-
-	fatal error // ends the lookup
+	memory    memory
+	health    health
+	pool      *bulk.Pool
+	waiting   []waitingInput // in input order
+	unchecked []*lookup      // not yet looked up in the caller's cache
+	unsent    []*lookup      // not yet in a batch
+	batches   []*batch       // not yet sent
+	progress  BulkProgress
+	fatal     error // ends the lookup
 }
+
+// A waitingInput has its result in memory, or a lookup that will bring it.
+type waitingInput struct {
+	input  string
+	known  *entry
+	lookup *lookup
+	first  bool // this input made the lookup necessary
+}
+
+func (w *waitingInput) isReady() bool { return w.known != nil || w.lookup.done }
 
 func newBulk(ctx context.Context, c *Client, cards iter.Seq[string], o BulkOptions, opts []CallOption, yield func(BulkResult, error) bool) (*bulkRun, error) {
 	settings, err := c.settings(opts)
@@ -132,36 +129,33 @@ func newBulk(ctx context.Context, c *Client, cards iter.Seq[string], o BulkOptio
 	}
 	o.Concurrency = cmp.Or(o.Concurrency, defaultConcurrency)
 	o.GiveUpAfter = cmp.Or(o.GiveUpAfter, defaultGiveUpAfter)
-	jitter := func(below time.Duration) time.Duration { return c.core.Jitter(ctx, below) }
 	b := &bulkRun{
 		client: c, o: o, settings: settings, yield: yield,
-		order: inputOrder{unordered: o.Unordered},
 		memory: memory{
 			store:  newStore("lookup all", o.Memory, o.Cache, o.Enhanced),
 			always: o.Memory != nil || o.Cache != nil, lookups: map[string]*lookup{},
 		},
-		health: health{window: flow.New(true, jitter), jitter: jitter, giveUpAfter: o.GiveUpAfter},
-		// A retried batch must not delay the others by a second or two. With many in flight,
-		// the results that wait behind it would take too much memory.
-		most: min(maxPending, MaxCards*min(12*o.Concurrency, max(o.Concurrency*5/4, 16_000/o.Concurrency))),
+		pool: bulk.NewPool(o.Concurrency),
 	}
+	b.health.window = flow.New(func(below time.Duration) time.Duration { return c.core.Jitter(ctx, below) })
 	b.health.pauses = transport.PauseLog{Client: c.core, Call: transport.Call{Operation: "lookup all", Method: http.MethodPost, Route: lookupRoute}}
-	b.loop = bulk.NewLoop(func(card string) string { return card }, b.add, 2*o.Concurrency)
 	b.ctx, b.cancel = context.WithCancel(ctx)
 	return b, nil
 }
 
 // run processes all input, unless something ends the lookup early.
 func (b *bulkRun) run(cards iter.Seq[string]) {
-	defer b.loop.Tasks.Wait()
-	defer b.cancel()
-	b.loop.Run(b.ctx, cards, b.o.ReadAhead, b.advance)
+	for card := range cards {
+		if b.add(card); !b.advance(false) {
+			return
+		}
+	}
+	b.advance(true)
 }
 
 // add takes one input.
 func (b *bulkRun) add(card string) {
-	w := waitingInput{index: b.taken, input: card}
-	b.taken++
+	w := waitingInput{input: card}
 	sent := truncatePAN(card, b.o.PrefixLength)
 	if w.lookup, w.known = b.memory.find(sent); w.lookup == nil && w.known == nil {
 		w.lookup, w.first = b.begin(sent), true
@@ -169,184 +163,175 @@ func (b *bulkRun) add(card string) {
 	if w.lookup != nil {
 		w.lookup.inputs++
 	}
-	b.order.add(w)
+	if len(b.waiting) == cap(b.waiting) { // the front is dropped continuously, so grow in larger steps than append would
+		b.waiting = slices.Grow(b.waiting, len(b.waiting)+MaxCards)
+	}
+	b.waiting = append(b.waiting, w)
 }
 
 func (b *bulkRun) begin(sent string) *lookup {
 	l := b.memory.begin(sent)
 	if err := checkCard(sent); err != nil {
 		b.end([]*lookup{l}, bulkError(err))
-	} else if b.memory.remote != nil {
-		b.unchecked = append(b.unchecked, l)
 	} else {
-		b.unsent = append(b.unsent, l)
+		b.unchecked = append(b.unchecked, l)
 	}
 	return l
 }
 
-// A step is the next action of the loop.
-type step int
-
-const (
-	stepYield   step = iota // yield the results that are ready
-	stepEnd                 // end the lookup early
-	stepCheck               // check a batch in the caller's cache
-	stepFill                // fill batches
-	stepSend                // send the next batch
-	stepReceive             // receive events
-	stepRefuse              // end the lookups that were refused
-	stepWait                // wait for a result or a time
-	stepMore                // take one more input
-	stepDone                // all results were yielded
-)
-
-// next only decides on the next step. A ready result comes first, and no input is taken while
-// there is something to send.
-func (b *bulkRun) next() step {
-	switch due := b.due(); {
-	case b.order.isReady():
-		return stepYield
-	case b.fatal != nil:
-		return stepEnd
-	case b.isBatch(b.unchecked) && b.checking < b.o.Concurrency:
-		return stepCheck
-	case len(b.batches) == 0 && b.isBatch(b.unsent):
-		return stepFill
-	case due != noTurn && b.hasPlace():
-		return stepSend
-	case b.loop.HasEvents():
-		return stepReceive
-	case len(b.refused) > 0 && b.loop.Running == 0 && due == noTurn && (b.loop.Ended || b.isFull() || b.loop.IsAhead()):
-		return stepRefuse
-	case due != noTurn || b.isBatch(b.unchecked) || b.isFull() || b.loop.Ended && len(b.order.waiting) > 0:
-		return stepWait
-	case !b.loop.Ended:
-		return stepMore
-	}
-	return stepDone
-}
-
-// hasPlace reports whether one more request may be in flight.
-func (b *bulkRun) hasPlace() bool {
-	return b.inFlight < b.o.Concurrency && time.Until(b.client.core.PausedUntil(b.ctx)) <= 0 && b.health.window.IsFree()
-}
-
-// isFull bounds the memory of inputs that wait, and of results that wait with them.
-func (b *bulkRun) isFull() bool {
-	return len(b.order.waiting) >= maxHeld || b.memory.pending >= b.most
-}
-
-// isBatch reports whether lookups must leave now. A partial batch leaves if no more input can
-// come before it.
-func (b *bulkRun) isBatch(lookups []*lookup) bool {
-	return len(lookups) >= MaxCards || len(lookups) > 0 && (b.loop.Ended || b.overdue || b.isFull() && b.loop.Running == 0)
-}
-
 // advance does all that needs no more input, and yields the ready results. It reports whether
-// to take more input. With ReadAhead it takes the input itself.
-func (b *bulkRun) advance() bool {
+// to take more input, or that all is done if the input has ended.
+func (b *bulkRun) advance(ended bool) bool {
 	for {
-		b.loop.Rethrow()
+		b.pool.Receive()
+		b.pool.Rethrow()
 		b.notice()
-		switch b.next() {
-		case stepYield:
+		switch full := b.isFull(); {
+		case b.isReady():
 			if !b.yieldResults() {
 				return false
 			}
-		case stepEnd:
-			b.stop()
+		case b.fatal != nil:
+			b.endEarly()
 			return false
-		case stepCheck:
+		case b.isBatch(b.unchecked, ended):
 			b.check()
-		case stepFill:
+		case len(b.batches) == 0 && b.isBatch(b.unsent, ended):
 			b.fill()
-		case stepSend:
-			b.send(b.due())
-		case stepReceive:
-			b.loop.Receive()
-		case stepRefuse:
-			b.endRefused()
-		case stepWait:
-			b.wait(false)
-		case stepMore:
-			if !b.loop.IsAhead() {
-				return true
-			}
-			b.wait(true)
-		case stepDone:
+		case len(b.batches) > 0 && b.pool.HasRoom():
+			first := b.batches[0]
+			b.batches = slices.Delete(b.batches, 0, 1)
+			b.progress.Distinct += len(first.lookups)
+			b.send(first, 0)
+		case b.pool.Running == 0 && (full || ended) && len(b.health.held) > 0:
+			b.decide()
+		case len(b.batches) > 0 || full || ended && len(b.waiting) > 0:
+			b.pool.Wait(bulk.At(b.giveUpAt()), b.ctx.Done())
+		case !ended:
+			return true
+		default:
 			b.report()
 			return true
 		}
 	}
 }
 
-// notice checks whether the lookup must end, and whether a pause is over.
+// isReady reports whether a result can be yielded.
+func (b *bulkRun) isReady() bool { return len(b.waiting) > 0 && b.waiting[0].isReady() }
+
+// isFull bounds the memory of inputs that wait, and of results that wait with them. A request that is sent
+// again must not delay the others by a second or two. With many in flight, the results that wait behind it
+// would take too much memory.
+func (b *bulkRun) isFull() bool {
+	c := b.o.Concurrency
+	most := min(maxPending, MaxCards*min(12*c, max(c*5/4, 16_000/c)))
+	return len(b.waiting) >= maxHeld || b.memory.pending >= most
+}
+
+// isBatch reports whether lookups must leave now. A partial batch leaves if no more input can
+// come before it.
+func (b *bulkRun) isBatch(lookups []*lookup, ended bool) bool {
+	return len(lookups) >= MaxCards || len(lookups) > 0 && (ended || b.isFull() && b.pool.Running == 0)
+}
+
+// notice checks whether the lookup must end.
 func (b *bulkRun) notice() {
 	if b.fatal != nil {
 		return
 	}
 	if b.ctx.Err() != nil {
-		b.fatal = bulkError(fault.Ended(b.ctx))
+		var last error // while it failed
+		if !b.health.failing.IsZero() {
+			last = b.health.failure
+		}
+		b.fatal = bulkError(fault.EndedBy(b.ctx, last))
 	} else if end := b.giveUpAt(); !end.IsZero() && !time.Now().Before(end) {
-		b.fatal = b.health.suspended()
+		b.fatal = bulkError(fault.NewError("the service kept failing, the lookup is suspended", ErrSuspended, b.health.failure))
 	}
 }
 
-// giveUpAt is when the lookup gives up, unless the service answers before; zero: never. It waits
-// for the requests in flight.
+// giveUpAt is when the lookup gives up, unless the service works before; zero: never.
 func (b *bulkRun) giveUpAt() time.Time {
-	if b.inFlight > 0 {
+	if b.health.failing.IsZero() || b.o.GiveUpAfter < 0 {
 		return time.Time{}
 	}
-	return bulk.GiveUpAt(b.health.window.State(), b.o.GiveUpAfter, time.Time{})
+	return b.health.failing.Add(b.o.GiveUpAfter)
 }
 
-// wait waits for an event, for the time to send a batch or to give up, for the next input if
-// the loop may take one, or for the end of the context.
-func (b *bulkRun) wait(takes bool) {
-	var due time.Time
-	if b.inFlight < b.o.Concurrency && b.due() != noTurn {
-		due = b.health.window.Due(b.client.core.PausedUntil(b.ctx))
-	}
-	if len(b.unsent)+len(b.unchecked)+len(b.failed) == 0 || !b.o.ReadAhead {
-		b.hurry, b.overdue = time.Time{}, false
-	} else if b.hurry.IsZero() && !b.overdue {
-		b.hurry = time.Now().Add(readAheadWindow)
-	}
-	b.loop.Wait(takes, bulk.At(due, b.hurry, b.giveUpAt()), nil, b.ctx.Done())
-	if !b.hurry.IsZero() && !time.Now().Before(b.hurry) {
-		b.hurry, b.overdue = time.Time{}, true
+// check looks a batch up in the caller's cache.
+func (b *bulkRun) check() {
+	lookups := takeBatch(&b.unchecked)
+	b.unsent = append(b.unsent, b.memory.fetch(b.ctx, lookups)...)
+	b.end(slices.DeleteFunc(lookups, func(l *lookup) bool { return !l.reused }), nil)
+}
+
+// fill makes batches of the unsent lookups.
+func (b *bulkRun) fill() {
+	for _, group := range match.Apart(takeBatch(&b.unsent), (*lookup).identifier) {
+		b.batches = append(b.batches, &batch{lookups: group})
 	}
 }
 
-// stop ends the lookup early. It yields the results of all inputs taken, and then the reason.
-func (b *bulkRun) stop() {
+// takeBatch removes the lookups of a batch.
+func takeBatch(from *[]*lookup) []*lookup {
+	n := min(MaxCards, len(*from))
+	taken := slices.Clone((*from)[:n])
+	*from = slices.Delete(*from, 0, n)
+	return taken
+}
+
+// end ends lookups, with err for all of them unless it is nil. If the service is to blame, an
+// expired card in the memory is used.
+func (b *bulkRun) end(lookups []*lookup, err error) {
+	for _, l := range lookups {
+		l.err, l.done = cmp.Or(err, l.err), true
+		if isOutage(err) {
+			if known := b.memory.findStale(l.sent); known != nil {
+				r := known.result()
+				r.Stale, l.err = true, nil
+				l.reuse(&r)
+			}
+		}
+	}
+}
+
+// endEarly yields the results of all inputs taken, and then the reason.
+func (b *bulkRun) endEarly() {
 	if !limit.NoTurn(b.fatal) { // otherwise let the requests in flight finish
 		b.cancel()
 	}
-	for b.loop.Running > 0 {
-		b.loop.Receive()
-	}
-	b.loop.Rethrow()
+	b.pool.Close()
+	b.pool.Rethrow()
 	suspended := b.fatal
 	if !errors.Is(suspended, ErrSuspended) {
 		suspended = bulkError(suspendedBy(b.fatal, ErrSuspended.Error()))
 	}
-	for i := range b.order.waiting {
-		if l := b.order.waiting[i].lookup; l != nil && !l.done {
+	for i := range b.waiting {
+		if l := b.waiting[i].lookup; l != nil && !l.done {
 			b.end([]*lookup{l}, suspended)
 		}
 	}
-	if !b.yieldResults() {
-		return
+	if b.yieldResults() {
+		b.report()
+		b.yield(BulkResult{}, b.fatal)
 	}
-	b.report()
-	b.yield(BulkResult{}, b.fatal)
 }
 
+// stop ends what is in flight when the loop has ended or was left.
+func (b *bulkRun) stop() {
+	b.cancel()
+	b.fatal, b.o.Progress = cmp.Or(b.fatal, ErrSuspended), nil
+	b.pool.Close()
+	b.pool.Rethrow()
+}
+
+// yieldResults yields the results that are ready, and reports whether to go on.
 func (b *bulkRun) yieldResults() bool {
-	for b.order.isReady() {
-		if !b.yieldResult(b.order.next()) {
+	for b.isReady() {
+		w := b.waiting[0]
+		b.waiting[0] = waitingInput{} // otherwise the array would keep its result
+		b.waiting = b.waiting[1:]
+		if !b.yieldResult(w) {
 			return false
 		}
 	}
@@ -354,7 +339,7 @@ func (b *bulkRun) yieldResults() bool {
 }
 
 func (b *bulkRun) yieldResult(w waitingInput) bool {
-	r := BulkResult{Index: w.index, Input: NewIdentifier(w.input), Reused: true}
+	r := BulkResult{Index: b.progress.Done, Input: NewIdentifier(w.input), Reused: true}
 	if l := w.lookup; l == nil {
 		r.Result = w.known.result()
 	} else {
@@ -386,10 +371,10 @@ func (b *bulkRun) yieldResult(w waitingInput) bool {
 
 func (b *bulkRun) report() {
 	state := b.health.window.State()
-	b.health.pauses.Log(state.Paused, state.Next, state.Why)
-	p := &b.progress
-	p.Level, p.Reason, p.Paused, p.PausedUntil = min(state.Level, float64(b.o.Concurrency)), state.Why, state.Paused, b.client.core.Probes("", state.Next)
+	b.health.pauses.Log(!state.PausedUntil.IsZero(), state.PausedUntil, state.Why)
+	b.progress.Stats = statsOf(state)
+	b.progress.PausedUntil = b.client.core.Probes("", state.PausedUntil)
 	if b.o.Progress != nil {
-		b.o.Progress(*p)
+		b.o.Progress(b.progress)
 	}
 }

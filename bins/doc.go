@@ -27,8 +27,8 @@
 // outage.
 //
 // Start from an Example: Client.Lookup, Client.LookupAll, LookupAll (Resume) for a job that goes on
-// where it ended, BulkResult for the rows of a file, BulkOptions (ReadAhead) for a queue, BulkOptions
-// (PrefixLength), Loader, CacheOptions (StaleFor).
+// where it ended, BulkResult for the rows of a file, BulkOptions (PrefixLength), Loader, CacheOptions
+// (StaleFor).
 //
 // # Service description
 //

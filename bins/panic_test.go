@@ -43,7 +43,7 @@ func TestPanicsReachTheCaller(t *testing.T) {
 				yield("422222")
 			}
 			if got := recovered(func() {
-				for range client.LookupAll(t.Context(), input, bins.BulkOptions{Cache: cache, ReadAhead: true}) {
+				for range client.LookupAll(t.Context(), input, bins.BulkOptions{Cache: cache}) {
 				}
 			}); got != (of != "Set") {
 				t.Errorf("a panic of the %s reaches a bulk lookup: %v", of, got)

@@ -230,10 +230,10 @@ func (j *job) write(r row, values []any) (err error) {
 func (j *job) progress(p bins.BulkProgress) {
 	t := &j.output.at.Totals
 	t.Distinct, t.Requests = j.before.Distinct+p.Distinct, j.before.Requests+p.Requests
-	if p.Paused != j.paused {
-		j.paused = p.Paused
+	if p.Paused() != j.paused {
+		j.paused = p.Paused()
 		text := "the service works again"
-		if p.Paused {
+		if p.Paused() {
 			text = "the service fails: waiting for it"
 		}
 		if j.bar != nil {

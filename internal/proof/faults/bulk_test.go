@@ -20,14 +20,13 @@ type bulk struct {
 	cards       []string
 	concurrency int
 	giveUpAfter time.Duration
-	unordered   bool
 	slow        bool // the loop
 	leaves      int  // the loop after so many results; 0: stays
 }
 
 func drawBulk(c chance, _ int) workload {
 	b := bulk{patience: drawPatience(c), cards: drawCards(c, 1+c.IntN(pick(c, 180, 180, 180, 180, 1500))), concurrency: 1 + c.IntN(4), giveUpAfter: pick(c, time.Second, time.Minute, 30*time.Minute)}
-	b.unordered, b.slow = c.percent(30), c.percent(20)
+	b.slow = c.percent(20)
 	if c.percent(10) {
 		b.leaves = 1 + c.IntN(len(b.cards))
 	}
@@ -72,7 +71,7 @@ func (b bulk) call(w *world, client *bins.Client, name string) error {
 	cards := b.cards
 	next, heard := 0, make([]bool, len(cards))
 	var ended, failed error
-	options := bins.BulkOptions{Concurrency: b.concurrency, GiveUpAfter: b.giveUpAfter, Unordered: b.unordered, Cache: w.cache()}
+	options := bins.BulkOptions{Concurrency: b.concurrency, GiveUpAfter: b.giveUpAfter, Cache: w.cache()}
 	if !c.guard(func() {
 		for r, err := range client.LookupAll(ctx, slices.Values(cards), options) {
 			switch {
@@ -82,7 +81,7 @@ func (b bulk) call(w *world, client *bins.Client, name string) error {
 				ended = err
 				checkError[*bins.Error](c, err)
 				continue
-			case r.Index != next && !b.unordered || heard[r.Index] || r.Input.Reveal() != cards[r.Index]:
+			case r.Index != next || heard[r.Index] || r.Input.Reveal() != cards[r.Index]:
 				w.violate(wrongAnswer, "%s: result %d in place of %d", c, r.Index, next)
 			case r.Err == nil && !isAbout(&r.Result, cards[r.Index]):
 				w.violate(wrongAnswer, "%s: %v for card %d", c, r.Result, r.Index)

@@ -119,8 +119,7 @@ func (c *call) answered(card string) {
 	}
 }
 
-// about tells whether a response about a card misled, and whether all of them named it:
-// LookupAll asks again for a card that it knows, to tell a bad batch from an outage.
+// about tells whether a response about a card misled, and whether all of them named it.
 func (s *service) about(card string) (misled, named bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

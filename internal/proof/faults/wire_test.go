@@ -175,12 +175,10 @@ func (w *wire) depart(req *http.Request, body string) (*journey, attemptName) {
 	unknown := w.w.parts.part == logger || w.w.parts.part == roundTripper
 	paused := !unknown && slices.ContainsFunc(w.pauses, func(p pause) bool { return p.account == accountOf(req) && now.After(p.from) && now.Before(p.to) })
 	// Requests of a loader belong to no call, and may ask the same anew.
-	// LookupAll asks again for one card that it knows, to tell a bad batch from an outage.
-	control := j.call != nil && j.call.patient && strings.Count(body, `"card":`) == 1
-	refused := j.call != nil && !control && len(j.trail) > 0 && j.trail[len(j.trail)-1].isRefusal(j.call)
-	// LookupAll asks once more for what was refused before its first result. After eight such
-	// refusals it sends nothing more.
-	if refused && j.call.patient && !j.again && j.call.again < 7+j.call.concurrency && !strings.HasSuffix(req.URL.Path, "/refunds") {
+	refused := j.call != nil && len(j.trail) > 0 && j.trail[len(j.trail)-1].isRefusal(j.call)
+	// LookupAll asks once more for what was refused because of the set-up, if that turns out to be right. After
+	// ten such refusals it sends nothing more.
+	if refused && j.call.patient && !j.again && !j.trail[len(j.trail)-1].isOfContent() && j.call.again < 9+j.call.concurrency {
 		refused, j.again = false, true
 		j.call.again++
 	}
@@ -298,10 +296,15 @@ func (w *wire) of(c *call) []journey {
 	return all
 }
 
-// isRefusal tells whether no repetition can change the response. What goes on in
-// bulk takes what a service does not support for an outage.
+// isRefusal tells whether no repetition can change the response. For what goes on in
+// bulk, only an answer about its cards is one.
 func (t *trace) isRefusal(c *call) bool {
-	return !t.hop && slices.Contains(refusals, t.status) && (t.status < 500 || !c.patient)
+	return !t.hop && slices.Contains(refusals, t.status) && (t.status/100 == 4 || !c.patient)
+}
+
+// isOfContent tells whether a refusal is about what was asked for, and not about who asks, or where.
+func (t *trace) isOfContent() bool {
+	return !slices.Contains([]int{403, 404, 405, 410}, t.status)
 }
 
 // retryAfter is what a header asks for, read independently of the library.

@@ -1,0 +1,136 @@
+package bins_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/carddata/carddata-go/bins"
+)
+
+// badIn reports whether a body asks for a card that is one of so many in 1,000, spread evenly.
+func badIn(body string, of1000 int) bool {
+	for _, rest := range strings.Split(body, `"card":"`)[1:] {
+		if isBad(rest[:8], of1000) {
+			return true
+		}
+	}
+	return false
+}
+
+func isBad(card string, of1000 int) bool {
+	h := uint32(2166136261)
+	for _, c := range []byte(card) {
+		h = (h ^ uint32(c)) * 16777619
+	}
+	return int(h%1000) < of1000
+}
+
+// A card that makes its requests fail has an error, and every other card its data, at the price that the comment
+// of LookupAll says.
+func TestBadCardsFailAlone(t *testing.T) {
+	for _, test := range []struct {
+		status, of1000 int
+		want           error
+		requests       int           // at most, for 4,000 cards
+		within         time.Duration // at 100 ms a response
+	}{
+		{400, 4, bins.ErrBadRequest, 320, 10 * time.Second},
+		{400, 20, bins.ErrBadRequest, 80 * 12, 20 * time.Second},
+		{422, 100, bins.ErrBadRequest, 80 * 40, time.Minute},
+		{413, 20, bins.ErrTooLarge, 80 * 12, 20 * time.Second},
+		{500, 4, bins.ErrServer, 400, 30 * time.Second},
+		{500, 20, bins.ErrServer, 80 * 15, 2 * time.Minute},
+		{500, 100, bins.ErrServer, 80 * 55, 20 * time.Minute},
+		{200, 20, bins.ErrBadResponse, 80 * 15, 2 * time.Minute}, // a page
+	} {
+		t.Run(fmt.Sprint(test.status, " for ", test.of1000, " of 1000"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &service{latency: func() time.Duration { return 100 * time.Millisecond }}
+				network := transportFunc(func(r *http.Request) (*http.Response, error) {
+					body, err := r.GetBody()
+					if err != nil {
+						return nil, err
+					}
+					text, _ := io.ReadAll(body)
+					if !badIn(string(text), test.of1000) {
+						return s.RoundTrip(r)
+					}
+					s.requests.Add(1)
+					time.Sleep(100 * time.Millisecond)
+					return &http.Response{StatusCode: test.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("<html>"))}, nil
+				})
+				began, next := time.Now(), 0
+				for r, err := range clientOver(t, network).LookupAll(t.Context(), numbered(4000), bins.BulkOptions{}) {
+					if err != nil || r.Index != next {
+						t.Fatalf("result %d in place of %d, %v", r.Index, next, err)
+					}
+					next++
+					switch card := r.Input.Reveal(); {
+					case isBad(card, test.of1000) != (r.Err != nil), r.Err != nil && !errors.Is(r.Err, test.want):
+						t.Fatalf("result %d: %v", r.Index, r.Err)
+					case r.Err == nil && brand(r.Result) != "of "+card:
+						t.Fatalf("result %d is %v", r.Index, r.Result)
+					}
+				}
+				if took := time.Since(began); next != 4000 || int(s.requests.Load()) > test.requests || took > test.within {
+					t.Errorf("%d results in %d requests and %v", next, s.requests.Load(), took)
+				}
+			})
+		})
+	}
+}
+
+// One bad card of fifty costs thirteen requests, and is not sent again once it was refused alone.
+func TestOneBadCardCosts13Requests(t *testing.T) {
+	alone := 0
+	s := &service{refuse: func(body string) int {
+		if !strings.Contains(body, `"40000033"`) {
+			return 0
+		}
+		if strings.Count(body, `"card":`) == 1 {
+			alone++
+		}
+		return 400
+	}}
+	var progress bins.BulkProgress
+	failed := 0
+	for r, err := range s.client(t, bins.WithMaxRetries(0)).LookupAll(t.Context(), numbered(50), bins.BulkOptions{Progress: func(p bins.BulkProgress) { progress = p }}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Err != nil {
+			failed++
+		}
+	}
+	if n := s.requests.Load(); n > 13 || alone != 1 || failed != 1 || progress.Requests != int(n) || progress.Retries != int(n)-1 {
+		t.Errorf("%d requests, %d of them for the card alone, %d cards failed, %+v", n, alone, failed, progress)
+	}
+}
+
+// What says nothing of the cards is not halved. Only a probe is a part of its request.
+func TestOtherFailuresAreNotHalved(t *testing.T) {
+	for _, status := range []int{429, 503, 401} {
+		synctest.Test(t, func(t *testing.T) {
+			began, parts := time.Now(), 0
+			s := &service{latency: func() time.Duration { return 10 * time.Millisecond }}
+			s.refuse = func(body string) int {
+				if n := strings.Count(body, `"card":`); n > 1 && n < 40 {
+					parts++
+				}
+				if since := time.Since(began); since > 50*time.Millisecond && since < 2*time.Minute {
+					return status
+				}
+				return 0
+			}
+			if r := runBulk(t, clientOver(t, s), s, 5000, bins.BulkOptions{}); !r.isWhole(5000) || parts > 0 {
+				t.Errorf("%d: %+v, %d parts", status, r, parts)
+			}
+		})
+	}
+}
