@@ -24,7 +24,8 @@ type comparison struct {
 	running bool
 	from    time.Time // requests that left before belong to the level before
 	refused float64   // level
-	chance  float64   // the share of refusals if it is chance
+	before  float64   // the share of refusals lately
+	chance  float64   // and over more results: the one if it is chance
 	load    float64   // and if it is the load
 	odds    float64   // of chance, as a logarithm
 	n, bad  int       // results
@@ -35,10 +36,10 @@ type comparison struct {
 }
 
 // begin begins to compare a level with the one that was refused.
-func (c *comparison) begin(refused, to, share float64, from time.Time) {
+func (c *comparison) begin(l *level, refused float64, from time.Time) {
 	c.running, c.refused, c.from = true, refused, from
 	c.odds, c.n, c.bad, c.until = 0, 0, 0, time.Time{}
-	c.chance = min(max(share, 0.02), 0.7)
+	c.before, c.chance = l.share, min(max(l.mean, 0.02), 0.7)
 	c.load = c.chance / 10
 }
 
@@ -55,8 +56,8 @@ func (c *comparison) counts(w *Window, f *flight, now time.Time, refused bool) {
 	}
 	l, share := &w.level, float64(c.bad)/float64(c.n)
 	switch {
-	case c.odds > leastOdds && c.n-c.bad < leastSeen && share < 1.3*c.chance+0.3:
-	case c.odds > leastOdds && share < min(mostShare, 1.3*c.chance+0.05):
+	case c.odds > leastOdds && c.n-c.bad < leastSeen && share < 1.3*c.before+0.3:
+	case c.odds > leastOdds && share < min(mostShare, 1.3*max(c.before, c.chance)+0.05):
 		c.long = doubled(c.long)
 		c.until, c.share = now.Add(c.long), share
 		l.forget()

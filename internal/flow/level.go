@@ -7,6 +7,7 @@ import (
 
 const (
 	lately    = 20                // results that the share of refusals is taken of
+	forMean   = 100               // results
 	oneOfMany = 0.06              // the share of one refusal, which lowers nothing that is not in use
 	deepest   = 0.5               // times the level that was refused, at least
 	margin    = 0.95              // and at most
@@ -37,6 +38,8 @@ type level struct {
 	held    int       // requests of this level that were accepted
 
 	share    float64 // of refusals, lately
+	mean     float64 // share of refusals, over more results
+	results  int     // counted up to forMean
 	with     float64 // in flight, lately
 	compared comparison
 }
@@ -60,12 +63,19 @@ func (l *level) gap(w *Window) time.Duration {
 	return min(time.Duration(float64(w.rtt)/l.now), slowest)
 }
 
+// counts counts a result, or a refusal.
+func (l *level) counts(refused float64) {
+	l.results = min(l.results+1, forMean)
+	l.share += (refused - l.share) / lately
+	l.mean += (refused - l.mean) / float64(l.results)
+}
+
 // accepts notes that the service has worked on a request.
 func (l *level) accepts(w *Window, f *flight, now time.Time) {
 	if f.number > l.cut {
 		l.held++
 	}
-	l.share -= l.share / lately
+	l.counts(0)
 	l.compared.counts(w, f, now, false)
 	l.grow(w, now)
 }
@@ -73,7 +83,7 @@ func (l *level) accepts(w *Window, f *flight, now time.Time) {
 // refuses notes a refusal. Those that left before the level was lowered are known, and those in a row
 // are one event: if nothing works, fewer in flight would change nothing.
 func (l *level) refuses(w *Window, f *flight, now time.Time) {
-	l.share += (1 - l.share) / lately
+	l.counts(1)
 	l.grow(w, now)
 	switch {
 	case f.number <= l.cut, w.breaker.open, w.rtt == 0:
@@ -104,7 +114,7 @@ func (l *level) lower(w *Window, f *flight, now time.Time) {
 	to := refused * max(deepest, min(margin, 1-l.share))
 	if again := l.isKnown() && refused < farBelow*l.highest; again {
 		to = refused * (1 - l.share) * compareAt // below what it has accepted
-		l.compared.begin(refused, to, l.share, now.Add(w.rtt))
+		l.compared.begin(l, refused, now.Add(w.rtt))
 	}
 	l.setTo(w, now, to, refused)
 }
@@ -132,7 +142,7 @@ func (l *level) setTo(w *Window, now time.Time, to, refused float64) {
 // forget forgets the limit.
 func (l *level) forget() {
 	l.compared.running = false
-	*l = level{share: l.share, with: l.with, cut: l.cut, compared: l.compared}
+	*l = level{share: l.share, mean: l.mean, results: l.results, with: l.with, cut: l.cut, compared: l.compared}
 }
 
 // grow raises a level that is in use, and forgets one that is not.
@@ -145,7 +155,7 @@ func (l *level) grow(w *Window, now time.Time) {
 		return
 	}
 	if l.wanted {
-		l.used += min(now.Sub(l.grown), time.Second)
+		l.used += min(now.Sub(l.grown), max(time.Second, l.gap(w)))
 		l.usedAt = now
 	}
 	l.grown, l.wanted = now, false
