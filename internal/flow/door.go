@@ -22,6 +22,7 @@ type Window struct {
 
 	responses int           // counted up to meanOf
 	rtt       time.Duration // mean time of a response; 0: there was none
+	rttvar    time.Duration // mean deviation from it
 
 	start   start
 	level   level
@@ -197,7 +198,7 @@ func (w *Window) ends(f *flight, r Result) {
 		w.takes(r.Took)
 		w.start.successes++
 		w.breaker.succeeds(w, now)
-		w.queue.responds(f, r.Took, now)
+		w.queue.responds(f, r.Took)
 		w.level.accepts(w, f, now)
 	case Answer:
 		w.breaker.saysNothing(f, now)
@@ -229,14 +230,17 @@ const meanOf = 50
 // takes notes the time of a response.
 func (w *Window) takes(took time.Duration) {
 	if took = max(took, 1); w.rtt == 0 {
-		w.rtt = took
+		w.rtt, w.rttvar = took, took/2
 	}
 	w.responses = min(w.responses+1, meanOf)
-	w.rtt += (min(took, 5*w.rtt) - w.rtt) / time.Duration(w.responses)
+	took = min(took, 5*w.rtt)
+	w.rttvar += ((took - w.rtt).Abs() - w.rttvar) / time.Duration(w.responses)
+	w.rtt += (took - w.rtt) / time.Duration(w.responses)
 }
 
-// usual is the time within which most responses come; 0: it is not known.
-func (w *Window) usual() time.Duration { return w.rtt * 3 / 2 }
+// usual is the time within which most responses come: as the timeout of TCP, with a margin also for a
+// steady service; 0: it is not known.
+func (w *Window) usual() time.Duration { return w.rtt + max(4*w.rttvar, w.rtt/2) }
 
 // A State says how a window sees its service.
 type State struct {

@@ -13,7 +13,6 @@ const (
 	noise      = 10 * time.Millisecond
 	drained    = 0.9 // of what the service works on at once
 	slower     = 0.7 // times as long with half as many in flight
-	fewToTell  = 5   // responses
 	perTrip    = 24  // the places grow by one in so many
 	noPlaces   = 1e4
 )
@@ -34,11 +33,8 @@ type queue struct {
 	from   time.Time     // groups that left before belong to other places
 
 	full struct { // the queue as it was found, until it is compared
-		with  float64       // in flight; 0: there is nothing to compare
-		took  time.Duration // of the quick ones
-		from  time.Time     // it is drained
-		n     int           // responses since then
-		quick time.Duration // of them
+		with float64       // in flight; 0: there is nothing to compare
+		took time.Duration // of the quick ones
 	}
 	until time.Time // no queue is believed
 	long  time.Duration
@@ -78,33 +74,12 @@ func (q *queue) leaves(f *flight) {
 }
 
 // responds notes the time of a response.
-func (q *queue) responds(f *flight, took time.Duration, now time.Time) {
+func (q *queue) responds(f *flight, took time.Duration) {
 	g := f.group
 	g.answered++
 	at, _ := slices.BinarySearch(g.quickest, took)
 	if g.quickest = slices.Insert(g.quickest, at, took); len(g.quickest) > g.rank() {
 		g.quickest = g.quickest[:g.rank()]
-	}
-	q.compares(f, took, now)
-}
-
-// compares finds out whether half as many in flight take as long.
-func (q *queue) compares(f *flight, took time.Duration, now time.Time) {
-	full := &q.full
-	if full.with == 0 || f.left.Before(full.from) || float64(f.with) > full.with/2+0.5 {
-		return
-	}
-	if full.n++; full.n == 1 || took < full.quick {
-		full.quick = took
-	}
-	if full.n < fewToTell {
-		return
-	}
-	full.with = 0
-	if full.quick.Seconds() > slower*full.took.Seconds() {
-		q.best, q.places = full.quick, 0
-		q.long = doubled(q.long)
-		q.until = now.Add(q.long)
 	}
 }
 
@@ -129,29 +104,38 @@ func (q *queue) ends(w *Window, f *flight, waited time.Duration, now time.Time) 
 
 // judge says whether the requests of a group have waited for each other.
 func (q *queue) judge(w *Window, g *group, quick time.Duration, now time.Time) {
+	with := float64(g.with) / float64(g.size)
+	if full := &q.full; full.with > 0 && with <= full.with/2+0.5 {
+		full.with = 0
+		if quick.Seconds() > slower*full.took.Seconds() {
+			q.best, q.mean, q.seen, q.places = quick, w.rtt, now, 0
+			q.long = doubled(q.long)
+			q.until = now.Add(q.long)
+		}
+	}
 	switch {
 	case q.best == 0:
-		q.best, q.mean, q.seen = g.quickest[0], w.rtt, now // the others may have waited for it
+		q.best, q.mean, q.seen = quick, w.rtt, now
 	case quick <= q.limit():
 		q.flows(w, quick, now)
 	case now.Before(q.until):
 	default:
 		if q.slow++; q.slow > 1 || q.places > 0 {
-			q.waits(g, quick, now)
+			q.waits(g, with, quick, now)
 		}
 	}
 }
 
 // waits is called when requests have waited for each other.
-func (q *queue) waits(g *group, quick time.Duration, now time.Time) {
+func (q *queue) waits(g *group, with float64, quick time.Duration, now time.Time) {
 	q.slow = 0
-	with := float64(g.with) / float64(g.size)
-	if q.full.with == 0 && g.answered >= g.rank() {
-		q.full.with, q.full.took, q.full.n = with, quick, 0
-	}
 	works := with * q.mean.Seconds() / (q.mean + quick - q.best).Seconds()
 	q.places = max(1, with/4, drained*works)
-	q.from, q.full.from = now.Add(2*quick), now.Add(3*quick)
+	if q.full.with == 0 && g.answered >= g.rank() {
+		q.full.with, q.full.took = with, quick
+		q.places = min(q.places, max(1, with/2))
+	}
+	q.from = now.Add(2 * quick)
 }
 
 // flows is called when requests have not waited for each other.
@@ -163,7 +147,7 @@ func (q *queue) flows(w *Window, quick time.Duration, now time.Time) {
 			q.places = 0
 		}
 	}
-	// The best time rises slowly, because a queue may grow slowly.
+	// The best time rises slowly, because a queue may grow slowly, and not beside one that is known.
 	weight := min(now.Sub(q.seen).Seconds()/60, 1)
 	switch {
 	case quick < q.best:
