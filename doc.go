@@ -100,9 +100,10 @@
 // each other, so use one for a service.
 //
 //   - A failure says something of its own request, and delays no other. Only a 429, a 503, and responses
-//     that all take twice as long as at best, are signs of too much load. In SubmitAll and LookupAll, any
-//     other 5xx is one, too, unless fewer requests in flight fail as often. What is too much then waits, and a
-//     call that has too little time left for a response is not sent.
+//     that all take twice as long as at best, are signs of too much load. A Retry-After that one account
+//     gets while others are accepted is none. In SubmitAll and LookupAll, any other 5xx is one, too, unless
+//     fewer requests in flight fail as often. What is too much waits, and a call that has too little time
+//     left for a response is not sent.
 //   - The service is down if 30 different refunds or cards fail without a success between them, or five over
 //     at least a minute. A request without a response counts after four times the usual time. A 4xx does
 //     not count, except 429, 407, and a 401 of the client's own credential.

@@ -38,8 +38,8 @@ var (
 	ErrNotFound = fault.ErrNotFound
 	// ErrTooLarge: status 413, 414 or 431. Send less.
 	ErrTooLarge = fault.ErrTooLarge
-	// ErrRateLimited: status 429, or the service asked all calls to pause beyond the
-	// deadline. Wait for Error.RetryAfter, and send less often.
+	// ErrRateLimited: status 429, or the service asked to wait beyond the deadline. Wait for
+	// Error.RetryAfter, and send less often.
 	ErrRateLimited = fault.ErrRateLimited
 	// ErrServer: a 5xx status. Try later, unless it is 501 or 505.
 	ErrServer = fault.ErrServer

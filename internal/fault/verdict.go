@@ -82,7 +82,7 @@ var (
 	// make the call again. A call whose deadline comes before its turn says nothing of others.
 	LimiterRefused = &Verdict{0, OutcomeNotSent, ErrLocalLimit, OfOutage, "the local rate limiter refused to send"}
 	TurnTooLate    = &Verdict{0, OutcomeNotSent, ErrLocalLimit, OfRequest, "the local rate limiter refused to send"}
-	Paused         = &Verdict{0, OutcomeNotSent, ErrRateLimited, OfRequest, "the service asked all calls to wait"}
+	Paused         = &Verdict{0, OutcomeNotSent, ErrRateLimited, OfRequest, "the service asked to wait"}
 	NotBegun       = &Verdict{0, OutcomeNotSent, ErrNotBegun, OfRequest, "the function before sending failed"}
 	// Call.Enter or Call.Leave ended the call, and its error says why.
 	HeldBack = &Verdict{0, OutcomeNotSent, nil, OfRequest, "held back"}

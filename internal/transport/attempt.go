@@ -107,7 +107,7 @@ func (inv *invocation) prepare(req *http.Request, a *attempt, retry bool) (stopp
 		}
 	}()
 	// Get the token before the throttle: behind it, a slow source would let attempts out
-	// together, above the rate or into a cooldown. A token that expires in the throttle is
+	// together, above the rate or into a pause. A token that expires in the throttle is
 	// refused, and refreshed.
 	a.away = !sameOrigin(req.URL, inv.origin)
 	if inv.settings.source != nil && !a.away {

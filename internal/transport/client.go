@@ -22,7 +22,7 @@ type Service struct {
 	CallTimeout time.Duration // timeout of a call without a deadline in its context; 0: none
 }
 
-// A Client is safe for concurrent use. Only its cooldown and its retry budget change.
+// A Client is safe for concurrent use. Only its pauses and its retry budget change.
 // Closures hide the address and the caller's transport from fmt, because they may hold a
 // credential.
 type Client struct {

@@ -219,7 +219,7 @@ func (r *running) meet(base string, content []byte, opts ...options.Option) {
 		{"bad", refunds.ActionCorrect}, {"boom", refunds.ActionFindOut}, {"gone", refunds.ActionFindOut},
 		{"errors", refunds.ActionFindOut}, {"problem", refunds.ActionFindOut}, {"page", refunds.ActionFindOut},
 	} {
-		// Three failures in a row would pause the client, and the service has no fault.
+		// What fails holds up no other refund.
 		for j := range 2 {
 			for _, kind := range []string{want.kind, "json"} {
 				_, err := client.Submit(t.Context(), "acct_1", &refunds.Refund{RefundID: fmt.Sprint(kind, 2*i+j)})
