@@ -1,10 +1,13 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/carddata/carddata-go/internal/fault"
 )
 
 // A Pool runs the tasks of a bulk call on goroutines of their own, and what they leave to do on the goroutine
@@ -26,6 +29,20 @@ type Pool struct {
 	mu      sync.Mutex
 	busy    int             // slots
 	waiting []chan struct{} // tasks that wait for a slot, in order
+}
+
+// ErrPanicked stands for a function of the caller that ended its goroutine, as t.FailNow does, or
+// for the result that its panic has cost.
+var ErrPanicked = fault.NewError("a function of the caller's panicked, or ended its goroutine")
+
+// Panicked returns the value of a panic for the goroutine of a call, where the caller can recover. It
+// is called with recover() in a deferred function, if the caller's code did not return.
+func Panicked(recovered any) any { return cmp.Or(recovered, any(ErrPanicked)) }
+
+// An event runs on the loop's goroutine.
+type event struct {
+	run  func()
+	last bool // of its task
 }
 
 // NewPool returns a pool in which so many tasks may work at once.
@@ -202,4 +219,28 @@ func Sleep(ctx context.Context, d time.Duration, over <-chan struct{}) error {
 	case <-ctx.Done():
 	}
 	return ctx.Err()
+}
+
+// past has received a time.
+var past = func() <-chan time.Time {
+	c := make(chan time.Time)
+	close(c)
+	return c
+}()
+
+// At returns a channel that receives at the earliest of the times that are not zero; nil if all are.
+func At(times ...time.Time) <-chan time.Time {
+	var earliest time.Time
+	for _, t := range times {
+		if !t.IsZero() && (earliest.IsZero() || t.Before(earliest)) {
+			earliest = t
+		}
+	}
+	if earliest.IsZero() {
+		return nil
+	}
+	if left := time.Until(earliest); left > 0 {
+		return time.After(left)
+	}
+	return past
 }

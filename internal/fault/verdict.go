@@ -84,7 +84,7 @@ var (
 	TurnTooLate    = &Verdict{0, OutcomeNotSent, ErrLocalLimit, OfRequest, "the local rate limiter refused to send"}
 	Paused         = &Verdict{0, OutcomeNotSent, ErrRateLimited, OfRequest, "the service asked to wait"}
 	NotBegun       = &Verdict{0, OutcomeNotSent, ErrNotBegun, OfRequest, "the function before sending failed"}
-	// Call.Enter or Call.Leave ended the call, and its error says why.
+	// The door ended the call, and its error says why.
 	HeldBack = &Verdict{0, OutcomeNotSent, nil, OfRequest, "held back"}
 	// The source failed before the first attempt, or had no replacement for a refused token.
 	// In both cases the service has not processed the request.

@@ -94,75 +94,26 @@ func (inv *invocation) prepare(req *http.Request, a *attempt, retry bool) (stopp
 	if stopped, err := inv.down(); err != nil {
 		return stopped, err
 	}
-	if inv.call.Enter != nil {
-		if err := inv.call.Enter(inv.ctx); err != nil {
-			return fault.HeldBack, err
-		}
-	}
-	waits, cancel := inv.waits()
-	defer cancel()
-	defer func() {
-		if err != nil && waits.Err() != nil && inv.ctx.Err() == nil {
-			stopped, err = fault.HeldBack, TooLate(err)
-		}
-	}()
 	// Get the token before the throttle: behind it, a slow source would let attempts out
 	// together, above the rate or into a pause. A token that expires in the throttle is
 	// refused, and refreshed.
 	a.away = !sameOrigin(req.URL, inv.origin)
 	if inv.settings.source != nil && !a.away {
 		if a.token = inv.freshToken; a.token == "" {
-			if a.token, stopped, err = inv.token(waits, ""); err != nil {
+			if a.token, stopped, err = inv.token(inv.ctx, ""); err != nil {
 				return stopped, err
 			}
 		}
 	}
-	if stopped, err = inv.client.throttle.Wait(waits, inv.call.Account, inv.settings.Limiter, inv.settings.random, inv.patience()); err != nil {
+	if stopped, err = inv.client.throttle.Wait(inv.ctx, inv.call.Account, inv.settings.Limiter, inv.settings.random, inv.patience()); err != nil {
 		return stopped, err
 	}
 	a.request = inv.header(a)
 	if err := inv.ctx.Err(); err != nil {
 		return nil, err
 	}
-	inv.call.Clock.hasWaited(time.Now())
-	if stopped, err = inv.enter(a, retry); err != nil {
-		return stopped, err
-	}
-	if inv.call.Leave != nil {
-		return fault.HeldBack, inv.call.Leave()
-	}
-	return nil, nil
+	return inv.enter(a, retry)
 }
-
-// waits returns the context of what an attempt waits for. It ends when the time that is left is
-// needed for the response. An attempt that need not wait leaves however little time it has.
-func (inv *invocation) waits() (context.Context, context.CancelFunc) {
-	deadline, bounded := inv.ctx.Deadline()
-	if inv.call.Usual == nil || !bounded || inv.settings.source == nil && inv.settings.Limiter == nil && inv.client.throttle.Remaining(inv.call.Account) == 0 {
-		return inv.ctx, func() {}
-	}
-	usual := inv.call.Usual()
-	end := deadline.Add(-usual)
-	if soonest := time.Now().Add(usual / 20); end.Before(soonest) {
-		end = soonest
-	}
-	return context.WithDeadline(inv.ctx, end)
-}
-
-// TooLate is the error of a call that has waited until no time was left for a response. The
-// reason is what it waited for; nil: it had no place.
-func TooLate(reason error) error {
-	msg := "no time is left for a response before the deadline"
-	if text := fault.SafeText(reason); text != "" {
-		msg += ": " + text
-	}
-	return fault.NewError(msg, errTooLate, context.DeadlineExceeded, reason)
-}
-
-var errTooLate = errors.New("too late")
-
-// IsTooLate reports whether err is, or wraps, one of TooLate.
-func IsTooLate(err error) bool { return errors.Is(err, errTooLate) }
 
 // maxPatience bounds how long a bulk call waits for the caller's code. A source or limiter
 // that hangs is then a failure like others, and the loop pauses.
@@ -193,7 +144,6 @@ func (inv *invocation) token(ctx context.Context, refused string) (string, *faul
 func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(cmp.Or(inv.call.RequestContext, inv.ctx))
 	began := time.Now()
-	inv.call.Clock.leaves(began)
 	timer := time.AfterFunc(inv.timeout, func() { cancel(fault.ErrTimeout) })
 	defer func() { // also when the caller's code panics, such as a transport
 		if a.Stream == nil {
@@ -221,7 +171,6 @@ func (inv *invocation) send(req *http.Request, a *attempt) (*http.Response, erro
 		if a.ended.IsZero() {
 			a.ended = time.Now()
 		}
-		inv.call.Clock.arrives()
 		if inv.call.Write {
 			a.exchange.AwaitWrite(ctx)
 		}
@@ -340,7 +289,6 @@ func (inv *invocation) accept(ctx context.Context, body io.ReadCloser, a *attemp
 	buffer.Reset()
 	a.Body, a.err = readBounded(body, buffer, inv.settings.MaxResponseBytes, a.Length)
 	a.ended = time.Now()
-	inv.call.Clock.arrives()
 	// Let waiting requests leave before this response is decoded, so that the service works
 	// meanwhile. Otherwise responses arrive in bursts.
 	if inv.call.Bulk {

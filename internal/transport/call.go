@@ -54,17 +54,6 @@ type Call struct {
 	// better time. Only a refused token, a 421 or 425 of a read, and a write under Resubmit are
 	// retried inside the call.
 	Single bool
-	// Enter runs first before an attempt, and waits for a free place. Leave runs last before it
-	// is sent. An error from either ends the call without a further attempt. Nil: no
-	// such check.
-	Enter func(context.Context) error
-	Leave func() error
-	// Usual is how long a response usually takes; 0: it is not known. A call that has to wait
-	// before an attempt ends as soon as less time than that is left. Nil: it waits until its
-	// deadline.
-	Usual func() time.Duration
-	// Clock measures each attempt. Nil: none is measured.
-	Clock *Clock
 	// RequestContext ends the request on the wire. The call's own context then ends only
 	// waits and further attempts, and must not outlive it. Nil: the call's context ends both.
 	RequestContext context.Context

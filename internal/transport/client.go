@@ -84,17 +84,6 @@ func (c *Client) Throttled(ctx context.Context, operation string) *fault.Failure
 	return &fault.Failure{Operation: operation, RetryAfter: left, Err: fault.WithFacts(limit.ErrPaused, fault.Facts{Verdict: fault.Paused})}
 }
 
-// PausedUntil is the end of a cooldown, or a time before now. Bulk calls begin no request
-// before it, because requests that wait would all leave then. A cooldown that outlasts ctx does
-// not count: a request reports that.
-func (c *Client) PausedUntil(ctx context.Context) time.Time {
-	end := c.throttle.End("")
-	if deadline, ok := ctx.Deadline(); ok && !deadline.After(end) {
-		return time.Time{}
-	}
-	return end
-}
-
 // Probes returns when a probe of an account that is due at a time leaves: not before the end of a pause that the
 // service asked for. It is zero if no probe is due.
 func (c *Client) Probes(account string, due time.Time) time.Time {

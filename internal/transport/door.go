@@ -25,6 +25,9 @@ const mostIdle = time.Second
 // atOnce is a wait that is none.
 const atOnce = time.Millisecond
 
+// errTooLate is the error of a call that had no place until no time was left for a response.
+var errTooLate = fault.NewError("no time is left for a response before the deadline", context.DeadlineExceeded)
+
 // down reports whether the service is down. An attempt looks before it waits for anything.
 func (inv *invocation) down() (stopped *fault.Verdict, err error) {
 	if inv.call.Door == nil {
@@ -108,7 +111,7 @@ func (inv *invocation) heldBack(err error) (stopped *fault.Verdict, _ error) {
 		inv.resumes = inv.client.Probes(inv.call.Account, pause.Until)
 		return fault.HeldBack, fault.NewError(pause.Error(), fault.ErrSuspended, pause)
 	case errors.Is(err, flow.ErrTooLate):
-		return fault.HeldBack, TooLate(nil)
+		return fault.HeldBack, errTooLate
 	}
 	return nil, err
 }

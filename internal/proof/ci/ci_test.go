@@ -97,7 +97,7 @@ func TestImportsInside(t *testing.T) {
 		"limit":     {"await", "fault"},
 		"wire":      {"await", "fault"},
 		"flow":      nil,
-		"bulk":      {"fault", "oldflow"},
+		"bulk":      {"fault"},
 		"transport": {"auth", "await", "fault", "flow", "limit", "mask", "wire"},
 	}
 	for room, allowed := range under {
