@@ -144,6 +144,7 @@ func ExampleLoader() {
 		fmt.Println(err)
 		return
 	}
+	defer loader.Close()
 	allow := func(number string) bool {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) // in production: your budget, such as 80 ms
 		defer cancel()

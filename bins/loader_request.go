@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
-	"net/http"
 	"slices"
 	"time"
 
@@ -253,7 +252,7 @@ func (l *Loader) send(r *request) {
 	if len(r.loads) == 1 {
 		call.Of = hashOf(r.loads[0].sent)
 	} else {
-		call.Enough = func(f *fault.Failure) bool { return f.Attempts >= mostTogether && mayBeOfOne(f) }
+		call.Enough = func(f *fault.Failure) bool { return f.Attempts >= mostTogether && mayBeOfOne((*Error)(f)) }
 	}
 	response := l.store.request(r.ctx, l.client, lookups, call, l.settings)
 	values, err = l.store.keep(lookups), response.err
@@ -262,12 +261,8 @@ func (l *Loader) send(r *request) {
 	ended = true
 }
 
-// mayBeOfOne reports whether a single card may have made a request fail: the service refused what is in
-// it, or nothing else explains the failure.
-func mayBeOfOne(f *fault.Failure) bool {
-	isRefusal := f.Scope() == fault.OfRequest && f.StatusCode != 0 && f.StatusCode != http.StatusMethodNotAllowed
-	return isRefusal || f.MayBeItsOwn()
-}
+// mayBeOfOne reports whether a single card may have made a request fail.
+func mayBeOfOne(err error) bool { return blameFor(err) >= serviceOrCards }
 
 // observe notes that an attempt is sent, or has failed.
 func (l *Loader) observe(r *request, attempts int, failed *fault.Failure) {
@@ -327,11 +322,10 @@ func (l *Loader) conclude(r *request, err error, panicked any) {
 	if r.detached {
 		l.detached--
 	}
-	failed, _ := errors.AsType[*Error](err)
-	if errors.Is(err, ErrSuspended) && failed.Attempts == 0 {
+	if failed, _ := errors.AsType[*Error](err); errors.Is(err, ErrSuspended) && failed.Attempts == 0 {
 		failed.Err = suspendedBy(l.failure, failed.Err.Error())
 	}
-	ofOne := failed != nil && mayBeOfOne(failed.failure())
+	ofOne := mayBeOfOne(err)
 	var again []*load
 	for _, own := range r.loads {
 		if ofOne {

@@ -50,6 +50,7 @@ func main() {
 	<-ctx.Done()
 	stop()                                // a second Ctrl-C ends the program at once
 	server.Shutdown(context.Background()) // waits for the requests in progress
+	loader.Close()
 }
 
 func newHandler(loader *bins.Loader) http.Handler {
