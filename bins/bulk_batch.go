@@ -39,7 +39,7 @@ type health struct {
 	results  int       // of them, those with a result
 	failing  time.Time // the first failure since the last result; zero: the service works
 	failure  error     // the last failure
-	held     []failed
+	held     []failed  // in the order in which they failed
 }
 
 // A failed batch is held until others show whether its failure is its own.
@@ -56,7 +56,7 @@ const (
 	mostRefused = 100
 	// A batch is halved after so many failures.
 	mostSuspect = 2
-	// A card fails after so many failures alone, while others have results. Half of the requests may fail at random.
+	// A card fails after so many failures alone, while others have results: as many as Lookup makes after a 500.
 	mostTries = 3
 	// maxRetryAfter is the longest wait that the service can impose.
 	maxRetryAfter = time.Minute
@@ -64,8 +64,8 @@ const (
 	leastBackoff = 10 * time.Millisecond
 )
 
-// send sends a batch as soon as there is a slot for it, after a wait. Others have its slot meanwhile, unless they
-// could not be sent, either.
+// send sends a batch as soon as there is a slot for it, before all that wait for one, after a wait. Others have its
+// slot meanwhile, unless they could not be sent, either. While the service is down, one card of it is the probe.
 func (b *bulkRun) send(next *batch, wait time.Duration) {
 	if b.fatal != nil {
 		return // its lookups end with all others
@@ -272,7 +272,7 @@ func (b *bulkRun) fails(sent *batch, err error) {
 	if b.health.failure = err; b.health.failing.IsZero() {
 		b.health.failing = time.Now()
 	}
-	if sent.tries++; sent.tries == 1 && !sent.isPart {
+	if sent.tries++; sent.failedAt.IsZero() {
 		sent.failedAt, sent.results = time.Now(), b.health.results
 	}
 }

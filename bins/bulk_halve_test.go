@@ -134,3 +134,25 @@ func TestOtherFailuresAreNotHalved(t *testing.T) {
 		})
 	}
 }
+
+// A half that meets an overload waits for it like any other request.
+func TestHalvesOutlastAnOverload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		s := &service{latency: func() time.Duration { return 10 * time.Millisecond }}
+		s.refuse = func(body string) int {
+			if n++; n%3 == 0 && strings.Count(body, `"card":`) < bins.MaxCards {
+				return 503
+			}
+			if badIn(body, 20) {
+				return 400
+			}
+			return 0
+		}
+		for r, err := range clientOver(t, s).LookupAll(t.Context(), numbered(2000), bins.BulkOptions{}) {
+			if err != nil || (r.Err != nil) != isBad(r.Input.Reveal(), 20) {
+				t.Fatalf("result %d: %v, %v", r.Index, err, r.Err)
+			}
+		}
+	})
+}
