@@ -83,10 +83,7 @@ func TestEnqueueAll(t *testing.T) {
 		if got := s.column(`SELECT CAST(amount AS TEXT) FROM outbox_refund WHERE account = 'acct' AND refund_id = 'a' ORDER BY id`); got != "5 5 5 7 7" {
 			t.Errorf("the records are in the order %s", got)
 		}
-		s.w.Drain = true
-		if err := s.box.Run(t.Context(), s.w.Config); err != nil {
-			t.Fatal(err)
-		}
+		s.drain()
 		if s.requests() != 8 {
 			t.Errorf("%d requests", s.requests())
 		}

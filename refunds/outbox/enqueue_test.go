@@ -26,6 +26,7 @@ func TestEnqueue(t *testing.T) {
 		{Item{"acct", update, false}, Enqueued{Row: 2, New: false}, nil},
 		{Item{"acct", refund("a", 6), false}, Enqueued{Row: 2}, ErrAmountChanged},
 		{Item{"acct", &refunds.Refund{RefundID: "a", Currency: "EUR"}, false}, Enqueued{Row: 2}, ErrAmountChanged},
+		{Item{"acct", &refunds.Refund{RefundID: "a", Amount: new(int64(5)), Currency: "USD"}, false}, Enqueued{Row: 2}, ErrAmountChanged},
 		{Item{"acct", refund("a", 6), true}, Enqueued{Row: 3, New: true}, nil},
 		{Item{"other", refund("a", 7), false}, Enqueued{Row: 4, New: true}, nil},
 		{Item{"acct", &refunds.Refund{}, false}, Enqueued{}, refunds.ErrInvalidArgument},

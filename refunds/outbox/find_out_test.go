@@ -208,14 +208,12 @@ func TestDrainAsksOnce(t *testing.T) {
 	s := newSystem(t)
 	s.unknown()
 	s.sentAgo(time.Hour)
-	s.w.Drain, s.w.ResubmitNotRecorded = true, true
+	s.w.ResubmitNotRecorded = true
 	s.w.FindOut = func(context.Context, Entry) (Verdict, error) {
 		time.Sleep(500 * time.Millisecond) // longer than the worker needs to see that nothing else is left
 		return NotRecorded, nil
 	}
-	if err := s.box.Run(t.Context(), s.w.Config); err != nil {
-		t.Fatal(err)
-	}
+	s.drain()
 	if s.check("accepted"); s.requests() != 1 {
 		t.Errorf("%d requests", s.requests())
 	}

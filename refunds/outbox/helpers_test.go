@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"log/slog"
 	"net/url"
 	"os"
@@ -136,6 +137,17 @@ func (s *system) attempt(row int64, f sandbox.Fault) {
 		s.t.Fatalf("row %d cannot be taken: %+v, %v", row, result, err)
 	}
 	s.w.record(s.t.Context(), c, result)
+}
+
+// drain works until nothing is left that can be sent.
+func (s *system) drain() {
+	s.t.Helper()
+	s.w.Drain = true
+	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute) // or a lost refund would hang until the time limit of all tests
+	defer cancel()
+	if err := errors.Join(s.box.Run(ctx, s.w.Config), ctx.Err()); err != nil {
+		s.t.Fatalf("the states are %s: %v", s.column(`SELECT state || ' ' || CAST(COUNT(*) AS TEXT) FROM outbox_refund GROUP BY state`), err)
+	}
 }
 
 // take marks a refund for a worker that goes no further.

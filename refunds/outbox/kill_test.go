@@ -91,10 +91,8 @@ func TestKilled(t *testing.T) {
 		}
 		s.engine.ScriptFunc(sandbox.Refunds, nil) // else chance says how long the client pauses
 		s.afterDeath()
-		s.w.Drain, s.w.Log = true, slog.New(slog.DiscardHandler)
-		if err := s.box.Run(t.Context(), s.w.Config); err != nil {
-			t.Fatal(err)
-		}
+		s.w.Log = slog.New(slog.DiscardHandler)
+		s.drain()
 		booked := s.column(`SELECT refund_id FROM booking ORDER BY refund_id`)
 		if enqueued := s.column(`SELECT refund_id FROM outbox_refund ORDER BY refund_id`); enqueued != booked {
 			t.Error("what is booked and what is enqueued differ")

@@ -185,10 +185,8 @@ func TestOnce(t *testing.T) {
 			s.afterDeath()
 		}
 		s.engine.ScriptFunc(sandbox.Refunds, nil)
-		s.w.Drain, s.w.Log = true, slog.New(slog.DiscardHandler)
-		if err := s.box.Run(t.Context(), s.w.Config); err != nil {
-			t.Fatal(err)
-		}
+		s.w.Log = slog.New(slog.DiscardHandler)
+		s.drain()
 		s.audit(n)
 		for id, told := range ends.of {
 			found, err := s.box.Get(t.Context(), "acct", id)

@@ -46,12 +46,10 @@ func TestClientResubmit(t *testing.T) {
 		t.Fatal(err)
 	}
 	var logged bytes.Buffer
-	s.w.Log, s.w.Drain = slog.New(slog.NewTextHandler(&logged, nil)), true
+	s.w.Log = slog.New(slog.NewTextHandler(&logged, nil))
 	s.enqueue(refund("a", 5))
 	s.engine.Script(sandbox.Refunds, sandbox.Fault{Drop: true})
-	if err := s.box.Run(t.Context(), s.w.Config); err != nil {
-		t.Fatal(err)
-	}
+	s.drain()
 	s.check("unknown")
 	if s.requests() != 1 || logged.Len() != 0 {
 		t.Errorf("%d requests; logged:\n%s", s.requests(), &logged)

@@ -78,8 +78,11 @@ func TestTellAboutUpdates(t *testing.T) {
 	if d, err := s.tell(Notice{RefundID: "a", Verdict: Recorded}); err != nil || d == nil || d.Row != 2 || !strings.Contains(d.What, "cannot tell them apart") {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if d, err := s.tell(Notice{RefundID: "a", Verdict: Recorded, Amount: new(int64(7))}); err != nil || d == nil || !strings.Contains(d.What, "differs") {
-		t.Errorf("%+v, %v", d, err)
+	for _, other := range []Notice{{Amount: new(int64(7))}, {Amount: new(int64(6)), Currency: "USD"}, {Currency: "USD"}} {
+		other.RefundID, other.Verdict = "a", Recorded
+		if d, err := s.tell(other); err != nil || d == nil || !strings.Contains(d.What, "differs") {
+			t.Errorf("%s: %+v, %v", money(other.Amount, other.Currency), d, err)
+		}
 	}
 	if d, err := s.tell(Notice{RefundID: "a", Verdict: Recorded, Amount: new(int64(5)), Currency: "EUR"}); err != nil || d != nil {
 		t.Errorf("%+v, %v", d, err)

@@ -137,7 +137,7 @@ func TestEveryRefundFindsItsEnd(t *testing.T) {
 			s.afterDeath()
 			s.laterOn()
 		}
-		s.w.Drain, s.w.Log = true, slog.New(slog.DiscardHandler)
+		s.w.Log = slog.New(slog.DiscardHandler)
 		s.w.FindOut, s.w.ResubmitNotRecorded = journal(records.URL).findOut, true
 		time.AfterFunc(0, func() { // time passes
 			for t.Context().Err() == nil {
@@ -146,9 +146,7 @@ func TestEveryRefundFindsItsEnd(t *testing.T) {
 			}
 		})
 		for s.column(`SELECT CAST(id AS TEXT) FROM outbox_refund WHERE state IN ('unknown', 'pending', 'sending') LIMIT 1`) != "" {
-			if err := s.box.Run(t.Context(), s.w.Config); err != nil {
-				t.Fatal(err)
-			}
+			s.drain()
 		}
 		times, entries := recorded(), must(s.box.List(t.Context()))(t)
 		counts := make(map[State]int)

@@ -110,6 +110,23 @@ func TestJobs(t *testing.T) {
 	}
 }
 
+// TestAdopted: any worker looks for pending refunds that no job will send.
+func TestAdopted(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *caller) {
+		c.enqueue(refund("a", 5))
+		c.set(`DELETE FROM river_job`)
+		c.set(`UPDATE outbox_refund SET enqueued_at = $1`, timeText(time.Now().Add(-orphanedAfter)))
+		ctx, end := context.WithTimeout(t.Context(), recoverEvery)
+		defer end()
+		if err := c.w.watch(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if jobs := c.column(`SELECT CAST(args->>'row' AS TEXT) FROM river_job`); jobs != "1" {
+			t.Errorf("the jobs are of the rows %q", jobs)
+		}
+	})
+}
+
 // TestHold: while the client sends nothing, a job waits for as long as it says, but not for
 // ever, and not when its worker ends.
 func TestHold(t *testing.T) {
@@ -151,10 +168,9 @@ func TestOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	waits("the first is unknown")
-	s.w.Drain = true
 	for _, requests := range []int{0, 2} {
-		if err := s.box.Run(t.Context(), s.w.Config); err != nil || s.requests() != requests {
-			t.Fatalf("%d requests, want %d; %v", s.requests(), requests, err)
+		if s.drain(); s.requests() != requests {
+			t.Fatalf("%d requests, want %d", s.requests(), requests)
 		}
 		if requests == 0 {
 			s.decide(Unknown, Recorded)
