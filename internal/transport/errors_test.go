@@ -78,21 +78,30 @@ func TestRequestIDs(t *testing.T) {
 }
 
 // A code is printed, even if a word of it is also in the route or in a header that is no
-// secret. A code that repeats an id of the caller is not printed, and a short id must match as
-// a whole.
+// secret. A code or a request id that repeats a token, the value of another header, an id of the caller or a part of
+// the base URL is not printed, and a short id must match as a whole.
 func TestCodesAreNotEchoes(t *testing.T) {
 	for code, printed := range map[string]bool{
 		"download_not_ready": true, "identity_unknown": true, "application_json_required": true, "e7": true,
 		"7": false, "tok_4a": false, "TOK.4A": false, "no_account-canary_here": false,
+		"token-canary": false, "not_TOKEN.canary_here": false, "key-canary": false, "tenant-canary": false,
 	} {
 		network := roundTripper(func(*http.Request) (*http.Response, error) {
-			return reply(400, `{"code":"`+code+`"}`), nil
+			return reply(400, `{"code":"`+code+`"}`, "X-Request-Id", code), nil
 		})
 		call := write()
 		call.Path, call.Identifiers = "/jobs/7/download", func() []string { return []string{"", "7", "tok_4a", "account-canary"} }
 		call.Headers = func(h http.Header) { JSONHeaders(h); h.Set("Accept-Encoding", "identity") }
-		if r := newClient(t, network).Do(t.Context(), call, nil); (r.Failure.Code == code) != printed {
-			t.Errorf("%q is printed as %q", code, r.Failure.Code)
+		c, err := New(testService(), "https://service.test/tenant-canary", []Option{WithHTTPClient(client(network)), WithTokenSource(auth.Static("token-canary")), WithHeader("X-Key", "key-canary")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := ""
+		if printed {
+			want = code
+		}
+		if r := c.Do(t.Context(), call, nil); r.Failure.Code != want || r.Failure.RequestID != want {
+			t.Errorf("%q is printed as the code %q and the request id %q", code, r.Failure.Code, r.Failure.RequestID)
 		}
 	}
 }
