@@ -89,8 +89,8 @@
 //
 // After three such responses without a success between them, all calls of the same account wait, for a
 // minute at most: of an account in refunds, of a merchant in updater, and of the client in bins. If the three
-// are of two accounts, or only one is in use, all calls of the client wait. A call whose deadline comes
-// first fails at once, and its RetryAfter is the time that is left.
+// are of two accounts, all calls of the client wait. A call whose deadline comes first fails at once, and its
+// RetryAfter is the time that is left.
 //
 // # Load and outages
 //

@@ -22,8 +22,8 @@ type Limiter interface {
 //
 // One such response speaks of its own call, whose next attempt waits that long anyway. After three of
 // an account without a success between them, all calls of that account wait. All calls wait after three
-// without any success between them, of two accounts if more than one is in use. The account is what the service may
-// limit: that of a refund, the merchant of a download, and "" where there is none.
+// without any success between them, of two accounts. The account is what the service may limit: that of a refund,
+// the merchant of a download, and "" where there is none.
 type Throttle struct {
 	mu       sync.Mutex
 	accounts map[key]*pause // those with a pause, or with a response that asked for one
@@ -33,6 +33,7 @@ type Throttle struct {
 	last     key  // the account of the last attempt
 	before   key  // another one before it
 	beforeAt time.Time
+	asked    float64 // the share of responses that asked to wait, among those and successes
 }
 
 // A key stands for an account, because fmt would print the account itself.
@@ -53,6 +54,8 @@ const (
 	rowOfPause = 3
 	inUse      = time.Minute // an account, since its last attempt
 	mostPauses = 1000        // that are kept although they have ended
+	lately     = 100         // responses
+	few        = 0.055       // of them: fewer than six
 )
 
 // Asks notes that a response to an attempt of an account asks to wait for d. It reports whether a pause
@@ -75,9 +78,9 @@ func (t *Throttle) Asks(of string, d time.Duration) (news bool) {
 		t.first, t.byOthers = account, false
 	}
 	t.byOthers = t.byOthers || account != t.first
-	alone := t.before == 0 || now.Sub(t.beforeAt) > inUse
 	own.row, t.all.row = own.row+1, t.all.row+1
-	if t.all.row >= rowOfPause && (t.byOthers || alone) {
+	t.asked += (1 - t.asked) / lately
+	if t.all.row >= rowOfPause && t.byOthers {
 		return t.all.extend(now.Add(d))
 	}
 	return own.row >= rowOfPause && own.extend(now.Add(d))
@@ -102,11 +105,19 @@ func (t *Throttle) IsOwn(account string) bool {
 	return own != nil && own.row > t.all.row
 }
 
+// IsRare reports whether fewer than six of the last hundred responses asked to wait.
+func (t *Throttle) IsRare() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.asked < few
+}
+
 // Works notes a success of an account.
 func (t *Throttle) Works(account string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.all.row = 0
+	t.asked -= t.asked / lately
 	if own := t.accounts[keyOf(account)]; own != nil {
 		if own.row = 0; time.Until(own.until) <= 0 && !own.quiet {
 			delete(t.accounts, keyOf(account))
@@ -142,10 +153,12 @@ func (t *Throttle) End(account string) time.Time {
 	return end
 }
 
+// areAllPaused reports whether the pause of an account is that of all, because all were asked to wait or no
+// other is in use.
 func (t *Throttle) areAllPaused() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return time.Until(t.all.until) > 0
+	return time.Until(t.all.until) > 0 || t.before == 0 || time.Since(t.beforeAt) > inUse
 }
 
 // Remaining is the time until the end of the pause of an account.

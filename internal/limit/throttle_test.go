@@ -14,7 +14,7 @@ func TestWhoWaits(t *testing.T) {
 		"a":             "",
 		"a a":           "",
 		"a a A a":       "",
-		"a a a":         "all", // no other account is in use
+		"a a a":         "a",
 		"B a a a":       "a",
 		"B a a B a":     "a",
 		"B a a b":       "all",
@@ -76,4 +76,26 @@ func TestPauses(t *testing.T) {
 		throttle.Works("a")
 		asks(30, false, 0)
 	})
+}
+
+// A Retry-After of a single response is rare, and one of an account that others are accepted beside is its own.
+func TestWhatARetryAfterSays(t *testing.T) {
+	var throttle Throttle
+	for i := range 100 {
+		throttle.Works("a")
+		if i%20 == 0 {
+			throttle.Asks("a", 0)
+		}
+	}
+	if !throttle.IsRare() || throttle.IsOwn("a") {
+		t.Errorf("five of a hundred: rare %v, own %v", throttle.IsRare(), throttle.IsOwn("a"))
+	}
+	throttle.Asks("b", 0)
+	throttle.Works("a")
+	for range 3 {
+		throttle.Asks("b", 0)
+	}
+	if throttle.IsRare() || !throttle.IsOwn("b") || throttle.IsOwn("a") {
+		t.Errorf("nine, four of them to b: rare %v, own to b %v, own to a %v", throttle.IsRare(), throttle.IsOwn("b"), throttle.IsOwn("a"))
+	}
 }

@@ -143,7 +143,7 @@ func (inv *invocation) says(a *attempt) flow.Result {
 		if a.Evidence.Connected || !a.Evidence.Traced { // or the connection took too long, which is no queue
 			r.Says, r.Took = flow.Late, waited
 		}
-	case a.asksToWait() && inv.client.throttle.IsOwn(inv.call.Account): // the account's limit, and not the service's
+	case a.asksToWait() && inv.isForIt(): // it waits, and nobody else
 	case inv.call.FailedAlone && !limited:
 		r.Says = flow.Nothing
 	case limited, inv.call.Bulk && !inv.call.Part && status >= 500:
@@ -155,6 +155,12 @@ func (inv *invocation) says(a *attempt) flow.Result {
 		r.Says = flow.Answer
 	}
 	return r
+}
+
+// isForIt reports whether a response that asked to wait spoke to the account or the call, and not of the load.
+func (inv *invocation) isForIt() bool {
+	throttle := &inv.client.throttle
+	return throttle.IsOwn(inv.call.Account) || !inv.call.Bulk && throttle.IsRare()
 }
 
 // missed reports whether an attempt ended because its response had not come by the deadline.
