@@ -153,11 +153,15 @@ func (w *wire) settle() {
 	}
 }
 
+// atOnce is by how much a request may leave after the limiter's leave: a shorter wait for its place in flight
+// counts as none, and the limiter is not asked again.
+const atOnce = time.Millisecond
+
 // crowded finds more requests than the limit lets through in their time.
 func (w *wire) crowded() (from, n int) {
 	for i := range w.sends {
 		for k := i; k < len(w.sends); k++ {
-			allowed := float64(w.w.settings.burst) + float64(w.w.settings.limit)*w.sends[k].Sub(w.sends[i]).Seconds()
+			allowed := float64(w.w.settings.burst) + float64(w.w.settings.limit)*(w.sends[k].Sub(w.sends[i])+atOnce).Seconds()
 			if n := k - i + 1; float64(n) > allowed+0.001 {
 				return i, n
 			}
