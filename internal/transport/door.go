@@ -18,9 +18,13 @@ type Door interface {
 	Acquire(context.Context, flow.Request) (release func(flow.Result), err error)
 }
 
-// mostIdle is how long an attempt that is not sent yet may keep its place in flight. Others need it, above
-// all that of a probe.
-const mostIdle = time.Second
+// mostIdle is how long an attempt that is not sent yet may keep its place in flight, at first. Others need it, above
+// all that of a probe. Each time it has lost its place, it may keep the next one for moreIdle times as long: where
+// the queue of the limiter is longer than that, those who keep places for nothing would otherwise let no one go.
+const (
+	mostIdle = time.Second
+	moreIdle = 4
+)
 
 // atOnce is a wait that is none.
 const atOnce = time.Millisecond
@@ -38,7 +42,8 @@ func (inv *invocation) down() (stopped *fault.Verdict, err error) {
 
 // enter takes a place in flight for the attempt, and runs the caller's BeforeSend last.
 func (inv *invocation) enter(a *attempt, retry bool) (stopped *fault.Verdict, err error) {
-	for kept := false; !kept; retry = true {
+	mayIdle := mostIdle
+	for kept := false; !kept; retry, mayIdle = true, mayIdle*moreIdle {
 		began := time.Now()
 		if stopped, err := inv.acquire(a, retry); err != nil {
 			return stopped, err
@@ -48,7 +53,7 @@ func (inv *invocation) enter(a *attempt, retry bool) (stopped *fault.Verdict, er
 		}
 		// A pause may have begun meanwhile. And those that waited for places after the limiter's leave would
 		// leave together, above the rate.
-		idle := a.lends()
+		idle := a.lendsAfter(mayIdle)
 		stopped, err := inv.client.throttle.Wait(inv.ctx, inv.call.Account, inv.settings.Limiter, inv.settings.random, inv.patience())
 		if kept = idle.Stop(); err != nil {
 			return stopped, err
@@ -58,7 +63,7 @@ func (inv *invocation) enter(a *attempt, retry bool) (stopped *fault.Verdict, er
 	if before == nil {
 		return nil, nil
 	}
-	idle := a.lends()
+	idle := a.lendsAfter(mostIdle)
 	err = before(inv.ctx)
 	kept := idle.Stop()
 	if err != nil {
@@ -73,10 +78,10 @@ func (inv *invocation) enter(a *attempt, retry bool) (stopped *fault.Verdict, er
 	return nil, nil
 }
 
-// lends gives the place of an attempt to others if it is not sent soon.
-func (a *attempt) lends() *time.Timer {
+// lendsAfter gives the place of an attempt to others if it is not sent within d.
+func (a *attempt) lendsAfter(d time.Duration) *time.Timer {
 	release := a.release
-	return time.AfterFunc(mostIdle, func() { release(flow.Result{}) })
+	return time.AfterFunc(d, func() { release(flow.Result{}) })
 }
 
 func (inv *invocation) acquire(a *attempt, retry bool) (stopped *fault.Verdict, err error) {

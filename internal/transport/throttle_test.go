@@ -123,6 +123,54 @@ func TestWaitForAPlaceKeepsTheRate(t *testing.T) {
 	}
 }
 
+// Calls that have waited for a place all go, also if the limiter's queue is longer than they may keep one for nothing.
+func TestSlowLimiterLetsAllGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const calls = 9
+		network := serve(status(200))
+		c := newClient(t, network, WithRateLimit(1, 1))
+		d := make(onePlace, 1)
+		taken, _ := d.Acquire(t.Context(), flow.Request{})
+		time.AfterFunc(calls*time.Second, func() { taken(flow.Result{}) }) // all have the limiter's leave by then
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		var all sync.WaitGroup
+		for range calls {
+			all.Go(func() {
+				call := read()
+				call.Door = d
+				if r := c.do(ctx, call); r.Failure != nil {
+					t.Error(r.Failure.Condition())
+				}
+			})
+		}
+		all.Wait()
+		if took := time.Since(network.began); took > 8*calls*time.Second {
+			t.Errorf("took %v", took)
+		}
+		for i, at := range network.arrived {
+			if i > 0 && at-network.arrived[i-1] < time.Second-time.Millisecond {
+				t.Errorf("requests %d and %d after %v and %v", i, i+1, network.arrived[i-1], at)
+			}
+		}
+	})
+}
+
+// onePlace is a door with one place.
+type onePlace chan struct{}
+
+func (onePlace) Down() error { return nil }
+
+func (d onePlace) Acquire(ctx context.Context, _ flow.Request) (func(flow.Result), error) {
+	select {
+	case d <- struct{}{}:
+		free := sync.OnceFunc(func() { <-d })
+		return func(flow.Result) { free() }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // Attempts that wait for a token together, or in the queue of the limiter when a pause begins,
 // keep to the rate and to the pause.
 func TestEveryWaitKeepsTheRate(t *testing.T) {
