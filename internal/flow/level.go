@@ -8,9 +8,9 @@ import (
 const (
 	lately    = 20                // results that the share of refusals is taken of
 	forMean   = 100               // results
-	oneOfMany = 0.06              // the share of one refusal, which lowers nothing that is not in use
+	tolerated = 0.1               // the share of two refusals, which lower nothing: 2 % by chance
 	deepest   = 0.5               // times the level that was refused, at least
-	margin    = 0.95              // and at most
+	margin    = 0.95              // times the ceiling, at most
 	leastTime = 5 * time.Second   // until a level is back where it was refused
 	leastMany = 100               // requests until then
 	inUse     = 5 * time.Second   // since somebody waited
@@ -91,7 +91,7 @@ func (l *level) refuses(w *Window, f *flight, now time.Time) {
 		l.compared.counts(w, f, now, true)
 	case l.held == 0 && l.cut > 0:
 	case l.compared.explains(l.share, now):
-	case !l.isUsed(now) && l.share < oneOfMany:
+	case l.share < tolerated:
 	default:
 		l.lower(w, f, now)
 	}
@@ -111,7 +111,7 @@ func (l *level) lower(w *Window, f *flight, now time.Time) {
 		}
 	}
 	l.highest = max(l.highest, refused)
-	to := refused * max(deepest, min(margin, 1-l.share))
+	to := refused * max(deepest, 1-l.share)
 	if again := l.isKnown() && refused < farBelow*l.highest; again {
 		to = refused * (1 - l.share) * compareAt // below what it has accepted
 		l.compared.begin(l, refused, now.Add(w.rtt))

@@ -26,7 +26,7 @@ func TestWaitingCostsNothing(t *testing.T) {
 			release(flow.Result{Says: says, Took: time.Second})
 		}
 		ends(acquire(), flow.Success)
-		for range 2 {
+		for range 3 {
 			ends(acquire(), flow.Overload) // from now on, one at a time
 		}
 		only := acquire()
