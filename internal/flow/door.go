@@ -218,9 +218,6 @@ func (w *Window) ends(f *flight, r Result) {
 	case Nothing:
 		w.breaker.saysNothing(f, now)
 	}
-	if r.Says != Success && overtaken {
-		r.Took = 0 // it is lost, and others have not waited
-	}
 	w.queue.ends(w, f, r.Took, now)
 }
 

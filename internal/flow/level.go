@@ -8,7 +8,7 @@ import (
 const (
 	lately    = 20                // results that the share of refusals is taken of
 	forMean   = 100               // results
-	tolerated = 0.1               // the share of two refusals, which lower nothing: 2 % by chance
+	tolerated = 0.08              // the share of two refusals in twenty, which lower nothing: 2 % Retry-After
 	deepest   = 0.5               // times the level that was refused, at least
 	margin    = 0.95              // times the ceiling, at most
 	leastTime = 5 * time.Second   // until a level is back where it was refused

@@ -101,9 +101,6 @@ func (b *breaker) judge(w *Window, now time.Time) {
 	if now.Sub(b.closed) < soon {
 		w.level.halve(w, now)
 	}
-	if late {
-		w.queue.limitTo(float64(w.inFlight) / 2)
-	}
 	w.line.wakeAll()
 }
 

@@ -1,29 +1,24 @@
 package flow
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 const (
-	groupSize  = 20 // requests, or a quarter of those in flight
-	smallGroup = 8  // while few may be in flight
-	inSlowest  = 10 // one of so many is the quick one that counts
-	longer     = 2  // times the best time
-	noise      = 10 * time.Millisecond
-	drained    = 0.9 // of what the service works on at once
-	slower     = 0.7 // times as long with half as many in flight
-	perTrip    = 24  // the places grow by one in so many
-	noPlaces   = 1e4
+	groupSize = 20 // requests, or a quarter of those in flight
+	longer    = 2  // times the best time
+	noise     = 10 * time.Millisecond
+	drained   = 0.9 // of what the service works on at once
+	slower    = 0.7 // times as long with half as many in flight
+	perTrip   = 24  // the places grow by one in so many
+	noPlaces  = 1e4
 )
 
 // A queue is the queueing delay of a service that takes what is too much, and lets it wait. In a queue all
-// wait: even the quickest responses take twice as long as at best. Then a little less than the
+// wait: even the quickest response of a group takes twice as long as at best. Then a little less than the
 // service works on at once, by Little's law, may be in flight, and a little more in each round
 // trip in which nothing waits. If half as many in flight take as long, nothing has waited: the
 // service itself has become slower, and no queue is believed for a minute, then for two, and so on.
 type queue struct {
-	best   time.Duration // of the quick ones, while none waited; 0: not known
+	best   time.Duration // of the quickest of a group, while none waited; 0: not known
 	mean   time.Duration // of all then
 	seen   time.Time     // when that was last seen
 	places float64       // may be in flight; 0: no limit is known
@@ -34,7 +29,7 @@ type queue struct {
 
 	full struct { // the queue as it was found, until it is compared
 		with float64       // in flight; 0: there is nothing to compare
-		took time.Duration // of the quick ones
+		took time.Duration // the quickest
 	}
 	until time.Time // no queue is believed
 	long  time.Duration
@@ -47,26 +42,19 @@ type group struct {
 	size     int
 	sent     int
 	ended    int
-	answered int
-	quickest []time.Duration // responses, in order
-	longest  time.Duration   // wait
-	with     int             // in flight, added
+	answered bool
+	quick    time.Duration // the quickest response
+	longest  time.Duration // wait
+	with     int           // in flight, added
 	judged   bool
 }
-
-// rank is how many of the quickest are looked at. The last of them counts: one may be quick by luck.
-func (g *group) rank() int { return max(1, g.size/inSlowest) }
 
 // limit is how long the quick responses may take if nothing waits.
 func (q *queue) limit() time.Duration { return max(longer*q.best, q.best+noise) }
 
 func (q *queue) leaves(f *flight) {
 	if q.group == nil || q.group.sent == q.group.size {
-		size := max(groupSize, f.with/4)
-		if q.places > 0 && q.places < groupSize {
-			size = smallGroup
-		}
-		q.group = &group{left: f.left, size: size}
+		q.group = &group{left: f.left, size: max(groupSize, f.with/4)}
 	}
 	q.group.sent++
 	q.group.with += f.with
@@ -76,27 +64,25 @@ func (q *queue) leaves(f *flight) {
 // responds notes the time of a response.
 func (q *queue) responds(f *flight, took time.Duration) {
 	g := f.group
-	g.answered++
-	at, _ := slices.BinarySearch(g.quickest, took)
-	if g.quickest = slices.Insert(g.quickest, at, took); len(g.quickest) > g.rank() {
-		g.quickest = g.quickest[:g.rank()]
+	if !g.answered || took < g.quick {
+		g.answered, g.quick = true, took
 	}
 }
 
 // ends notes the end of a request, after a wait that says something unless it is 0. A group is
-// judged as soon as the quick ones of it are known.
+// judged as soon as all of it has left and one is answered.
 func (q *queue) ends(w *Window, f *flight, waited time.Duration, now time.Time) {
 	g := f.group
 	g.ended++
 	g.longest = max(g.longest, waited)
-	switch answered := g.answered >= g.rank(); {
-	case g.judged, g.sent < g.size, !answered && g.ended < g.size:
+	switch {
+	case g.judged, g.sent < g.size, !g.answered && g.ended < g.size:
 	case g.left.Before(q.from):
 		g.judged = true
-	case answered:
+	case g.answered:
 		g.judged = true
-		q.judge(w, g, g.quickest[len(g.quickest)-1], now)
-	case q.best > 0 && g.longest > q.limit(): // hardly one was answered
+		q.judge(w, g, g.quick, now)
+	case q.best > 0 && g.longest > q.limit():
 		g.judged = true
 		q.judge(w, g, g.longest, now)
 	}
@@ -131,7 +117,7 @@ func (q *queue) waits(g *group, with float64, quick time.Duration, now time.Time
 	q.slow = 0
 	works := with * q.mean.Seconds() / (q.mean + quick - q.best).Seconds()
 	q.places = max(1, with/4, drained*works)
-	if q.full.with == 0 && g.answered >= g.rank() {
+	if q.full.with == 0 && g.answered {
 		q.full.with, q.full.took = with, quick
 		q.places = min(q.places, max(1, with/2))
 	}
@@ -157,13 +143,4 @@ func (q *queue) flows(w *Window, quick time.Duration, now time.Time) {
 	}
 	q.best += time.Duration(weight * float64(quick-q.best))
 	q.mean, q.seen = w.rtt, now
-}
-
-// limitTo halves what may be in flight after an outage in which requests had no response: they may
-// have waited for each other.
-func (q *queue) limitTo(half float64) {
-	if half = max(half, 1); q.places == 0 || half < q.places {
-		q.places = half
-	}
-	q.full.with = 0
 }
