@@ -26,7 +26,7 @@ var (
 const (
 	enoughDraws = 16
 	enoughCalls = 5000
-	coarse      = 25 // per cent of the calls
+	coarse      = 20 // per cent of the calls
 )
 
 // A score says what became of the calls of a draw, in per cent.
