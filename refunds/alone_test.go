@@ -90,37 +90,56 @@ func TestWhatFailsFailsAlone(t *testing.T) {
 }
 
 // An outage costs what the breaker counts, what was in flight, and the probes. Meanwhile nothing is sent, and the error
-// has the time to the next probe. Half a minute after its end, all refunds are accepted again.
+// has the time to the next probe. Half a minute after its end, all refunds are accepted again. A credential that is
+// refused to all refunds is an outage if it is the client's, and not if it is the call's.
 func TestOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const begins, ends = 10 * time.Second, 310 * time.Second
-		began := time.Now()
-		client := clientOver(t, roundTripper(func(r *http.Request) (*http.Response, error) {
-			if at := time.Since(began); at > begins && at < ends {
-				return nil, errors.New("connection reset by peer")
-			}
-			return testkit.Answer(200, "")(r)
-		}))
-		outcomes := map[refunds.Outcome]int{}
-		for time.Since(began) < ends+30*time.Second {
-			_, err := client.Submit(t.Context(), "acct-1", &refunds.Refund{RefundID: fmt.Sprint(time.Since(began))})
-			if failed, ok := errors.AsType[*refunds.Error](err); ok {
-				outcomes[failed.Outcome]++
-				if failed.Outcome == notSent && (!errors.Is(err, refunds.ErrSuspended) || failed.RetryAfter > 30*time.Second) {
-					t.Fatalf("%v, after %v", err, failed.RetryAfter)
+	const begins, ends = 10 * time.Second, 310 * time.Second
+	broken := func(*http.Request) (*http.Response, error) { return nil, errors.New("connection reset by peer") }
+	token := refunds.WithTokenSource(refunds.StaticToken("token"))
+	for name, test := range map[string]struct {
+		answer func(*http.Request) (*http.Response, error)
+		client []refunds.Option
+		call   []refunds.CallOption
+		isNone bool // nothing is held back
+	}{
+		"broken connections":             {answer: broken},
+		"the client's credential is bad": {answer: testkit.Answer(401, ""), client: []refunds.Option{token}},
+		"the proxy's credential is bad":  {answer: testkit.Answer(407, "")},
+		"the call's credential is bad":   {answer: testkit.Answer(401, ""), call: []refunds.CallOption{token}, isNone: true},
+		"other refusals":                 {answer: testkit.Answer(422, ""), isNone: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				client := clientOver(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+					if at := time.Since(began); at > begins && at < ends {
+						return test.answer(r)
+					}
+					return testkit.Answer(200, "")(r)
+				}), test.client...)
+				outcomes := map[refunds.Outcome]int{}
+				for time.Since(began) < ends+30*time.Second {
+					_, err := client.Submit(t.Context(), "acct-1", &refunds.Refund{RefundID: fmt.Sprint(time.Since(began))}, test.call...)
+					if failed, ok := errors.AsType[*refunds.Error](err); ok {
+						outcomes[failed.Outcome]++
+						if failed.Outcome == notSent && (!errors.Is(err, refunds.ErrSuspended) || failed.RetryAfter > 30*time.Second) {
+							t.Fatalf("%v, after %v", err, failed.RetryAfter)
+						}
+					}
+					time.Sleep(100 * time.Millisecond)
 				}
-			}
-			time.Sleep(100 * time.Millisecond)
-		}
-		if outcomes[unknown] > 50 || outcomes[notSent] < 2900 {
-			t.Errorf("%v", outcomes)
-		}
-		for range 100 {
-			if _, err := client.Submit(t.Context(), "acct-1", record()); err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
+				sent := outcomes[unknown] + outcomes[rejected]
+				if test.isNone && outcomes[notSent] > 0 || !test.isNone && (sent > 50 || outcomes[notSent] < 2900) {
+					t.Errorf("%v", outcomes)
+				}
+				for range 100 {
+					if _, err := client.Submit(t.Context(), "acct-1", record(), test.call...); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+		})
+	}
 }
 
 // Records that always fail hold up no other, and a file of them ends in the time that the service takes.
