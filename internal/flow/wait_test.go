@@ -13,23 +13,7 @@ import (
 // A call that waits for a place sleeps until there is one.
 func TestWaitingCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := flow.New(nil)
-		acquire := func() func(flow.Result) {
-			release, err := w.Acquire(context.Background(), flow.Request{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return release
-		}
-		ends := func(release func(flow.Result), says flow.Says) {
-			time.Sleep(time.Second)
-			release(flow.Result{Says: says, Took: time.Second})
-		}
-		ends(acquire(), flow.Success)
-		for range 3 {
-			ends(acquire(), flow.Overload) // from now on, one at a time
-		}
-		only := acquire()
+		w, only := limited(t)
 		go w.Acquire(context.Background(), flow.Request{})
 		synctest.Wait()
 		var before, after runtime.MemStats
