@@ -18,53 +18,46 @@ import (
 )
 
 // LookupAll looks up any number of cards, 50 in a request. It yields one result for each input, in
-// input order, and holds at most 32,768 inputs. opts are those of each request. [LookupResponse] says
-// how a card gets its item.
+// input order, and holds at most 32,768 inputs. opts are those of each request.
 //
-// A repeated identifier is not sent again while its request is in flight, or while its result is
-// in the last 2 MiB of responses or in [BulkOptions.Memory]. But the result of a card number (12
-// digits or more) is never kept: set [BulkOptions.PrefixLength], which also keeps card numbers off
-// the network.
+// A repeated identifier is not sent again while its request is in flight, or while its result is in the
+// last 2 MiB of responses or in [BulkOptions.Memory]. The result of a card number (12 digits or more) is
+// never kept: set [BulkOptions.PrefixLength].
 //
 // # Errors
 //
-// The error of one card is in its [BulkResult.Err]. Only [ErrInvalidArgument] is final: yield "" for a
-// row without a card, to keep its place. Any other error is that of a request: look the card up again,
-// later if the error is Retryable.
+// The error of one card is [BulkResult.Err]. Only [ErrInvalidArgument] is final: yield "" for a row
+// without a card, to keep its place. After any other error, look the card up again.
 //
-// If the lookup ends early, the sequence yields an error, once and last: return it. If it is
-// Retryable, the same lookup can go on later. Otherwise look for the cause first. All inputs that were
-// taken have been yielded by then. Those without a result have [ErrSuspended], and the rest of the
-// input is not taken. To go on, also after a kill, begin behind the last result that you have stored,
-// and store none from the first ErrSuspended on: see the Example of LookupAll (Resume). Without such an
-// error there is a result or an error for each input.
+// If the lookup ends early, the sequence yields an error, once and last: return it. If it is Retryable,
+// the same lookup can go on later. All inputs that were taken have been yielded by then, and those without a
+// result have [ErrSuspended]. To go on, also after a kill, begin behind the last result that you have
+// stored, and store none from the first ErrSuspended on: see the Example LookupAll (Resume).
 //
-// The lookup ends early after the end of ctx, if a rate limit lets no request through before its
-// deadline, and after [BulkOptions.GiveUpAfter]. It also ends if its first ten requests, or all if there
-// are fewer, show that the set-up is wrong: an unusable credential, 401, 403, 404, 405, 407, 410, 501,
-// 505, a redirect, a wrong host name, certificate or proxy. And it ends if the service refuses its first
-// hundred cards, each alone.
+// The lookup ends early
 //
-// # When the service fails
+//   - after the end of ctx, or if a rate limit lets no request through before its deadline
+//   - if nothing has worked for [BulkOptions.GiveUpAfter]
+//   - if its first ten requests, or all of fewer, show that the set-up is wrong: an unusable credential,
+//     401, 403, 404, 405, 407, 410, 501, 505, a redirect, a wrong host name, certificate or proxy
+//   - if the service refuses its first hundred cards, each alone
 //
-// After 401, 429, a 5xx status, a timeout, no response, a response that is not the documented one, or a
-// failing limiter or token source, the cards are sent again, however often: WithMaxRetries does not
-// count here. While the service is down, one card at a time is sent as a probe, at most 30 seconds
-// apart. A request that fails for GiveUpAfter while others have results fails its cards. After 403, 404
-// and 410 its cards fail at once.
+// # Failures
+//
+// After 401, 429, a 5xx, a timeout, no response, a response that is not the documented one, or a failing
+// limiter or token source, the cards are sent again, whatever WithMaxRetries says. A request that fails
+// for GiveUpAfter while others have results fails its cards. 403, 404 and 410 fail them at once.
 //
 // A bad card fails alone. A request that is refused, such as by 400 or 422, is sent again in halves,
 // until each card stands alone. So is one that fails twice in another way, such as by 500, while others
-// work; a card then fails if it fails three times alone. Keep that in mind beside [WithRateLimit]: one
-// bad card costs 13 requests. With 2 % bad cards, 50 cards cost 11 requests, and with 10 %, 40.
-//
-// What is in flight adapts to what the service accepts, and to how long it takes.
+// work. A card then fails after three failures alone. One bad card costs 13 requests. With 2 % bad
+// cards, 50 cards cost 11 requests, and with 10 %, 40: mind [WithRateLimit].
 //
 // # Stopping
 //
-// Leaving the loop cancels requests in flight. Inputs beyond the last result may have been taken by
-// then: to lose none, cancel ctx and go on to the end of the loop. Loop, input and Progress run on one
-// goroutine, and the lookup does not end before they return.
+// To stop without losing inputs, cancel ctx and go on to the end of the loop. Leaving the loop cancels
+// requests in flight, and inputs beyond the last result may have been taken. Loop, input and Progress
+// run on one goroutine, and the lookup does not end before they return.
 func (c *Client) LookupAll(ctx context.Context, cards iter.Seq[string], o BulkOptions, opts ...CallOption) iter.Seq2[BulkResult, error] {
 	return func(yield func(BulkResult, error) bool) {
 		b, err := newBulk(ctx, c, cards, o, opts, yield)

@@ -11,44 +11,38 @@ import (
 	"time"
 )
 
-// A Cache stores results outside this process, such as in a Redis that replicas share.
-// Implement it, as examples/engines/redis does, and set it in [LoaderOptions] or
-// [BulkOptions]. Prefix the keys where several services, such as test and production, share a
-// store.
+// A Cache stores results outside this process, such as in a Redis that replicas share:
+// examples/engines/redis is one. Set it in [LoaderOptions] or [BulkOptions]. If several services, such as
+// test and production, share a store, prefix the keys.
 //
-// A failing cache costs requests, and never a result. Each loader and bulk lookup makes one call
-// at a time, for 50 milliseconds at most, and for a tenth of the time that a Load has left: 8 of 80
-// milliseconds. After five calls in a row with an error or without an answer, the cache is skipped
-// for a second, and for twice as long after each further one, up to 30 seconds. Results of that time
-// are not stored in it. If it ignores its context, it is not called again until it returns. A value
-// that is damaged or too old is not used. A panic of Get reaches the caller.
+// A failing cache costs requests, and never a result. Each loader and bulk lookup makes one call at a
+// time, for 50 milliseconds at most, and for a tenth of the time that a Load has left. After five
+// failures in a row the cache is skipped for a second, and for twice as long after each further one, up
+// to 30 seconds. A value that is damaged or too old is not used. A panic of Get reaches the caller.
 //
-// Only items with a card and without an error are stored, as JSON, and none that may have a full
-// card number in it: see [MemoryCache].
+// Only items with a card and without an error are stored, as JSON, without card numbers: see
+// [MemoryCache].
 type Cache interface {
-	// Get returns the values of the keys that it has, of the 1 to 50 given.
+	// Get returns the values that it has of 1 to 50 keys.
 	Get(ctx context.Context, keys []string) (map[string][]byte, error)
 	// Set stores 1 to 50 values for ttl, the sum of TTL and StaleFor of [CacheOptions].
 	Set(ctx context.Context, values map[string][]byte, ttl time.Duration) error
 }
 
-// CacheOptions configure a [MemoryCache]. The zero value is a good choice, but serves no card
-// through an outage.
+// CacheOptions configure a [MemoryCache]. The zero value serves no card through an outage.
 type CacheOptions struct {
 	// MaxBytes bounds the memory: the least recently used result is dropped first. A result
-	// takes 1.3 KB and its texts, some 2.5 KB if the service sends every field. Zero is 64 MiB.
+	// takes 1.3 to 2.5 KB. Zero is 64 MiB.
 	MaxBytes int64
 	// TTL is how long a result is kept, less up to a tenth at random. Zero is 24 hours.
 	TTL time.Duration
-	// StaleFor is how long a card may still be served after its TTL, marked as
-	// [Result.Stale]. Zero serves no expired cards. A [Loader] returns an expired card at
-	// once and renews it in the background. A bulk lookup uses it for a card that has no
-	// result in the end, because the service failed. Until StaleFor has passed, an item without
-	// a card, or with an error, does not replace the card.
+	// StaleFor is how long after its TTL a card may still be served, marked as [Result.Stale]. Zero is
+	// not at all. A [Loader] serves it at once, and renews it in the background. LookupAll serves
+	// it if the service failed. An item with an error, or without a card, does not replace it.
 	StaleFor time.Duration
-	// NegativeTTL is the TTL of items with an error, or without a card that states anything,
-	// which are kept in memory only. Zero is one hour. Below zero they are not kept: choose that
-	// if the items of your service report temporary failures.
+	// NegativeTTL is the TTL of items with an error, or without a card that states anything. They are
+	// kept in memory only. Zero is one hour. Below zero they are not kept: choose that if the items
+	// of your service report temporary failures.
 	NegativeTTL time.Duration
 }
 
@@ -56,10 +50,10 @@ type CacheOptions struct {
 // options. Loaders and bulk lookups may share it. Use one for each service, because results
 // are told apart by identifier and Enhanced alone. Do not copy it.
 //
-// A MemoryCache and a [Cache] hold no full card number. Nothing is kept under an identifier with 12
-// digits or more. pan_or_token, correlation_id and a bin of 12 digits or more are left out. An item
-// that may have a card number in another field, whole or in groups, is not kept; not found is one
-// that is spread over several fields, and bank.phone and the bounds of BIN ranges are not checked.
+// A MemoryCache and a [Cache] hold no full card number. They keep nothing under an identifier with 12
+// digits or more, and no pan_or_token, correlation_id, or bin of 12 digits or more. An item with what may be a
+// card number in another field is not kept. Two limits: bank.phone and the bounds of BIN ranges are not checked,
+// and a number that is spread over several fields is not found.
 type MemoryCache struct {
 	given CacheOptions
 

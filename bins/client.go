@@ -14,14 +14,12 @@ type Client struct {
 	core *transport.Client
 }
 
-// NewClient returns a client of the service at baseURL, the {bin_url} of the package
-// comment. It may have a path and a trailing slash. token provides the API key: see
-// [StaticToken].
+// NewClient returns a client of the service at baseURL, the {bin_url} of the interface. It may have a
+// path. token provides the API key: see [StaticToken].
 //
 // NewClient does not touch the network. It fails with [ErrInvalidArgument] if the base URL is
-// not https (loopback addresses may be http), or has user information, a query or a fragment,
-// if the API key is empty or unprintable, or if an option is unusable. The error quotes none of
-// them.
+// not https (loopback addresses may be http), or has user information, a query or a fragment, or
+// if the API key or an option is unusable.
 func NewClient(baseURL string, token TokenSource, opts ...Option) (*Client, error) {
 	core, err := transport.New(transport.Service{
 		Name:  "bins",
@@ -44,17 +42,11 @@ func NewClient(baseURL string, token TokenSource, opts ...Option) (*Client, erro
 
 // Stats say what a bulk lookup or a loader knows of the load and the health of the service.
 type Stats struct {
-	// Level is how many requests may be in flight, at most, in the time of one response; below 1, one leaves
-	// in so much of it. Zero: no limit is known.
-	Level float64
-	// InFlight is how many requests are in flight.
-	InFlight int
-	// Waiting is how many requests wait for a place in flight.
-	Waiting int
-	// PausedUntil is when the next probe is due, because the service is down. Zero: it is not.
-	PausedUntil time.Time
-	// Reason is [Error.Condition] of the last failure of the service; "": there was none.
-	Reason string
+	Level       float64   // requests that may leave in the time of one response; zero: no limit is known
+	InFlight    int       // requests in flight
+	Waiting     int       // requests that wait for their turn
+	PausedUntil time.Time // when the next probe is due, because the service is down; zero: it is not
+	Reason      string    // [Error.Condition] of the last failure of the service; "": there was none
 }
 
 func statsOf(s flow.State) Stats {

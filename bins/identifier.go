@@ -10,14 +10,12 @@ import (
 	"github.com/carddata/carddata-go/internal/mask"
 )
 
-// An Identifier is what a card is looked up by: a BIN, a card number or a token. It is
-// cards[].card of the request. The format is not documented, so any valid UTF-8 is sent
-// unchanged.
+// An Identifier is what a card is looked up by: a BIN, a card number or a token. Any valid UTF-8 is
+// sent unchanged.
 //
-// An Identifier is masked by fmt, with every verb, and by slog: a BIN of up to 8 digits is
-// printed in full, 4111111111111111 as 411111******1111, and anything else as ****. It is not
-// masked in JSON, so log no list, map or struct of identifiers with slog's JSON handler. Compare with
-// [Identifier.Equal]; == does not compile.
+// It is masked by fmt and slog: a BIN of up to 8 digits is printed in full, 4111111111111111 as
+// 411111******1111, and anything else as ****. It is not masked in JSON, so log no list, map or
+// struct of identifiers with slog's JSON handler. Compare with [Identifier.Equal]; == does not compile.
 type Identifier struct {
 	_ [0]func() // == would compare addresses
 	// fmt prints a pointer as an address, where it cannot call methods, and a string
@@ -25,8 +23,7 @@ type Identifier struct {
 	value *string
 }
 
-// NewIdentifier returns the Identifier of a card. An empty string makes the zero
-// Identifier.
+// NewIdentifier returns the Identifier of a card.
 func NewIdentifier(card string) Identifier {
 	if card == "" {
 		return Identifier{}

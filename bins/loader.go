@@ -13,54 +13,44 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// LoaderOptions configure a [Loader]. A checkout sets PrefixLength and Memory, and the client's
-// attempt timeout: see [Loader].
+// LoaderOptions configure a [Loader]. A checkout sets PrefixLength and Memory.
 type LoaderOptions struct {
 	// Enhanced is sent with every request: see [LookupRequest.Enhanced].
 	Enhanced *bool
 	// Window is how long a card waits for further cards. Zero is 2 milliseconds; below
 	// zero a card does not wait.
 	Window time.Duration
-	// PrefixLength is how many digits, 1 to 11, are sent of an identifier that may be a card
-	// number: see [BulkOptions.PrefixLength]. Zero sends identifiers unchanged, and then
-	// results of card numbers (12 digits or more) are not cached.
+	// PrefixLength is how many digits are sent of a card number: see [BulkOptions.PrefixLength].
+	// Zero sends identifiers unchanged.
 	PrefixLength int
-	// Memory caches results by what is sent. Nil makes a [MemoryCache] with the default
-	// options for this loader alone. To serve cards through an outage, set one with
-	// [CacheOptions.StaleFor]: see the Example of CacheOptions (StaleFor).
+	// Memory caches results by what is sent. Nil makes a [MemoryCache] with the default options for
+	// this loader. To serve cards through an outage, set one with [CacheOptions.StaleFor].
 	Memory *MemoryCache
-	// Cache is a second cache, outside the process, for what Memory does not have. Nil is
-	// none.
+	// Cache is a second cache, outside the process, for what Memory does not have. Nil is none.
 	Cache Cache
 }
 
 // A Loader looks up single cards for many goroutines, as in a checkout. Calls within a
 // short window share one request, concurrent calls for the same card become one lookup,
-// and results are cached. For a list of cards, use [Client.LookupAll].
+// and results are cached. Make one with [NewLoader] when the program starts.
 //
 // A checkout sets three things, as the Example of Loader does:
 //
-//   - [LoaderOptions.PrefixLength]: the cards of one BIN share a cached result. Without it, no card
-//     number is cached.
-//   - [CacheOptions.StaleFor]: a cached card is served at once, even if it has expired and the
-//     service is down. A restart loses the cache, unless there is a [Cache] outside the process that
-//     answers within a tenth of a caller's deadline.
+//   - [LoaderOptions.PrefixLength]: the cards of one BIN share a cached result. Without it, no result of
+//     a card number (12 digits or more) is cached.
+//   - [CacheOptions.StaleFor]: an expired card is served at once, also while the service is down. A
+//     restart loses the cache, unless there is a [Cache] that answers within a tenth of the time that a
+//     caller has.
 //   - [WithAttemptTimeout]: longer than the service takes, such as two seconds, and not your callers' 80
 //     milliseconds. A request goes on after its callers have left, so that later callers find its
-//     results in the cache. At most 16 such requests do. None of them is retried.
+//     results in the cache. At most 16 such requests do, and none of them is retried.
 //
-// The requests in flight adapt to what the service accepts, and to how long it takes. While a
-// request waits for its turn, further cards collect in the next one. While the service is down, Load
-// fails at once with [ErrSuspended], and one request at a time is sent as a probe, at most 30 seconds
-// after the last one.
+// While a request waits for its turn, further cards collect in the next one. While the service is
+// down, Load fails at once with [ErrSuspended].
 //
-// A request that fails because of what is in it, with 400, 413, 415, 422 or a similar status, is sent
-// again with each of its cards alone. So is one that fails twice with a 5xx but 503, a timeout, a broken
-// connection or a page. These cards go alone for a minute. So a card that always fails leaves no other
-// without data.
-//
-// Make one with [NewLoader] when the program starts. It is safe for concurrent use. [Loader.Close] ends
-// what it does in the background.
+// A bad card fails alone. A request that is refused, such as by 400, 413 or 422, is sent again with each of its
+// cards alone. So is one that fails twice with a 5xx but 503, a timeout, a broken connection or a
+// page. These cards go alone for a minute.
 type Loader struct {
 	client   *Client
 	o        LoaderOptions
@@ -94,8 +84,7 @@ type LoaderStats struct {
 	Requests  int64 // requests sent, retries included
 	Unread    int64 // members of the items received that could not be read: see [Result.Unread]
 
-	// Stats are those of this loader. Waiting counts the calls of Load whose request has not left.
-	Stats
+	Stats // of this loader; Waiting counts the calls of Load whose request has not left
 }
 
 // ErrClosed: the loader was closed. Make another one.
@@ -118,9 +107,8 @@ func (l *Loader) Stats() LoaderStats {
 	return s
 }
 
-// NewLoader returns a loader that sends its requests with c. opts are the options of each
-// request. It fails with [ErrInvalidArgument] if NewClient did not make c, or if PrefixLength
-// or an option is unusable.
+// NewLoader returns a loader that sends its requests with c. opts are those of each request. It
+// fails with [ErrInvalidArgument] if PrefixLength or an option is unusable.
 func NewLoader(c *Client, o LoaderOptions, opts ...CallOption) (*Loader, error) {
 	settings, err := c.settings(opts)
 	if err := cmp.Or(err, checkPrefix(o.PrefixLength)); err != nil {
@@ -151,14 +139,13 @@ const (
 // Load looks up one card. You may change the result. An unknown card is not an error: see
 // [Result.Card].
 //
-// The call ends at the deadline of ctx, or after 30 seconds if ctx has none. If the load had to wait
-// in this process, it ends as soon as less time is left than a response usually takes, also with
-// context.DeadlineExceeded. So test the error, and not ctx.
+// The call ends at the deadline of ctx, or after 30 seconds if ctx has none. A load that had to wait
+// its turn ends with context.DeadlineExceeded as soon as less time is left than a response usually
+// takes. So test the error, and not ctx. It also matches what a request last failed with.
 //
-// Other errors are the failure of the request, [ErrInvalidArgument] for an empty card, [ErrMissing],
-// [ErrBadResponse] for an item that is no object, [ErrSuspended] while the service is down,
-// [ErrRateLimited] if the service has asked for a pause beyond the deadline, and [ErrClosed]. An error of
-// the deadline also matches what a request last failed with.
+// Other errors are the failure of the request, [ErrInvalidArgument] for an unusable card, [ErrMissing],
+// [ErrBadResponse] for an item that is no object, [ErrSuspended], [ErrRateLimited] if the service has
+// asked for a pause beyond the deadline, and [ErrClosed].
 //
 // A request has the context values, such as a trace, of the caller that began it.
 func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
@@ -277,8 +264,8 @@ func (l *Loader) leave(ctx context.Context, own *load, end *fault.Failure) error
 	return &e
 }
 
-// Close ends the loader. Loads that wait, and later ones, fail with [ErrClosed]. Requests in flight end,
-// and Close returns when no goroutine of the loader is left. It does not close the caches.
+// Close ends the loader, and returns when no goroutine of it is left. Requests in flight end. Loads that wait, and
+// later ones, fail with [ErrClosed]. The caches stay open.
 func (l *Loader) Close() {
 	if l == nil || l.client == nil {
 		return

@@ -14,12 +14,11 @@ const MaxCards = 50
 
 // A LookupRequest asks for 1 to [MaxCards] cards. It is the body of the request.
 type LookupRequest struct {
-	// Cards are 1 to [MaxCards] cards: see [Cards]. Whether one may occur twice is not
-	// documented.
+	// Cards are made by the function [Cards]. Whether one may occur twice is not documented.
 	Cards []LookupCard `json:"cards"`
 
-	// Enhanced switches the enhanced lookup on or off: set it with new(true). Nil leaves
-	// the field out. Its default and its effect are not documented.
+	// Enhanced switches the enhanced lookup on or off, as new(true) does. Nil leaves the field out.
+	// Its default and its effect are not documented.
 	Enhanced *bool `json:"enhanced,omitzero"`
 
 	// KeepRaw keeps each item's JSON in [Result.Raw], for fields that are not documented.
@@ -30,8 +29,8 @@ type LookupRequest struct {
 // A LookupCard is one element of [LookupRequest.Cards]. Its JSON is not masked: see
 // [Identifier].
 type LookupCard struct {
-	// Card is a BIN, a card number or a token, in valid UTF-8. Its format and
-	// whether it is required are not documented. An empty one is left out.
+	// Card is a BIN, a card number or a token, in valid UTF-8. An empty one is left out. Its format,
+	// and whether it is required, are not documented.
 	Card Identifier `json:"card,omitzero"`
 }
 
@@ -57,11 +56,10 @@ func (c LookupCard) LogValue() slog.Value { return c.Card.LogValue() }
 // A LookupResponse holds the results of one request. It is the body of the response.
 type LookupResponse struct {
 	// Cards are the result items; nil if the service sent null or left them out. Their order and
-	// their number are not documented: match them by [Result.BIN], or use [Client.LookupAll] or
-	// [Loader.Load]. These give a card the item that names it in bin or pan_or_token; else the only
-	// one whose name it begins with; else the one at its position, if there are as many items as
-	// cards and no name contradicts the order: no digit differs from the card's at the same place.
-	// A card without an item has [ErrMissing].
+	// number are not documented: match them by [Result.BIN], or use [Client.LookupAll] or
+	// [Loader.Load]. A card gets the item that has it as bin or pan_or_token; else the only one whose bin or
+	// pan_or_token it begins with; else the one at its position, if there are as many items as cards and
+	// none of these texts has another digit at the same place. Otherwise it has [ErrMissing].
 	Cards []Result `json:"cards"`
 
 	// RequestID is for the service's support: the header X-Request-Id, X-Correlation-Id or
@@ -71,8 +69,7 @@ type LookupResponse struct {
 	header func() http.Header // a func, because fmt prints only its address
 }
 
-// Header returns the response header, such as quotas, Deprecation or Sunset; nil in a
-// LookupResponse that you made. Do not change it. It is never printed.
+// Header returns the response header; nil in a LookupResponse that you made. Do not change it.
 func (r *LookupResponse) Header() http.Header {
 	if r.header == nil {
 		return nil

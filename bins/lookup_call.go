@@ -15,9 +15,8 @@ import (
 // Lookup looks up 1 to [MaxCards] cards in one request.
 //
 // Another number of cards, or a card that is not valid UTF-8, fails with [ErrInvalidArgument] before
-// anything is sent. [Loader.Load] and [Client.LookupAll] also refuse a card of more than 4,096 bytes. An
-// unknown card does not fail the call: see [Result.Card]. Most failures are retried: see Retries in the
-// package comment. The call ends at the deadline of ctx, or after 30 seconds if ctx has none.
+// anything is sent. An unknown card does not fail the call: see [Result.Card]. The call ends at the
+// deadline of ctx, or after 30 seconds if ctx has none.
 func (c *Client) Lookup(ctx context.Context, req *LookupRequest, opts ...CallOption) (*LookupResponse, error) {
 	settings, err := c.settings(opts)
 	if err != nil {

@@ -16,22 +16,20 @@ import (
 // the service does not document when an item has an error: [Result.Card] handles all cases.
 // The JSON of a Result is not masked: do not log it.
 type Result struct {
-	// BIN is the item's bin: usually the first digits of what you looked up, but this is not
-	// documented. As it may be a card number, print NewIdentifier(BIN).
+	// BIN is usually the first digits of what you looked up, but this is not documented. It may be a card
+	// number: print NewIdentifier(BIN).
 	BIN string `json:"bin"`
 	// Data holds the card; nil if the service sent none.
 	Data *Data `json:"data"`
-	// Error is the service's error text; "" if the service sent none, or an empty value, 0 or
-	// false. An object, or another value that is no string, is given as its JSON. The values
-	// are not documented. Printing the Result does not show it.
+	// Error is the service's error text; "" if it sent none, or an empty value, 0 or false. A value that
+	// is no string is given as its JSON. The texts are not documented, and not printed.
 	Error string `json:"error"`
 
-	// Unread has the paths of the members that the service sent in a form that cannot be read,
-	// such as "data.card.bank" for a string in place of an object. They read as not stated. A
-	// path in an array has no index. It is nil in the usual case.
+	// Unread has the paths of the members that cannot be read, such as "data.card.bank" for a string in
+	// place of an object. They are not stated. A path in an array has no index.
 	Unread []string `json:"-"`
 
-	// Err is set if the item is no JSON object, and matches [ErrBadResponse].
+	// Err matches [ErrBadResponse] if the item is no JSON object; otherwise it is nil.
 	Err error `json:"-"`
 
 	// Stale is true if the result is from a cache and has expired: see
@@ -42,11 +40,10 @@ type Result struct {
 	Raw json.RawMessage `json:"-"`
 }
 
-// Card returns the item's card, or an [*ItemError] if the item has an error or no card. Then the card
-// is usually unknown to the service, and [ItemError.Message] has the service's words. If the item
-// has both, it returns both: whether that card counts is not documented. The error matches
-// [ErrBadResponse] if the item is no JSON object. If [Result.Unread] has "data" or "data.card", the
-// card could not be read. A card that states nothing, such as {}, is returned like any other.
+// Card returns the item's card, or an [*ItemError] if the item has an error or no card: usually the
+// service does not know the card, and [ItemError.Message] has its words. If the item has both, Card
+// returns both, and whether the card counts is not documented. The error matches [ErrBadResponse]
+// if the item is no JSON object. If [Result.Unread] has "data" or "data.card", the card could not be read.
 func (r *Result) Card() (*Card, error) {
 	var card *Card
 	if r.hasCard() {
@@ -59,8 +56,8 @@ func (r *Result) Card() (*Card, error) {
 	return card, &ItemError{func() Result { return item }}
 }
 
-// Format prints the result with its BIN masked, and "****" for an error. Package fmt ignores Format for
-// %w and %p, and for a result in an unexported field: then it prints the fields unmasked.
+// Format prints the result with its BIN masked, and "****" for an error. Package fmt does not call it for
+// %w, %p and a result in an unexported field, and then prints all unmasked.
 func (r Result) Format(state fmt.State, verb rune) {
 	type plain struct {
 		BIN   string
@@ -117,7 +114,7 @@ func (r Result) clone() Result {
 }
 
 // An ItemError says that one item of a response has an error, or no card, which is a normal
-// outcome of a lookup. Printing it shows neither BIN nor Message.
+// outcome of a lookup. Its text has neither BIN nor Message.
 type ItemError struct {
 	item func() Result // a func, because fmt prints only its address
 }
