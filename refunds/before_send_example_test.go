@@ -74,13 +74,18 @@ func ExampleWithBeforeSend() {
 	service := refundstest.NewServer(nil) // stands in for the service
 	defer service.Close()
 	service.Script(refundstest.Fault{}, refundstest.Fault{Drop: true, Process: true})
-	db := &database{rows: map[string]row{"rf_3": {state: "begun", call: "of a process that was killed"}}}
+	db, ctx := &database{rows: map[string]row{"rf_3": {state: "begun", call: "killed"}}}, context.Background()
+	db.exec(ctx, createTable)
 	for i, id := range []string{"rf_1", "rf_1", "rf_2", "rf_2", "rf_3"} {
 		amount := int64(500)
-		state, err := submitOnce(context.Background(), db, service.Client(), "acct_1", &refunds.Refund{RefundID: id, Amount: &amount}, fmt.Sprint("call ", i))
+		state, err := submitOnce(ctx, db, service.Client(), "acct_1", &refunds.Refund{RefundID: id, Amount: &amount}, fmt.Sprint("call ", i))
 		fmt.Println(id, state, err)
 	}
 	fmt.Println("sent:", len(service.Requests()))
+
+	db.exec(ctx, giveUp, time.Now().Add(-2*time.Minute).Unix())
+	db.exec(ctx, settle, "acct_1", "rf_3", "killed", "done", "") // the service has it
+	fmt.Println("rf_3", db.state("acct_1", "rf_3"))
 	// Output:
 	// rf_1 done <nil>
 	// rf_1 done <nil>
@@ -88,6 +93,7 @@ func ExampleWithBeforeSend() {
 	// rf_2 find out <nil>
 	// rf_3 begun <nil>
 	// sent: 2
+	// rf_3 done
 }
 
 // A database stands for yours, where exec is ExecContext and RowsAffected, and state is
@@ -99,6 +105,17 @@ type row struct{ record, state, call string }
 func (d *database) state(_, id string) string { return d.rows[id].state }
 
 func (d *database) exec(_ context.Context, statement string, args ...any) (int, error) {
+	switch statement {
+	case createTable:
+		return 0, nil
+	case giveUp:
+		for id, r := range d.rows {
+			if r.state == "begun" {
+				d.rows[id] = row{r.record, "find out", r.call}
+			}
+		}
+		return 0, nil
+	}
 	id := args[1].(string)
 	r, there := d.rows[id]
 	switch statement {
@@ -116,6 +133,11 @@ func (d *database) exec(_ context.Context, statement string, args ...any) (int, 
 	case end:
 		if r.call == args[2] && r.state == "begun" {
 			d.rows[id] = row{r.record, args[3].(string), r.call}
+			return 1, nil
+		}
+	case settle:
+		if r.call == args[2] && r.state == "find out" {
+			d.rows[id] = row{args[4].(string), args[3].(string), r.call}
 			return 1, nil
 		}
 	}

@@ -25,7 +25,7 @@ func TestWhoWaits(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var throttle Throttle
-			for _, response := range strings.Fields(responses) {
+			for response := range strings.FieldsSeq(responses) {
 				account := strings.ToLower(response)
 				throttle.Resumes(account)
 				if response == account {
@@ -34,17 +34,17 @@ func TestWhoWaits(t *testing.T) {
 					throttle.Works(account)
 				}
 			}
-			got := ""
+			var got strings.Builder
 			for _, account := range []string{"a", "b", "c"} {
 				if throttle.Remaining(account) > 0 {
-					got += account
+					got.WriteString(account)
 				}
 			}
 			if want == "all" {
 				want = "abc"
 			}
-			if got != want {
-				t.Errorf("after %q wait %q, want %q", responses, got, want)
+			if got.String() != want {
+				t.Errorf("after %q wait %q, want %q", responses, got.String(), want)
 			}
 		})
 	}
