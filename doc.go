@@ -49,10 +49,40 @@
 //
 // # Errors
 //
-// Every failed call of a client returns an *Error of its package. errors.Is finds its conditions,
-// such as ErrRateLimited, which are the same values in all three packages. Condition names it for
-// metrics, Retryable says whether the same call can succeed later, and RetryAfter when. The text and the
-// fields hold no card number, credential, id, URL or body. For a refund, refunds.ActionOf says what to do.
+// Every failed call of a client returns an *Error of its package. errors.Is finds its conditions, which are the
+// same values in all three packages. An error can match several.
+//
+//	ErrInvalidArgument   correct the argument or the option
+//	ErrLocalLimit        allow more, or more time; without time, context.DeadlineExceeded matches, too
+//	ErrCredential        check the token source; after a 401, ErrUnauthorized matches, too
+//	ErrNoResponse        try later; if it persists, check the base URL, the network and the certificates
+//	ErrTimeout           try later
+//	ErrBadRequest        correct the request
+//	ErrUnauthorized      replace the credential: it is wrong or expired
+//	ErrForbidden         check what the credential may do, or who may use the proxy
+//	ErrNotFound          check the id and the base URL
+//	ErrTooLarge          send less
+//	ErrRateLimited       wait for RetryAfter, and send less often
+//	ErrServer            try later, unless it is 501 or 505
+//	ErrBadResponse       check the base URL and the proxies; a lookup's response has 8 MiB at most
+//
+// If the call's own context has ended, context.DeadlineExceeded or context.Canceled matches, and not
+// ErrTimeout. For a refund, refunds.ActionOf says what to do.
+//
+// Retryable says whether the same call can succeed later, and RetryAfter when. It is true after a timeout, a
+// 429, most 5xx, a broken connection, a failed token source, a limit, a pause, and the end of the context.
+//
+// Condition names the error for metrics. If several apply, one that the service reported comes first:
+//
+//	all      invalid_argument unauthorized forbidden not_found conflict too_large rate_limited server_error
+//	         redirect bad_response bad_request timeout no_response local_limit no_credential canceled
+//	         deadline_exceeded other
+//	bins     missing closed suspended
+//	refunds  suspended not_begun
+//	updater  busy changed digest_mismatch not_ready not_resumable not_synced refused unverified
+//
+// The text and the fields hold no card number, credential, id, URL or body. Code and RequestID come from the
+// service, and are empty if they look unsafe or repeat a credential or an id of yours.
 //
 // # Retries
 //
@@ -77,10 +107,11 @@
 // refunds.WithResubmit, a refund is retried as a read is. LookupAll and SubmitAll also send a card or
 // refund again later, as often as it takes.
 //
-// A retry waits for a random time of up to 200 ms, which doubles with each retry up to 5 s, after a 429
-// from a second on (WithRetryWait). All calls of a client share a retry budget, so that retries do not
-// multiply the load of an outage: a hundred retries at first, one more for each five calls that need
-// none, and a retry that succeeds is free. An error says if the budget is spent.
+// A retry waits for a random time of up to 200 ms, which doubles with each retry up to 5 s (WithRetryWait), but
+// not above a quarter of the time before the deadline. After a 429 it begins at a second, and the deadline does
+// not shorten it. All calls of a client share a retry budget, so that retries do not multiply the load of an
+// outage: a hundred retries at first, one more for each five calls that need none, and a retry that succeeds is
+// free. An error says if the budget is spent.
 //
 // # Retry-After
 //
@@ -96,8 +127,9 @@
 //
 // A client adapts how many requests are in flight to what the service accepts. In refunds this
 // holds for all calls of a client together, and in bins for each LookupAll and each Loader. Lookup and
-// downloads are sent as they come: set WithRateLimit if you know of a limit. Clients do not know of
-// each other, so use one for a service.
+// downloads are sent as they come: set WithRateLimit if you know of a limit. After a rest, limit + burst can
+// leave within one second, so use a burst of 1 below a strict limit. Clients do not know of each other, so use
+// one for a service.
 //
 //   - A failure says something of its own request, and delays no other. Only a 429, a 503, and responses
 //     that all take twice as long as at best, are signs of too much load. A Retry-After that one account
@@ -114,12 +146,40 @@
 // At first ten requests are in flight, and more as time goes by or the first ones succeed. The README of
 // internal/flow says what failures, limits and outages cost.
 //
+// # Credentials
+//
+// A TokenSource is asked before every attempt, by one call at a time. After a 401 it is asked once more, and
+// another token is tried. A source that caches its token should have a method Refused(token string). It is
+// called after the 401, and drops this token, but keeps a newer one. CachedToken does so. Besides:
+//
+//   - All callers wait for one fetch. Its context has the values of the first caller, and ends after 30
+//     seconds. It goes on if the callers end before: the next one gets the token.
+//   - In the last tenth to fifth of its lifetime, a token is renewed in the background.
+//   - If fetch fails, the calls that waited fail with its error and ErrCredential. The next call fetches again.
+//
 // # Deadlines
 //
 // Every call ends by its deadline, and no request begins to leave after it, even if the machine was
 // suspended. Code of yours that gets a context, such as a token source, a limiter or a wrapper, ends with it,
 // as everywhere in Go. A call also waits for your logger, and a bulk call for its loop, input and
 // functions. A panic of your code reaches the goroutine that made the call, or that runs the loop.
+//
+// # Logs
+//
+// With WithLogger, a client logs
+//
+//   - at debug: "attempt"; "call" that succeeded, or was not sent because the service is down; "content" of a
+//     download that was read whole
+//   - at info: "call" that failed; "retry"; "pause", when the service asks calls to wait or is down; "resume"
+//     after a pause; "reconnect" of a broken download; "content" that broke
+//   - at warn: "retry budget spent"; "results lost" by leaving the loop of SubmitAll
+//
+// Each request of a bulk call, each resume of a download and each request for a job that is not ready is a
+// "call". To count failures, count the errors that are returned.
+//
+// The attributes are service, operation, route (without ids), attempt, attempts, status, queued (before the
+// attempt was sent; in a call the sum, if it is over a second), duration, wait, until, bytes, result (in words),
+// condition, outcome and request_id. examples/engines/telemetry makes metrics of them.
 //
 // # Defaults
 //
@@ -134,8 +194,9 @@
 //	redirects               none               none               5, within the origin (WithRedirectHosts)
 //
 // All connect within 5 s, and make a TLS handshake within 5 s. They use HTTP/1.1, TLS 1.2 or later, the
-// environment's proxy for https, and a header of 64 KiB at most. There is no rate limit and no log unless
-// you set one.
+// environment's proxy (HTTPS_PROXY, NO_PROXY) for https, and a header of 64 KiB at most. A connection keeps its
+// client certificate while it is used: to rotate it at once, make a new client. There is no rate limit and no
+// log unless you set one.
 //
 // # Where to find things
 //

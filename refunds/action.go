@@ -6,31 +6,29 @@ import (
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
-// An Action is what to do after a submission. [ActionOf] and [Submission.Action] return it.
+// An Action is what to do after a submission: see [ActionOf] and [Submission.Action].
 type Action int
 
 // What to do after a submission, and the failures that lead to it.
 const (
-	// ActionFindOut, the zero value: the refund may have been recorded. Ask the service's operator to look
-	// it up by its RefundID before you submit it again, and wait a minute before you ask: until then the
-	// request may still be on its way. This follows an unknown outcome, a 409, and every error that
-	// did not come from a submission.
+	// ActionFindOut, the zero value: the refund may have been recorded. Wait a minute, because the request
+	// may still be on its way. Then ask the operator to look up the RefundID, before you submit it again.
+	// It follows an unknown outcome, a 409, and an error that no submission returned.
 	ActionFindOut Action = iota
 	// ActionDone: the service accepted the refund. Keep the receipt's RequestID.
 	ActionDone
-	// ActionResubmit: the call did not record the refund. Submit the same record again later, after
-	// Error.RetryAfter if it is set. This follows a 429 that a limiter signs, a failed connection, limiter or
-	// token source, ErrSuspended, and a context that ended before the refund was sent. It also follows
-	// an error of WithBeforeSend: test for that first, because another call may be sending this refund. If
-	// ErrCredential persists, raise an alarm.
+	// ActionResubmit: this call recorded nothing. Submit the same record later, after Error.RetryAfter. It
+	// follows a signed 429, a failed connection, limiter or token source, ErrSuspended, and a context that
+	// ended before the refund was sent. It also follows ErrNotBegun: look at that first, because another
+	// call may be sending this refund. If ErrCredential persists, raise an alarm.
 	ActionResubmit
-	// ActionCorrect: the refund was not recorded, and will not be as it is. Correct the record, the option
-	// or another argument. This follows any other ErrInvalidArgument, and any other 4xx that rejects.
+	// ActionCorrect: nothing was recorded, and the record, the option or another argument must change. It
+	// follows any other ErrInvalidArgument, and any other 4xx that rejects.
 	ActionCorrect
-	// ActionFixSetup: the refund was not recorded, and others will fail like it. Raise an alarm.
-	// Correct the credential (401, an unusable token), the account (403, 404, 410), the base URL (501,
-	// 505, a 307 or 308 to the same path, unknown host), the certificate, the proxy (407), or a
-	// wrapper that drops the request's context (ErrInvalidArgument). Then submit the same record again.
+	// ActionFixSetup: nothing was recorded, and others will fail alike. Raise an alarm, correct the setup,
+	// and submit the same record again. It follows a refused credential (401, an unusable token), account
+	// (403, 404, 410), base URL (501, 505, a 307 or 308 to the same path, unknown host), certificate or
+	// proxy (407), and a wrapper that drops the request's context (ErrInvalidArgument).
 	ActionFixSetup
 )
 

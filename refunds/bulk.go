@@ -16,32 +16,31 @@ type BulkOptions struct {
 	// Concurrency is the most requests in flight, up to 10,000. Zero is 8.
 	Concurrency int
 
-	// Grace is how long requests in flight may go on after ctx has ended or the loop was left. Choose less
-	// than the time between SIGTERM and SIGKILL. Zero is 30 seconds. Below zero they are canceled at once,
-	// and their outcome is unknown.
+	// Grace is how long requests in flight may go on after ctx has ended or the loop was left: less than
+	// the time between SIGTERM and SIGKILL. Zero is 30 seconds. Below zero they are canceled at once, with
+	// an unknown outcome.
 	Grace time.Duration
 
-	// GiveUpAfter is how long nothing may have worked before SubmitAll ends with [ErrSuspended].
-	// Zero is 30 minutes. Below zero it never gives up.
+	// GiveUpAfter is how long nothing may have worked before SubmitAll ends with [ErrSuspended]. Zero is
+	// 30 minutes. Below zero it never gives up.
 	GiveUpAfter time.Duration
 
-	// Progress is called before each result is yielded, and when the service is down and works again. Nil:
-	// nobody is told.
+	// Progress, if not nil, is called before each result, and when the service is down and works again.
 	Progress func(BulkProgress)
 
-	// Abandoned gets the results that were not yielded when the loop was left. With nil, the
-	// log has a warning with their number and outcomes.
+	// Abandoned gets the results that were not yielded when the loop was left. With nil, the log has a
+	// warning with their number.
 	Abandoned func(Submission)
 }
 
 // BulkProgress counts what a bulk submission has done so far.
 type BulkProgress struct {
 	Taken    int // records taken from the input
-	Done     int // results yielded or abandoned: the sum of the next four
-	Accepted int // results with OutcomeAccepted
-	Rejected int // results with OutcomeRejected
-	NotSent  int // results with OutcomeNotSent
-	Unknown  int // results with OutcomeUnknown
+	Done     int // results: the sum of the next four
+	Accepted int
+	Rejected int
+	NotSent  int
+	Unknown  int
 	Requests int // requests handed to the network, retries included
 	Retries  int // requests that repeat another one
 
@@ -67,13 +66,13 @@ func (p *BulkProgress) count(o Outcome) {
 
 // A Submission is what became of one record.
 type Submission struct {
-	Index     int      // position of the record in the input, from 0
-	Ref       any      // Item.Ref
-	AccountID string   // Item.AccountID
-	RefundID  string   // Refund.RefundID; "" without a Refund
-	Outcome   Outcome  // outcome of Err; OutcomeAccepted if it is nil
-	Receipt   *Receipt // receipt of an accepted refund; nil for any other
-	Err       error    // nil for an accepted refund, and otherwise an *Error
+	Index     int // position in the input, from 0
+	Ref       any // Item.Ref
+	AccountID string
+	RefundID  string
+	Outcome   Outcome  // OutcomeAccepted if Err is nil
+	Receipt   *Receipt // of an accepted refund
+	Err       error    // an *Error, or nil for an accepted refund
 	Attempts  int      // requests handed to the network
 }
 
@@ -91,9 +90,9 @@ func (s Submission) LogValue() slog.Value {
 		slog.Int("index", s.Index), slog.String("outcome", s.Outcome.String()), slog.Int("attempts", s.Attempts))
 }
 
-// ErrSuspended: the service is down, so the refund was not sent, or not sent once more: [ActionOf] says
-// which. Submit returns it at once, with the time to the next probe as RetryAfter, and SubmitAll after
-// [BulkOptions.GiveUpAfter]. There it also matches the last failure, such as [ErrServer].
+// ErrSuspended: the service is down, so the refund was not sent, or not once more: [ActionOf] says which.
+// Submit returns it at once, with the time to the next probe as RetryAfter. SubmitAll ends with it after
+// [BulkOptions.GiveUpAfter]; it then matches the last failure, too.
 var ErrSuspended = fault.ErrSuspended
 
 const (
@@ -107,36 +106,35 @@ const (
 	maxRetryAfter = time.Minute
 )
 
-// SubmitAll submits any number of refunds of any number of accounts, each as [Client.Submit] does. To
-// stop it, cancel ctx and go on ranging. It yields one result for each item that it takes from the
-// input, as results arrive: [Submission.Action] says what to do about it. [Items] makes the input for one
-// account.
+// SubmitAll submits any number of refunds of any number of accounts, each as [Client.Submit] does. It
+// yields one result for each item that it takes, as results arrive: [Submission.Action] says what to do
+// about it. [Items] makes the input for one account.
 //
-// The error beside a result is nil until SubmitAll ends early. It is then the reason, and comes once and
-// last, beside a Submission that is empty: look at the error first. It matches no outcome and is not Retryable. The rest of the input
-// was not taken: submit that later.
+// The error beside a result is nil until SubmitAll ends early. It then comes once and last, beside an
+// empty Submission: look at it first. It is about no refund: it matches no outcome and is not Retryable.
+// Submit the rest of the input later.
 //
-// A record is sent again, whatever [WithMaxRetries] says, if it is proven not to be recorded and the reason may
-// pass, as after a 429 that a limiter signs, without a connection, or in an outage; at most ten times while others
-// are accepted. Meanwhile it delays no other, but those with the same account and RefundID, such as a refund
-// and its later status: they are sent one after the other in input order, after any outcome of the previous
-// one. While the service is down, SubmitAll waits. It holds at most 1,024 records, and Concurrency more. An
-// unusable item, such as one without a Refund, is yielded as not sent, with [ErrInvalidArgument].
+// A record that was not recorded is sent again, whatever [WithMaxRetries] says, if the reason may pass:
+// after a signed 429, without a connection, or in an outage; at most ten times while others are accepted.
+// Meanwhile it delays only those with the same account and RefundID, such as a refund and its later
+// status. These are sent one after the other in input order, after any outcome. At most 1,024 records, and
+// Concurrency more, are held. An unusable item is not sent, with [ErrInvalidArgument].
 //
 // # The end
 //
 // SubmitAll ends early
 //
 //   - when nothing has worked for [BulkOptions.GiveUpAfter], with [ErrSuspended]
-//   - if its first hundred results are the same refusal, or all results say [ActionFixSetup] and the service
-//     is down
+//   - if its first hundred results are the same refusal, or all say [ActionFixSetup] and the service is
+//     down
 //   - if the rate limit would delay a record past ctx's deadline
 //   - with ctx. Nothing new is taken or sent then, and requests in flight may finish within
 //     [BulkOptions.Grace].
 //
-// What was taken but not sent is yielded as not sent, with the reason. If you break out of the loop, SubmitAll
-// waits for the requests in flight in the same way, and [BulkOptions.Abandoned] gets the remaining results. Then
-// yield returns false in the input, and the record that it was called with has a result like any other.
+// What was taken but not sent is yielded as not sent, with the reason. To stop, cancel ctx and go on
+// ranging. If you break out of the loop, SubmitAll waits for the requests in flight in the same way, and
+// [BulkOptions.Abandoned] gets the remaining results. In the input, yield then returns false, and its last
+// record has a result, too.
 //
 // Input, loop and the functions of BulkOptions run on one goroutine. A panic of your code reaches the
 // loop. Range over the results once.

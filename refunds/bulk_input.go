@@ -12,16 +12,14 @@ import (
 
 // An Item is one refund for [Client.SubmitAll].
 type Item struct {
-	// AccountID is the {account_id} of the path: see [Client.Submit].
+	// AccountID is the {account_id} of the path.
 	AccountID string
-	// Refund is the record. It is encoded when it is taken, so the input may reuse it for the
-	// next item.
+	// Refund is encoded when it is taken: the input may reuse it for the next item.
 	Refund *Refund
-	// Options apply to this refund alone and win over those of the call, such as
-	// [WithBeforeSend], an idempotency key, or the token source of an account.
+	// Options win over those of the call, such as an idempotency key or the token source of an account.
 	Options []CallOption
-	// Ref comes back in [Submission.Ref], such as the queue's message or the table's row:
-	// account and RefundID may repeat. It is not sent, printed or logged.
+	// Ref comes back in [Submission.Ref], such as a queue's message or a table's row. It is not sent,
+	// printed or logged.
 	Ref any
 }
 
@@ -33,8 +31,8 @@ func (i Item) Format(state fmt.State, verb rune) {
 // LogValue logs what [Refund.LogValue] logs.
 func (i Item) LogValue() slog.Value { return slog.StringValue(i.Refund.summary()) }
 
-// Items makes the input of [Client.SubmitAll] from the refunds of one account. A nil
-// sequence stays nil, which SubmitAll refuses.
+// Items makes the input of [Client.SubmitAll] from the refunds of one account. Nil stays nil, which is
+// refused.
 func Items(accountID string, refunds iter.Seq[*Refund]) iter.Seq[Item] {
 	if refunds == nil {
 		return nil

@@ -11,21 +11,18 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// A Client submits refund records. [NewClient] makes it. It is safe for concurrent use; calls of the zero
-// value fail with [ErrInvalidArgument].
+// A Client submits refund records. [NewClient] makes it. It is safe for concurrent use.
 type Client struct {
 	core   *transport.Client
 	window *flow.Window // of all calls
 	pauses *transport.PauseLog
 }
 
-// NewClient returns a client of the service at baseURL, the {refund_url} of the package comment. It may
-// have a path and a trailing slash. No credential is documented for this endpoint: if the service asks for one,
-// add [WithTokenSource] or [WithHeader].
+// NewClient returns a client of the service at baseURL, its {refund_url}, which may have a path. No
+// credential is documented: if the service asks for one, add [WithTokenSource] or [WithHeader].
 //
-// NewClient does not touch the network. It fails with [ErrInvalidArgument] if an option is unusable, or
-// if the base URL is not https (loopback addresses may be http) or has user information, a query or a
-// fragment.
+// It does not touch the network. It fails with [ErrInvalidArgument] if an option is unusable, or if the
+// base URL is not https (loopback addresses may be http) or has user information, a query or a fragment.
 func NewClient(baseURL string, opts ...Option) (*Client, error) {
 	core, err := transport.New(transport.Service{
 		Name:  "refunds",
@@ -49,16 +46,11 @@ func NewClient(baseURL string, opts ...Option) (*Client, error) {
 
 // Stats say what a client knows of the load and the health of the service.
 type Stats struct {
-	// Level is how many requests may leave in the time of one response. Zero: no limit is known.
-	Level float64
-	// InFlight is how many requests are in flight.
-	InFlight int
-	// Waiting is how many calls and records wait for a place in flight.
-	Waiting int
-	// PausedUntil is when the next probe is due, because the service is down. Zero: it is not.
-	PausedUntil time.Time
-	// Reason is [Error.Condition] of the last failure of the service; "": there was none.
-	Reason string
+	Level       float64   // requests that may leave in the time of one response; 0: no limit is known
+	InFlight    int       // requests in flight
+	Waiting     int       // calls and records that wait for a place in flight
+	PausedUntil time.Time // when the next probe is due, because the service is down; zero: it is not
+	Reason      string    // Error.Condition of the last failure of the service; "": there was none
 }
 
 // Stats returns what the client knows now. A worker of a queue asks before it takes a message: see the

@@ -13,8 +13,8 @@
 //
 //	func main() {
 //		check := refunds.WithReceiptCheck(func(r *refunds.Receipt) error {
-//			if r.StatusCode != 201 { // or what your service sends for a refund that it has recorded
-//				return errors.New("the service does not say that it recorded the refund")
+//			if r.StatusCode != 201 { // or what else shows that it was recorded
+//				return errors.New("not recorded")
 //			}
 //			return nil
 //		})
@@ -27,76 +27,72 @@
 //		case refunds.ActionDone: // it was accepted
 //		case refunds.ActionResubmit: // it was not recorded: submit it again later
 //		case refunds.ActionCorrect: // it was not recorded: correct the record
-//		case refunds.ActionFixSetup: // it was not recorded, and others will fail like it: raise an alarm
+//		case refunds.ActionFixSetup: // nor will others be: raise an alarm
 //		default: // it may have been recorded: find out before you submit it again
 //		}
 //		fmt.Println(refunds.ActionOf(err), err)
 //	}
 //
-// If a refund can come twice, or the process can be killed, use
-// [github.com/carddata/carddata-go/refunds/outbox]: it sends each refund once, for callers who wait, for
-// queues and for files. A client remembers nothing, and SubmitAll removes no duplicates.
+// A client remembers nothing, and SubmitAll removes no duplicates. If a refund can come twice, or the process
+// can be killed, use [github.com/carddata/carddata-go/refunds/outbox]: it sends each refund once, for callers
+// who wait, for queues and for files.
 //
 // What you decide:
 //
-//   - [Client.Submit] or, for many refunds, [Client.SubmitAll].
-//   - What to do after each call: [Action] has the failures that lead to each action.
-//   - What your service sends for a refund that it has recorded: [WithReceiptCheck].
-//   - Whether a status proves that nothing was recorded ([WithRefusals]), and whether the service removes
-//     duplicates ([WithResubmit]). Ask its operator.
+//   - What to do after each call: [Action].
+//   - What the service sends for a refund that it has recorded: [WithReceiptCheck].
+//   - Ask its operator: whether a status proves that nothing was recorded ([WithRefusals]), and whether it
+//     removes duplicates ([WithResubmit]).
 //
 // Retries, Retry-After, load and outages, deadlines and defaults are chapters of
-// [github.com/carddata/carddata-go], the page of all three packages.
+// [github.com/carddata/carddata-go].
 //
 // # The endpoint
 //
 //	POST {refund_url}/v1/{account_id}/refunds
 //	Content-Type: application/json
 //
-// The body is one [Refund]. No credential is part of the request. The service documents the
-// name and the JSON type of each field. It does not document which fields are required, their
-// formats and lengths, the unit of amount, the values of svc_refund_status but one, or
-// anything about the response: status codes, bodies, errors and limits.
+// The body is one [Refund]. No credential is part of the request. Only the names and the JSON types of the
+// fields are documented. Not documented: which fields are required, their formats and lengths, the unit of
+// amount, the values of svc_refund_status but one, and the responses, with status codes, errors and limits.
 //
 // # Outcomes
 //
 // The connection and the status decide the outcome, and never the text of an error:
 //
-//   - Accepted: a 2xx status, unless its body is an HTML page, a JSON object whose "error" or "errors" says
-//     something, broken JSON with either name, or a problem of RFC 9457, or [WithReceiptCheck] refuses it.
+//   - Accepted: a 2xx. Not if its body is an HTML page, a problem of RFC 9457, or a JSON object, whole or
+//     broken, whose "error" or "errors" says something, or if [WithReceiptCheck] refuses it.
 //   - Not sent: the arguments, the limiter, the token source or an outage ended the call, or no byte was
 //     written to a connection.
 //   - Rejected: 501, 505, each 4xx that IANA registers except 406, 408, 416, 421, 424, 425 and 429, a
 //     429 that a limiter signs, what [WithRefusals] names, and a 307 or 308 that has no Location or leads to
 //     the same path. After a 409, an earlier submission may have been recorded.
-//   - Unknown: everything else, such as a timeout, a broken connection, a 500 or 503, another redirect, or the
+//   - Unknown: everything else, such as a timeout, a broken connection, a 500 or 503, another redirect, and the
 //     end of the context after the first byte. So is a response that began before the request, and a refund
 //     that [WithResubmit] repeated after an unknown outcome.
 //
-// A limiter signs a 429 with a Retry-After, or with a remaining count of 0 in RateLimit,
-// RateLimit-Remaining, X-RateLimit-Remaining or X-Rate-Limit-Remaining. Without a signature, the service may
-// have recorded the refund, called another service, and passed on its 429. Two limits follow:
+// A limiter signs a 429 with a Retry-After, or with a remaining count of 0 in RateLimit, RateLimit-Remaining,
+// X-RateLimit-Remaining or X-Rate-Limit-Remaining. An unsigned 429 may come from another service that the
+// service called after it recorded the refund. Limits of this rule:
 //
-//   - A limiter without these headers leaves unknown what it refuses, until [WithRefusals] says that
-//     nothing was recorded. Examples are limit_req of nginx and HAProxy with status 429, and
-//     Flask-Limiter by default.
-//   - A service that passes on a 429 with its Retry-After, or in the last request that its own limiter
-//     allows, looks like a limiter.
+//   - Some limiters sign nothing, such as limit_req of nginx, HAProxy, and Flask-Limiter by default. What they
+//     refuse is unknown, until [WithRefusals] says that nothing was recorded.
+//   - A service that passes on a signed 429, or a 429 in the last request that its own limiter allows, looks
+//     like a limiter.
 //
-// Any other 4xx may be passed on after the refund was recorded, too, and some frameworks answer 404 if
-// the function that handles a request returns nothing. No client can see it: submit one refund of your
-// own, as examples/tools/probe does with -write, and look whether it is recorded. At a service that does
-// so, read "correct" as "find out", and give no token source that renews a token after a 401.
+// A service may pass on any other 4xx, too, after it recorded the refund. Some frameworks answer 404 if a
+// function returns nothing. No client can see that: submit one refund of your own with
+// examples/tools/probe -write, and look whether it is recorded. If it is, read "correct" as "find out", and use
+// no token source that renews a token after a 401.
 //
 // # If a proxy stands before the service
 //
-// A proxy that repeats a POST by itself passes on only the last response. If the service
-// recorded the first request and refused the second, "rejected" is wrong, and no client can
-// see it. The common proxies do not repeat by default. For this route, do not set
+// A proxy that repeats a POST passes on only the last response. If the service recorded the first request
+// and refused the second, "rejected" is wrong, and no client can see it. The common proxies do not repeat by
+// default. For this route, do not set
 //
 //	proxy_next_upstream … non_idempotent;      # nginx
 //	retry-on all-retryable-errors              # haproxy, nor any list beyond conn-failure
 //
-// If you cannot be sure, use Submit with [WithMaxRetries] 0, and treat each 4xx as an unknown
-// outcome. SubmitAll sends a record again after a 429 that a limiter signs.
+// If you cannot be sure, use Submit with [WithMaxRetries] 0, and read each 4xx as unknown.
 package refunds

@@ -9,12 +9,11 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// Conditions to test for with [errors.Is]. An error can match several. They are the values of
-// package bins, where [github.com/carddata/carddata-go/bins.ErrInvalidArgument] and the others say
-// what to do. For a refund, [ActionOf] does.
+// Conditions to test for with [errors.Is]: the same values in bins, refunds and updater. An error can match
+// several. The chapter Errors of [github.com/carddata/carddata-go] says what to do; for a refund, [ActionOf] does.
 var (
 	ErrInvalidArgument = fault.ErrInvalidArgument // refused before anything was sent
-	ErrLocalLimit      = fault.ErrLocalLimit      // your limiter failed, or leaves no time; nothing was sent
+	ErrLocalLimit      = fault.ErrLocalLimit      // your limiter failed, or leaves no time; this attempt was not sent
 	ErrCredential      = fault.ErrCredential      // the token source failed, or its token is unusable
 	ErrNoResponse      = fault.ErrNoResponse      // no connection could be made, or it broke before a response
 	ErrTimeout         = fault.ErrTimeout         // an attempt took longer than WithAttemptTimeout, or status 408
@@ -23,28 +22,28 @@ var (
 	ErrForbidden       = fault.ErrForbidden       // status 403 or 407, or a proxy forbids the connection
 	ErrNotFound        = fault.ErrNotFound        // status 404 or 410
 	ErrTooLarge        = fault.ErrTooLarge        // status 413, 414 or 431
-	ErrRateLimited     = fault.ErrRateLimited     // status 429, or a pause that outlasts the deadline; see Error.RetryAfter
+	ErrRateLimited     = fault.ErrRateLimited     // status 429, or a pause beyond the deadline; see Error.RetryAfter
 	ErrServer          = fault.ErrServer          // a 5xx status
-	ErrBadResponse     = fault.ErrBadResponse     // an HTML page, a redirect that is not followed, a body that is cut off or not as documented, or an unregistered status, such as 499
+	ErrBadResponse     = fault.ErrBadResponse     // an HTML page, a redirect, an unregistered status, or a body that is cut off or not as documented
 )
 
 // ErrNotBegun: the function of [WithBeforeSend] failed; nothing was sent.
 var ErrNotBegun = fault.ErrNotBegun
 
-// An Error says what became of a refund that was not accepted, and why. Its text and fields are safe
-// to log. What the methods Message, Body, Header and Cause return is not.
+// An Error says what became of a refund that was not accepted, and why. Its text and fields are safe to
+// log. What Message, Body, Header and Cause return is not.
 //
 // The error that ends SubmitAll is one, too. It is about no refund, and matches no outcome.
 type Error struct {
-	Operation  string        // what failed, such as "lookup", "submit" or "download"
-	StatusCode int           // status of the last response; 0 if there was none
-	Code       string        // service's error code; "" if there is none that is safe to log
-	RequestID  string        // request id of the last response, for the service's support; "" likewise
-	RetryAfter time.Duration // wait before another try, such as the service asked for; 0 if none
-	Attempts   int           // requests handed to the network; 0 if the call ended before
-	Outcome    Outcome       // what became of the refund; never OutcomeAccepted
-	Evidence   Evidence      // what is known about the attempt that decided the outcome
-	Err        error         // conditions and causes, for errors.Is and errors.As
+	Operation  string        // such as "lookup", "submit" or "download"
+	StatusCode int           // of the last response; 0: there was none
+	Code       string        // the service's error code; "": none that is safe to log
+	RequestID  string        // of the last response, for the service's support; "": none that is safe to log
+	RetryAfter time.Duration // wait before another try; 0: none is known
+	Attempts   int           // requests handed to the network
+	Outcome    Outcome       // never OutcomeAccepted
+	Evidence   Evidence      // of the attempt that decided the outcome
+	Err        error         // for errors.Is and errors.As
 }
 
 func newError(r *transport.Result) *Error {
@@ -77,12 +76,12 @@ func (e *Error) Header() http.Header { return e.failure().Response().Header }
 // Cause returns the original error of the network or your own code; nil if there was none.
 func (e *Error) Cause() error { return e.failure().Cause() }
 
-// Condition returns a stable name of what went wrong, for metrics.
-// [github.com/carddata/carddata-go/bins.Error.Condition] lists them.
+// Condition returns a stable name of what went wrong, for metrics. [github.com/carddata/carddata-go] lists
+// them.
 func (e *Error) Condition() string { return e.failure().Condition() }
 
-// Retryable reports whether the same call, unchanged, can succeed later without harm. It is false
-// after an unknown outcome, and for the error that ends SubmitAll. Use [ActionOf].
+// Retryable reports whether the same call can succeed later without harm. It is false after an unknown
+// outcome. Use [ActionOf].
 func (e *Error) Retryable() bool {
 	return e.Outcome != OutcomeUnknown && e.failure().Retryable()
 }

@@ -14,28 +14,28 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// An Option configures a client, and only NewClient takes it. If two options set the same thing,
-// the later one counts. A negative number or duration is refused with [ErrInvalidArgument].
+// An Option configures a client. If two set the same thing, the later one counts. A negative number or
+// duration is refused with [ErrInvalidArgument]. Printing an option shows no secret.
 type Option interface{ change() transport.Option }
 
-// A CallOption configures a call. It is an [Option], too: given to NewClient, it holds for every
-// call. One that is given to a call wins, and one of an [Item] wins over that of SubmitAll.
+// A CallOption configures a call. Given to NewClient, it holds for every call. One that is given to a call
+// wins, and one of an [Item] wins over that of SubmitAll.
 type CallOption interface {
 	Option
 	ofCall()
 }
 
-// A TokenSource provides the bearer token before every attempt.
-// [github.com/carddata/carddata-go/bins.TokenSource] says when it is asked.
+// A TokenSource provides the bearer token of every attempt: see Credentials in
+// [github.com/carddata/carddata-go].
 type TokenSource interface {
-	// Token returns the token without the word Bearer, and ends with ctx. After an error the call
-	// ends with ErrCredential.
+	// Token returns the token without the word Bearer, and ends with ctx. An error, and an empty or
+	// unprintable token, end the call with [ErrCredential].
 	Token(ctx context.Context) (string, error)
 }
 
 // A Limiter limits the rate of requests. *rate.Limiter is one.
 type Limiter interface {
-	// Wait returns when one request may be sent, or an error. After an error nothing is sent: see
+	// Wait returns when one request may be sent, and ends with ctx. After an error nothing is sent: see
 	// [ErrLocalLimit].
 	Wait(ctx context.Context) error
 }
@@ -43,128 +43,126 @@ type Limiter interface {
 // StaticToken returns a TokenSource for a token that never changes.
 func StaticToken(token string) TokenSource { return auth.Static(token) }
 
-// TokenFunc returns a TokenSource that calls f before every attempt, one call at a time. See [CachedToken]
-// for one that caches.
+// TokenFunc returns a TokenSource that calls f before every attempt, one call at a time, and caches
+// nothing. If f is slow, so is the client.
 func TokenFunc(f func(ctx context.Context) (string, error)) TokenSource {
 	return auth.Func(f)
 }
 
-// CachedToken returns a TokenSource that keeps the token from fetch until shortly before it expires, or
-// until it is refused. A zero expires is never. See [github.com/carddata/carddata-go/bins.CachedToken].
+// CachedToken returns a TokenSource that keeps the token from fetch, renews it before it expires, and
+// drops it after a 401. With a zero expires it never expires.
 func CachedToken(fetch func(ctx context.Context) (token string, expires time.Time, err error)) TokenSource {
 	return auth.Cached(fetch)
 }
 
-// WithTransport wraps the library's transport in your own RoundTripper, to instrument or change
-// requests. It sees every attempt, may change URL, header and body, and calls base once to send it.
+// WithTransport wraps the library's transport in your own RoundTripper, to instrument or change requests.
+// It sees every attempt, with the token, and calls base to send it. A response that it makes up counts as
+// the service's.
 //
-//   - A request that is built anew needs the context of the original, or it is not sent. A request of your
-//     own, as for a token, needs another client.
-//   - If it returns an error without a call of base, the refund counts as not sent. So a wrapper that
-//     sends through another transport can repeat a refund.
-//   - A response that it makes up counts as the service's. A circuit breaker returns an error instead.
+//   - A request that it builds needs the context of the original, or it is not sent. A request of its own,
+//     as for a token, goes through another client.
+//   - If it returns an error without a call of base, as a circuit breaker does, the refund counts as not
+//     sent. So it must not send through another transport.
 func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
 	return clientOption(transport.WithTransport(wrap))
 }
 
-// WithTLSConfig uses a clone of c, for your own certificate authority or a client certificate. With
-// TLS 1.3, a server may refuse that only after a refund was written, which is then unknown: test it
-// with a lookup. Nil is refused. The default is the system's authorities.
+// WithTLSConfig uses a clone of c, for your own certificate authority or a client certificate. With TLS
+// 1.3, a server may refuse that only after a refund was written, which is then unknown: test it with a
+// lookup. Nil is refused. The default is the system's authorities.
 func WithTLSConfig(c *tls.Config) Option { return clientOption(transport.WithTLSConfig(c)) }
 
-// WithProxy calls proxy for the proxy URL of each request. Nil is no proxy. The default is the environment's
-// proxy for https, and none for http.
+// WithProxy calls proxy for the proxy URL of each request. A nil URL is a direct connection, and a nil
+// function no proxy. The default is the environment's proxy for https, and none for http.
 func WithProxy(proxy func(*http.Request) (*url.URL, error)) Option {
 	return clientOption(transport.WithProxy(proxy))
 }
 
-// WithHTTPClient sends through the Transport of c, for fakes in tests. Its Timeout bounds each attempt, if it
-// is shorter than [WithAttemptTimeout]; its Jar and CheckRedirect are not used. In production use
-// [WithTransport], [WithTLSConfig] and [WithProxy]: a client of your own may send a refund twice, and
-// proves "not sent" only if its Transport is an *http.Transport that made no connection.
+// WithHTTPClient sends through the Transport of c, for fakes in tests. Its Timeout bounds each attempt.
+// Its Jar and CheckRedirect are not used. In production use [WithTransport], [WithTLSConfig] and
+// [WithProxy]: another client may send a refund twice, and proves "not sent" only if its Transport is an
+// *http.Transport.
 func WithHTTPClient(c *http.Client) Option { return clientOption(transport.WithHTTPClient(c)) }
 
-// WithTokenSource sends a bearer token with each refund. Make the source and this option once, not for
-// each call. The default is none.
+// WithTokenSource sends a bearer token with each refund. The default is none. Make the source and this
+// option once, not for each call.
 func WithTokenSource(source TokenSource) CallOption {
 	return callOption(transport.WithTokenSource(source))
 }
 
-// WithHeader adds a header to every request, such as an idempotency key or an undocumented
-// credential. Names that the library sets, and empty values, are refused.
+// WithHeader adds a header to every request, such as an idempotency key or an undocumented credential.
+// Names that the library sets, and empty values, are refused.
 func WithHeader(name, value string) CallOption {
 	return callOption(transport.WithHeader(name, value))
 }
 
-// WithUserAgent puts a product, such as "acme-billing/2.1", before the library's own User-Agent.
+// WithUserAgent puts a product, such as "acme-billing/2.1", before the library's User-Agent.
 func WithUserAgent(product string) Option { return clientOption(transport.WithUserAgent(product)) }
 
-// WithLogger logs to l what [github.com/carddata/carddata-go/bins.WithLogger] lists, without ids. Nil, the
-// default, is no log.
+// WithLogger logs to l what the chapter Logs of [github.com/carddata/carddata-go] lists. Nil, the default,
+// is no log.
 func WithLogger(l *slog.Logger) Option { return clientOption(transport.WithLogger(l)) }
 
-// WithMaxRetries limits the retries of a call. Zero turns them off, but SubmitAll still sends records again
-// that were not recorded. The default is 2.
+// WithMaxRetries limits the retries of a call. Zero turns them off, but SubmitAll still sends again what
+// was not recorded. The default is 2.
 func WithMaxRetries(n int) CallOption { return callOption(transport.WithMaxRetries(n)) }
 
-// WithRetryWait sets the backoff: a random wait of up to base, which doubles with each retry up to
-// limit. If base is zero, a retry does not wait. The default is 200 milliseconds and 5 seconds.
+// WithRetryWait sets the backoff: a random wait of up to base, which doubles with each retry up to limit.
+// With a zero base, a retry does not wait. The default is 200 milliseconds and 5 seconds.
 func WithRetryWait(base, limit time.Duration) Option {
 	return clientOption(transport.WithRetryWait(base, limit))
 }
 
 // WithAttemptTimeout bounds each attempt, from when it is sent to the last byte of the response. A short
-// timeout makes more outcomes unknown. With zero, only the deadline ends an attempt, or the call's 90 seconds.
+// one makes more outcomes unknown. With zero, only the deadline ends an attempt, or the call's 90 seconds.
 // The default is 35 seconds.
 func WithAttemptTimeout(d time.Duration) CallOption {
 	return callOption(transport.WithAttemptTimeout(d))
 }
 
-// WithRateLimit limits requests to limit a second, retries included, and burst at once. All clients
-// and calls that are given the same option share its limit. An attempt that would wait beyond its
-// deadline fails at once with [ErrLocalLimit]. The default is no limit.
+// WithRateLimit limits requests to limit a second, retries included, and burst at once. All clients and
+// calls that are given the same option share its limit. An attempt that would wait beyond its deadline
+// fails at once with [ErrLocalLimit]. The default is no limit.
 func WithRateLimit(limit rate.Limit, burst int) CallOption {
 	return callOption(transport.WithRateLimit(limit, burst))
 }
 
-// WithLimiter calls l before each attempt, in place of [WithRateLimit], such as one limiter for several
+// WithLimiter calls l before each attempt, in place of [WithRateLimit], such as one limit for several
 // processes. An attempt that has then waited for a place in flight calls it again. Nil, the default, is no
 // limit.
 func WithLimiter(l Limiter) CallOption { return callOption(transport.WithLimiter(l)) }
 
-// WithInsecureHTTP allows http for hosts other than this machine, where everybody on the way can
-// read what is sent. By default only loopback addresses may be http.
+// WithInsecureHTTP allows http for every host, where everybody on the way can read what is sent. By
+// default only loopback addresses may be http.
 func WithInsecureHTTP() Option { return clientOption(transport.WithInsecureHTTP()) }
 
-// WithResubmit states that the service treats records with the same refund_id as one refund, which is
-// not documented: ask its operator. A refund with an unknown outcome is then retried, as a lookup is.
-// By default it is not.
+// WithResubmit states that the service takes records with the same refund_id as one refund, which is not
+// documented: ask its operator. A refund with an unknown outcome is then retried, as a lookup is. By
+// default it is not.
 func WithResubmit() CallOption {
 	return callOption(transport.WithResubmit())
 }
 
-// WithRefusals states that the service sends these statuses, 400 to 599, only if it has recorded
-// nothing. That is not documented: ask its operator. They are added to those of the client, and their
-// outcome is [OutcomeRejected]. After 429, 502, 503 and 504 the refund is retried as after a 429 that a
-// limiter signs, and otherwise not. By default only what the package comment lists is a refusal.
+// WithRefusals states that the service sends these statuses, 400 to 599, only if it has recorded nothing.
+// That is not documented: ask its operator. Those of a client and a call add up. The outcome is
+// [OutcomeRejected], and 429, 502, 503 and 504 are retried. By default only what the package comment lists
+// is a refusal.
 func WithRefusals(statuses ...int) CallOption {
 	return callOption(transport.WithRefusals(statuses...))
 }
 
-// WithBeforeSend calls f before each attempt, when nothing but sending is left, so that a row of yours says
-// that the refund has begun: see the Example, and [github.com/carddata/carddata-go/refunds/outbox], which
-// keeps such rows. SubmitAll calls the functions of several items at once. If f fails, nothing is sent, and the
-// error matches [ErrNotBegun] and that of f. Its action is [ActionResubmit], or [ActionFindOut] if [WithResubmit]
-// repeats an attempt: test for your own "another call has begun" first, because that call may be sending
-// this refund. f ends with ctx. The default is nil.
+// WithBeforeSend calls f before each attempt, when nothing but sending is left, so that a row of yours
+// says that the refund has begun: see the Example. f ends with ctx, and SubmitAll runs several at once. If
+// f fails, nothing is sent, and the error matches [ErrNotBegun] and that of f. ActionOf then says
+// [ActionResubmit], or [ActionFindOut] after an earlier attempt: test for your own "another call has
+// begun" first, because that call may be sending this refund. Nil, the default, is not called.
 func WithBeforeSend(f func(ctx context.Context) error) CallOption {
 	return callOption(transport.WithBeforeSend(f))
 }
 
-// WithReceiptCheck calls check for each 2xx that would accept a refund, in SubmitAll from many
-// goroutines at once. After its error the outcome is unknown, the refund is not retried, and the error
-// matches [ErrBadResponse] and that of check. If the body is cut off, BodyErr is set. Nil, the default,
-// is no check, because the response is not documented.
+// WithReceiptCheck calls check for each 2xx that would accept a refund, in SubmitAll from many goroutines
+// at once. After its error the outcome is unknown, the refund is not retried, and the error matches
+// [ErrBadResponse] and that of check. Nil, the default, accepts each 2xx that the package comment accepts.
 func WithReceiptCheck(check func(*Receipt) error) CallOption {
 	var checked func(*transport.Result) error
 	if check != nil {

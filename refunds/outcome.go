@@ -8,19 +8,17 @@ import (
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
-// An Outcome is what became of a refund. The package comment says how it is decided. The
-// zero value is the careful one.
+// An Outcome is what became of a refund: see the package comment.
 type Outcome int
 
-// What can become of a refund.
+// What can become of a refund. The zero value is the careful one.
 const (
 	// OutcomeUnknown: the refund may have been recorded.
 	OutcomeUnknown Outcome = Outcome(fault.OutcomeUnknown)
-	// OutcomeNotSent: it is proven that nothing was recorded.
+	// OutcomeNotSent: nothing was recorded, which is proven.
 	OutcomeNotSent Outcome = Outcome(fault.OutcomeNotSent)
-	// OutcomeRejected: the service refused this request, and did not record it. After a
-	// 409, an earlier submission may have been recorded. The package comment
-	// says when this can be wrong.
+	// OutcomeRejected: the service refused this request. After a 409, an earlier one may have been
+	// recorded.
 	OutcomeRejected Outcome = Outcome(fault.OutcomeRejected)
 	// OutcomeAccepted: the service accepted the refund.
 	OutcomeAccepted Outcome = Outcome(fault.OutcomeAccepted)
@@ -48,28 +46,23 @@ func unmarshal[T fmt.Stringer](to *T, text []byte, values ...T) error {
 	return fmt.Errorf("refunds: unmarshal: the text is no %T", *to)
 }
 
-// The outcomes of a failed submission, to test for with [errors.Is]. Every error of
-// [Client.Submit] matches exactly one of them. [ActionOf] says what to do.
+// The outcomes of a failed submission, to test for with [errors.Is]. Every error of [Client.Submit] matches
+// exactly one of them.
 var (
-	// ErrNotSent: nothing was recorded.
-	ErrNotSent = errors.New("refund not sent")
-	// ErrRejected: the service refused this request, and did not record it. After a
-	// 409, an earlier submission may have been recorded.
-	ErrRejected = errors.New("refund rejected")
-	// ErrOutcomeUnknown: the refund may have been recorded.
-	ErrOutcomeUnknown = errors.New("refund outcome unknown")
+	ErrNotSent        = errors.New("refund not sent")        // OutcomeNotSent
+	ErrRejected       = errors.New("refund rejected")        // OutcomeRejected
+	ErrOutcomeUnknown = errors.New("refund outcome unknown") // OutcomeUnknown
 )
 
 // Evidence is what the connection shows about an attempt. It helps the service's operator to find the
-// request. If the transport of [WithHTTPClient] reports no httptrace events, only the times and the
-// status are set.
+// request. Without httptrace events of the HTTP transport, only the times and the status are set.
 type Evidence struct {
-	Began           time.Time // when the attempt was handed to the network
-	Ended           time.Time // when the response had been read, or the attempt failed
-	Traced          bool      // the HTTP transport reported httptrace events
+	Began           time.Time // handed to the network
+	Ended           time.Time // response read, or attempt failed
+	Traced          bool      // there were httptrace events
 	Connected       bool      // a connection was made
-	BytesWritten    int64     // bytes written to the connection; -1 if not counted
+	BytesWritten    int64     // to the connection; -1 if not counted
 	RequestWritten  bool      // the whole request was handed to the connection
 	ResponseStarted bool      // the first byte of a response arrived
-	StatusCode      int       // status of the response; 0 if there was none
+	StatusCode      int       // 0: there was no response
 }

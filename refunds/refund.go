@@ -12,31 +12,29 @@ import (
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
-// A Refund is a refund record. Only the names and the JSON types of its fields are documented. Empty
-// strings, objects without a set field, and a nil Amount or Metadata are left out. Everything else is sent
-// unchanged.
+// A Refund is a refund record. Empty strings, objects without a set field, and a nil Amount or Metadata
+// are left out. Everything else is sent unchanged.
 //
-// Printing a Refund shows its id, amount and currency. Its JSON is the whole record, and slog's JSON
-// handler encodes lists of refunds that way: log one refund at a time.
+// Printing a Refund shows its id, amount and currency. Its JSON is the whole record, also for slog's JSON
+// handler in a list of refunds: log one at a time.
 type Refund struct {
-	// RefundID identifies the record. Choose it yourself, and submit the refund again under the same
-	// id. This package requires it: without it nobody can find out what became of the refund.
+	// RefundID identifies the record, and is required here: without it nobody can find out what became of
+	// the refund. Choose it yourself, and keep it when you submit the refund again.
 	RefundID string `json:"refund_id,omitzero"`
 
-	// Amount is an integer. Its unit is not documented; minor units are common, such as
-	// new(int64(10150)) for 101.50 USD. Nil leaves it out; zero is sent.
+	// Amount is in a unit that is not documented; minor units are common, such as new(int64(10150)) for
+	// 101.50 USD. Zero is sent.
 	Amount *int64 `json:"amount,omitzero"`
 
-	// Currency is the currency of Amount. ISO 4217 is common, such as "USD".
+	// Currency is that of Amount. ISO 4217 is common, such as "USD".
 	Currency string `json:"currency,omitzero"`
 
 	// Created is when the refund was made. RFC 3339 in UTC is common.
 	Created string `json:"created,omitzero"`
 
-	// TransactionID is the id of the transaction that is refunded.
-	TransactionID string `json:"transaction_id,omitzero"`
-	// TransactionOrderID is the order id of that transaction. How it differs from
-	// AdditionalData.OrderID is not documented.
+	// TransactionID and TransactionOrderID are of the transaction that is refunded. How the latter differs
+	// from AdditionalData.OrderID is not documented.
+	TransactionID        string               `json:"transaction_id,omitzero"`
 	TransactionOrderID   string               `json:"transaction_order_id,omitzero"`
 	PaymentMethodDetails PaymentMethodDetails `json:"payment_method_details,omitzero"`
 	RefundResponse       RefundResponse       `json:"refund_response,omitzero"`
@@ -46,10 +44,9 @@ type Refund struct {
 
 // PaymentMethodDetails describes the payment method of the payment.
 type PaymentMethodDetails struct {
-	// PaymentMethodType is the type of payment method, such as "card".
-	PaymentMethodType string `json:"payment_method_type,omitzero"`
-	// Card is set if the payment method is a card.
-	Card PaymentMethodCard `json:"card,omitzero"`
+	// PaymentMethodType, such as "card".
+	PaymentMethodType string            `json:"payment_method_type,omitzero"`
+	Card              PaymentMethodCard `json:"card,omitzero"`
 }
 
 // PaymentMethodCard describes the card of the payment.
@@ -59,45 +56,41 @@ type PaymentMethodCard struct {
 
 // CardAttributes are the attributes of the card.
 type CardAttributes struct {
-	// Network is the card network, such as "visa".
+	// Network, such as "visa".
 	Network string `json:"network,omitzero"`
-	// Type is the card type, such as "credit".
+	// Type, such as "credit".
 	Type string `json:"type,omitzero"`
-	// BIN is the first six to eight digits of the card number. Never put a card number
-	// here: it is sent unchanged.
+	// BIN is the first six to eight digits of the card number. A card number would be sent, too: never put
+	// one here.
 	BIN string `json:"bin,omitzero"`
-	// IssuerBank is the name of the issuer.
-	IssuerBank string `json:"issuer_bank,omitzero"`
-	// IssuerCountry is the country of the issuer, as a code or a name.
+	// IssuerBank is the name of the issuer, and IssuerCountry its country, as a code or a name.
+	IssuerBank    string `json:"issuer_bank,omitzero"`
 	IssuerCountry string `json:"issuer_country,omitzero"`
 }
 
-// RefundResponse is the processor's response to the refund. It is part of the record that
-// you send.
+// RefundResponse is the processor's response, which is part of the record that you send.
 type RefundResponse struct {
-	// Status is the state of the refund, such as "approved".
+	// Status of the refund, such as "approved".
 	Status string `json:"status,omitzero"`
-	// ProcessorResponseCode is the processor's response code, such as "00". It is a
-	// string: keep leading zeros.
+	// ProcessorResponseCode, such as "00". It is text: keep leading zeros.
 	ProcessorResponseCode string `json:"processor_response_code,omitzero"`
-	// Reason is the processor's reason, as text or as a code.
+	// Reason is the processor's text or code.
 	Reason string `json:"reason,omitzero"`
 }
 
 // AdditionalData holds further ids of the refund, and metadata.
 type AdditionalData struct {
-	// MerchantAccountID is the id of the merchant's account. How it differs from the account
-	// id of the path is not documented.
+	// MerchantAccountID is the merchant's account. How it differs from the account id of the path is not
+	// documented.
 	MerchantAccountID string `json:"merchant_account_id,omitzero"`
-	// OrderID is the id of the merchant's order.
-	OrderID string `json:"order_id,omitzero"`
-	// Description is free text.
+	// OrderID is the merchant's order.
+	OrderID     string `json:"order_id,omitzero"`
 	Description string `json:"description,omitzero"`
 	// AcquirerReferenceNumber is the ARN, usually of 23 digits.
 	AcquirerReferenceNumber string `json:"acquirer_reference_number,omitzero"`
 
-	// Metadata is a free-form object of what encoding/json can encode. An empty map is sent as {}. If
-	// you decode records from JSON, json.Decoder.UseNumber keeps numbers beyond 2^53 exact.
+	// Metadata is what encoding/json can encode. An empty map is sent as {}. If you decode it from JSON,
+	// json.Decoder.UseNumber keeps numbers beyond 2^53 exact.
 	Metadata map[string]any `json:"metadata,omitzero"`
 }
 
@@ -111,10 +104,10 @@ func (a AdditionalData) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("order_id", a.OrderID))
 }
 
-// SVCCodes holds the codes that the service defines.
+// SVCCodes holds codes that the service defines.
 type SVCCodes struct {
-	// SVCRefundStatus is a refund status code that the service defines. Only the value
-	// "amount_too_high" is documented; any value is sent.
+	// SVCRefundStatus is a refund status code. Of its values only "amount_too_high" is documented; any is
+	// sent.
 	SVCRefundStatus string `json:"svc_refund_status,omitzero"`
 }
 
@@ -129,8 +122,8 @@ func (r *Refund) summary() string {
 	return fmt.Sprintf("refund %s, amount %s %s", r.RefundID, amount, cmp.Or(r.Currency, "(currency unset)"))
 }
 
-// Format prints id, amount and currency, under any verb but %w and %p. For a refund in an unexported
-// field, package fmt ignores Format.
+// Format prints id, amount and currency, under any verb but %w and %p. Package fmt ignores it for a refund
+// in an unexported field.
 func (r Refund) Format(state fmt.State, verb rune) {
 	fault.Format(state, verb, r.summary())
 }

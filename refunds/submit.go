@@ -17,17 +17,16 @@ import (
 // A Receipt shows that the service accepted a refund record.
 type Receipt struct {
 	StatusCode  int    // 200 to 299
-	RequestID   string // from X-Request-Id, X-Correlation-Id or Request-Id, to quote to the service's support; "" if none
-	ContentType string // Content-Type of Body; "" if the service sent none
-	Body        []byte // response body, up to 64 KiB after decompression; its format is not documented
-	BodyErr     error  // why Body is incomplete or unreadable; the refund is accepted all the same
+	RequestID   string // from X-Request-Id, X-Correlation-Id or Request-Id; "": none
+	ContentType string // of Body
+	Body        []byte // up to 64 KiB after decompression; its format is not documented
+	BodyErr     error  // why Body is incomplete; the refund is accepted all the same
 	Attempts    int    // requests handed to the network
 
 	header func() http.Header // a func, because fmt prints only its address
 }
 
-// Header returns the response header, for example to read quotas, Deprecation or Location; nil in a
-// Receipt that you made. Do not change it.
+// Header returns the response header, for example to read quotas. Do not change it.
 func (r *Receipt) Header() http.Header {
 	if r.header == nil {
 		return nil
@@ -49,17 +48,16 @@ func (r Receipt) LogValue() slog.Value {
 }
 
 // Submit submits one refund record. A nil error means that the service accepted it. Every error is an
-// [*Error], and matches exactly one of [ErrNotSent], [ErrRejected] and [ErrOutcomeUnknown], besides
-// its conditions, such as [ErrRateLimited]. [ActionOf] says what to do.
+// [*Error], and matches exactly one of [ErrNotSent], [ErrRejected] and [ErrOutcomeUnknown], besides its
+// conditions, such as [ErrRateLimited]. [ActionOf] says what to do.
 //
-// accountID is the {account_id} of the path. It is sent as one escaped path segment. It must not be
-// empty, and must hold no "." or ".." between slashes. The record is encoded once, before the first
-// attempt: do not change it during the call. Text that is not valid UTF-8 is refused, because encoding
-// would change it. A refused argument matches [ErrInvalidArgument] and ErrNotSent.
+// accountID is the {account_id} of the path, sent as one escaped segment. An empty one, and "." or ".."
+// between slashes, are refused with [ErrInvalidArgument], and so is text that is not valid UTF-8, because
+// encoding would change it. Do not change the record during the call.
 //
-// The call ends at the deadline of ctx, or after 90 seconds if ctx has none. If ctx ends while the
-// request is in flight, the outcome is unknown, so choose a generous deadline. While the service is down,
-// the call fails at once with [ErrSuspended].
+// The call ends at the deadline of ctx, or after 90 seconds if ctx has none. If ctx ends while the request
+// is in flight, the outcome is unknown, so choose a generous deadline. While the service is down, the call
+// fails at once with [ErrSuspended].
 func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts ...CallOption) (*Receipt, error) {
 	settings, refusal := c.settings(opts)
 	e, err := encode(accountID, r)

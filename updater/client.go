@@ -10,26 +10,22 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// A Client downloads results on behalf of one merchant. [NewClient] and [Client.ForMerchant]
-// make it. It is immutable and safe for concurrent use. Calls of the zero value fail with
-// [ErrInvalidArgument].
+// A Client downloads results on behalf of one merchant. [NewClient] and [Client.ForMerchant] make it. It
+// is immutable and safe for concurrent use.
 type Client struct {
 	core     *transport.Client
 	merchant func() string // "": none; a closure keeps the id out of the reach of fmt
 }
 
-// NewClient returns a client of the service at baseURL, its {updater_url}, which may have a
-// path and a trailing slash.
+// NewClient returns a client of the service at baseURL, its {updater_url}, which may have a path.
 //
-// merchantID is sent as x-merchant-id. Its format is not documented: 1 to 128 visible ASCII
-// characters without a comma are accepted. If it is empty, use only [Client.ForMerchant].
+// merchantID is sent as x-merchant-id. Its format is not documented: 1 to 128 visible ASCII characters
+// without a comma are accepted. If it is empty, use only [Client.ForMerchant]. How to get an access token
+// is not documented: give [CachedToken] your own function.
 //
-// token provides the access token. How to get one is not documented: give [CachedToken] your own
-// function.
-//
-// NewClient does not use the network. It fails with [ErrInvalidArgument] if an argument is
-// unusable, or if the base URL is not https (loopback addresses may be http) or has user
-// information, a query or a fragment. The error quotes none of them.
+// NewClient does not use the network. It fails with [ErrInvalidArgument] if an argument is unusable, or if
+// the base URL is not https (loopback addresses may be http) or has user information, a query or a
+// fragment.
 func NewClient(baseURL, merchantID string, token TokenSource, opts ...Option) (*Client, error) {
 	core, err := transport.New(transport.Service{
 		Name:  "updater",
@@ -52,10 +48,9 @@ func NewClient(baseURL, merchantID string, token TokenSource, opts ...Option) (*
 	return &Client{core, func() string { return merchantID }}, nil
 }
 
-// ForMerchant returns a client for another merchant. It is cheap: both share transport, limiter,
-// retry budget and token source. If each merchant has its own credential, give its calls
-// [WithTokenSource]. If each has its own quota, make its client with [NewClient]. An empty or
-// unusable id fails with [ErrInvalidArgument].
+// ForMerchant returns a client for another merchant. It is cheap: both share transport, limiter, retry
+// budget and token source. If each merchant has its own credential, give its calls [WithTokenSource]. If
+// each has its own quota, make its client with [NewClient].
 func (c *Client) ForMerchant(id string) (*Client, error) {
 	if c == nil || c.core == nil {
 		return nil, fmt.Errorf("updater: for merchant: %w", fault.Invalid("the client was not made by NewClient"))

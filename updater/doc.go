@@ -30,16 +30,16 @@
 //
 // # Decisions
 //
-//   - File or stream: [Client.DownloadFile] puts the whole result at a path, or leaves the path
-//     alone. It continues after a broken connection and after a killed process. [Client.Download]
-//     returns a stream. Both need little memory for any size.
-//   - A job that is not ready: a 202 and a 204 are [ErrNotReady]. [WithNotReady] names other
-//     responses. [WithWait] waits.
+//   - File or stream: [Client.DownloadFile] puts the whole result at a path, or leaves the path alone. It
+//     continues after a broken connection and after a killed process. [Client.Download] returns a stream.
+//     Both need little memory for any size.
+//   - A job that is not ready: a 202 and a 204 are [ErrNotReady]. [WithNotReady] names other responses.
+//     [WithWait] waits.
 //   - A job that runs again: [FileOptions.IfChanged] fetches only what has changed.
-//   - Many merchants: [Client.ForMerchant] makes a client for each. Run up to eight downloads at
-//     once, to different paths. Then run those again whose error is Retryable, after a minute.
-//   - File names: an id may contain a slash, be "..", or be too long. Use the SHA-256 of merchant,
-//     a zero byte and job, in hexadecimal.
+//   - Many merchants: [Client.ForMerchant] makes a client for each. Run up to eight downloads at once, to
+//     different paths. After a minute, run those again whose error is Retryable.
+//   - File names: an id may contain a slash, be "..", or be too long. Use the SHA-256 of merchant, a zero
+//     byte and job, in hexadecimal.
 //   - Content: nothing is decoded. [FileOptions.Check] may refuse it.
 //   - Time: only the deadline of the context bounds a call.
 //
@@ -49,24 +49,23 @@
 //	Authorization: Bearer <ACCESS_TOKEN>
 //	x-merchant-id: <MERCHANT_ID>
 //
-// A failure has the body {"error":{"code":string,"message":string,"details":object}}. Not
-// documented: how jobs are created, their states and ids, the format of a result, the values of
-// error.code, status codes, rate limits, and how to get an access token.
+// A failure has the body {"error":{"code":string,"message":string,"details":object}}. Not documented: how jobs
+// are created, their states and ids, the format of a result, the values of error.code, status codes, rate
+// limits, and how to get an access token.
 //
 // # Mixed content
 //
-// Parts of two versions are never joined if the service's validator tells them apart. Each part
-// must repeat the ETag or the Last-Modified that it was asked by, and agree in length. Otherwise
-// the content is fetched again from its start, unless a sha-256 digest of the first response
-// (Repr-Digest, RFC 9530) proves the whole. If two versions have the same validator, only that
-// digest finds a mixture.
+// Parts of two versions are joined only if both have the same validator, which is the service's mistake. Each
+// part must repeat the ETag or the Last-Modified that it was asked by, and agree in length. Otherwise the
+// content is fetched again from its start. A sha-256 digest of the first response (Repr-Digest, RFC 9530)
+// proves the whole: with it, parts without a validator are joined, and a mixture is found.
 //
 // # Further
 //
-// Package [github.com/carddata/carddata-go] has what the three packages share: errors, retries,
-// Retry-After, deadlines and defaults. Here, a job that is not ready and an error object with status
-// 200 are not retried, and all merchants of ForMerchant share the retry budget.
+// Package [github.com/carddata/carddata-go] has what the three packages share: errors, retries, Retry-After,
+// deadlines and defaults. Here, a job that is not ready and an error object with status 200 are not retried.
+// All merchants of ForMerchant share the retry budget.
 //
-// Start from an Example: Client.DownloadFile, FileOptions (IfChanged), FileOptions (Check),
-// WithNotReady, Client.ForMerchant.
+// Start from an Example: Client.DownloadFile, FileOptions (IfChanged), FileOptions (Check), WithNotReady,
+// Client.ForMerchant.
 package updater

@@ -18,31 +18,28 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// A Download reads the result of a job as it arrives. Close it after use. Any goroutine may
-// call Close; call everything else from one goroutine at a time.
+// A Download reads the result of a job as it arrives. Close it after use. Any goroutine may call Close;
+// call everything else from one goroutine at a time.
 //
 // The content is card data: keep it out of logs, and store it only in private files.
 type Download struct {
-	// ContentType, ETag and LastModified are these headers of the first response; "" if it
-	// has none.
-	ContentType, ETag, LastModified string
+	ContentType, ETag, LastModified string // headers of the first response
+
 	// Length is the length of the content in bytes; -1 if it is not known.
 	Length int64
-	// Verified is true if the service marks the end of the content, by its length, chunks or a
-	// digest. Without them, content that was cut off ends in io.EOF, too. Some frameworks mark the
-	// end also after an error of their own, which only a digest shows.
+	// Verified is true if the service marks the end of the content, by its length, chunks or a digest.
+	// Otherwise content that was cut off ends in io.EOF, too. Some frameworks mark the end also after an
+	// error of their own, which only a digest shows.
 	Verified bool
-	// RequestID is the request id of the last response, for the service's support; "" if
-	// it has none.
-	RequestID string
-	// Attempts counts the requests so far, and Resumes those for the rest of a broken stream.
-	Attempts, Resumes int
+
+	RequestID string // of the last response, for the service's support
+	Attempts  int    // requests so far
+	Resumes   int    // those for the rest of a broken stream
 
 	resumer *resumer
 }
 
-// Header returns the header of the first response, for example to read quotas or
-// Deprecation; nil for a Download that you made yourself.
+// Header returns the header of the first response, for example to read quotas. Do not change it.
 func (d *Download) Header() http.Header {
 	if d.resumer == nil {
 		return nil
@@ -50,19 +47,17 @@ func (d *Download) Header() http.Header {
 	return d.resumer.header()
 }
 
-// Read reads content, and waits up to WithAttemptTimeout for more. After the last byte it returns
-// io.EOF.
+// Read reads content, and waits up to WithAttemptTimeout for more. After the last byte it returns io.EOF.
 //
-// Read resumes a stream that broke or stalled: a request with Range and If-Range fetches the rest.
-// For this the service must serve ranges, and send a strong ETag, or a Last-Modified at least a
-// second old (a minute, if it sends no Date), with both parts. Each resume waits as WithRetryWait
-// says, at least a second from the sixth in a row without progress, and is retried like any call.
-// Read resumes until it has waited five minutes for a byte: to end it earlier, give ctx a deadline.
+// Read resumes a stream that broke or stalled: a request with Range and If-Range fetches the rest. For
+// this the service must serve ranges, and send a strong ETag, or a Last-Modified at least a second old (a
+// minute, if it sends no Date). Each resume is retried like any call. From the sixth in a row without
+// progress, it waits at least a second. Read gives up after five minutes without a byte: for less, give
+// ctx a deadline.
 //
-// Every error but io.EOF is an [*Error], and later Reads return it again. It is [ErrChanged],
-// [ErrDigestMismatch], [ErrTimeout] (the content stalled), [ErrBadResponse] (it was cut off, or a
-// part was wrong), the failure of the request for the rest, or the context's error. After Close it
-// is os.ErrClosed.
+// Every error but io.EOF is an [*Error], and later Reads return it again: [ErrChanged],
+// [ErrDigestMismatch], [ErrTimeout] (the content stalled), [ErrBadResponse] (it was cut off, or a part was
+// wrong), the failure of the request for the rest, or the context's error. After Close it is os.ErrClosed.
 func (d *Download) Read(p []byte) (int, error) {
 	if d.resumer == nil {
 		return 0, &Error{Operation: operation, Err: fault.Invalid("the download was not made by Client.Download")}
@@ -73,8 +68,8 @@ func (d *Download) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteTo writes the rest of the content to w, in pieces of 256 KiB. io.Copy calls it. To
-// forward data as it arrives, use io.Copy(w, struct{ io.Reader }{d}).
+// WriteTo writes the rest of the content to w, in pieces of 256 KiB. io.Copy calls it. To forward data as
+// it arrives, use io.Copy(w, struct{ io.Reader }{d}).
 func (d *Download) WriteTo(w io.Writer) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{w}, fullReader{d}, make([]byte, pieceSize))
 }
@@ -93,8 +88,7 @@ func (r fullReader) Read(piece []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the download and its connection. A Read that waits fails with os.ErrClosed. You
-// may call Close more than once.
+// Close ends the download and its connection. A Read that waits fails with os.ErrClosed.
 func (d *Download) Close() error {
 	if d.resumer == nil {
 		return nil
@@ -114,14 +108,13 @@ func (d Download) LogValue() slog.Value {
 
 // Download opens the result of a job.
 //
-// Only a 200 is a result. A 200 fails, too, if its body is the documented error object, an HTML page
-// or encoded, because the request asks for no Content-Encoding. It is content if a list or an object
-// comes before "error", or if anything follows the object. Any other JSON and an empty body are
-// content: to refuse more, use [Client.DownloadFile] with [FileOptions.Check].
+// Only a 200 is a result. It fails, too, if its body is an HTML page, is encoded, or is the documented
+// error object alone, with "error" before any list or object. All other content passes, also if it is
+// empty: to refuse more, use [Client.DownloadFile] with [FileOptions.Check].
 //
-// jobID is sent as one escaped path segment. If it is empty, or holds "." or ".." between slashes,
-// Download fails with [ErrInvalidArgument]. If the job is not ready, it fails with [ErrNotReady],
-// or waits: see [WithWait]. Only ctx bounds the whole download.
+// jobID is sent as one escaped path segment. An empty one, and "." or ".." between slashes, are refused
+// with [ErrInvalidArgument]. If the job is not ready, the call fails with [ErrNotReady], or waits: see
+// [WithWait]. Only ctx bounds the whole download.
 func (c *Client) Download(ctx context.Context, jobID string, opts ...CallOption) (*Download, error) {
 	q, err := c.request(ctx, jobID, opts)
 	if err != nil {

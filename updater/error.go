@@ -9,11 +9,11 @@ import (
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
-// Conditions to test for with [errors.Is]. An error can match several. They are the values of
-// package bins, which says what to do: [github.com/carddata/carddata-go/bins.ErrInvalidArgument].
+// Conditions to test for with [errors.Is]: the same values in bins, refunds and updater. An error can match
+// several. The chapter Errors of [github.com/carddata/carddata-go] says what to do.
 var (
 	ErrInvalidArgument = fault.ErrInvalidArgument // refused before anything was sent
-	ErrLocalLimit      = fault.ErrLocalLimit      // your limiter failed, or leaves no time; nothing was sent
+	ErrLocalLimit      = fault.ErrLocalLimit      // your limiter failed, or leaves no time; this attempt was not sent
 	ErrCredential      = fault.ErrCredential      // the token source failed, or its token is unusable
 	ErrNoResponse      = fault.ErrNoResponse      // no connection could be made, or it broke before a response
 	ErrTimeout         = fault.ErrTimeout         // an attempt took longer than WithAttemptTimeout, or status 408
@@ -22,19 +22,19 @@ var (
 	ErrForbidden       = fault.ErrForbidden       // status 403 or 407, or a proxy forbids the connection
 	ErrNotFound        = fault.ErrNotFound        // status 404 or 410
 	ErrTooLarge        = fault.ErrTooLarge        // status 413, 414 or 431
-	ErrRateLimited     = fault.ErrRateLimited     // status 429, or a pause that outlasts the deadline; see Error.RetryAfter
+	ErrRateLimited     = fault.ErrRateLimited     // status 429, or a pause beyond the deadline; see Error.RetryAfter
 	ErrServer          = fault.ErrServer          // a 5xx status
-	ErrBadResponse     = fault.ErrBadResponse     // a page, a redirect that is not followed, a body that is cut off or not as documented, or an unregistered status, such as 499
+	ErrBadResponse     = fault.ErrBadResponse     // an HTML page, a redirect, an unregistered status, or a body that is cut off or not as documented
 )
 
 // Conditions of a download.
 var (
-	// ErrNotReady: the job is not ready: a 202, a 204, or what [WithNotReady] names. Try again after
-	// Error.RetryAfter, if it is set, or let [WithWait] do so.
+	// ErrNotReady: a 202, a 204, or what [WithNotReady] names. Try again after Error.RetryAfter, if it is
+	// set, or let [WithWait] do so.
 	ErrNotReady = fault.ErrNotReady
-	// ErrChanged: the content broke off, and its rest may belong to another version: the service has
-	// a newer one, sent another part, sent no strong validator, or does not serve ranges. Discard what
-	// was read, and download again, as DownloadFile has already done, up to WithMaxRetries times.
+	// ErrChanged: the content broke off, and its rest cannot be had or may belong to another version.
+	// Discard what was read, and download again. DownloadFile has already done so, up to WithMaxRetries
+	// times.
 	ErrChanged = fault.NewCondition("changed", "content changed", true)
 	// ErrDigestMismatch: the content does not match the service's digest. Do likewise.
 	ErrDigestMismatch = fault.NewCondition("digest_mismatch", "digest mismatch", true)
@@ -44,8 +44,8 @@ var (
 var (
 	// ErrBusy: another download to the same path is under way, in this process or another.
 	ErrBusy = fault.NewCondition("busy", "path is busy", true)
-	// ErrUnverified: the response has no length, chunks or digest to show that the content
-	// is whole. [FileOptions.AcceptUnverified] accepts it.
+	// ErrUnverified: no length, chunks or digest show that the content is whole.
+	// [FileOptions.AcceptUnverified] accepts it.
 	ErrUnverified = fault.NewCondition("unverified", "unverified end", false)
 )
 
@@ -56,40 +56,38 @@ var (
 	errNotSynced    = fault.NewCondition("not_synced", "not synced", true)
 )
 
-// An Error says why a call failed. Its text and fields are safe to log. The methods return what
-// the service wrote: do not log that.
+// An Error says why a call failed. Its text and fields are safe to log. What Message, Body, Header and
+// Cause return is not.
 type Error struct {
-	Operation  string        // what failed, such as "lookup", "submit" or "download"
-	StatusCode int           // status of the last response; 0 if there was none
-	Code       string        // service's error code; "" if there is none that is safe to log
-	RequestID  string        // request id of the last response, for the service's support; "" likewise
-	RetryAfter time.Duration // wait before another try, such as the service asked for; 0 if none
-	Attempts   int           // requests handed to the network; 0 if the call ended before
-	Err        error         // conditions and causes, for errors.Is and errors.As
+	Operation  string        // such as "lookup", "submit" or "download"
+	StatusCode int           // of the last response; 0: there was none
+	Code       string        // the service's error code; "": none that is safe to log
+	RequestID  string        // of the last response, for the service's support; "": none that is safe to log
+	RetryAfter time.Duration // wait before another try; 0: none is known
+	Attempts   int           // requests handed to the network
+	Err        error         // for errors.Is and errors.As
 }
 
-// Message returns the service's error message; "" if there is none in a known shape. Only
-// downloads document one.
+// Message returns the service's error message; "" if there is none in a known shape. Only downloads
+// document one.
 func (e *Error) Message() string { return e.failure().Response().Message }
 
-// Body returns the body of the last response, up to 64 KiB; nil if there was none. Do not
-// change it.
+// Body returns the body of the last response, up to 64 KiB; nil if there was none. Do not change it.
 func (e *Error) Body() []byte { return e.failure().Response().Body }
 
-// Header returns the header of the last response, such as quotas, Deprecation or Location;
-// nil if there was none. Do not change it.
+// Header returns the header of the last response; nil if there was none. Do not change it.
 func (e *Error) Header() http.Header { return e.failure().Response().Header }
 
-// Cause returns the original error of the network, the file system or your own code; nil if
-// there was none. Its text may hold addresses and ids.
+// Cause returns the original error of the network, the file system or your own code; nil if there was
+// none.
 func (e *Error) Cause() error { return e.failure().Cause() }
 
-// Condition returns a stable name of what went wrong, for metrics.
-// [github.com/carddata/carddata-go/bins.Error.Condition] lists them.
+// Condition returns a stable name of what went wrong, for metrics. [github.com/carddata/carddata-go] lists
+// them.
 func (e *Error) Condition() string { return e.failure().Condition() }
 
-// Retryable reports whether the same call, unchanged, can succeed later. It is false if something
-// must change first, such as the argument, the credential, the base URL or a certificate.
+// Retryable reports whether the same call can succeed later. It is false if something must change first,
+// such as the argument or the credential.
 func (e *Error) Retryable() bool { return e.failure().Retryable() }
 
 func (e *Error) failure() *fault.Failure { return (*fault.Failure)(e) }
@@ -103,7 +101,7 @@ func (e *Error) Unwrap() error { return fault.Unwrap(e.failure()) }
 // Format prints the text, under any verb.
 func (e Error) Format(state fmt.State, verb rune) { fault.Format(state, verb, e.Error()) }
 
-// MarshalText returns the text, so that JSON logs hold no more than it.
+// MarshalText returns the text.
 func (e Error) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }
 
 // A next is the step after an error of a download.

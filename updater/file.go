@@ -15,59 +15,49 @@ import (
 
 // FileOptions configure [Client.DownloadFile].
 type FileOptions struct {
-	// Progress is called after each piece of up to 256 KiB is written. The download waits for
-	// it. Nil is not called.
+	// Progress, if not nil, is called after each piece of up to 256 KiB. The download waits for it.
 	Progress func(FileProgress)
-	// Check may refuse the whole content before it replaces the file at the path: if it
-	// returns an error, the content is removed, and the error of the call matches it, but does not
-	// quote it. header is that of the first response, a 206 if the call continues an earlier one.
-	// Check is not called for an unchanged file. Nil accepts any content.
+	// Check may refuse the whole content before it replaces the file at the path. After its error the
+	// content is removed, and the error of the call matches it. header is that of the first response,
+	// which is a 206 if the call continues an earlier one. It is not called for an unchanged file. Nil
+	// accepts any content.
 	Check func(content *io.SectionReader, header http.Header) error
 	// IfChanged fetches nothing if the service still has the content of the file at the path: see
-	// [File.Unchanged]. Set it on the first call, too: it leaves the ETag or Last-Modified in
-	// .NAME.part.json, and the next call sends it. Remove that with the file. The content is fetched
-	// all the same for another job, merchant or address, if the file was changed or moved or has
-	// another mode than 0600, if the service refuses the question, or if it sends nothing to resume
-	// by: see [Download.Read].
+	// [File.Unchanged]. Set it on the first call, too: that leaves the ETag or Last-Modified in
+	// .NAME.part.json, for the next one. Remove that with the file. The content is fetched all the same
+	// for another job, merchant or address, if the file was changed or moved or has another mode than
+	// 0600, if the service refuses the question, or if it sends nothing to resume by.
 	IfChanged bool
-	// AcceptUnverified accepts content that may be cut off, because the response has no
-	// length, chunks or digest. By default it fails with [ErrUnverified].
+	// AcceptUnverified accepts content that may be cut off, because the response has no length, chunks or
+	// digest. By default it fails with [ErrUnverified].
 	AcceptUnverified bool
 }
 
 // FileProgress is how far a download is.
 type FileProgress struct {
-	// Bytes counts the bytes in the file, including those of an earlier call.
-	Bytes int64
-	// Total is the length of the content in bytes; -1 if it is not known.
-	Total int64
-	// Resumes counts the requests for the rest of a broken stream.
-	Resumes int
+	Bytes   int64 // in the file, including those of an earlier call
+	Total   int64 // length of the content; -1 if it is not known
+	Resumes int   // requests for the rest of a broken stream
 }
 
 // A File describes a downloaded result.
 type File struct {
-	// Size is the length of the content in bytes.
-	Size int64
-	// SHA256 is the hash of the whole content: 64 lower-case hexadecimal digits.
-	SHA256 string
-	// ContentType, ETag and LastModified are those of [Download].
-	ContentType, ETag, LastModified string
-	// RequestID is the request id of the last response; "" if it has none.
-	RequestID string
-	// Verified is that of [Download]. If the service sends Last-Modified alone, it is also true for a
-	// continued download whose file was replaced by one of the same length within some seconds: only
-	// a digest or [FileOptions.Check] notices.
+	Size                            int64  // length of the content in bytes
+	SHA256                          string // of the whole content: 64 lower-case hexadecimal digits
+	ContentType, ETag, LastModified string // headers of the first response
+	RequestID                       string // of the last response, for the service's support
+
+	// Verified is that of [Download]. With Last-Modified alone, it is also true for a continued download
+	// whose file was replaced by one of the same length within some seconds: only a digest or
+	// [FileOptions.Check] notices.
 	Verified bool
-	// Unchanged is true if [FileOptions.IfChanged] fetched nothing. Size, hash, headers and
-	// Verified are then those of the earlier call. Whether you have processed the file, record
-	// yourself, for example by SHA256.
+	// Unchanged is true if [FileOptions.IfChanged] fetched nothing. Size, hash, headers and Verified are
+	// then those of the earlier call. Record yourself, for example by SHA256, what you have processed.
 	Unchanged bool
-	// Attempts counts the requests, and Resumes those for the rest of a broken stream.
-	Attempts, Resumes int
-	// ResumedBytes counts the bytes kept from an earlier call: all but its last one, which is
-	// fetched again.
-	ResumedBytes int64
+
+	Attempts     int   // requests
+	Resumes      int   // those for the rest of a broken stream
+	ResumedBytes int64 // bytes kept from an earlier call: all but its last one
 }
 
 // Format prints the size, under any verb.
@@ -82,37 +72,36 @@ func (f File) LogValue() slog.Value {
 		slog.String("request_id", fault.Loggable(f.RequestID)))
 }
 
-// DownloadFile downloads the result of a job, as [Client.Download] does, into a file of mode 0600.
-// Once the whole content is on disk, it replaces the file or symbolic link at path atomically. The
-// directory must exist. Each call fetches the content, unless [FileOptions.IfChanged] is set.
+// DownloadFile downloads the result of a job, as [Client.Download] does, into a file of mode 0600. Once
+// the whole content is on disk, it replaces the file or symbolic link at path atomically. The directory
+// must exist.
 //
 // # Continuing
 //
 // The content is first written to .NAME.part, where NAME is the end of path, with its metadata in
-// .NAME.part.json. If the call fails or its process is killed, the next call for the same job,
-// merchant and address continues there, if the service confirms that the content is the same. A
-// kill costs up to 256 KiB.
+// .NAME.part.json. If the call fails or its process is killed, the next call for the same job, merchant
+// and address continues there, if the service confirms that the content is the same. A kill costs up to
+// 256 KiB. For this the service must send an ETag or Last-Modified, and the current user must own both
+// files with mode 0600.
 //
-// The part holds card data: remove the two files if there will be no next call, as after
-// [ErrNotFound], and after a crash of the machine, which can leave wrong bytes in them. They are
-// kept only if the service sent an ETag or Last-Modified, and used only if the current user owns
-// them with mode 0600.
+// The part holds card data. Remove the two files if there will be no next call, as after [ErrNotFound],
+// and after a crash of the machine, which can leave wrong bytes in them.
 //
-// A call starts over up to WithMaxRetries times if the content changes, does not match its digest,
-// or cannot be resumed. If the service refuses the request for the rest of a part, or with
-// IfChanged, as by a 400 or 500, the call asks once more for the whole, and loses the part if it
-// gets that.
+// A call starts over up to WithMaxRetries times if the content changes, does not match its digest, or
+// cannot be resumed. If the service refuses to continue a part, or the question of IfChanged, as by a 400
+// or 500, the call asks once more for the whole, and loses the part if it gets that.
 //
 // # Errors
 //
-// Every error is an [*Error]. errors.Is also finds errors of the file system. A path that is a
-// directory (syscall.EISDIR) fails before anything is sent. One that cannot be replaced, such as a
-// single file that a container mounts (syscall.EBUSY), does not cost the content: the next call
-// fetches one byte. If only the directory of the new file cannot be synced, the call fails with the
-// Condition "not_synced": after a crash of the machine the old file may be there again.
+// Every error is an [*Error]. errors.Is also finds errors of the file system:
 //
-// A second download to the same path fails with [ErrBusy]. Systems without flock, such as Windows,
-// do not notice other processes.
+//   - syscall.EISDIR: the path is a directory. Nothing was sent.
+//   - syscall.EBUSY: the path cannot be replaced, such as a single file that a container mounts. The next
+//     call fetches one byte.
+//   - Condition "not_synced": the file is at its path, but a crash of the machine may bring the old one
+//     back.
+//   - [ErrBusy]: another download to the path is under way. Systems without flock, such as Windows, do not
+//     notice other processes.
 func (c *Client) DownloadFile(ctx context.Context, jobID, path string, o FileOptions, opts ...CallOption) (*File, error) {
 	q, err := c.request(ctx, jobID, opts)
 	if err != nil {

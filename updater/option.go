@@ -15,29 +15,28 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// An Option configures a client, and only NewClient takes it. If two options set the same thing,
-// the later one counts. A negative number or duration is refused with [ErrInvalidArgument]. The
-// option of the same name in package [github.com/carddata/carddata-go/bins] says more.
+// An Option configures a client. If two set the same thing, the later one counts. A negative number or
+// duration is refused with [ErrInvalidArgument]. Printing an option shows no secret.
 type Option interface{ change() transport.Option }
 
-// A CallOption configures a call. It is an [Option], too: given to NewClient, it holds for every
-// call. One that is given to a call wins.
+// A CallOption configures a call. Given to NewClient, it holds for every call. One that is given to a call
+// wins.
 type CallOption interface {
 	Option
 	ofCall()
 }
 
-// A TokenSource provides the bearer token before every attempt: see
-// [github.com/carddata/carddata-go/bins.TokenSource].
+// A TokenSource provides the bearer token of every attempt: see Credentials in
+// [github.com/carddata/carddata-go].
 type TokenSource interface {
-	// Token returns the token without the word Bearer, and ends with ctx. After an error the call
-	// ends with ErrCredential.
+	// Token returns the token without the word Bearer, and ends with ctx. An error, and an empty or
+	// unprintable token, end the call with [ErrCredential].
 	Token(ctx context.Context) (string, error)
 }
 
 // A Limiter limits the rate of requests. *rate.Limiter is one.
 type Limiter interface {
-	// Wait returns when one request may be sent, or an error. After an error nothing is sent: see
+	// Wait returns when one request may be sent, and ends with ctx. After an error nothing is sent: see
 	// [ErrLocalLimit].
 	Wait(ctx context.Context) error
 }
@@ -46,105 +45,101 @@ type Limiter interface {
 func StaticToken(token string) TokenSource { return auth.Static(token) }
 
 // TokenFunc returns a TokenSource that calls f before every attempt, one call at a time, and caches
-// nothing. If f takes a while, the client sends no faster: use [CachedToken].
+// nothing. If f is slow, so is the client.
 func TokenFunc(f func(ctx context.Context) (string, error)) TokenSource {
 	return auth.Func(f)
 }
 
-// CachedToken returns a TokenSource that keeps the token from fetch, renews it shortly before it
-// expires, and drops it if it is refused. If expires is zero, it never does.
+// CachedToken returns a TokenSource that keeps the token from fetch, renews it before it expires, and
+// drops it after a 401. With a zero expires it never expires.
 func CachedToken(fetch func(ctx context.Context) (token string, expires time.Time, err error)) TokenSource {
 	return auth.Cached(fetch)
 }
 
-// WithTransport wraps the library's transport in your own RoundTripper, to instrument or change
-// requests. It sees every attempt, and must call base to send it. See
-// [github.com/carddata/carddata-go/bins.WithTransport].
+// WithTransport wraps the library's transport in your own RoundTripper, to instrument or change requests.
+// It sees every attempt, with the token, and calls base to send it. A response that it makes up counts as
+// the service's.
 func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
 	return clientOption(transport.WithTransport(wrap))
 }
 
-// WithTLSConfig uses a clone of c, for your own certificate authority or a client certificate. Nil
-// is refused. The default is the system's authorities.
+// WithTLSConfig uses a clone of c, for your own certificate authority or a client certificate. Nil is
+// refused. The default is the system's authorities.
 func WithTLSConfig(c *tls.Config) Option { return clientOption(transport.WithTLSConfig(c)) }
 
-// WithProxy calls proxy for the proxy URL of each request. A nil function is no proxy. The default
-// is the environment's proxy for https, and none for http.
+// WithProxy calls proxy for the proxy URL of each request. A nil URL is a direct connection, and a nil
+// function no proxy. The default is the environment's proxy for https, and none for http.
 func WithProxy(proxy func(*http.Request) (*url.URL, error)) Option {
 	return clientOption(transport.WithProxy(proxy))
 }
 
-// WithHTTPClient sends through the Transport of c, for fakes in tests. Its Timeout bounds each
-// attempt; its Jar and CheckRedirect are not used. In production use [WithTransport],
-// [WithTLSConfig] and [WithProxy].
+// WithHTTPClient sends through the Transport of c, for fakes in tests. Its Timeout bounds each attempt.
+// Its Jar and CheckRedirect are not used. In production use [WithTransport], [WithTLSConfig] and
+// [WithProxy].
 func WithHTTPClient(c *http.Client) Option { return clientOption(transport.WithHTTPClient(c)) }
 
-// WithTokenSource replaces the source given to NewClient. Make the source and this option once,
-// not for each call.
+// WithTokenSource replaces the source given to NewClient. Make the source and this option once, not for
+// each call.
 func WithTokenSource(source TokenSource) CallOption {
 	return callOption(transport.WithTokenSource(source))
 }
 
-// WithHeader adds a header to every request, such as an undocumented credential. Names that the
-// library sets, and empty values, are refused.
+// WithHeader adds a header to every request, such as a correlation id or an undocumented credential. Names
+// that the library sets, and empty values, are refused.
 func WithHeader(name, value string) CallOption {
 	return callOption(transport.WithHeader(name, value))
 }
 
-// WithUserAgent puts a product, such as "acme-billing/2.1", before the library's own
-// User-Agent.
+// WithUserAgent puts a product, such as "acme-billing/2.1", before the library's User-Agent.
 func WithUserAgent(product string) Option { return clientOption(transport.WithUserAgent(product)) }
 
-// WithLogger logs to l: failed calls, retries and pauses at info, a spent retry budget at warn, the
-// rest at debug. With nil, the default, nothing is logged.
-// [github.com/carddata/carddata-go/bins.WithLogger] lists the messages and attributes.
+// WithLogger logs to l what the chapter Logs of [github.com/carddata/carddata-go] lists. Nil, the default,
+// is no log.
 func WithLogger(l *slog.Logger) Option { return clientOption(transport.WithLogger(l)) }
 
-// WithMaxRetries limits the retries of each request. Zero turns off retries and the resuming of
-// broken downloads. The default is 3.
+// WithMaxRetries limits the retries of each request. Zero turns off retries and the resuming of broken
+// downloads. The default is 3.
 func WithMaxRetries(n int) CallOption { return callOption(transport.WithMaxRetries(n)) }
 
-// WithRetryWait sets the backoff: a random wait of up to base, which doubles with each retry up to
-// limit. If base is zero, a retry does not wait. The default is 200 milliseconds and 5 seconds.
+// WithRetryWait sets the backoff: a random wait of up to base, which doubles with each retry up to limit.
+// With a zero base, a retry does not wait. The default is 200 milliseconds and 5 seconds.
 func WithRetryWait(base, limit time.Duration) Option {
 	return clientOption(transport.WithRetryWait(base, limit))
 }
 
-// WithAttemptTimeout bounds the wait for the header, from the end of the limiter's wait, and then
-// each wait for more content. With zero, only the context's deadline ends them. The default is 30
-// seconds.
+// WithAttemptTimeout bounds the wait for the header, from when the request is sent, and each wait for
+// content. With zero, only the deadline ends them. The default is 30 seconds.
 func WithAttemptTimeout(d time.Duration) CallOption {
 	return callOption(transport.WithAttemptTimeout(d))
 }
 
-// WithRateLimit limits requests to limit a second, retries included, and burst at once. All
-// clients and calls that are given the same option share its limit. An attempt that would wait
-// beyond its deadline fails at once with [ErrLocalLimit]. The default is no limit.
+// WithRateLimit limits requests to limit a second, retries included, and burst at once. All clients and
+// calls that are given the same option share its limit. An attempt that would wait beyond its deadline
+// fails at once with [ErrLocalLimit]. The default is no limit.
 func WithRateLimit(limit rate.Limit, burst int) CallOption {
 	return callOption(transport.WithRateLimit(limit, burst))
 }
 
-// WithLimiter calls l before each attempt, in place of [WithRateLimit], such as one limiter for
-// several processes. Nil, the default, is no limit.
+// WithLimiter calls l before each attempt, in place of [WithRateLimit], such as one limit for several
+// processes. Nil, the default, is no limit.
 func WithLimiter(l Limiter) CallOption { return callOption(transport.WithLimiter(l)) }
 
-// WithInsecureHTTP allows http for hosts other than this machine, where everybody on the way can
-// read what is sent. By default only loopback addresses may be http.
+// WithInsecureHTTP allows http for every host, where everybody on the way can read what is sent. By
+// default only loopback addresses may be http.
 func WithInsecureHTTP() Option { return clientOption(transport.WithInsecureHTTP()) }
 
-// WithRedirectHosts follows redirects to these hosts, such as an object storage:
-// "storage.example", or "*.storage.example" for all hosts below it, with a port if it is not 443.
-// Only https is followed, without the access token, the merchant id and the headers of
-// [WithHeader], and never back. By default only redirects within the service's own scheme, host
-// and port are followed. Any other fails with its status.
+// WithRedirectHosts follows redirects to these hosts, such as an object storage: "storage.example", or
+// "*.storage.example" for all hosts below it, with a port if it is not 443. Only https is followed,
+// without the token, the merchant id and the headers of [WithHeader], and never back. By default only
+// redirects to the service's own scheme, host and port are followed.
 func WithRedirectHosts(hosts ...string) Option {
 	return clientOption(transport.WithRedirectHosts(hosts...))
 }
 
-// WithNotReady says which failed responses, beside 202 and 204, mean that the job is not ready:
-// they become [ErrNotReady]. notReady is called for each one, such as a 404, or a 200 with the
-// documented error object. With [WithWait], do not test for 404 alone: a wrong job id would be
-// waited for. Nil, the default, names none.
+// WithNotReady says which other failed responses mean that the job is not ready: they become
+// [ErrNotReady]. notReady is called for each one, such as a 404, or a 200 with the error object. With
+// [WithWait], do not test for 404 alone: the call would wait for a wrong job id. Nil, the default, names
+// none.
 func WithNotReady(notReady func(*Error) bool) CallOption {
 	var check func(*fault.Failure) bool
 	if notReady != nil {
@@ -153,11 +148,10 @@ func WithNotReady(notReady func(*Error) bool) CallOption {
 	return callOption(transport.WithNotReady(check))
 }
 
-// WithWait waits for a job that is not ready: the call asks again after interval plus up to a fifth
-// at random, or after a longer Retry-After, also through an outage. It fails with the last error
-// when limit, counted from its beginning, or the deadline of ctx leaves no time to ask again. A
-// resume does not wait: call DownloadFile again. For many jobs, do not set WithWait, but ask again
-// later. An interval of zero is 30 seconds. A limit of zero, the default, does not wait.
+// WithWait waits for a job that is not ready. The call asks again after interval plus up to a fifth at
+// random, or after a longer Retry-After, also through an outage. It fails with the last error if limit,
+// counted from its beginning, or the deadline leaves no time to ask again. For many jobs, ask again
+// yourself. An interval of zero is 30 seconds. A limit of zero, the default, does not wait.
 func WithWait(interval, limit time.Duration) CallOption {
 	return callOption(transport.WithWait(interval, limit))
 }
