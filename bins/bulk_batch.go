@@ -56,8 +56,9 @@ const (
 	mostRefused = 100
 	// A batch is halved after so many failures.
 	mostSuspect = 2
-	// A card fails after so many failures alone, while others have results: as many as Lookup makes after a 500.
-	mostTries = 3
+	// A card fails after so many failures alone, while others have results. If half of all requests fail at
+	// random, one good card in 20,000 fails; after three failures, it would be one in 1,000.
+	mostTries = 8
 	// maxRetryAfter is the longest wait that the service can impose.
 	maxRetryAfter = time.Minute
 	// leastBackoff keeps a batch from being sent again and again if WithRetryWait is 0.
@@ -303,7 +304,7 @@ func (b *bulkRun) failsAlone(sent *batch, err error, blame blame) {
 	}
 	switch {
 	case blame == serviceOrCards && sent.alone < mostTries:
-		b.send(sent, b.backoff(sent.alone-1, err))
+		b.send(sent, b.backoff(0, err)) // others work, and what comes behind it waits for its result
 	case b.health.results > sent.results: // others worked meanwhile
 		b.end(sent.lookups, err)
 	default:

@@ -63,7 +63,7 @@ func TestLookupAllAdapts(t *testing.T) {
 		concurrency int
 		requests    float64       // for each batch, at most
 		within      time.Duration // for all batches
-		failed      int           // cards, at most: those that met a failure each time
+		failed      int           // cards, at most: those that met a failure each time.
 	}{
 		"works": {func(*service) int { return 0 }, "", 8, 1, time.Second, 0},
 		"more than 3 in flight": {func(s *service) int {
@@ -78,8 +78,8 @@ func TestLookupAllAdapts(t *testing.T) {
 				return 500
 			}
 			return 0
-		}, "", 8, 2.5, 10 * time.Minute, 5},
-		"one server of two is broken": {func(s *service) int { return []int{200, 500}[s.requests.Load()%2] }, "", 8, 6, 40 * time.Second, 60},
+		}, "", 8, 2.5, 2 * time.Minute, 0},
+		"one server of two is broken": {func(s *service) int { return []int{200, 500}[s.requests.Load()%2] }, "", 8, 6, time.Minute, 4},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &service{latency: func() time.Duration { return 30 * time.Millisecond }, header: http.Header{"Retry-After": {test.retryAfter}}}
@@ -350,7 +350,7 @@ func TestLookupAllGivesUpABadCardSoon(t *testing.T) {
 			}
 			return nil
 		})))
-		if r := runBulk(t, client, s, 20_000, bins.BulkOptions{Concurrency: 1}); r.end != nil || r.failed != 1 || bad.Load() > 12 {
+		if r := runBulk(t, client, s, 20_000, bins.BulkOptions{Concurrency: 1}); r.end != nil || r.failed != 1 || bad.Load() > 15 {
 			t.Errorf("sent %d times: %+v", bad.Load(), r)
 		}
 	})

@@ -49,9 +49,12 @@ import (
 // for GiveUpAfter while others have results fails its cards. 403, 404 and 410 fail them at once.
 //
 // A bad card fails alone. A request that is refused, such as by 400 or 422, is sent again in halves,
-// until each card stands alone. So is one that fails twice in another way, such as by 500, while others
-// work. A card then fails after three failures alone. One bad card costs 13 requests. With 2 % bad
-// cards, 50 cards cost 11 requests, and with 10 %, 40: mind [WithRateLimit].
+// until each card stands alone. One refused card costs 13 requests. With 2 % such cards, 50 cards cost
+// 11 requests, and with 10 %, 40: mind [WithRateLimit].
+//
+// So is a request that fails twice in another way, such as by 500, while others work. A card then fails
+// after eight failures alone. One such card costs 21 requests. With 2 % of them, 50 cards cost 19
+// requests, and with 10 %, 77.
 //
 // # Stopping
 //
