@@ -44,7 +44,7 @@ func TestBadCardsFailAlone(t *testing.T) {
 		{400, 20, bins.ErrBadRequest, 80 * 12, 20 * time.Second},
 		{422, 100, bins.ErrBadRequest, 80 * 40, time.Minute},
 		{413, 20, bins.ErrTooLarge, 80 * 12, 20 * time.Second},
-		{500, 4, bins.ErrServer, 480, 30 * time.Second},
+		{500, 4, bins.ErrServer, 480, time.Minute},
 		{500, 20, bins.ErrServer, 80 * 20, 2 * time.Minute},
 		{500, 100, bins.ErrServer, 80 * 82, 20 * time.Minute},
 		{200, 20, bins.ErrBadResponse, 80 * 20, 2 * time.Minute}, // a page
