@@ -48,11 +48,11 @@ func (inv *invocation) enter(a *attempt, retry bool) (stopped *fault.Verdict, er
 		if stopped, err := inv.acquire(a, retry); err != nil {
 			return stopped, err
 		}
-		if time.Since(began) <= atOnce {
+		// A pause may have begun meanwhile.
+		if time.Since(began) <= atOnce && inv.client.throttle.Remaining(inv.call.Account) == 0 {
 			break
 		}
-		// A pause may have begun meanwhile. And those that waited for places after the limiter's leave would
-		// leave together, above the rate.
+		// Those that waited for places after the limiter's leave would leave together, above the rate.
 		idle := a.lendsAfter(mayIdle)
 		stopped, err := inv.client.throttle.Wait(inv.ctx, inv.call.Account, inv.settings.Limiter, inv.settings.random, inv.patience())
 		if kept = idle.Stop(); err != nil {

@@ -156,6 +156,34 @@ func TestSlowLimiterLetsAllGo(t *testing.T) {
 	})
 }
 
+// A pause that begins at the moment in which a call gets its place keeps the call, too.
+func TestPauseBeginsWithThePlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refuse := status(503, "Retry-After", "30")
+		network := serve(refuse, refuse, refuse, status(200))
+		c := newClient(t, network, WithMaxRetries(0))
+		call := read()
+		call.Door = doorFunc(func() {
+			for network.requests() < 3 {
+				c.get(t.Context())
+			}
+		})
+		if r := c.do(t.Context(), call); r.Failure != nil || network.arrived[3] < 30*time.Second {
+			t.Errorf("sent after %v", network.arrived[3])
+		}
+	})
+}
+
+// A doorFunc is called for each place.
+type doorFunc func()
+
+func (doorFunc) Down() error { return nil }
+
+func (f doorFunc) Acquire(context.Context, flow.Request) (func(flow.Result), error) {
+	f()
+	return func(flow.Result) {}, nil
+}
+
 // onePlace is a door with one place.
 type onePlace chan struct{}
 
