@@ -3,8 +3,8 @@
 // Express and Fastify with axios, Rack and Rails, which answer with any status afterwards, and refunds,
 // lookups and downloads at Flask, Django, PHP, Sinatra, Express and Fastify with their defaults,
 // without faults, behind connections that are cut, killed meanwhile, and with a content that is
-// replaced. It holds tests only, which are skipped where these programs are not installed. NODE_PATH
+// replaced. It holds tests only, which run if CI_ALL is set and these programs are installed. NODE_PATH
 // leads to the packages of npm:
 //
-//	go test ./internal/proof/outside -v
+//	CI_ALL=1 go test ./internal/proof/outside -v
 package outside

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/internal/proof/testkit/options"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
@@ -191,6 +192,7 @@ func contents() (a, b []byte) {
 
 // TestFrameworks: without a fault, every word is right, and nothing pauses.
 func TestFrameworks(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	content, _ := contents()
 	for _, f := range frameworks {
@@ -263,6 +265,7 @@ func (r *running) meet(base string, content []byte, opts ...options.Option) {
 // TestFrameworksBehindCuts: whatever is cut or killed, no word about a refund is wrong, and each
 // file is whole and of one version, also if its content is replaced meanwhile.
 func TestFrameworksBehindCuts(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	a, b := contents()
 	for _, f := range frameworks {

@@ -25,6 +25,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/internal/proof/testkit/options"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/updater"
@@ -103,6 +104,7 @@ func (g gateway) start(t *testing.T, back string) (front string) {
 
 // TestGateways: through each gateway and no fault, every word is right, and nothing pauses.
 func TestGateways(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	content, _ := contents()
 	for _, name := range []string{"Caddy", "Apache", "Varnish"} {
@@ -150,6 +152,7 @@ func rootsOf(certificate *x509.Certificate) *x509.CertPool {
 // and expire within a second. Whatever is cut, the file is whole: a resumed download gets a new
 // address.
 func TestStorageWithSignedURLs(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	const secret = "shared"
 	installed(t, "nginx")

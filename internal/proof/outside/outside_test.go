@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/internal/proof/testkit/program"
 	"github.com/carddata/carddata-go/internal/transport"
 	"github.com/carddata/carddata-go/refunds"
@@ -19,6 +20,7 @@ import (
 
 // TestBehindProxies submits refunds through each proxy to a service that sometimes fails.
 func TestBehindProxies(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, proxy := range []struct {
 		name string
@@ -67,6 +69,7 @@ func TestBehindProxies(t *testing.T) {
 // TestBehindARateLimit: nginx limits the rate, and says so by its status alone. Each refusal leaves
 // a refund unknown, unless the caller knows that nothing was recorded.
 func TestBehindARateLimit(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	const n, perSecond = 2000, 200
 	for name, limit := range map[string]struct {

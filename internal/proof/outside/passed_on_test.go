@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/refunds"
 )
 
@@ -22,6 +23,7 @@ var passingOn = []framework{
 // TestPassedOn: a service that has recorded a refund gets it once, whatever it answers. No client can
 // see that another 4xx than these is not the service's own.
 func TestPassedOn(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, f := range passingOn {
 		t.Run(f.name, func(t *testing.T) {

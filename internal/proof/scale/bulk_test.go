@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/internal/sandbox"
 )
 
@@ -98,6 +99,7 @@ func serve(t *testing.T) (*sandbox.Engine, string) {
 // TestBulkSendsEachBINOnce: an input of any length needs one request for each 50
 // distinct BINs, and the same memory.
 func TestBulkSendsEachBINOnce(t *testing.T) {
+	testkit.Long(t)
 	inputs := []int{200_000}
 	switch {
 	case racing:

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/go-retryablehttp"
 
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/refunds/refundstest"
 )
@@ -92,6 +93,7 @@ func retrying(client *http.Client, body []byte) (*http.Response, error) {
 // TestRefundsOnABadDay compares what became of refunds with what their sender was told,
 // by hand and with the library.
 func TestRefundsOnABadDay(t *testing.T) {
+	testkit.Long(t)
 	const n = 3000
 	type told int
 	const (

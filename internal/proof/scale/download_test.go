@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/internal/sandbox"
 	"github.com/carddata/carddata-go/updater"
 )
@@ -39,6 +40,7 @@ func (job *fileJob) run() any {
 // TestDownloadOverABrokenLink: a content of any size arrives whole over
 // connections that all break, for next to no more bytes, and in the same memory.
 func TestDownloadOverABrokenLink(t *testing.T) {
+	testkit.Long(t)
 	type download struct {
 		size, cut int64
 	}

@@ -10,12 +10,14 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/internal/sandbox"
 )
 
 // TestBulkKeepsToItsLimit: a bulk lookup uses its limit up and never exceeds it,
 // by the service's own record.
 func TestBulkKeepsToItsLimit(t *testing.T) {
+	testkit.Long(t)
 	const seconds = 3
 	for _, test := range []struct{ limit, burst int }{{100, 1}, {100, 20}} {
 		name := fmt.Sprintf("%d a second, burst %d", test.limit, test.burst)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 	"github.com/carddata/carddata-go/refunds"
 )
 
@@ -75,6 +76,7 @@ func (f answering) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestRefundsInBoundedMemory: any number of records takes the same memory, and
 // each is sent once and has its result.
 func TestRefundsInBoundedMemory(t *testing.T) {
+	testkit.Long(t)
 	n := 30_000
 	switch {
 	case racing:

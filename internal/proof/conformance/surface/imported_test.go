@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/carddata/carddata-go/internal/proof/testkit"
 )
 
 const library = "github.com/carddata/carddata-go"
@@ -17,6 +19,7 @@ const library = "github.com/carddata/carddata-go"
 // TestImported imports what the README of a nested module says to import, as a user does: from a
 // proxy of modules that has the release that their go.mod requires.
 func TestImported(t *testing.T) {
+	testkit.Long(t)
 	proxy, cache := t.TempDir(), strings.TrimSpace(command(t, ".", nil, "go", "env", "GOMODCACHE"))
 	for _, folder := range []string{"", "refunds/outbox", "examples/engines/telemetry"} {
 		release(t, proxy, folder)
