@@ -27,7 +27,7 @@ func TestDocuments(t *testing.T) {
 		return err == nil
 	}
 	names := declaredNames(t)
-	for _, document := range []string{"README.md", "internal/README.md", "examples/README.md", ".github/SECURITY.md", ".github/UNDOCUMENTED.md"} {
+	for _, document := range []string{"README.md", "internal/README.md", "examples/README.md", ".github/CONTRIBUTING.md", ".github/SECURITY.md", ".github/UNDOCUMENTED.md", "internal/flow/README.md", "refunds/outbox/README.md"} {
 		mentions := func(pattern string, isThere func(name string) bool) {
 			t.Helper()
 			for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(read(t, document), -1) {
@@ -40,7 +40,8 @@ func TestDocuments(t *testing.T) {
 		mentions(`(?:^|[^.\w])((?:With|Err)[A-Z]\w*)`, func(name string) bool { return names[name] })
 		mentions(`(?:^|[^.\w])((?:bins|refunds|updater)\.[A-Z]\w*)`, func(name string) bool { return names[name] })
 		mentions(`(?:[^.]\./|go -C )((?:internal|examples|refunds)/[a-z/]+)`, exists)
-		mentions(`\]\(([a-z./]+)\)`, func(link string) bool { return exists(filepath.Join(filepath.Dir(document), link)) })
+		mentions("`([a-z]+/[a-z_/]+\\.go)`", func(file string) bool { return exists(file) || exists(filepath.Join(filepath.Dir(document), file)) })
+		mentions(`\]\(([\w./-]+)(?:#[\w-]+)?\)`, func(link string) bool { return exists(filepath.Join(filepath.Dir(document), link)) })
 	}
 }
 
