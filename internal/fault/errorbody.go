@@ -71,42 +71,15 @@ func text(raw json.RawMessage) (s string) {
 	return s
 }
 
-// begun returns the members of a JSON object that may be cut off, as far as they go.
-func begun(raw []byte) map[string]json.RawMessage {
-	if members := object(raw); members != nil {
-		return members
-	}
-	raw = bytes.TrimLeft(raw, blank)
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if begin, _ := d.Token(); begin != json.Delim('{') {
-		return nil
-	}
-	members := map[string]json.RawMessage{}
-	for d.More() {
-		token, _ := d.Token()
-		name, ok := token.(string)
-		rest := bytes.TrimLeft(raw[d.InputOffset():], ": \t\r\n")
-		var value json.RawMessage
-		if d.Decode(&value) != nil {
-			if ok && bytes.HasPrefix(rest, []byte("{")) {
-				members[name] = rest
-			}
-			break
-		}
-		members[name] = value
-	}
-	return members
-}
-
 // Decode reads an error body. It knows the shape documented for the download endpoint,
 // {"error":{code,message,details}}, and two other shapes that services use. It leaves r
-// unchanged for any other body.
+// unchanged for any other body, and for one that is cut off.
 func (r *Response) Decode() (code string) {
-	body := begun(r.Body)
+	body := object(r.Body)
 	said, message := body["code"], body["message"]
-	if inner := begun(body["error"]); inner != nil {
+	if inner := object(body["error"]); inner != nil {
 		said, message = inner["code"], inner["message"]
-	} else if inner := begun(body["errorDetails"]); inner != nil {
+	} else if inner := object(body["errorDetails"]); inner != nil {
 		message = inner["message"]
 	}
 	r.Message = text(message)
