@@ -16,7 +16,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/carddata/carddata-go/internal/proof/testkit"
@@ -181,15 +180,6 @@ func TestUnverifiedEnd(t *testing.T) {
 	if err != nil || !file.Verified || file.SHA256 != hashOf(sample(1000)) {
 		t.Errorf("in chunks: %v, %v", file, err)
 	}
-	synctest.Test(t, func(t *testing.T) { // it stalls, and the service says that nothing is missing
-		fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}, updatertest.Fault{Header: unframed.Header, Truncate: 500, Delay: time.Hour},
-			updatertest.Fault{Status: 416, Header: http.Header{"Content-Range": {"bytes */500"}}})
-		total := int64(0)
-		file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{AcceptUnverified: true, Progress: func(p updater.FileProgress) { total = p.Total }})
-		if err != nil || !file.Verified || file.Size != 500 || total != 500 {
-			t.Errorf("%+v of %d bytes, %v", show(file), total, err)
-		}
-	})
 }
 
 func TestUnusablePaths(t *testing.T) {

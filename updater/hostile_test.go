@@ -107,9 +107,7 @@ func TestHostileService(t *testing.T) {
 		{"chunks without an end", []string{head(200, `ETag: "v1"`, chunks) + "a\r\n" + half + "\r\n", part("bytes 10-19/20", rest)}, whole, nil, 2, true},
 		{"a chunk that is none", []string{head(200, `ETag: "v1"`, chunks) + "a\r\n" + half + "\r\nzz\r\n", part("bytes 10-19/20", rest)}, whole, nil, 2, true},
 
-		{"chunks, of which only the end is missing", []string{head(200, `ETag: "v1"`, chunks) + "14\r\n" + whole + "\r\n", head(416, "Content-Range: bytes */20", "Content-Length: 0")}, whole, nil, 2, true},
-		{"chunks, and a longer content", []string{head(200, `ETag: "v1"`, chunks) + "a\r\n" + half + "\r\n", head(416, "Content-Range: bytes */20", "Content-Length: 0"), ok(whole)}, half, updater.ErrChanged, 2, true},
-		{"chunks, and another content", []string{head(200, `ETag: "v1"`, chunks) + "a\r\n" + half + "\r\n", head(416, "Content-Range: bytes */10", `ETag: "v2"`, "Content-Length: 0"), ok(whole)}, half, updater.ErrChanged, 2, true},
+		{"chunks, of which only the end is missing", []string{head(200, `ETag: "v1"`, chunks) + "14\r\n" + whole + "\r\n", head(416, "Content-Range: bytes */20", "Content-Length: 0"), ok(whole)}, whole, updater.ErrChanged, 2, true},
 		{"a part in chunks, of which only the end is missing", []string{ok(half), head(206, `ETag: "v1"`, "Content-Range: bytes 10-19/20", chunks) + "a\r\n" + rest + "\r\n"}, whole, nil, 2, true},
 
 		{"another ETag", []string{ok(half), untaggedPart("bytes 10-19/20", rest, `ETag: "v2"`), ok(whole)}, half, updater.ErrChanged, 2, true},

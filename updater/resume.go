@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"strconv"
 	"sync"
 	"time"
 
@@ -192,21 +191,10 @@ func (r *resumer) resume(cause error, until time.Time) error {
 			return r.failure(fault.Ended(r.ctx))
 		}
 		res := r.request.send(r.ctx, want{offset: r.offset, version: r.version, retry: r.row})
-		if r.isComplete(&res) {
-			r.version.Length, r.framed = r.offset, true
-			return r.verify()
-		}
 		if cause = r.admit(&res, false); cause == nil {
 			return nil
 		}
 	}
-}
-
-// isComplete reports whether broken content of unknown length is complete: If-Range confirmed
-// the version, and its length equals the bytes read.
-func (r *resumer) isComplete(res *transport.Result) bool {
-	return res.StatusCode == http.StatusRequestedRangeNotSatisfiable && r.version.Length < 0 && !r.version.contradicts(res.Header) &&
-		res.Header.Get("Content-Range") == "bytes */"+strconv.FormatInt(r.offset, 10)
 }
 
 // giveUp returns the error that ends reading after cause, or nil if reading can go on.
