@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"sync"
 
 	"github.com/carddata/carddata-go/internal/fault"
 )
@@ -208,16 +207,12 @@ func (d *fileDownload) release() {
 	d.partial = nil
 }
 
-// pieces are for files only: a caller's writer could keep a piece too long.
-var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
-
 // fetch writes the content to the partial file, hashes it, and gives it its path.
 func (d *fileDownload) fetch(ctx context.Context, r *resumer) (*File, error) {
-	piece := pieces.Get().(*[pieceSize]byte)
-	defer pieces.Put(piece)
+	piece := make([]byte, pieceSize)
 	from := r.offset
 	r.hash = sha256.New()
-	if err := d.partial.read(ctx, r.hash, from, piece[:]); err != nil {
+	if err := d.partial.read(ctx, r.hash, from, piece); err != nil {
 		return nil, err
 	}
 	size := from
@@ -231,7 +226,7 @@ func (d *fileDownload) fetch(ctx context.Context, r *resumer) (*File, error) {
 		}
 		return len(piece), nil
 	}
-	if _, err := io.CopyBuffer(writerFunc(write), fullReader{r}, piece[:]); err != nil {
+	if _, err := io.CopyBuffer(writerFunc(write), fullReader{r}, piece); err != nil {
 		return nil, err
 	}
 	if err := d.partial.sync(); err != nil {
