@@ -106,6 +106,32 @@ func ExampleClient_SubmitAll_resume() {
 	// rf_5 done
 }
 
+// A job shows how far it is, and whether the service is down.
+func ExampleBulkProgress() {
+	fake := refundstest.NewServer(nil) // stands in for the service
+	defer fake.Close()
+	fake.Script(refundstest.Fault{}, refundstest.Fault{Status: http.StatusInternalServerError})
+
+	records := slices.Values([]*refunds.Refund{{RefundID: "rf_1"}, {RefundID: "rf_2"}, {RefundID: "rf_3"}})
+	show := func(p refunds.BulkProgress) {
+		if p.Paused() {
+			fmt.Println("the service is down:", p.Reason)
+		}
+		fmt.Printf("%d done: %d accepted, %d to find out\n", p.Done, p.Accepted, p.Unknown)
+	}
+	o := refunds.BulkOptions{Concurrency: 1, Progress: show}
+	for _, err := range fake.Client().SubmitAll(context.Background(), refunds.Items("acct_1", records), o) {
+		if err != nil {
+			fmt.Println("ended early:", err)
+			break
+		}
+	}
+	// Output:
+	// 1 done: 1 accepted, 0 to find out
+	// 2 done: 1 accepted, 1 to find out
+	// 3 done: 2 accepted, 1 to find out
+}
+
 // An onRequest calls a function before each request.
 type onRequest struct {
 	http.RoundTripper
