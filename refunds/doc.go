@@ -60,8 +60,8 @@
 //
 // The connection and the status decide the outcome, and never the text of an error:
 //
-//   - Accepted: a 2xx. Not if its body is an HTML page, a problem of RFC 9457, or a JSON object, whole or
-//     broken, whose "error" or "errors" says something, or if [WithReceiptCheck] refuses it.
+//   - Accepted: a 2xx, unless [WithReceiptCheck] refuses it, or its body is an HTML page, a problem of
+//     RFC 9457, a JSON object whose "error" or "errors" says something, or broken JSON with either name.
 //   - Not sent: the arguments, the limiter, the token source or an outage ended the call, or no byte was
 //     written to a connection.
 //   - Rejected: 501, 505, each 4xx that IANA registers except 406, 408, 416, 421, 424, 425 and 429, a

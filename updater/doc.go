@@ -55,10 +55,10 @@
 //
 // # Mixed content
 //
-// Parts of two versions are joined only if both have the same validator, which is the service's mistake. Each
-// part must repeat the ETag or the Last-Modified that it was asked by, and agree in length. Otherwise the
-// content is fetched again from its start. A sha-256 digest of the first response (Repr-Digest, RFC 9530)
-// proves the whole: with it, parts without a validator are joined, and a mixture is found.
+// Each part must repeat the ETag or the Last-Modified that it was asked by, and agree in length. Otherwise the
+// content is fetched again from its start. So parts of two versions are joined only if the service gives both
+// the same validator. A sha-256 digest of the first response (Repr-Digest, RFC 9530) proves the whole: it finds
+// such a mixture, and with it a part needs no validator.
 //
 // # Further
 //
