@@ -15,45 +15,9 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Every status has a scope, on purpose: a failure beyond OfRequest delays all requests after
-// it. An Error that was made by hand has the same condition and scope as a real one.
-func TestEveryStatus(t *testing.T) {
-	own := map[int]fault.Scope{
-		401: fault.OfSetup, 407: fault.OfSetup, 501: fault.OfSetup, 505: fault.OfSetup,
-		301: fault.OfSetup, 302: fault.OfSetup, 303: fault.OfSetup, 307: fault.OfSetup, 308: fault.OfSetup,
-		403: fault.OfAccount, 404: fault.OfAccount, 410: fault.OfAccount,
-		408: fault.OfOutage, 421: fault.OfOutage, 425: fault.OfOutage, 429: fault.OfOutage,
-	}
-	for code := 100; code < 700; code++ {
-		want, known := own[code]
-		switch {
-		case known:
-		case code/100 == 2, code/100 == 4 && http.StatusText(code) != "": // an RFC registers it
-			want = fault.OfRequest
-		default:
-			want = fault.OfOutage
-		}
-		r := newClient(t, serve(status(code)), WithMaxRetries(0)).Do(t.Context(), write(), nil)
-		byHand := &fault.Failure{StatusCode: code}
-		if code/100 == 2 {
-			if r.Failure != nil || fault.Unwrap(byHand) != nil {
-				t.Errorf("%d: %v, made by hand: %v", code, r.err(), fault.Unwrap(byHand))
-			}
-			continue
-		}
-		if r.Failure == nil || fault.Unwrap(byHand) == nil || !errors.Is(r.err(), fault.Unwrap(byHand)) {
-			t.Fatalf("%d: %v, made by hand: %v", code, r.err(), fault.Unwrap(byHand))
-		}
-		if got, also := r.Failure.Scope(), byHand.Scope(); got != want || also != want {
-			t.Errorf("%d: scope %d, made by hand %d, want %d", code, got, also, want)
-		}
-	}
-	if err := fault.Unwrap(&fault.Failure{StatusCode: 404, Err: io.EOF}); err != io.EOF || fault.Unwrap(&fault.Failure{}) != nil {
-		t.Error(err)
-	}
-}
-
-func TestScopeOfOtherFailures(t *testing.T) {
+// Every failure has a scope, on purpose: one beyond OfRequest delays all requests after it. internal/fault has those of
+// all statuses.
+func TestScopeOfFailures(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	fails := func(err error) []Option {
@@ -83,6 +47,7 @@ func TestScopeOfOtherFailures(t *testing.T) {
 		"a proxy fails":           {nil, fails(fault.ProxyRefusal(502)), fault.OfOutage},
 		"a proxy times out":       {nil, fails(fault.ProxyRefusal(408)), fault.OfOutage},
 		"a proxy is busy":         {nil, fails(fault.ProxyRefusal(429)), fault.OfOutage},
+		"a status":                {nil, []Option{WithHTTPClient(client(serve(status(404))))}, fault.OfAccount},
 		"connection reset":        {nil, []Option{WithHTTPClient(client(serve(func(*http.Request) (*http.Response, error) { return nil, syscall.ECONNRESET })))}, fault.OfOutage},
 		"a page":                  {nil, says("<html>"), fault.OfOutage},
 		"an error object":         {nil, says(`{"error":{"code":"down"}}`), fault.OfOutage},

@@ -68,38 +68,25 @@ func plainHTTP(c *net.TCPConn) {
 	sayAndClose("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")(c, 0)
 }
 
-// statuses are the rows that a status decides. The service packages have a row of
-// their own each, for the fields of their errors.
+// statuses are the rows that a status decides, with one status for each meaning. internal/fault has all statuses.
 func statuses() (rows []matrixRow) {
 	add := func(code int, lookup, submit, download cell) {
 		rows = append(rows, matrixRow{fmt.Sprint("status ", code), status(code), lookup, submit, download})
 	}
 	for code, is := range map[int]error{
-		400: bins.ErrBadRequest, 402: bins.ErrBadRequest, 404: bins.ErrNotFound, 405: bins.ErrBadRequest, 409: fault.ErrConflict, 410: bins.ErrNotFound,
-		415: bins.ErrBadRequest, 422: bins.ErrBadRequest, 451: bins.ErrBadRequest, 403: bins.ErrForbidden, 407: bins.ErrForbidden,
-		401: bins.ErrUnauthorized, 413: bins.ErrTooLarge, 414: bins.ErrTooLarge, 431: bins.ErrTooLarge, 501: bins.ErrServer, 505: bins.ErrServer,
+		400: bins.ErrBadRequest, 401: bins.ErrUnauthorized, 403: bins.ErrForbidden, 404: bins.ErrNotFound, 407: bins.ErrForbidden, 409: fault.ErrConflict, 413: bins.ErrTooLarge, 501: bins.ErrServer,
 	} {
 		add(code, fail(1, is), rejected(1, is), fail(1, is))
 	}
-	for code, is := range map[int]error{421: bins.ErrBadRequest, 425: bins.ErrBadRequest} {
-		add(code, fail(2, is), unknown(1, is), fail(2, is))
+	for code, test := range map[int]struct {
+		requests int // of a read
+		is       error
+	}{
+		300: {1, errBadResponse}, 304: {1, errBadResponse}, 406: {1, bins.ErrBadRequest}, 408: {3, bins.ErrTimeout}, 421: {2, bins.ErrBadRequest}, 425: {2, bins.ErrBadRequest},
+		429: {4, bins.ErrRateLimited}, 499: {3, errBadResponse}, 500: {3, bins.ErrServer}, 503: {4, bins.ErrServer}, 999: {1, errBadResponse},
+	} {
+		add(code, fail(test.requests, test.is), unknown(1, test.is), fail(test.requests, test.is))
 	}
-	for _, code := range []int{406, 416, 424} {
-		add(code, fail(1, bins.ErrBadRequest), unknown(1, bins.ErrBadRequest), fail(1, bins.ErrBadRequest))
-	}
-	for code, is := range map[int]error{408: bins.ErrTimeout, 500: bins.ErrServer, 507: bins.ErrServer, 520: bins.ErrServer, 599: bins.ErrServer} {
-		add(code, fail(3, is), unknown(1, is), fail(3, is))
-	}
-	for _, code := range []int{419, 420, 427, 430, 440, 444, 450, 460, 463, 498, 499} { // no RFC registers them
-		add(code, fail(3, errBadResponse), unknown(1, errBadResponse), fail(3, errBadResponse))
-	}
-	for _, code := range []int{502, 503, 504} {
-		add(code, fail(4, bins.ErrServer), unknown(1, bins.ErrServer), fail(4, bins.ErrServer))
-	}
-	for _, code := range []int{300, 304, 305, 600, 999} {
-		add(code, fail(1, errBadResponse), unknown(1, errBadResponse), fail(1, errBadResponse))
-	}
-	add(429, fail(4, bins.ErrRateLimited), unknown(1, bins.ErrRateLimited), fail(4, bins.ErrRateLimited))
 	return rows
 }
 

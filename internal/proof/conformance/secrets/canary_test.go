@@ -254,39 +254,6 @@ func TestCanaries(t *testing.T) {
 	}
 }
 
-// TestEchoes has the service repeat each credential and each id of a call as the code of an
-// error and as a request id. Both are printed, unless they are such a repetition.
-func TestEchoes(t *testing.T) {
-	common := []string{"the base URL's path", "a header's value"}
-	ofRefund := slices.Concat(common, []string{"the account id"})
-	for place := range plants {
-		if name, ok := strings.CutPrefix(place, "refund: "); ok && (strings.HasSuffix(name, "ID") || strings.HasSuffix(name, "Number") || strings.HasPrefix(name, "metadata")) {
-			ofRefund = append(ofRefund, place)
-		}
-	}
-	for operation, places := range [][]string{
-		slices.Concat(common, []string{"the API key", "a card's token"}), ofRefund,
-		slices.Concat(common, []string{"the access token", "the merchant id", "the job id"}),
-	} {
-		for _, place := range places {
-			for _, said := range []string{planted(place), "err_" + planted(place) + "_missing"} {
-				var log bytes.Buffer
-				list, err := operations.New("https://service.test/"+planted("the base URL's path"), plantedIDs(),
-					options.WithHTTPClient(&http.Client{Transport: answering(400, `{"error":{"code":"`+said+`"}}`, "X-Request-Id", said)}),
-					options.WithHeader("X-Secret", planted("a header's value")), options.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, err = list[operation].Call(t.Context())
-				checkError(t, list[operation].Name+" with "+said, err)
-				for place := range secrets.in(log.String()) {
-					t.Errorf("the log shows the canary of %s: %s", place, &log)
-				}
-			}
-		}
-	}
-}
-
 // checkAnswer checks what a call returned.
 func checkAnswer(t *testing.T, name string, v any, err error) {
 	t.Helper()
