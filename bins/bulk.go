@@ -17,10 +17,11 @@ type BulkOptions struct {
 	// Concurrency is the most requests in flight, up to 10,000. Zero is 8.
 	Concurrency int
 
-	// PrefixLength is how many digits, 1 to 11, are sent of an identifier with 12 digits or more, of
-	// any script and in any groups. Zero sends identifiers unchanged. How many the service needs is not
-	// documented: set 8, or 10 if the results for your account differ. A token of 12 digits or more
-	// would be cut, too: if the input has tokens, leave it zero, and cut card numbers yourself.
+	// PrefixLength is how many digits, 1 to 11, are sent of an identifier with 12 digits or more, of any
+	// script and in any groups, so that card numbers stay in the process. Zero sends identifiers
+	// unchanged. How many the service needs is not documented: set 8, or 10 if the results for your
+	// account differ. A token of 12 digits or more would be cut, too: if the input has tokens, leave it
+	// zero, and cut card numbers yourself.
 	PrefixLength int
 
 	// Memory caches results. Nil makes a [MemoryCache] of 64 MiB for this lookup: set a larger one
@@ -67,8 +68,8 @@ type BulkResult struct {
 	// and CorrelationID are then "", and so is its BIN if the input does not begin with it.
 	Reused bool
 	// Err says why there is no result, an [*Error]; nil if there is one. It matches [ErrInvalidArgument]
-	// for an unusable card, [ErrBadResponse] for an item that is no object, [ErrMissing],
-	// [ErrSuspended], or what the request failed with.
+	// for a card that is empty, longer than 4,096 bytes or not valid UTF-8, [ErrBadResponse] for an item
+	// that is no object, [ErrMissing], [ErrSuspended], or what the request failed with.
 	Err error
 }
 
@@ -89,8 +90,8 @@ func (r BulkResult) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// ErrMissing: the response has no item for this card, or it is unclear which one it is. Look the card up
-// alone with [Client.Lookup], which sends all digits that it gets.
+// ErrMissing: the response has no item for this card, or it is unclear which one it is: see
+// [LookupResponse]. Look the card up alone with [Client.Lookup], which sends all digits that it gets.
 var ErrMissing = fault.NewCondition("missing", "the response holds no item for this card", true)
 
 // ErrSuspended: the card was not looked up, because the service is down or answers 401, or because

@@ -143,9 +143,10 @@ const (
 // its turn ends with context.DeadlineExceeded as soon as less time is left than a response usually
 // takes. So test the error, and not ctx. It also matches what a request last failed with.
 //
-// Other errors are the failure of the request, [ErrInvalidArgument] for an unusable card, [ErrMissing],
-// [ErrBadResponse] for an item that is no object, [ErrSuspended], [ErrRateLimited] if the service has
-// asked for a pause beyond the deadline, and [ErrClosed].
+// Other errors are the failure of the request, [ErrInvalidArgument] for a card that is empty, longer than
+// 4,096 bytes or not valid UTF-8, [ErrMissing], [ErrBadResponse] for an item that is no object,
+// [ErrSuspended], [ErrRateLimited] if the service has asked for a pause beyond the deadline, and
+// [ErrClosed].
 //
 // A request has the context values, such as a trace, of the caller that began it.
 func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
