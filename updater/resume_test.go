@@ -389,3 +389,43 @@ func TestRequestIDOfTheLast(t *testing.T) {
 		t.Errorf("%+v, %v", show(file), err)
 	}
 }
+
+// content is a body that knows whether it is closed.
+type content struct {
+	io.Reader
+	closed bool
+}
+
+func (c *content) Close() error { c.closed = true; return nil }
+
+// TestRefusedRestIsClosed: a response that does not go on with the content is closed at once, and
+// not when the caller closes the download.
+func TestRefusedRestIsClosed(t *testing.T) {
+	for name, test := range map[string]struct {
+		status int
+		header []string
+	}{
+		"another version": {200, []string{"ETag", `"v2"`}},
+		"another part":    {206, []string{"ETag", `"v1"`, "Content-Range", "bytes 6-9/10"}},
+	} {
+		refused := &content{Reader: strings.NewReader("6789")}
+		_, d, err := download(t, func(r *http.Request) (*http.Response, error) {
+			resp, err := testkit.Broken(200, "01234", io.ErrUnexpectedEOF)(r)
+			resp.ContentLength = 10
+			resp.Header.Set("ETag", `"v1"`)
+			return resp, err
+		}, func(r *http.Request) (*http.Response, error) {
+			resp, err := testkit.Answer(test.status, "", test.header...)(r)
+			resp.Body = refused
+			return resp, err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(d)
+		if string(got) != "01234" || !errors.Is(err, updater.ErrChanged) || !refused.closed {
+			t.Errorf("%s: %q, %v, and the response is closed: %t", name, got, err, refused.closed)
+		}
+		d.Close()
+	}
+}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -188,4 +190,42 @@ func TestSlowErrorBody(t *testing.T) {
 			t.Errorf("with a shorter attempt timeout: %+v after %v", r.Failure, took)
 		}
 	})
+}
+
+// content is a body that knows whether it is closed.
+type content struct {
+	io.Reader
+	closed bool
+}
+
+func (c *content) Close() error { c.closed = true; return nil }
+
+// The body of every response is closed, but for that of a stream, which the caller closes.
+func TestBodiesAreClosed(t *testing.T) {
+	long := strings.Repeat("x", fault.MaxErrorBody+1)
+	limited := func(s *Settings) { s.MaxResponseBytes = 1000 }
+	for name, test := range map[string]struct {
+		call   *Call
+		status int
+		body   string
+	}{
+		"a read":                     {read(), 200, "{}"},
+		"a read that is too large":   {read(), 200, long},
+		"a write":                    {write(), 201, "{}"},
+		"an error":                   {read(), 404, "{}"},
+		"a long error":               {write(), 400, long},
+		"a redirect":                 {read(), 307, "moved"},
+		"an error of a stream":       {streaming(), 404, long},
+		"a page in place of content": {streaming(), 200, "<html>" + long},
+	} {
+		sent := &content{Reader: strings.NewReader(test.body)}
+		network := roundTripper(func(*http.Request) (*http.Response, error) {
+			resp := reply(test.status, "", "Location", "https://other.test/")
+			resp.Body = sent
+			return resp, nil
+		})
+		if r := newClient(t, network, limited).Do(t.Context(), test.call, nil); !sent.closed || r.Stream != nil {
+			t.Errorf("%s: the body is open, %v", name, r.err())
+		}
+	}
 }
