@@ -37,6 +37,20 @@ func TestSubmitOnTheWire(t *testing.T) {
 	}
 }
 
+// An account id is one segment of the path, whatever it holds.
+func TestAccountIDInThePath(t *testing.T) {
+	for id, want := range map[string]string{"a/b": "a%2Fb", "a b?c#d": "a%20b%3Fc%23d", "a%2Fb": "a%252Fb"} {
+		var sent string
+		network := roundTripper(func(r *http.Request) (*http.Response, error) {
+			sent = r.URL.RequestURI()
+			return testkit.Answer(201, "")(r)
+		})
+		if _, err := clientOver(t, network).Submit(t.Context(), id, record()); err != nil || sent != "/v1/"+want+"/refunds" {
+			t.Errorf("%q: sent to %s, %v", id, sent, err)
+		}
+	}
+}
+
 func TestFullRecordOnTheWire(t *testing.T) {
 	text, err := os.ReadFile("testdata/refund.json")
 	if err != nil {

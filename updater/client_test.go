@@ -3,6 +3,7 @@ package updater_test
 import (
 	"errors"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +29,26 @@ func TestDownloadOnTheWire(t *testing.T) {
 	if header.Get("Authorization") != "Bearer token-1" || header.Get("x-merchant-id") != "merchant-1" ||
 		header.Get("Accept-Encoding") != "identity" || !strings.HasPrefix(header.Get("User-Agent"), "carddata-go/") {
 		t.Errorf("sent the header %v", header)
+	}
+}
+
+// A job id is one segment of the path, whatever it holds.
+func TestJobIDInThePath(t *testing.T) {
+	for id, want := range map[string]string{"a/b": "a%2Fb", "a b?c#d": "a%20b%3Fc%23d", "a%2Fb": "a%252Fb"} {
+		var sent string
+		network := roundTripper(func(r *http.Request) (*http.Response, error) {
+			sent = r.URL.RequestURI()
+			return testkit.Answer(200, "content")(r)
+		})
+		client, err := updater.NewClient(testkit.Base, "merchant-1", updater.StaticToken("token-1"), updater.WithHTTPClient(&http.Client{Transport: network}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := client.Download(t.Context(), id)
+		if err != nil || sent != "/updater/inquiries/jobs/"+want+"/download" {
+			t.Fatalf("%q: sent to %s, %v", id, sent, err)
+		}
+		d.Close()
 	}
 }
 
