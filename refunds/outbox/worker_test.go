@@ -47,7 +47,7 @@ func TestTooEarly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, what := range []Verdict{Resubmit, Closed} {
+	for _, what := range []Verdict{Resubmit, Closed, NotRecorded} {
 		if n, err := s.box.Decide(t.Context(), chosen, what, "ann", ""); n != 0 || !errors.Is(err, ErrTooEarly) || !strings.Contains(err.Error(), "row 1: ") {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -158,7 +158,7 @@ func TestOrder(t *testing.T) {
 	waits := func(why string) {
 		t.Helper()
 		if c, err := take(t.Context(), s.box, 2); c != nil || err != nil {
-			t.Errorf("%s: %+v, %v", why, c, err)
+			t.Fatalf("%s: %+v, %v", why, c, err)
 		}
 	}
 	waits("the first is pending")
