@@ -330,3 +330,20 @@ func closeBody(resp *http.Response, err error) {
 		resp.Body.Close()
 	}
 }
+
+// The body of a request that is refused is closed, as that of any other.
+func TestRefusedBodyIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		body := &content{Reader: strings.NewReader("{}")}
+		p := &peer{}
+		c := p.client(t, around(func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+			again := r.Clone(r.Context())
+			again.Body = body
+			closeBody(base.RoundTrip(r))
+			return base.RoundTrip(again)
+		}))
+		if r := c.Do(t.Context(), write(), nil); !errors.Is(r.err(), wire.ErrSentBefore) || !body.closed {
+			t.Errorf("%v, and the body is closed: %t", r.err(), body.closed)
+		}
+	})
+}
