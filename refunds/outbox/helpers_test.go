@@ -173,10 +173,11 @@ func (s *system) decide(from State, what Verdict) {
 	}
 }
 
-// age makes all requests old.
+// age makes all refunds and their requests old.
 func (s *system) age() {
 	s.t.Helper()
-	s.set(`UPDATE outbox_refund SET sent_at = '2026-01-01T00:00:00.000Z' WHERE sent_at <> ''`)
+	const then = `'2026-01-01T00:00:00.000Z'`
+	s.set(`UPDATE outbox_refund SET enqueued_at = ` + then + `, sent_at = CASE sent_at WHEN '' THEN '' ELSE ` + then + ` END`)
 }
 
 func (s *system) set(statement string, args ...any) {
