@@ -22,9 +22,9 @@ func (s *system) unknown() {
 	s.w.FindOutFor, s.w.Concurrency = 24*time.Hour, 4
 }
 
-// sentAgo makes the only refund's request so old, and the last question about it, too.
+// sentAgo makes the only refund and its request so old, and the last question about it, too.
 func (s *system) sentAgo(d time.Duration) {
-	s.set(`UPDATE outbox_refund SET sent_at = $1`, timeText(time.Now().Add(-d)))
+	s.set(`UPDATE outbox_refund SET enqueued_at = $1, sent_at = $1`, timeText(time.Now().Add(-d)))
 	s.set(`DELETE FROM outbox_question`)
 }
 
