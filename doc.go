@@ -105,7 +105,7 @@
 // Nothing else is retried: any other status, 501 and 505, an HTML page, an unknown host name, a failed
 // TLS handshake, a proxy that forbids the connection, a limiter that fails. With
 // refunds.WithResubmit, a refund is retried as a read is. LookupAll and SubmitAll also send a card or
-// refund again later, as often as it takes.
+// refund again later, as often as it takes, which is no retry.
 //
 // A retry waits for a random time of up to 200 ms, which doubles with each retry up to 5 s (WithRetryWait), but
 // not above a quarter of the time before the deadline. After a 429 it begins at a second, and the deadline does

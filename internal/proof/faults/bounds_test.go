@@ -138,7 +138,9 @@ func (w *wire) settle() {
 	}
 	spent, earned := 0, 0
 	for _, j := range w.journeys {
-		spent += max(0, j.sent-j.hops-1) * costRetry
+		if j.call == nil || j.call.beginnings != probes { // what a bulk call sends again later is no retry
+			spent += max(0, j.sent-j.hops-1) * costRetry
+		}
 		if end := j.trail[len(j.trail)-1]; end.status/100 == 2 {
 			earned += earnedAtMost
 		}
