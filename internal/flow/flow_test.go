@@ -52,7 +52,7 @@ func TestOutage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * time.Second)
+		time.Sleep(20 * time.Second) // far longer than a response takes
 		if w.Down() == nil {
 			t.Error("a second probe leaves beside the first one")
 		}

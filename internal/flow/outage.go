@@ -51,13 +51,12 @@ func (w *Window) paused(now time.Time) *Pause {
 	if b.judge(w, now); !b.open {
 		return nil
 	}
-	waits := b.probe != nil && now.Sub(b.probe.left) < w.overdue()
-	if !waits && !now.Before(b.probeAt) {
+	if b.probe == nil && !now.Before(b.probeAt) {
 		return nil
 	}
 	until := b.probeAt
-	if waits && !until.After(now) {
-		until = b.probe.left.Add(w.overdue())
+	if soonest := now.Add(firstDelay); b.probe != nil && until.Before(soonest) {
+		until = soonest // nobody knows when a probe without a response ends
 	}
 	return &Pause{Until: until, Over: b.over, Why: b.why}
 }
