@@ -132,16 +132,17 @@
 // one for a service.
 //
 //   - A failure says something of its own request, and delays no other. Only a 429, a 503, and responses
-//     that all take twice as long as at best, are signs of too much load. A Retry-After that one account
-//     gets while others are accepted is none. In SubmitAll and LookupAll, any other 5xx is one, too, unless
-//     fewer requests in flight fail as often. What is too much waits, and a call that has too little time
-//     left for a response is not sent.
+//     that all take twice as long as at best, are signs of too much load. A Retry-After that is rare, or that
+//     one account gets while others are accepted, is no sign of load. In SubmitAll and LookupAll any other
+//     5xx is one, too, unless sending less does not make them rarer. What is too much waits. A Submit or Load
+//     is not sent if it has waited and too little time is left for a response.
 //   - The service is down if 30 different refunds or cards fail without a success between them, or five over
 //     at least a minute. A request without a response counts after four times the usual time. A 4xx does
 //     not count, except 429, 407, and a 401 of the client's own credential.
-//   - While the service is down, it gets one request at a time as a probe, at most 30 s apart. The
-//     first one that succeeds ends the outage. LookupAll and SubmitAll wait for that. Other calls fail at once
-//     with ErrSuspended and the time to the next probe as RetryAfter.
+//   - While the service is down, it gets one request at a time as a probe: the next call that is due. It is sent
+//     at most 30 s after the one before, or when that has ended. The first one that succeeds ends the outage; a
+//     refusal such as a 422 does not. LookupAll and SubmitAll wait for that. Other calls fail at once with
+//     ErrSuspended and the time to the next probe as RetryAfter.
 //
 // At first ten requests are in flight, and more as time goes by or the first ones succeed. The README of
 // internal/flow says what failures, limits and outages cost.

@@ -39,8 +39,7 @@ type LoaderOptions struct {
 //   - [LoaderOptions.PrefixLength]: the cards of one BIN share a cached result. Without it, no result of
 //     a card number (12 digits or more) is cached.
 //   - [CacheOptions.StaleFor]: an expired card is served at once, also while the service is down. A
-//     restart loses the cache, unless there is a [Cache] that answers within a tenth of the time that a
-//     caller has.
+//     restart loses it: a shared [Cache] keeps it. That has a tenth of a caller's time to answer.
 //   - [WithAttemptTimeout]: longer than the service takes, such as two seconds, and not your callers' 80
 //     milliseconds. A request goes on after its callers have left, so that later callers find its
 //     results in the cache. At most 16 such requests do, and none of them is retried.

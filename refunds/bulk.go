@@ -110,8 +110,8 @@ const (
 // yields one result for each item that it takes, as results arrive: [Submission.Action] says what to do
 // about it. [Items] makes the input for one account.
 //
-// The error beside a result is nil until SubmitAll ends early. It then comes once and last, beside an
-// empty Submission: look at it first. It is about no refund: it matches no outcome and is not Retryable.
+// The error beside a result is nil until SubmitAll ends early. It is the last that SubmitAll yields then, beside
+// an empty Submission: look at it before the Submission. It is about no refund: it matches no outcome and is not Retryable.
 // Submit the rest of the input later.
 //
 // A record that was not recorded is sent again, whatever [WithMaxRetries] says, if the reason may pass:

@@ -36,8 +36,8 @@
 //   - A job that is not ready: a 202 and a 204 are [ErrNotReady]. [WithNotReady] names other responses.
 //     [WithWait] waits.
 //   - A job that runs again: [FileOptions.IfChanged] fetches only what has changed.
-//   - Many merchants: [Client.ForMerchant] makes a client for each. Run up to eight downloads at once, to
-//     different paths. After a minute, run those again whose error is Retryable.
+//   - Many merchants: [Client.ForMerchant] makes a client for each. Downloads to different paths can run at
+//     once; eight are a good number. After a minute, run those again whose error is Retryable.
 //   - File names: an id may contain a slash, be "..", or be too long. Use the SHA-256 of merchant, a zero
 //     byte and job, in hexadecimal.
 //   - Content: nothing is decoded. [FileOptions.Check] may refuse it.

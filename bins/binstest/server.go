@@ -14,8 +14,8 @@ type Server struct {
 }
 
 // NewServer starts a fake that ends with the test. If you use testing/synctest, call it
-// inside the bubble. If a [bins.Loader] still renews a stale result when the test ends,
-// synctest reports a deadlock: end such a test with time.Sleep(time.Minute).
+// inside the bubble, and close each [bins.Loader] before the test ends: synctest takes a renewal that
+// still runs for a deadlock.
 // Outside a test, such as in an Example, tb is nil: end the fake with Close.
 func NewServer(tb testing.TB) *Server { return &Server{sandbox.NewFake(tb, sandbox.Bins)} }
 

@@ -32,7 +32,7 @@
 //
 // The breaker opens after thirty failures of different requests without a success between them, or five over
 // a minute. A request without a response for four times the mean time counts as one. Then Acquire fails at
-// once, but for a probe after each delay, and one success closes the breaker. A slow start follows.
+// once, but for one probe at a time, and one success closes the breaker. A slow start follows.
 //
 // # Deadlines
 //
