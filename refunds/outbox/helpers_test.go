@@ -21,7 +21,7 @@ import (
 
 // A system is a service, a database, and a worker between them.
 type system struct {
-	t      *testing.T
+	t      testing.TB
 	engine *sandbox.Engine
 	url    string // of the service
 	box    *Outbox
@@ -84,7 +84,7 @@ func newSystem(t *testing.T) *system {
 }
 
 // serve starts a service for an outbox.
-func serve(t *testing.T, box *Outbox) *system {
+func serve(t testing.TB, box *Outbox) *system {
 	t.Helper()
 	engine := sandbox.New()
 	engine.Retain(100_000)

@@ -3,6 +3,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -75,11 +76,20 @@ func startServer() (*server, error) {
 		return nil, err
 	}
 	s := &server{dir}
-	return s, errors.Join(s.run("initdb", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"), s.start())
+	return s, cmp.Or(s.run("initdb", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"), s.configure("fsync = off"), s.start())
+}
+
+func (s *server) configure(line string) error {
+	f, err := os.OpenFile(filepath.Join(s.dir, "data", "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, line)
+	return errors.Join(err, f.Close())
 }
 
 func (s *server) start() error {
-	return s.run("pg_ctl", "-w", "-l", filepath.Join(s.dir, "log"), "-o", "-c listen_addresses='' -c fsync=off -c max_connections=200 -k "+s.dir, "start")
+	return s.run("pg_ctl", "-w", "-l", filepath.Join(s.dir, "log"), "-o", "-c listen_addresses='' -c max_connections=200 -k "+s.dir, "start")
 }
 
 func (s *server) stop() error { return s.run("pg_ctl", "-m", "immediate", "-w", "stop") }
@@ -127,7 +137,7 @@ func (s *server) run(name string, args ...string) error {
 
 // usable skips the test where there is no server, as on many a user's machine, unless
 // CI_REQUIRE_SERVERS is set.
-func usable(t *testing.T, err error) {
+func usable(t testing.TB, err error) {
 	t.Helper()
 	if errors.Is(err, errNoServer) && os.Getenv("CI_REQUIRE_SERVERS") == "" {
 		t.Skip(err)
@@ -138,7 +148,7 @@ func usable(t *testing.T, err error) {
 }
 
 // newDatabase returns the connection string of a new database on the shared server.
-func newDatabase(t *testing.T) string {
+func newDatabase(t testing.TB) string {
 	t.Helper()
 	s, err := servers()
 	usable(t, err)
@@ -150,7 +160,7 @@ func newDatabase(t *testing.T) string {
 }
 
 // execute runs a statement in the database postgres.
-func (s *server) execute(t *testing.T, statement string) error {
+func (s *server) execute(t testing.TB, statement string) error {
 	conn, err := pgx.Connect(t.Context(), "postgres:///postgres?user=postgres&host="+s.dir)
 	if err != nil {
 		return err
@@ -197,7 +207,7 @@ func openDatabase(database string) (box *Outbox, db *sql.DB, err error) {
 }
 
 // newSystemOn is newSystem on an empty database.
-func newSystemOn(t *testing.T, database string) *system {
+func newSystemOn(t testing.TB, database string) *system {
 	t.Helper()
 	box, _, err := openDatabase(database)
 	if err == nil {
