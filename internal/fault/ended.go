@@ -9,15 +9,10 @@ import (
 // attempts or before the first one.
 func Ended(ctx context.Context) error { return EndedBy(ctx, nil) }
 
-// EndedBy says that a context ended the call, and keeps the error of the last attempt. The context
-// is the caller's, unless the cause of its end is a Limit.
+// EndedBy says that a context ended the call, and keeps the error of the last attempt.
 func EndedBy(ctx context.Context, last error) error {
 	ended, msg := ctx.Err(), "the deadline passed"
-	limit, own := context.Cause(ctx).(*Limit)
-	switch {
-	case own:
-		ended, msg = limit.Reason, limit.Reason.Error()
-	case errors.Is(ended, context.Canceled):
+	if errors.Is(ended, context.Canceled) {
 		msg = "canceled by the caller"
 	}
 	if text := SafeText(last); text != "" && (errors.Is(last, ErrCredential) || errors.Is(last, ErrPaused)) {
@@ -28,21 +23,8 @@ func EndedBy(ctx context.Context, last error) error {
 	if errors.Is(last, context.Canceled) && !errors.Is(ended, context.Canceled) {
 		last = nil
 	}
-	if own {
-		return NewError(msg, ended, last)
-	}
 	return NewError(msg, ended, last, Foreign(context.Cause(ctx)))
 }
-
-// A Limit is the cause of the end of a context that this library has ended: what the call has waited
-// for failed for this Reason, and nobody has canceled anything. What is in flight goes on, until the
-// end of Caller.
-type Limit struct {
-	Reason error
-	Caller context.Context
-}
-
-func (*Limit) Error() string { return "a limit of the call" }
 
 // Foreign wraps an error of the caller: the cause of the end of a context, or the error of a
 // check. It may be the error of another call, as with errgroup. errors.Is finds it, but its

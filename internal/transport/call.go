@@ -277,12 +277,8 @@ func (inv *invocation) failure(a *attempt) *fault.Failure {
 	if inv.unsent != nil && !inv.retryDue {
 		f.Err = fault.NewError(inv.unsent.reason().Error(), f.Err, inv.unsent.reason())
 	}
-	ctx := inv.ctx
-	if limit, ok := context.Cause(ctx).(*fault.Limit); ok && a.sent && !inv.retryDue {
-		ctx = limit.Caller
-	}
-	if ctx.Err() != nil && (inv.retryDue || a.verdict == fault.CallerEnded) {
-		f.Err = fault.EndedBy(ctx, f.Err)
+	if inv.ctx.Err() != nil && (inv.retryDue || a.verdict == fault.CallerEnded) {
+		f.Err = fault.EndedBy(inv.ctx, f.Err)
 	}
 	if inv.ambiguous != nil && a.outcome() != fault.OutcomeUnknown {
 		f.Err = fault.NewError(f.Err.Error()+", after an earlier attempt that may have been processed", f.Err)
