@@ -105,7 +105,7 @@ func (b *bulkRun) request(next *batch, one bool) (r *response, body *bytes.Buffe
 		lookups = lookups[:1]
 	}
 	call := transport.Call{
-		Door: b.health.window, Again: next.tries > 0 || next.isPart, Bulk: true, Part: next.isPart, FailedAlone: next.alone > 0, Single: true,
+		Door: b.health.window, Again: next.tries > 0 || next.isPart, Bulk: true, Part: next.isPart, FailedAlone: next.alone > 0,
 		KeepBody: func(kept *bytes.Buffer) { body = kept },
 	}
 	if len(lookups) == 1 {

@@ -132,7 +132,6 @@ func (c *Client) send(ctx, requestCtx context.Context, e *encodedRefund, setting
 		Of:             maphash.Comparable(seed, e.refundKey),
 		Again:          e.again,
 		Bulk:           requestCtx != nil,
-		Single:         requestCtx != nil,
 		RequestContext: requestCtx,
 	}
 	if requestCtx != nil {

@@ -42,7 +42,9 @@ type Call struct {
 	Again bool
 
 	// Bulk marks one of many concurrent calls. It may queue for the limiter beyond the
-	// CallTimeout. Without a deadline, the CallTimeout bounds its attempts instead.
+	// CallTimeout. Without a deadline, the CallTimeout bounds its attempts instead. It leaves retries
+	// to the loop that makes the calls, because the loop knows a better time. Only a refused token,
+	// a 421 or 425 of a read, and a write under Resubmit are retried inside the call.
 	Bulk bool
 	// Part marks a part of a request that failed. If it fails too, the request may be at fault, so a 5xx says
 	// nothing of the load, as with a single call.
@@ -50,10 +52,6 @@ type Call struct {
 	// FailedAlone marks a request that failed before although it cannot be made smaller. Unless a limit refuses
 	// it, another failure says nothing of the service.
 	FailedAlone bool
-	// Single calls leave retries to the loop that makes the calls, because the loop knows a
-	// better time. Only a refused token, a 421 or 425 of a read, and a write under Resubmit are
-	// retried inside the call.
-	Single bool
 	// RequestContext ends the request on the wire. The call's own context then ends only
 	// waits and further attempts, and must not outlive it. Nil: the call's context ends both.
 	RequestContext context.Context

@@ -88,7 +88,7 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 // Three limits apply: the retries of the call, the retries after this verdict within the
 // call, and the retry budget of the client.
 func (inv *invocation) mayRetry(a *attempt) bool {
-	if inv.call.Single && !inv.settings.Resubmit && a.verdict != fault.Unauthorized && a.verdict != fault.Misdirected && a.verdict != fault.TooEarly {
+	if inv.call.Bulk && !inv.settings.Resubmit && a.verdict != fault.Unauthorized && a.verdict != fault.Misdirected && a.verdict != fault.TooEarly {
 		return false
 	}
 	if inv.call.Enough != nil && inv.call.Enough(inv.failure(a)) {
