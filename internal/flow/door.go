@@ -47,7 +47,8 @@ type Request struct {
 	// Retry goes to the front of the line.
 	Retry bool
 	// Bulk is one of many that wait for places. It keeps to a slow start, whereas the
-	// requests of single calls leave as they come once the service works.
+	// requests of single calls leave as they come once the service works. It is never too late,
+	// because its response may come after the deadline.
 	Bulk bool
 	// Since is when its attempt began. Whoever has waited since then, and has too little time left
 	// for a response, is too late. Zero: it has not waited.
@@ -106,6 +107,9 @@ func (w *Window) Acquire(ctx context.Context, r Request) (release func(Result), 
 	me := w.line.enter(r.Retry)
 	defer w.line.leave(me)
 	deadline, _ := ctx.Deadline()
+	if r.Bulk {
+		deadline = time.Time{}
+	}
 	waited := !r.Since.IsZero() && time.Since(r.Since) > w.usual()/20
 	for {
 		release, next, err := w.admits(time.Now(), me, r, deadline, waited)

@@ -89,22 +89,13 @@ func (inv *invocation) acquire(a *attempt, retry bool) (stopped *fault.Verdict, 
 	if door == nil {
 		return nil, nil
 	}
-	ctx := inv.ctx
-	if inv.call.Bulk { // its response may come after the deadline
-		ctx = unbounded{ctx}
-	}
-	release, err := door.Acquire(ctx, flow.Request{Of: inv.call.Of, Retry: retry || inv.call.Again, Bulk: inv.call.Bulk, Since: a.arrived})
+	release, err := door.Acquire(inv.ctx, flow.Request{Of: inv.call.Of, Retry: retry || inv.call.Again, Bulk: inv.call.Bulk, Since: a.arrived})
 	if err != nil {
 		return inv.heldBack(err)
 	}
 	a.release = release
 	return nil, nil
 }
-
-// An unbounded context ends as its parent does, and tells no deadline.
-type unbounded struct{ context.Context }
-
-func (unbounded) Deadline() (deadline time.Time, ok bool) { return deadline, false }
 
 // heldBack says that the door has held an attempt back.
 func (inv *invocation) heldBack(err error) (stopped *fault.Verdict, _ error) {
