@@ -59,10 +59,8 @@ const (
 	// A card fails after so many failures alone, while others have results. If half of all requests fail at
 	// random, one good card in 20,000 fails; after three failures, it would be one in 1,000.
 	mostTries = 8
-	// maxRetryAfter is the longest wait that the service can impose.
-	maxRetryAfter = time.Minute
-	// leastBackoff keeps a batch from being sent again and again if WithRetryWait is 0.
-	leastBackoff = 10 * time.Millisecond
+	// After a pause, a card that failed alone leaves so much later than another one.
+	behindProbe = 10 * time.Millisecond
 )
 
 // send sends a batch as soon as there is a slot for it, before all that wait for one, after a wait. Others have its
@@ -120,7 +118,7 @@ func (b *bulkRun) awaitsPause(slot *bulk.Slot, next *batch, err error) bool {
 	if pause, ok := errors.AsType[*flow.Pause](err); ok {
 		wait := time.Until(pause.Until)
 		if next.alone > 0 { // another card is a better probe
-			return slot.Wait(b.ctx, wait+leastBackoff, pause.Over) == nil
+			return slot.Wait(b.ctx, wait+behindProbe, pause.Over) == nil
 		}
 		return bulk.Sleep(b.ctx, wait, pause.Over) == nil
 	}
@@ -135,12 +133,11 @@ func (b *bulkRun) awaitsPause(slot *bulk.Slot, next *batch, err error) bool {
 // of their own.
 func (b *bulkRun) backoff(tries int, err error) time.Duration {
 	failed, _ := errors.AsType[*Error](err)
-	asked := min(failed.RetryAfter, maxRetryAfter)
+	asked := min(failed.RetryAfter, transport.MaxRetryAfter)
 	if b.health.isDown() && failed.Attempts > 0 {
 		return asked
 	}
-	wait := b.client.core.Backoff(b.ctx, tries, errors.Is(err, ErrRateLimited), asked)
-	return max(wait, min(leastBackoff<<min(tries, 10), time.Second))
+	return b.client.core.Backoff(b.ctx, tries, errors.Is(err, ErrRateLimited), asked)
 }
 
 // Blame says who may have caused the failure of a request.

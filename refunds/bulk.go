@@ -102,8 +102,6 @@ const (
 	defaultGiveUpAfter = 30 * time.Minute
 	// maxWaiting bounds, with Concurrency, the records that are held.
 	maxWaiting = 1024
-	// maxRetryAfter is the longest wait that the service can impose on SubmitAll.
-	maxRetryAfter = time.Minute
 )
 
 // SubmitAll submits any number of refunds of any number of accounts, each as [Client.Submit] does. It

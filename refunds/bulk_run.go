@@ -172,7 +172,7 @@ func (b *bulkRun) mayHelp(r *record) bool {
 	switch {
 	case !ok, ActionOf(r.err) != ActionResubmit, b.ctx.Err() != nil, limit.NoTurn(r.err):
 		return false
-	case failed.RetryAfter > maxRetryAfter, failed.failure().IsFinal():
+	case failed.RetryAfter > transport.MaxRetryAfter, failed.failure().IsFinal():
 		return false // the caller must plan for a wait of hours, or for what does not pass
 	case errors.Is(r.err, ErrLocalLimit) && r.own && r.settings.OwnLimiter, errors.Is(r.err, ErrCredential) && r.own && r.settings.OwnCredential:
 		return false // it is the item's own
@@ -188,7 +188,6 @@ func (b *bulkRun) wait(slot *bulk.Slot, r *record) error {
 	}
 	failed, _ := errors.AsType[*Error](r.err)
 	wait := b.client.core.Backoff(b.ctx, r.tries, errors.Is(r.err, ErrRateLimited), failed.RetryAfter)
-	wait = max(wait, min(leastBackoff<<min(r.tries, 10), time.Second))
 	if _, all := limit.IsPause(r.err); all || b.waiting.Load() >= maxWaiting {
 		return bulk.Sleep(b.ctx, wait, nil)
 	}
@@ -196,9 +195,6 @@ func (b *bulkRun) wait(slot *bulk.Slot, r *record) error {
 	defer b.waiting.Add(-1)
 	return slot.Wait(b.ctx, wait, nil)
 }
-
-// leastBackoff keeps a record from being sent again and again if WithRetryWait is 0.
-const leastBackoff = 10 * time.Millisecond
 
 // fails notes a failure of the service.
 func (b *bulkRun) fails(err error) {

@@ -24,7 +24,7 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 	}
 	retryAfter := a.retryAfter()
 	if a.asksToWait() {
-		if pause := min(retryAfter, maxRetryAfter); inv.client.throttle.Asks(inv.call.Account, pause) {
+		if pause := min(retryAfter, MaxRetryAfter); inv.client.throttle.Asks(inv.call.Account, pause) {
 			inv.logPause(a, pause)
 		}
 	}
@@ -38,7 +38,7 @@ func (inv *invocation) shouldRetry(ctx context.Context, _ *http.Response, _ erro
 		return false, nil
 	}
 	// Do not wait out a long Retry-After; report it to the caller.
-	if !inv.mayRetry(a) || retryAfter > maxRetryAfter {
+	if !inv.mayRetry(a) || retryAfter > MaxRetryAfter {
 		return false, nil
 	}
 	// A retry was due, and the error must say that the caller ended it. After a final
@@ -121,9 +121,11 @@ func (inv *invocation) refreshToken(a *attempt) bool {
 }
 
 const (
-	// maxRetryAfter is the longest wait that the service can impose. A longer one ends the
+	// MaxRetryAfter is the longest wait that the service can impose. A longer one ends the
 	// call and is reported, so that the caller can plan for it.
-	maxRetryAfter = time.Minute
+	MaxRetryAfter = time.Minute
+	// leastBackoff is the first of the least waits of bulk calls.
+	leastBackoff = 10 * time.Millisecond
 	// throttleBase is the base wait after a 429 without Retry-After. Quotas count in seconds
 	// and minutes, so a base of milliseconds would be too short.
 	throttleBase = time.Second
@@ -173,9 +175,11 @@ func (s *Settings) backoff(ctx context.Context, n int, limited bool, retryAfter 
 	return wait
 }
 
-// Backoff is the wait of a bulk call before it makes a call again, after n such waits.
+// Backoff is the wait of a bulk call before it makes a call again, after n such waits. It has a least
+// time, which keeps a call from being made again and again if WithRetryWait is 0.
 func (c *Client) Backoff(ctx context.Context, n int, limited bool, retryAfter time.Duration) time.Duration {
-	return c.settings.backoff(ctx, n, limited, retryAfter)
+	least := min(leastBackoff<<min(n, 10), time.Second)
+	return max(c.settings.backoff(ctx, n, limited, retryAfter), least)
 }
 
 // Jitter is the random part of a wait between calls.
