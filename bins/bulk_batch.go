@@ -334,7 +334,7 @@ func (b *bulkRun) hold(f failed) {
 	}
 }
 
-func (h *health) isDown() bool { return !h.window.State().PausedUntil.IsZero() }
+func (h *health) isDown() bool { return h.window.State().IsDown() }
 
 // release decides on what is held, after a request that failed for another reason than the set-up, or had a
 // result.

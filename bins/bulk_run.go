@@ -367,7 +367,7 @@ func (b *bulkRun) yieldResult(w waitingInput) bool {
 
 func (b *bulkRun) report() {
 	state := b.health.window.State()
-	b.health.pauses.Log(!state.PausedUntil.IsZero(), state.PausedUntil, state.Why)
+	b.health.pauses.Log(state)
 	b.progress.Stats = statsOf(state)
 	b.progress.PausedUntil = b.client.core.Probes("", state.PausedUntil)
 	if b.o.Progress != nil {

@@ -353,7 +353,4 @@ func (l *Loader) isolate(own *load) {
 }
 
 // logState logs a pause and its end.
-func (l *Loader) logState() {
-	s := l.window.State()
-	l.pauses.Log(!s.PausedUntil.IsZero(), s.PausedUntil, s.Why)
-}
+func (l *Loader) logState() { l.pauses.Log(l.window.State()) }

@@ -64,10 +64,7 @@ func (c *Client) Stats() Stats {
 }
 
 // logState logs a pause and its end. The caller's logger may panic: a result must be safe by then.
-func (c *Client) logState() {
-	s := c.window.State()
-	c.pauses.Log(!s.PausedUntil.IsZero(), s.PausedUntil, s.Why)
-}
+func (c *Client) logState() { c.pauses.Log(c.window.State()) }
 
 // settings are those of calls with opts.
 func (c *Client) settings(opts []CallOption) (*transport.Settings, error) {

@@ -253,6 +253,9 @@ type State struct {
 	Why         string    // the condition of the last failure
 }
 
+// IsDown reports whether the service is down.
+func (s State) IsDown() bool { return !s.PausedUntil.IsZero() }
+
 // State returns the current state.
 func (w *Window) State() State {
 	w.mu.Lock()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/internal/fault"
+	"github.com/carddata/carddata-go/internal/flow"
 	"github.com/carddata/carddata-go/internal/mask"
 )
 
@@ -25,20 +26,20 @@ type PauseLog struct {
 	paused bool
 }
 
-// Log logs if the state differs from the one before: until a time, and with what condition the
-// service fails. It holds no lock while the caller's logger runs.
-func (p *PauseLog) Log(paused bool, until time.Time, condition string) {
+// Log logs if the service has gone down, or works again. It holds no lock while the caller's logger
+// runs.
+func (p *PauseLog) Log(s flow.State) {
 	p.mu.Lock()
-	same := paused == p.paused
-	p.paused = paused
+	same := s.IsDown() == p.paused
+	p.paused = s.IsDown()
 	p.mu.Unlock()
 	if same {
 		return
 	}
-	if paused {
-		p.Event(slog.LevelInfo, "pause", slog.String("condition", condition), slog.Time("until", p.Client.Probes("", until)))
+	if s.IsDown() {
+		p.Event(slog.LevelInfo, "pause", slog.String("condition", s.Why), slog.Time("until", p.Client.Probes("", s.PausedUntil)))
 	} else {
-		p.Event(slog.LevelInfo, "resume", slog.String("condition", condition))
+		p.Event(slog.LevelInfo, "resume", slog.String("condition", s.Why))
 	}
 }
 
