@@ -53,9 +53,6 @@ func NewPool(most int) *Pool {
 // HasRoom reports whether a task may start.
 func (p *Pool) HasRoom() bool { return p.busyNow() < p.most }
 
-// Waiting is the number of tasks that have given their slots to others.
-func (p *Pool) Waiting() int { return p.Running - p.busyNow() }
-
 func (p *Pool) busyNow() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -221,26 +218,10 @@ func Sleep(ctx context.Context, d time.Duration, over <-chan struct{}) error {
 	return ctx.Err()
 }
 
-// past has received a time.
-var past = func() <-chan time.Time {
-	c := make(chan time.Time)
-	close(c)
-	return c
-}()
-
-// At returns a channel that receives at the earliest of the times that are not zero; nil if all are.
-func At(times ...time.Time) <-chan time.Time {
-	var earliest time.Time
-	for _, t := range times {
-		if !t.IsZero() && (earliest.IsZero() || t.Before(earliest)) {
-			earliest = t
-		}
-	}
-	if earliest.IsZero() {
+// At returns a channel that receives at a time; nil if it is zero.
+func At(t time.Time) <-chan time.Time {
+	if t.IsZero() {
 		return nil
 	}
-	if left := time.Until(earliest); left > 0 {
-		return time.After(left)
-	}
-	return past
+	return time.After(time.Until(t))
 }
