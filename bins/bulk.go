@@ -53,9 +53,6 @@ type BulkProgress struct {
 	Stats // of this lookup; a Retry-After is no pause here, but the log has it
 }
 
-// Paused reports that the service is down.
-func (p BulkProgress) Paused() bool { return !p.PausedUntil.IsZero() }
-
 // A BulkResult is the result for one input: see [BulkResult.Card].
 type BulkResult struct {
 	// Index is the position of the input, from 0. The Example of BulkResult leads it back to a row.

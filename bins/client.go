@@ -49,6 +49,9 @@ type Stats struct {
 	Reason      string    // [Error.Condition] of the last failure of the service; "": there was none
 }
 
+// Paused reports that the service is down.
+func (s Stats) Paused() bool { return !s.PausedUntil.IsZero() }
+
 func statsOf(s flow.State) Stats {
 	return Stats{Level: s.Level, InFlight: s.InFlight, Waiting: s.Waiting, PausedUntil: s.PausedUntil, Reason: s.Why}
 }

@@ -47,9 +47,6 @@ type BulkProgress struct {
 	Stats // of the client
 }
 
-// Paused reports that the service is down.
-func (p BulkProgress) Paused() bool { return !p.PausedUntil.IsZero() }
-
 func (p *BulkProgress) count(o Outcome) {
 	p.Done++
 	switch o {

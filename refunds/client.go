@@ -53,6 +53,9 @@ type Stats struct {
 	Reason      string    // Error.Condition of the last failure of the service; "": there was none
 }
 
+// Paused reports that the service is down.
+func (s Stats) Paused() bool { return !s.PausedUntil.IsZero() }
+
 // Stats returns what the client knows now. A worker of a queue asks before it takes a message: see the
 // Example.
 func (c *Client) Stats() Stats {

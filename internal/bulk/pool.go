@@ -51,12 +51,10 @@ func NewPool(most int) *Pool {
 }
 
 // HasRoom reports whether a task may start.
-func (p *Pool) HasRoom() bool { return p.busyNow() < p.most }
-
-func (p *Pool) busyNow() int {
+func (p *Pool) HasRoom() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.busy
+	return p.busy < p.most
 }
 
 // Start runs a task as soon as it has a slot, and then the end that it returns on the loop's goroutine. If the
