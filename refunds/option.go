@@ -14,12 +14,12 @@ import (
 	"github.com/carddata/carddata-go/internal/transport"
 )
 
-// An Option configures a client. If two set the same thing, the later one counts. A negative number or
-// duration is refused with [ErrInvalidArgument]. Printing an option shows no secret.
+// An Option configures a client. If two set the same thing, the later one counts. Negative numbers and
+// durations are refused.
 type Option interface{ change() transport.Option }
 
-// A CallOption configures a call. Given to NewClient, it holds for every call. One that is given to a call
-// wins, and one of an [Item] wins over that of SubmitAll.
+// A CallOption configures a client or a single call, where it wins over the client's. One of an [Item]
+// wins over both.
 type CallOption interface {
 	Option
 	ofCall()
@@ -28,23 +28,21 @@ type CallOption interface {
 // A TokenSource provides the bearer token of every attempt: see Credentials in
 // [github.com/carddata/carddata-go].
 type TokenSource interface {
-	// Token returns the token without the word Bearer, and ends with ctx. An error, and an empty or
-	// unprintable token, end the call with [ErrCredential].
+	// Token returns the token without the word Bearer. An error or an unusable token ends the call with
+	// [ErrCredential].
 	Token(ctx context.Context) (string, error)
 }
 
 // A Limiter limits the rate of requests. *rate.Limiter is one.
 type Limiter interface {
-	// Wait returns when one request may be sent, and ends with ctx. After an error nothing is sent: see
-	// [ErrLocalLimit].
+	// Wait returns when one request may be sent. An error ends the call with [ErrLocalLimit].
 	Wait(ctx context.Context) error
 }
 
 // StaticToken returns a TokenSource for a token that never changes.
 func StaticToken(token string) TokenSource { return auth.Static(token) }
 
-// TokenFunc returns a TokenSource that calls f before every attempt, one call at a time, and caches
-// nothing. If f is slow, so is the client.
+// TokenFunc returns a TokenSource that calls f before every attempt, one call at a time.
 func TokenFunc(f func(ctx context.Context) (string, error)) TokenSource {
 	return auth.Func(f)
 }
@@ -56,13 +54,13 @@ func CachedToken(fetch func(ctx context.Context) (token string, expires time.Tim
 }
 
 // WithTransport wraps the library's transport in your own RoundTripper, to instrument or change requests.
-// It sees every attempt, with the token, and calls base to send it. A response that it makes up counts as
-// the service's.
+// It sees every attempt, with the token, and calls base to send it.
 //
 //   - A request that it builds needs the context of the original, or it is not sent. A request of its own,
 //     as for a token, goes through another client.
 //   - If it returns an error without a call of base, as a circuit breaker does, the refund counts as not
 //     sent. So it must not send through another transport.
+//   - A response that it makes up counts as the service's.
 func WithTransport(wrap func(base http.RoundTripper) http.RoundTripper) Option {
 	return clientOption(transport.WithTransport(wrap))
 }
@@ -78,9 +76,8 @@ func WithProxy(proxy func(*http.Request) (*url.URL, error)) Option {
 	return clientOption(transport.WithProxy(proxy))
 }
 
-// WithHTTPClient sends through the Transport of c, for fakes in tests. Its Timeout bounds each attempt.
-// Its Jar and CheckRedirect are not used. In production use [WithTransport], [WithTLSConfig] and
-// [WithProxy]: another client may send a refund twice, and proves "not sent" only if its Transport is an
+// WithHTTPClient sends through the Transport of c, for fakes in tests. Its Timeout bounds each attempt. In
+// production use [WithTransport], [WithTLSConfig] and [WithProxy]: another client may send a refund twice, and proves "not sent" only if its Transport is an
 // *http.Transport.
 func WithHTTPClient(c *http.Client) Option { return clientOption(transport.WithHTTPClient(c)) }
 
@@ -99,8 +96,7 @@ func WithHeader(name, value string) CallOption {
 // WithUserAgent puts a product, such as "acme-billing/2.1", before the library's User-Agent.
 func WithUserAgent(product string) Option { return clientOption(transport.WithUserAgent(product)) }
 
-// WithLogger logs to l what the chapter Logs of [github.com/carddata/carddata-go] lists. Nil, the default,
-// is no log.
+// WithLogger logs to l: see Logs in [github.com/carddata/carddata-go]. Nil, the default, is no log.
 func WithLogger(l *slog.Logger) Option { return clientOption(transport.WithLogger(l)) }
 
 // WithMaxRetries limits the retries of a call. Zero turns them off, but SubmitAll still sends again what
@@ -120,9 +116,9 @@ func WithAttemptTimeout(d time.Duration) CallOption {
 	return callOption(transport.WithAttemptTimeout(d))
 }
 
-// WithRateLimit limits requests to limit a second, retries included, and burst at once. All clients and
-// calls that are given the same option share its limit. An attempt that would wait beyond its deadline
-// fails at once with [ErrLocalLimit]. The default is no limit.
+// WithRateLimit limits requests to limit a second, retries included, and burst at once. Clients and calls
+// that are given the same option share its limit. An attempt that would wait beyond its deadline fails at
+// once with [ErrLocalLimit]. The default is no limit.
 func WithRateLimit(limit rate.Limit, burst int) CallOption {
 	return callOption(transport.WithRateLimit(limit, burst))
 }
@@ -132,8 +128,8 @@ func WithRateLimit(limit rate.Limit, burst int) CallOption {
 // limit.
 func WithLimiter(l Limiter) CallOption { return callOption(transport.WithLimiter(l)) }
 
-// WithInsecureHTTP allows http for every host, where everybody on the way can read what is sent. By
-// default only loopback addresses may be http.
+// WithInsecureHTTP allows http for every host, where others can read what is sent. By default only
+// loopback addresses may be http.
 func WithInsecureHTTP() Option { return clientOption(transport.WithInsecureHTTP()) }
 
 // WithResubmit states that the service takes records with the same refund_id as one refund, which is not

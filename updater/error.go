@@ -10,7 +10,7 @@ import (
 )
 
 // Conditions to test for with [errors.Is]: the same values in bins, refunds and updater. An error can match
-// several. The chapter Errors of [github.com/carddata/carddata-go] says what to do.
+// several. Errors in [github.com/carddata/carddata-go] says what to do.
 var (
 	ErrInvalidArgument = fault.ErrInvalidArgument // refused before anything was sent
 	ErrLocalLimit      = fault.ErrLocalLimit      // your limiter failed, or leaves no time; this attempt was not sent
@@ -82,8 +82,8 @@ func (e *Error) Header() http.Header { return e.failure().Response().Header }
 // none.
 func (e *Error) Cause() error { return e.failure().Cause() }
 
-// Condition returns a stable name of what went wrong, for metrics. [github.com/carddata/carddata-go] lists
-// them.
+// Condition returns a stable name of what went wrong, for metrics: see Errors in
+// [github.com/carddata/carddata-go].
 func (e *Error) Condition() string { return e.failure().Condition() }
 
 // Retryable reports whether the same call can succeed later. It is false if something must change first,
