@@ -301,7 +301,9 @@ func (b *bulkRun) failsAlone(sent *batch, err error, blame blame) {
 	}
 	switch {
 	case blame == serviceOrCards && sent.alone < mostTries:
-		b.send(sent, b.backoff(0, err)) // others work, and what comes behind it waits for its result
+		// If there was too much load, the window needs a moment to come down, and a card that is sent again at
+		// once fails all its tries before. A longer wait would hold up the results behind it.
+		b.send(sent, b.backoff(min(sent.alone-1, 2), err))
 	case b.health.results > sent.results: // others worked meanwhile
 		b.end(sent.lookups, err)
 	default:
