@@ -70,7 +70,7 @@ func TestLoaderBetweenWorksAndDown(t *testing.T) {
 		{"a tenth fails at random, in a hurry", func() func(*service) bool { return chance(0.1) }, 150 * time.Millisecond, 0.65},
 		{"a third fails at random", func() func(*service) bool { return chance(1.0 / 3) }, 500 * time.Millisecond, 0.65},
 	} {
-		const draws, loads = 4, 1500
+		const draws, loads = 2, 1500
 		succeeded := 0
 		for range draws {
 			synctest.Test(t, func(t *testing.T) {
