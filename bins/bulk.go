@@ -17,15 +17,13 @@ type BulkOptions struct {
 	// Concurrency is the most requests in flight, up to 10,000. Zero is 8.
 	Concurrency int
 
-	// PrefixLength is how many digits, 1 to 11, are sent of an identifier with 12 digits or more, of any
-	// script and in any groups, so that card numbers stay in the process. Zero sends identifiers
-	// unchanged. How many the service needs is not documented: set 8, or 10 if the results for your
-	// account differ. A token of 12 digits or more would be cut, too: if the input has tokens, leave it
-	// zero, and cut card numbers yourself.
+	// PrefixLength is how many digits, 1 to 11, are sent of an identifier with 12 digits or more, so that
+	// card numbers stay in the process. How many the service needs is not documented: set 8, or 10 if
+	// the results differ. It would cut a token of 12 digits or more, too. Zero sends identifiers unchanged.
 	PrefixLength int
 
-	// Memory caches results. Nil makes a [MemoryCache] of 64 MiB for this lookup: set a larger one
-	// if more than some 20,000 identifiers repeat.
+	// Memory caches results. Nil makes a [MemoryCache] for this lookup: set a larger one if more than
+	// some 20,000 identifiers repeat.
 	Memory *MemoryCache
 
 	// Cache is a second cache, outside the process, for what Memory does not have. Nil is none.
@@ -35,8 +33,7 @@ type BulkOptions struct {
 	// Zero is 30 minutes. Below zero it never gives up.
 	GiveUpAfter time.Duration
 
-	// Progress is called on the loop's goroutine: after every request, and every few
-	// thousand results. Nil is not called.
+	// Progress, if not nil, is called after every request, and every few thousand results.
 	Progress func(BulkProgress)
 }
 
@@ -50,7 +47,7 @@ type BulkProgress struct {
 	Errors   int // results yielded with an error
 	Unread   int // members of the items received that could not be read: see [Result.Unread]
 
-	Stats // of this lookup; a Retry-After is no pause here, but the log has it
+	Stats // of this lookup
 }
 
 // A BulkResult is the result for one input: see [BulkResult.Card].
@@ -64,9 +61,9 @@ type BulkResult struct {
 	// Reused is true if the result is from an earlier input or from a cache. Its PANOrToken
 	// and CorrelationID are then "", and so is its BIN if the input does not begin with it.
 	Reused bool
-	// Err says why there is no result, an [*Error]; nil if there is one. It matches [ErrInvalidArgument]
-	// for a card that is empty, longer than 4,096 bytes or not valid UTF-8, [ErrBadResponse] for an item
-	// that is no object, [ErrMissing], [ErrSuspended], or what the request failed with.
+	// Err is an [*Error] that says why there is no result; nil if there is one. Besides what a request
+	// can fail with, it matches [ErrInvalidArgument] for a card that is empty, longer than 4,096 bytes
+	// or not valid UTF-8, [ErrBadResponse] for an item that is no object, [ErrMissing] or [ErrSuspended].
 	Err error
 }
 
@@ -87,14 +84,13 @@ func (r BulkResult) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// ErrMissing: the response has no item for this card, or it is unclear which one it is: see
-// [LookupResponse]. Look the card up alone with [Client.Lookup], which sends all digits that it gets.
+// ErrMissing: the response has no item for this card, or it is unclear which one it is. Look the card up
+// alone with [Client.Lookup].
 var ErrMissing = fault.NewCondition("missing", "the response holds no item for this card", true)
 
 // ErrSuspended: the card was not looked up, because the service is down or answers 401, or because
-// LookupAll has ended early. Look it up again later, after RetryAfter if it is set. The error also
-// matches the reason, such as [ErrServer], [ErrUnauthorized] or [context.Canceled]. As the last error of LookupAll
-// it says that nothing has worked for [BulkOptions.GiveUpAfter].
+// LookupAll has ended early. Look it up again later. The error also matches the reason, such as
+// [ErrServer], [ErrUnauthorized] or [context.Canceled].
 var ErrSuspended = fault.ErrSuspended
 
 // suspendedBy is the error of a lookup that was not sent because of another failure. If somebody has

@@ -26,13 +26,13 @@ import (
 //
 // # Errors
 //
-// The error of one card is [BulkResult.Err]. Only [ErrInvalidArgument] is final: yield "" for a row
-// without a card, to keep its place. After any other error, look the card up again.
+// The error of one card is [BulkResult.Err]. Only [ErrInvalidArgument] is final. After any other error,
+// look the card up again. To keep the place of a row without a card, yield "".
 //
-// If the lookup ends early, the sequence yields an error, once and last: return it. If it is Retryable,
-// the same lookup can go on later. All inputs that were taken have been yielded by then, and those without a
-// result have [ErrSuspended]. To go on, also after a kill, begin behind the last result that you have
-// stored, and store none from the first ErrSuspended on: see the Example LookupAll (Resume).
+// If the lookup ends early, the sequence yields an error, once and last. If it is Retryable, the same
+// lookup can go on later. Inputs that were taken and have no result have [ErrSuspended]. To go on, also
+// after a kill, begin behind the last result that you have stored, and store none from the first
+// ErrSuspended on: see the Example LookupAll (Resume).
 //
 // The lookup ends early
 //
@@ -44,23 +44,23 @@ import (
 //
 // # Failures
 //
-// After 401, 429, a 5xx, a timeout, no response, a response that is not the documented one, or a failing
-// limiter or token source, the cards are sent again, whatever WithMaxRetries says. A request that fails
-// for GiveUpAfter while others have results fails its cards. 403, 404 and 410 fail them at once.
+// Cards are sent again, whatever WithMaxRetries says, after 401, 429, a 5xx, a timeout, no response, a
+// response that is not the documented one, or a failing limiter or token source. A request that fails for
+// GiveUpAfter while others have results fails its cards. 403, 404 and 410 fail them at once.
 //
-// A bad card fails alone. A request that is refused, such as by 400 or 422, is sent again in halves,
-// until each card stands alone. One refused card costs 13 requests. With 2 % such cards, 50 cards cost
-// 11 requests, and with 10 %, 40: mind [WithRateLimit].
+// A bad card fails alone. A request that is refused, such as by 400 or 422, is sent again in halves, until
+// each card stands alone. So is one that fails twice in another way, such as by 500, while others work. A
+// card then fails after eight failures alone. Requests for 50 cards, which [WithRateLimit] counts:
 //
-// So is a request that fails twice in another way, such as by 500, while others work. A card then fails
-// after eight failures alone. One such card costs 21 requests. With 2 % of them, 50 cards cost 19
-// requests, and with 10 %, 77.
+//	                          refused   fail by 500
+//	one bad card              13        21
+//	2 % of all cards          11        19
+//	10 % of all cards         40        77
 //
 // # Stopping
 //
 // To stop without losing inputs, cancel ctx and go on to the end of the loop. Leaving the loop cancels
-// requests in flight, and inputs beyond the last result may have been taken. Loop, input and Progress
-// run on one goroutine, and the lookup does not end before they return.
+// requests in flight. Loop, input and Progress run on one goroutine.
 func (c *Client) LookupAll(ctx context.Context, cards iter.Seq[string], o BulkOptions, opts ...CallOption) iter.Seq2[BulkResult, error] {
 	return func(yield func(BulkResult, error) bool) {
 		b, err := newBulk(ctx, c, cards, o, opts, yield)

@@ -12,16 +12,13 @@ import (
 )
 
 // A Cache stores results outside this process, such as in a Redis that replicas share:
-// examples/engines/redis is one. Set it in [LoaderOptions] or [BulkOptions]. If several services, such as
-// test and production, share a store, prefix the keys.
+// examples/engines/redis is one. If several services, such as test and production, share a store,
+// prefix the keys. Only items with a card and without an error are stored, as JSON, without card
+// numbers: see [MemoryCache].
 //
 // A failing cache costs requests, and never a result. Each loader and bulk lookup makes one call at a
 // time, for 50 milliseconds at most, and for a tenth of the time that a Load has left. After five
-// failures in a row the cache is skipped for a second, and for twice as long after each further one, up
-// to 30 seconds. A value that is damaged or too old is not used. A panic of Get reaches the caller.
-//
-// Only items with a card and without an error are stored, as JSON, without card numbers: see
-// [MemoryCache].
+// failures in a row the cache is skipped, for a second at first and 30 seconds at most.
 type Cache interface {
 	// Get returns the values that it has of 1 to 50 keys.
 	Get(ctx context.Context, keys []string) (map[string][]byte, error)
@@ -36,24 +33,21 @@ type CacheOptions struct {
 	MaxBytes int64
 	// TTL is how long a result is kept, less up to a tenth at random. Zero is 24 hours.
 	TTL time.Duration
-	// StaleFor is how long after its TTL a card may still be served, marked as [Result.Stale]. Zero is
-	// not at all. A [Loader] serves it at once, and renews it in the background. LookupAll serves
-	// it if the service failed. An item with an error, or without a card, does not replace it.
+	// StaleFor is how long after its TTL a card may still be served, marked as [Result.Stale]. A [Loader]
+	// serves it at once, and renews it in the background. LookupAll serves it if the service failed.
+	// An item without a card does not replace it. Zero is not at all.
 	StaleFor time.Duration
-	// NegativeTTL is the TTL of items with an error, or without a card that states anything. They are
-	// kept in memory only. Zero is one hour. Below zero they are not kept: choose that if the items
-	// of your service report temporary failures.
+	// NegativeTTL is the TTL of items with an error or without a card, which only the memory keeps. Zero
+	// is one hour. Below zero they are not kept: choose that if such items report temporary failures.
 	NegativeTTL time.Duration
 }
 
-// A MemoryCache keeps results in memory. The zero value is ready for use, with the default
-// options. Loaders and bulk lookups may share it. Use one for each service, because results
-// are told apart by identifier and Enhanced alone. Do not copy it.
+// A MemoryCache keeps results in memory. Loaders and bulk lookups of one service may share it. The zero
+// value has the default options. Do not copy it.
 //
-// A MemoryCache and a [Cache] hold no full card number. They keep nothing under an identifier with 12
-// digits or more, and no pan_or_token, correlation_id, or bin of 12 digits or more. An item with what may be a
-// card number in another field is not kept. Two limits: bank.phone and the bounds of BIN ranges are not checked,
-// and a number that is spread over several fields is not found.
+// It holds no full card number, nor does a [Cache]. They keep nothing under an identifier with 12 digits or
+// more, no pan_or_token, no correlation_id, and no item with what may be a card number in another field.
+// Bank.Phone and the bounds of BIN ranges are not checked for one.
 type MemoryCache struct {
 	given CacheOptions
 

@@ -17,9 +17,9 @@ type Client struct {
 // NewClient returns a client of the service at baseURL, the {bin_url} of the interface. It may have a
 // path. token provides the API key: see [StaticToken].
 //
-// NewClient does not touch the network. It fails with [ErrInvalidArgument] if the base URL is
-// not https (loopback addresses may be http), or has user information, a query or a fragment, or
-// if the API key or an option is unusable.
+// NewClient does not touch the network. It fails with [ErrInvalidArgument] if the base URL is not https
+// (see [WithInsecureHTTP]), or has user information, a query or a fragment, or if the API key or an option
+// is unusable.
 func NewClient(baseURL string, token TokenSource, opts ...Option) (*Client, error) {
 	core, err := transport.New(transport.Service{
 		Name:  "bins",

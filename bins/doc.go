@@ -44,11 +44,10 @@
 //     nothing under a full card number.
 //   - How long a known card is served while the service is down: [CacheOptions.StaleFor].
 //   - Whether processes share results: [Cache].
-//   - What an item with both a card and an error means: [Result.Card] returns both.
+//   - What to do about an unknown card, which is no error of a call: [Result.Card].
 //
-// Errors, retries, Retry-After, load and outages, deadlines and defaults are chapters of
-// [github.com/carddata/carddata-go], the page of all three packages. An unknown card is no error of
-// a call: [Result.Card] returns an [*ItemError].
+// Errors, retries, load and outages, deadlines and defaults are chapters of
+// [github.com/carddata/carddata-go].
 //
 // # Interface
 //
@@ -68,10 +67,6 @@
 // contents of networkfees, status codes, error bodies, rate limits, and what happens with
 // another number of cards.
 //
-// # Examples
-//
-// pkg.go.dev shows them, and go doc does not: they are in bins/*example_test.go. Start from
-// Client.Lookup, Client.LookupAll, LookupAll (Resume) for a job that goes on where it ended,
-// BulkResult for the rows of a file, BulkOptions (PrefixLength), Loader for a checkout, or
-// CacheOptions (StaleFor).
+// The Examples are in bins/*example_test.go: of each call, of a job that goes on where it ended, of
+// the rows of a file, and of a checkout.
 package bins

@@ -14,8 +14,8 @@ import (
 // sent unchanged.
 //
 // It is masked by fmt and slog: a BIN of up to 8 digits is printed in full, 4111111111111111 as
-// 411111******1111, and anything else as ****. It is not masked in JSON, so log no list, map or
-// struct of identifiers with slog's JSON handler. Compare with [Identifier.Equal]; == does not compile.
+// 411111******1111, and anything else as ****. JSON is not masked, so log no list, map or struct of
+// identifiers with slog's JSON handler.
 type Identifier struct {
 	_ [0]func() // == would compare addresses
 	// fmt prints a pointer as an address, where it cannot call methods, and a string
@@ -42,7 +42,7 @@ func (id Identifier) Reveal() string {
 // IsZero reports whether the identifier is empty.
 func (id Identifier) IsZero() bool { return id.value == nil }
 
-// Equal reports whether two identifiers have the same value.
+// Equal reports whether two identifiers have the same value. == does not compile.
 func (id Identifier) Equal(other Identifier) bool { return id.Reveal() == other.Reveal() }
 
 // String returns the masked form.

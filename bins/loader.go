@@ -17,14 +17,13 @@ import (
 type LoaderOptions struct {
 	// Enhanced is sent with every request: see [LookupRequest.Enhanced].
 	Enhanced *bool
-	// Window is how long a card waits for further cards. Zero is 2 milliseconds; below
-	// zero a card does not wait.
+	// Window is how long a card waits for further cards. Zero is 2 milliseconds. Below zero it does not
+	// wait.
 	Window time.Duration
 	// PrefixLength is how many digits are sent of a card number: see [BulkOptions.PrefixLength].
-	// Zero sends identifiers unchanged.
 	PrefixLength int
-	// Memory caches results by what is sent. Nil makes a [MemoryCache] with the default options for
-	// this loader. To serve cards through an outage, set one with [CacheOptions.StaleFor].
+	// Memory caches results by what is sent. Nil makes a [MemoryCache] for this loader. To serve cards
+	// through an outage, set one with [CacheOptions.StaleFor].
 	Memory *MemoryCache
 	// Cache is a second cache, outside the process, for what Memory does not have. Nil is none.
 	Cache Cache
@@ -38,16 +37,15 @@ type LoaderOptions struct {
 //
 //   - [LoaderOptions.PrefixLength]: the cards of one BIN share a cached result. Without it, no result of
 //     a card number (12 digits or more) is cached.
-//   - [CacheOptions.StaleFor]: an expired card is served at once, also while the service is down. A
-//     restart loses it: a shared [Cache] keeps it. That has a tenth of a caller's time to answer.
+//   - [CacheOptions.StaleFor]: an expired card is served at once, also while the service is down. A shared
+//     [Cache] keeps it through a restart.
 //   - [WithAttemptTimeout]: longer than the service takes, such as two seconds, and not your callers' 80
-//     milliseconds. A request goes on after its callers have left, so that later callers find its
-//     results in the cache. At most 16 such requests do, and none of them is retried.
+//     milliseconds. Up to 16 requests go on after their callers have left, so that later callers find the
+//     results in the cache.
 //
-// While a request waits for its turn, further cards collect in the next one. While the service is
-// down, Load fails at once with [ErrSuspended].
+// While a request waits for its turn, further cards collect in the next one.
 //
-// A bad card fails alone. A request that is refused, such as by 400, 413 or 422, is sent again with each of its
+// A bad card fails alone. A request that is refused, such as by 400 or 422, is sent again with each of its
 // cards alone. So is one that fails twice with a 5xx but 503, a timeout, a broken connection or a
 // page. These cards go alone for a minute.
 type Loader struct {
@@ -106,8 +104,8 @@ func (l *Loader) Stats() LoaderStats {
 	return s
 }
 
-// NewLoader returns a loader that sends its requests with c. opts are those of each request. It
-// fails with [ErrInvalidArgument] if PrefixLength or an option is unusable.
+// NewLoader returns a loader that sends its requests with c and opts. It fails with [ErrInvalidArgument] if
+// PrefixLength or an option is unusable.
 func NewLoader(c *Client, o LoaderOptions, opts ...CallOption) (*Loader, error) {
 	settings, err := c.settings(opts)
 	if err := cmp.Or(err, checkPrefix(o.PrefixLength)); err != nil {
@@ -140,14 +138,11 @@ const (
 //
 // The call ends at the deadline of ctx, or after 30 seconds if ctx has none. A load that had to wait
 // its turn ends with context.DeadlineExceeded as soon as less time is left than a response usually
-// takes. So test the error, and not ctx. It also matches what a request last failed with.
+// takes: test the error, and not ctx. It also matches what a request last failed with.
 //
-// Other errors are the failure of the request, [ErrInvalidArgument] for a card that is empty, longer than
-// 4,096 bytes or not valid UTF-8, [ErrMissing], [ErrBadResponse] for an item that is no object,
-// [ErrSuspended], [ErrRateLimited] if the service has asked for a pause beyond the deadline, and
-// [ErrClosed].
-//
-// A request has the context values, such as a trace, of the caller that began it.
+// Other errors are those of [BulkResult.Err], [ErrRateLimited] if the service has asked for a pause beyond
+// the deadline, and [ErrClosed]. A request has the context values, such as a trace, of the caller that
+// began it.
 func (l *Loader) Load(ctx context.Context, card string) (Result, error) {
 	fail := func(err error) (Result, error) { return Result{}, &Error{Operation: operationLoad, Err: err} }
 	switch {

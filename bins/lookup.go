@@ -14,7 +14,7 @@ const MaxCards = 50
 
 // A LookupRequest asks for 1 to [MaxCards] cards. It is the body of the request.
 type LookupRequest struct {
-	// Cards are made by the function [Cards]. Whether one may occur twice is not documented.
+	// Cards are what to look up: see [Cards]. Whether one may occur twice is not documented.
 	Cards []LookupCard `json:"cards"`
 
 	// Enhanced switches the enhanced lookup on or off, as new(true) does. Nil leaves the field out.
@@ -22,7 +22,6 @@ type LookupRequest struct {
 	Enhanced *bool `json:"enhanced,omitzero"`
 
 	// KeepRaw keeps each item's JSON in [Result.Raw], for fields that are not documented.
-	// It is not sent.
 	KeepRaw bool `json:"-"`
 }
 

@@ -26,14 +26,13 @@ type Result struct {
 	Error string `json:"error"`
 
 	// Unread has the paths of the members that cannot be read, such as "data.card.bank" for a string in
-	// place of an object. They are not stated. A path in an array has no index.
+	// place of an object. They are not stated.
 	Unread []string `json:"-"`
 
-	// Err matches [ErrBadResponse] if the item is no JSON object; otherwise it is nil.
+	// Err matches [ErrBadResponse] if the item is no JSON object; nil if it is one.
 	Err error `json:"-"`
 
-	// Stale is true if the result is from a cache and has expired: see
-	// [CacheOptions.StaleFor].
+	// Stale is true for an expired result of a cache: see [CacheOptions.StaleFor].
 	Stale bool `json:"-"`
 
 	// Raw is the item's JSON; nil unless [LookupRequest.KeepRaw] is set.
@@ -42,8 +41,7 @@ type Result struct {
 
 // Card returns the item's card, or an [*ItemError] if the item has an error or no card: usually the
 // service does not know the card, and [ItemError.Message] has its words. If the item has both, Card
-// returns both, and whether the card counts is not documented. The error matches [ErrBadResponse]
-// if the item is no JSON object. If [Result.Unread] has "data" or "data.card", the card could not be read.
+// returns both, and whether the card counts is not documented.
 func (r *Result) Card() (*Card, error) {
 	var card *Card
 	if r.hasCard() {
@@ -57,7 +55,7 @@ func (r *Result) Card() (*Card, error) {
 }
 
 // Format prints the result with its BIN masked, and "****" for an error. Package fmt does not call it for
-// %w, %p and a result in an unexported field, and then prints all unmasked.
+// a result in an unexported field, and prints all unmasked.
 func (r Result) Format(state fmt.State, verb rune) {
 	type plain struct {
 		BIN   string
