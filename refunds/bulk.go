@@ -17,8 +17,8 @@ type BulkOptions struct {
 	Concurrency int
 
 	// Grace is how long requests in flight may go on after ctx has ended or the loop was left: less than
-	// the time between SIGTERM and SIGKILL. Zero is 30 seconds. Below zero they are canceled at once, with
-	// an unknown outcome.
+	// the time between SIGTERM and SIGKILL. Zero is 30 seconds. Below zero they are canceled at once, and
+	// their outcome is unknown.
 	Grace time.Duration
 
 	// GiveUpAfter is how long nothing may have worked before SubmitAll ends with [ErrSuspended]. Zero is
@@ -28,8 +28,7 @@ type BulkOptions struct {
 	// Progress, if not nil, is called before each result, and when the service is down and works again.
 	Progress func(BulkProgress)
 
-	// Abandoned gets the results that were not yielded when the loop was left. With nil, the log has a
-	// warning with their number.
+	// Abandoned, if not nil, gets the results that were not yielded when the loop was left.
 	Abandoned func(Submission)
 }
 

@@ -44,8 +44,7 @@
 //   - Ask its operator: whether a status proves that nothing was recorded ([WithRefusals]), and whether it
 //     removes duplicates ([WithResubmit]).
 //
-// Retries, Retry-After, load and outages, deadlines and defaults are chapters of
-// [github.com/carddata/carddata-go].
+// Retries, load and outages, deadlines and defaults are chapters of [github.com/carddata/carddata-go].
 //
 // # The endpoint
 //
@@ -77,10 +76,9 @@
 //
 //   - Some limiters sign nothing, such as limit_req of nginx, HAProxy, and Flask-Limiter by default. What they
 //     refuse is unknown, until [WithRefusals] says that nothing was recorded.
-//   - A service that passes on a signed 429, or a 429 in the last request that its own limiter allows, looks
-//     like a limiter.
+//   - A service that passes on a signed 429 of another one looks like a limiter.
 //
-// A service may pass on any other 4xx, too, after it recorded the refund. Some frameworks answer 404 if a
+// A service may also pass on another 4xx after it recorded the refund, and some frameworks answer 404 if a
 // function returns nothing. No client can see that: submit one refund of your own with
 // examples/tools/probe -write, and look whether it is recorded. If it is, read "correct" as "find out", and use
 // no token source that renews a token after a 401.
@@ -88,11 +86,10 @@
 // # If a proxy stands before the service
 //
 // A proxy that repeats a POST passes on only the last response. If the service recorded the first request
-// and refused the second, "rejected" is wrong, and no client can see it. The common proxies do not repeat by
-// default. For this route, do not set
+// and refused the second, "rejected" is wrong. The common proxies do not repeat by default. Do not set
 //
 //	proxy_next_upstream … non_idempotent;      # nginx
 //	retry-on all-retryable-errors              # haproxy, nor any list beyond conn-failure
 //
-// If you cannot be sure, use Submit with [WithMaxRetries] 0, and read each 4xx as unknown.
+// If you cannot be sure, use [WithMaxRetries] 0 with Submit, and read each 4xx as unknown.
 package refunds

@@ -148,17 +148,16 @@ func WithRefusals(statuses ...int) CallOption {
 }
 
 // WithBeforeSend calls f before each attempt, when nothing but sending is left, so that a row of yours
-// says that the refund has begun: see the Example. f ends with ctx, and SubmitAll runs several at once. If
-// f fails, nothing is sent, and the error matches [ErrNotBegun] and that of f. ActionOf then says
-// [ActionResubmit], or [ActionFindOut] after an earlier attempt: test for your own "another call has
-// begun" first, because that call may be sending this refund. Nil, the default, is not called.
+// says that the refund has begun: see the Example. If f fails, nothing is sent, and the error matches
+// [ErrNotBegun] and that of f. Test for your own "another call has begun" before ActionOf, because that
+// call may be sending this refund. SubmitAll runs several f at once. Nil, the default, is not called.
 func WithBeforeSend(f func(ctx context.Context) error) CallOption {
 	return callOption(transport.WithBeforeSend(f))
 }
 
-// WithReceiptCheck calls check for each 2xx that would accept a refund, in SubmitAll from many goroutines
-// at once. After its error the outcome is unknown, the refund is not retried, and the error matches
-// [ErrBadResponse] and that of check. Nil, the default, accepts each 2xx that the package comment accepts.
+// WithReceiptCheck calls check for each 2xx that would accept a refund, in SubmitAll several at once. After
+// its error the outcome is unknown, the refund is not retried, and the error matches [ErrBadResponse] and
+// that of check. Nil, the default, accepts what the package comment accepts.
 func WithReceiptCheck(check func(*Receipt) error) CallOption {
 	var checked func(*transport.Result) error
 	if check != nil {

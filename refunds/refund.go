@@ -19,7 +19,7 @@ import (
 // handler in a list of refunds: log one at a time.
 type Refund struct {
 	// RefundID identifies the record, and is required here: without it nobody can find out what became of
-	// the refund. Choose it yourself, and keep it when you submit the refund again.
+	// the refund. Keep it when you submit the refund again.
 	RefundID string `json:"refund_id,omitzero"`
 
 	// Amount is in a unit that is not documented; minor units are common, such as new(int64(10150)) for

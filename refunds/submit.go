@@ -51,13 +51,12 @@ func (r Receipt) LogValue() slog.Value {
 // [*Error], and matches exactly one of [ErrNotSent], [ErrRejected] and [ErrOutcomeUnknown], besides its
 // conditions, such as [ErrRateLimited]. [ActionOf] says what to do.
 //
-// accountID is the {account_id} of the path, sent as one escaped segment. An empty one, and "." or ".."
-// between slashes, are refused with [ErrInvalidArgument], and so is text that is not valid UTF-8, because
-// encoding would change it. Do not change the record during the call.
+// accountID is the {account_id} of the path, sent as one escaped segment. An empty one, "." or ".." between
+// slashes, and text that is not valid UTF-8 are refused with [ErrInvalidArgument]. Do not change the record
+// during the call.
 //
 // The call ends at the deadline of ctx, or after 90 seconds if ctx has none. If ctx ends while the request
-// is in flight, the outcome is unknown, so choose a generous deadline. While the service is down, the call
-// fails at once with [ErrSuspended].
+// is in flight, the outcome is unknown, so choose a generous deadline.
 func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts ...CallOption) (*Receipt, error) {
 	settings, refusal := c.settings(opts)
 	e, err := encode(accountID, r)

@@ -33,8 +33,7 @@ var (
 	// set, or let [WithWait] do so.
 	ErrNotReady = fault.ErrNotReady
 	// ErrChanged: the content broke off, and its rest cannot be had or may belong to another version.
-	// Discard what was read, and download again. DownloadFile has already done so, up to WithMaxRetries
-	// times.
+	// Discard what was read, and download again. DownloadFile has already done so.
 	ErrChanged = fault.NewCondition("changed", "content changed", true)
 	// ErrDigestMismatch: the content does not match the service's digest. Do likewise.
 	ErrDigestMismatch = fault.NewCondition("digest_mismatch", "digest mismatch", true)

@@ -17,15 +17,13 @@ type FileOptions struct {
 	// Progress, if not nil, is called after each piece of up to 256 KiB. The download waits for it.
 	Progress func(FileProgress)
 	// Check may refuse the whole content before it replaces the file at the path. After its error the
-	// content is removed, and the error of the call matches it. header is that of the first response,
-	// which is a 206 if the call continues an earlier one. It is not called for an unchanged file. Nil
-	// accepts any content.
+	// content is removed, and the error of the call matches it. header is that of the first response. It
+	// is not called for an unchanged file. Nil accepts any content.
 	Check func(content *io.SectionReader, header http.Header) error
 	// IfChanged fetches nothing if the service still has the content of the file at the path: see
-	// [File.Unchanged]. Set it on the first call, too: that leaves the ETag or Last-Modified in
-	// .NAME.part.json, for the next one. Remove that with the file. The content is fetched all the same
-	// for another job, merchant or address, if the file was changed or moved or has another mode than
-	// 0600, if the service refuses the question, or if it sends nothing to resume by.
+	// [File.Unchanged]. Set it on the first call, too, which then leaves the ETag or Last-Modified in
+	// .NAME.part.json for the next one. The content is fetched all the same for another job, merchant or
+	// address, if the file was changed, or if the service sends nothing to ask by.
 	IfChanged bool
 	// AcceptUnverified accepts content that may be cut off, because the response has no length, chunks or
 	// digest. By default it fails with [ErrUnverified].
@@ -46,12 +44,10 @@ type File struct {
 	ContentType, ETag, LastModified string // headers of the first response
 	RequestID                       string // of the last response, for the service's support
 
-	// Verified is that of [Download]. With Last-Modified alone, it is also true for a continued download
-	// whose file was replaced by one of the same length within some seconds: only a digest or
-	// [FileOptions.Check] notices.
+	// Verified is that of [Download].
 	Verified bool
 	// Unchanged is true if [FileOptions.IfChanged] fetched nothing. Size, hash, headers and Verified are
-	// then those of the earlier call. Record yourself, for example by SHA256, what you have processed.
+	// then those of the earlier call.
 	Unchanged bool
 
 	Attempts     int   // requests
