@@ -184,7 +184,8 @@ func TestLoaderStartsInAnOutage(t *testing.T) {
 				t.Errorf("%d worked: %d requests and %d of 600 loads suspended in a minute", worked, n, suspended)
 			}
 			s.change(func() { latency = 20 * time.Millisecond })
-			checkouts(t, l, 4000, within) // a probe is due within half a minute
+			time.Sleep(30 * time.Second)
+			checkouts(t, l, 10, within) // the first is the probe
 			if n := checkouts(t, l, 300, within); n != 300 {
 				t.Errorf("%d worked: %d of 300 loads succeeded after the outage", worked, n)
 			}
@@ -202,8 +203,8 @@ func TestLoaderPassesRequestsThatHang(t *testing.T) {
 			return 40 * time.Millisecond
 		}}
 		l := loader(t, s, bins.LoaderOptions{})
-		if n := checkouts(t, l, 3000, 500*time.Millisecond); n < 1200 {
-			t.Errorf("%d of 3000 loads succeeded, beside a third that hangs", n)
+		if n := checkouts(t, l, 1500, 500*time.Millisecond); n < 600 {
+			t.Errorf("%d of 1500 loads succeeded, beside a third that hangs", n)
 		}
 	})
 }
