@@ -57,8 +57,7 @@
 //
 // Each part must repeat the ETag or the Last-Modified that it was asked by, and agree in length. Otherwise the
 // content is fetched again from its start. So parts of two versions are joined only if the service gives both
-// the same validator. A sha-256 digest of the first response (Repr-Digest, RFC 9530) proves the whole: it finds
-// such a mixture, and with it a part needs no validator.
+// the same validator. If the service sends a digest, such as Repr-Digest, compare it in [FileOptions.Check].
 //
 // # Further
 //

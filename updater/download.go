@@ -27,9 +27,9 @@ type Download struct {
 
 	// Length is the length of the content in bytes; -1 if it is not known.
 	Length int64
-	// Verified is true if the service marks the end of the content, by its length, chunks or a digest.
-	// Otherwise content that was cut off ends in io.EOF, too. Some frameworks mark the end also after an
-	// error of their own, which only a digest shows.
+	// Verified is true if the service marks the end of the content, by its length or chunks. Otherwise
+	// content that was cut off ends in io.EOF, too. Some frameworks mark the end also after an error of
+	// their own: if the service sends a digest, compare it.
 	Verified bool
 
 	RequestID string // of the last response, for the service's support
@@ -56,8 +56,7 @@ func (d *Download) Header() http.Header {
 // ctx a deadline.
 //
 // Every error but io.EOF is an [*Error], and later Reads return it again: [ErrChanged],
-// [ErrDigestMismatch], [ErrTimeout] (the content stalled), [ErrBadResponse] (it was cut off, or a part was
-// wrong), the failure of the request for the rest, or the context's error. After Close it is os.ErrClosed.
+// [ErrTimeout] (the content stalled), [ErrBadResponse] (it was cut off, or a part was wrong), the failure of the request for the rest, or the context's error. After Close it is os.ErrClosed.
 func (d *Download) Read(p []byte) (int, error) {
 	if d.resumer == nil {
 		return 0, &Error{Operation: operation, Err: fault.Invalid("the download was not made by Client.Download")}
@@ -124,13 +123,10 @@ func (c *Client) Download(ctx context.Context, jobID string, opts ...CallOption)
 	if err != nil {
 		return nil, err
 	}
-	if r.version.SHA256 != "" {
-		r.hash = sha256.New()
-	}
 	return &Download{
 		ContentType:  r.version.ContentType,
 		Length:       r.version.Length,
-		Verified:     r.isVerifiable(),
+		Verified:     r.framed,
 		ETag:         r.version.ETag,
 		LastModified: r.version.LastModified,
 		RequestID:    q.requestID,

@@ -35,15 +35,13 @@ var (
 	// ErrChanged: the content broke off, and its rest cannot be had or may belong to another version.
 	// Discard what was read, and download again. DownloadFile has already done so.
 	ErrChanged = fault.NewCondition("changed", "content changed", true)
-	// ErrDigestMismatch: the content does not match the service's digest. Do likewise.
-	ErrDigestMismatch = fault.NewCondition("digest_mismatch", "digest mismatch", true)
 )
 
 // Conditions of [Client.DownloadFile] alone.
 var (
 	// ErrBusy: another download to the same path is under way, in this process or another.
 	ErrBusy = fault.NewCondition("busy", "path is busy", true)
-	// ErrUnverified: no length, chunks or digest show that the content is whole.
+	// ErrUnverified: neither length nor chunks show that the content is whole.
 	// [FileOptions.AcceptUnverified] accepts it.
 	ErrUnverified = fault.NewCondition("unverified", "unverified end", false)
 )
@@ -126,7 +124,7 @@ func classify(err error) next {
 	switch {
 	case failed.RetryAfter > maxWait:
 		return fail // the caller must see it
-	case condition == "changed", condition == "not_resumable", condition == "digest_mismatch":
+	case condition == "changed", condition == "not_resumable":
 		return again
 	case isFailure && condition == "bad_response": // a page or the wrong part, which another request would get again
 		return fail

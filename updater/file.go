@@ -3,6 +3,7 @@ package updater
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -25,8 +26,8 @@ type FileOptions struct {
 	// .NAME.part.json for the next one. The content is fetched all the same for another job, merchant or
 	// address, if the file was changed, or if the service sends nothing to ask by.
 	IfChanged bool
-	// AcceptUnverified accepts content that may be cut off, because the response has no length, chunks or
-	// digest. By default it fails with [ErrUnverified].
+	// AcceptUnverified accepts content that may be cut off, because the response has neither length nor
+	// chunks. By default it fails with [ErrUnverified].
 	AcceptUnverified bool
 }
 
@@ -82,8 +83,7 @@ func (f File) LogValue() slog.Value {
 // The part holds card data. Remove the two files if there will be no next call, as after [ErrNotFound],
 // and after a crash of the machine, which can leave wrong bytes in them.
 //
-// A call starts over up to WithMaxRetries times if the content changes, does not match its digest, or
-// cannot be resumed. If the service refuses to continue a part, or the question of IfChanged, as by a 400
+// A call starts over up to WithMaxRetries times if the content changes or cannot be resumed. If the service refuses to continue a part, or the question of IfChanged, as by a 400
 // or 500, the call asks once more for the whole, and loses the part if it gets that.
 //
 // # Errors
@@ -147,7 +147,7 @@ func (d *fileDownload) once(ctx context.Context, restarts int) (*File, error) {
 	if r.unchanged {
 		return d.file(r, d.known), nil
 	}
-	if !r.isVerifiable() && !d.options.AcceptUnverified {
+	if !r.framed && !d.options.AcceptUnverified {
 		return nil, r.failure(fault.NewError("the service does not mark the end of the content", ErrUnverified))
 	}
 	if err := d.partial.begin(r.version, r.offset); err != nil {
@@ -207,8 +207,8 @@ func (d *fileDownload) release() {
 func (d *fileDownload) fetch(ctx context.Context, r *resumer) (*File, error) {
 	piece := make([]byte, pieceSize)
 	from := r.offset
-	r.hash = sha256.New()
-	if err := d.partial.read(ctx, r.hash, from, piece); err != nil {
+	hash := sha256.New()
+	if err := d.partial.read(ctx, hash, from, piece); err != nil {
 		return nil, err
 	}
 	size := from
@@ -216,6 +216,7 @@ func (d *fileDownload) fetch(ctx context.Context, r *resumer) (*File, error) {
 		if _, err := d.partial.file.WriteAt(piece, size); err != nil {
 			return 0, fileError("the file cannot be written", err)
 		}
+		hash.Write(piece)
 		size += int64(len(piece))
 		if d.options.Progress != nil {
 			d.options.Progress(FileProgress{Bytes: size, Total: r.version.Length, Resumes: d.request.resumes})
@@ -233,7 +234,7 @@ func (d *fileDownload) fetch(ctx context.Context, r *resumer) (*File, error) {
 			return nil, r.failure(fault.WithCause(fault.NewError("FileOptions.Check refused the content", errRefused, err), err))
 		}
 	}
-	m := metadata{Version: r.version, Size: size, Verified: r.isVerifiable(), SHA256: r.sum()}
+	m := metadata{Version: r.version, Size: size, Verified: r.framed, SHA256: hex.EncodeToString(hash.Sum(nil))}
 	f := d.file(r, m)
 	f.ResumedBytes = from
 	return f, d.partial.commit(m, d.options.IfChanged)

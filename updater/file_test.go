@@ -167,7 +167,7 @@ func TestEndOfAStream(t *testing.T) {
 	holds(t, path, []byte("content"))
 }
 
-// TestUnverifiedEnd: content without length, chunks or digest becomes a file only with
+// TestUnverifiedEnd: content without length or chunks becomes a file only with
 // AcceptUnverified.
 func TestUnverifiedEnd(t *testing.T) {
 	path := target(t)

@@ -2,9 +2,7 @@ package updater
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
-	"hash"
 	"io"
 	"net/http"
 	"os"
@@ -50,10 +48,9 @@ type resumer struct {
 	cancel    context.CancelCauseFunc
 	request   *request
 	version   version
-	hash      hash.Hash          // of the content so far; nil if it has no digest to compare with
 	header    func() http.Header // of the first response; a closure, which hides it from fmt
 	unchanged bool               // the caller has the content already
-	framed    bool               // the end of the content can be recognised
+	framed    bool               // a part cannot look like the whole content
 	offset    int64              // of the next byte
 	err       error              // the error that ended reading
 
@@ -101,44 +98,23 @@ func (r *resumer) admit(res *transport.Result, first bool) error {
 	return nil
 }
 
-// admitPart takes over a part that proves itself: it repeats the validator that it was asked by, or
-// the digest will prove the whole. A part may begin before the byte that was asked for, as caches
-// send whole blocks.
+// admitPart takes over a part that repeats the validator that it was asked by.
 func (r *resumer) admitPart(res *transport.Result) error {
 	first, last, total, ok := parseContentRange(res.Header)
 	if total < 0 {
 		total = r.version.Length // without a length, the end cannot be recognised
 	}
 	switch {
-	case !ok || last >= total || first > r.offset || last < r.offset || res.Length >= 0 && res.Length != last-first+1:
+	case !ok || last >= total || first != r.offset || res.Length >= 0 && res.Length != last-first+1:
 		return fault.NewError("the response is not the part of the content that was asked for", ErrChanged, fault.ErrBadResponse)
 	case r.version.contradicts(res.Header) || r.version.Length >= 0 && r.version.Length != total:
 		return fault.NewError("the content has changed", ErrChanged)
-	case !r.version.isRepeatedBy(res.Header) && r.version.SHA256 == "":
+	case !r.version.isRepeatedBy(res.Header):
 		return fault.NewError("the response does not say which content it is a part of", ErrChanged)
-	}
-	if first < r.offset {
-		res.Stream = &tail{ReadCloser: res.Stream, skip: r.offset - first}
 	}
 	r.version.Length, r.framed = total, true
 	r.end = last + 1
 	return nil
-}
-
-// A tail is a stream without its first bytes.
-type tail struct {
-	io.ReadCloser
-	skip int64
-}
-
-func (t *tail) Read(p []byte) (int, error) {
-	for t.skip > 0 && len(p) > 0 {
-		n, err := t.ReadCloser.Read(p[:min(int64(len(p)), t.skip)])
-		if t.skip -= int64(n); err != nil {
-			return 0, err
-		}
-	}
-	return t.ReadCloser.Read(p)
 }
 
 // Read reads on, and resumes broken streams. Its errors are [*Error]s, except io.EOF.
@@ -152,9 +128,6 @@ func (r *resumer) Read(p []byte) (int, error) {
 			r.err = r.failure(fault.NewError("the response is longer than announced", ErrChanged, fault.ErrBadResponse))
 		}
 		r.offset += int64(n)
-		if r.hash != nil {
-			r.hash.Write(p[:n])
-		}
 		if n > 0 {
 			return n, nil
 		}
@@ -162,7 +135,7 @@ func (r *resumer) Read(p []byte) (int, error) {
 		case err == nil:
 			return 0, r.err
 		case err == io.EOF && r.version.Length < 0, r.offset == r.version.Length && (err == io.EOF || classify(err) == goOn):
-			r.err = r.verify()
+			r.err = io.EOF
 		case err == io.EOF:
 			r.err = r.resume(transport.CutOff(io.ErrUnexpectedEOF), until)
 		default:
@@ -219,19 +192,6 @@ func (r *resumer) giveUp(cause error, until time.Time) error {
 	}
 	return r.failure(cause)
 }
-
-// isVerifiable reports whether a part cannot look like the whole content.
-func (r *resumer) isVerifiable() bool { return r.framed || r.version.SHA256 != "" }
-
-// verify compares the content with the service's digest, and returns io.EOF if they match.
-func (r *resumer) verify() error {
-	if r.version.SHA256 == "" || r.version.SHA256 == r.sum() {
-		return io.EOF
-	}
-	return r.failure(fault.NewError("the content does not match the digest that the service sent", ErrDigestMismatch, fault.ErrBadResponse))
-}
-
-func (r *resumer) sum() string { return hex.EncodeToString(r.hash.Sum(nil)) }
 
 func (r *resumer) failure(err error) error {
 	failed := r.request.failure(err)

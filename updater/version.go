@@ -1,8 +1,6 @@
 package updater
 
 import (
-	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -20,9 +18,6 @@ type version struct {
 	LastModified string `json:"last_modified"`
 	// StrongDate is LastModified if a later content has another; else "".
 	StrongDate string `json:"strong_date"`
-	// SHA256 is the digest of the whole content that the service sent, in hexadecimal; "" if it
-	// sent none.
-	SHA256 string `json:"sha_256"`
 	// Validator is the value for If-Range; "" if the content cannot be resumed.
 	Validator string `json:"validator"`
 }
@@ -35,7 +30,6 @@ func newVersion(r *transport.Result) version {
 		LastModified: r.Header.Get("Last-Modified"),
 		StrongDate:   strongDate(r.Header),
 		Validator:    validator(r.Header),
-		SHA256:       digest(r.Header),
 	}
 }
 
@@ -96,21 +90,7 @@ func (v version) contradicts(h http.Header) bool {
 		theirs := h.Get(name)
 		return theirs != "" && theirs != ours
 	}
-	sum := digest(h)
-	return differs("ETag", v.ETag) || differs("Last-Modified", v.LastModified) || sum != "" && v.SHA256 != "" && sum != v.SHA256
-}
-
-var reprDigest = regexp.MustCompile(`(?:^|[, ])sha-256=:([A-Za-z0-9+/]{43}=):`)
-
-// digest is the sha-256 of the Repr-Digest (RFC 9530), which is that of the whole content, in
-// hexadecimal; "" if there is none.
-func digest(h http.Header) string {
-	found := reprDigest.FindStringSubmatch(strings.Join(h.Values("Repr-Digest"), ","))
-	if found == nil {
-		return ""
-	}
-	sum, _ := base64.StdEncoding.DecodeString(found[1]) // which has no other characters
-	return hex.EncodeToString(sum)
+	return differs("ETag", v.ETag) || differs("Last-Modified", v.LastModified)
 }
 
 var contentRange = regexp.MustCompile(`^(?i:bytes) \d+-\d+/(\d+|\*)$`)

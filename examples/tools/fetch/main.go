@@ -45,7 +45,7 @@ until the new one is complete. If FILE is what the service has, it is not fetche
                     The format of results is not documented
 
   -accept-unverified
-                    accepts a result without a length, chunks or a digest: it may be cut off
+                    accepts a result without a length or chunks: it may be cut off
   -redirect-host HOST
                     follows redirects to HOST, or to all hosts below a domain with
                     *.DOMAIN, without credential and merchant; repeat it for several
