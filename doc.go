@@ -79,7 +79,7 @@
 //	         deadline_exceeded other
 //	bins     missing closed suspended
 //	refunds  suspended not_begun
-//	updater  busy changed not_ready not_resumable not_synced refused unverified
+//	updater  busy changed not_ready refused unverified
 //
 // The text and the fields hold no card number, credential, id, URL or body. Code and RequestID come from the
 // service, and are empty if they look unsafe or repeat a credential or an id of yours.

@@ -317,7 +317,7 @@ func TestStartsOver(t *testing.T) {
 				return updatertest.Fault{Truncate: 500}
 			})
 			file, err := fake.Client(network, updater.WithRetryWait(0, 0), updater.WithMaxRetries(3)).DownloadFile(t.Context(), "7", path, updater.FileOptions{})
-			if arrives := breaks == 3; arrives && (err != nil || file.Size != 1000) || !arrives && !errors.Is(err, updater.ErrNotResumable) {
+			if arrives := breaks == 3; arrives && (err != nil || file.Size != 1000) || !arrives && !errors.Is(err, updater.ErrChanged) {
 				t.Errorf("%s, broken %d times: %v, %v", name, breaks, file, err)
 			}
 			lists(t, path, "result.csv")

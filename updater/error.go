@@ -46,12 +46,8 @@ var (
 	ErrUnverified = fault.NewCondition("unverified", "unverified end", false)
 )
 
-// Conditions that metrics alone count.
-var (
-	errNotResumable = fault.NewCase(ErrChanged, "not_resumable", "not resumable")
-	errRefused      = fault.NewCondition("refused", "content refused", false)
-	errNotSynced    = fault.NewCondition("not_synced", "not synced", true)
-)
+// errRefused is for metrics alone.
+var errRefused = fault.NewCondition("refused", "content refused", false)
 
 // An Error says why a call failed. Its text and fields are safe to log. What Message, Body, Header and
 // Cause return is not.
@@ -124,7 +120,7 @@ func classify(err error) next {
 	switch {
 	case failed.RetryAfter > maxWait:
 		return fail // the caller must see it
-	case condition == "changed", condition == "not_resumable":
+	case condition == "changed":
 		return again
 	case isFailure && condition == "bad_response": // a page or the wrong part, which another request would get again
 		return fail

@@ -88,13 +88,12 @@ func (f File) LogValue() slog.Value {
 //
 // # Errors
 //
-// Every error is an [*Error]. errors.Is also finds errors of the file system:
+// Every error is an [*Error]. errors.Is also finds errors of the file system. If the last step fails, the
+// sync of the directory, the file is at its path, but a crash of the machine may bring the old one back.
 //
 //   - syscall.EISDIR: the path is a directory. Nothing was sent.
 //   - syscall.EBUSY: the path cannot be replaced, such as a single file that a container mounts. The next
 //     call fetches one byte.
-//   - Condition "not_synced": the file is at its path, but a crash of the machine may bring the old one
-//     back.
 //   - [ErrBusy]: another download to the path is under way. Systems without flock, such as Windows, do not
 //     notice other processes.
 func (c *Client) DownloadFile(ctx context.Context, jobID, path string, o FileOptions, opts ...CallOption) (*File, error) {
@@ -155,8 +154,8 @@ func (d *fileDownload) once(ctx context.Context, restarts int) (*File, error) {
 	}
 	file, err := d.fetch(ctx, r)
 	// Not errors.Is, which also finds the error of another call that ended the context.
-	failed, isFailure := err.(*Error)
-	if isFailure && (classify(err) == again || failed.Condition() == "refused") {
+	_, isFailure := err.(*Error)
+	if isFailure && classify(err) == again {
 		d.partial.useless = true
 	}
 	return file, err
@@ -231,6 +230,7 @@ func (d *fileDownload) fetch(ctx context.Context, r *resumer) (*File, error) {
 	}
 	if d.options.Check != nil {
 		if err := d.options.Check(io.NewSectionReader(d.partial.file, 0, size), r.header()); err != nil {
+			d.partial.useless = true
 			return nil, r.failure(fault.WithCause(fault.NewError("FileOptions.Check refused the content", errRefused, err), err))
 		}
 	}

@@ -202,8 +202,7 @@ func (p *partial) commit(m metadata, record bool) error {
 		remove(p.metadataName())
 	}
 	if err := syncDirectory(filepath.Dir(p.path)); err != nil {
-		err = fileError("the new file is at its path, but may not outlast a crash of the machine", err)
-		return fault.NewError(err.Error(), errNotSynced, err)
+		return fileError("the new file is at its path, but may not outlast a crash of the machine", err)
 	}
 	return nil
 }

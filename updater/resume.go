@@ -84,7 +84,7 @@ func (r *resumer) admit(res *transport.Result, first bool) error {
 		r.version, r.framed = newVersion(res), res.Framed
 		r.offset, r.end = 0, res.Length
 	case validator(res.Header) == r.version.Validator:
-		err = fault.NewError("the service does not serve the rest of the content alone", errNotResumable)
+		err = fault.NewError("the service does not serve the rest of the content alone", ErrChanged)
 	default:
 		err = fault.NewError("the content has changed", ErrChanged)
 	}
@@ -177,7 +177,7 @@ func (r *resumer) giveUp(cause error, until time.Time) error {
 	switch {
 	case r.ctx.Err() != nil || classify(cause) != goOn:
 	case r.version.Validator == "":
-		cause = fault.NewError(cause.Error()+", and the service gave nothing to resume it by", errNotResumable, cause)
+		cause = fault.NewError(cause.Error()+", and the service gave nothing to resume it by", ErrChanged, cause)
 	case r.request.settings.MaxRetries == 0:
 		cause = fault.NewError(cause.Error()+", and retries are turned off", cause)
 	case !time.Now().Before(until):

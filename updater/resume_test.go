@@ -118,7 +118,7 @@ func TestNoResume(t *testing.T) {
 		condition string
 		retryable bool
 	}{
-		{"no validator", []updatertest.Fault{{Truncate: 300, Header: http.Header{"Etag": nil, "X-Request-Id": {"req-7"}}}}, nil, 0, io.ErrUnexpectedEOF, "nothing to resume it by (status 200 OK, request id req-7, 1 attempt)", 1, "not_resumable", true},
+		{"no validator", []updatertest.Fault{{Truncate: 300, Header: http.Header{"Etag": nil, "X-Request-Id": {"req-7"}}}}, nil, 0, io.ErrUnexpectedEOF, "nothing to resume it by (status 200 OK, request id req-7, 1 attempt)", 1, "changed", true},
 		{"no retries", []updatertest.Fault{cut}, noRetries, 0, io.ErrUnexpectedEOF, "retries are turned off", 1, "bad_response", true},
 		{"cut off for ever", long(updatertest.Fault{Truncate: -1}), nil, 0, io.ErrUnexpectedEOF, "no byte for 5m0s", -1, "bad_response", true},
 		{"stalled", []updatertest.Fault{{Truncate: 10, Delay: time.Hour}}, noRetries, 0, updater.ErrTimeout, "retries are turned off", 1, "timeout", true},

@@ -39,7 +39,7 @@ func TestOutcomeIsTheLibrarys(t *testing.T) {
 		{``, func(s site) { s.download() }, "ok", "", false, ""},
 		{`{"truncate":50}`, func(s site) { s.download() }, "ok", "", true, ""}, // it resumes
 		{``, func(s site) { s.send("GET", "/updater/inquiries/jobs/42/download", "", "Range", "bytes=4-") }, "ok", "", false, ""},
-		{`{"truncate":50,"header":{"ETag":null}}`, func(s site) { s.download() }, "failed", "not_resumable", false, ""},
+		{`{"truncate":50,"header":{"ETag":null}}`, func(s site) { s.download() }, "failed", "changed", false, ""},
 		{``, func(s site) { s.send("GET", "/updater/inquiries/jobs/7/download", "") }, "failed", "not_found", false, ""},
 	} {
 		s := start(t)
