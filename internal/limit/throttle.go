@@ -28,11 +28,6 @@ type Throttle struct {
 	mu       sync.Mutex
 	accounts map[key]*pause // those with a pause, or with a response that asked for one
 	all      pause
-	byOthers bool // more than one account got those of all
-	first    key  // the account of the first of them
-	last     key  // the account of the last attempt
-	before   key  // another one before it
-	beforeAt time.Time
 	asked    float64 // the share of responses that asked to wait, among those and successes
 }
 
@@ -52,10 +47,9 @@ type pause struct {
 
 const (
 	rowOfPause = 3
-	inUse      = time.Minute // an account, since its last attempt
-	mostPauses = 1000        // that are kept although they have ended
-	lately     = 100         // responses
-	few        = 0.055       // of them: fewer than six
+	mostPauses = 1000  // that are kept although they have ended
+	lately     = 100   // responses
+	few        = 0.055 // of them: fewer than six
 )
 
 // Asks notes that a response to an attempt of an account asks to wait for d. It reports whether a pause
@@ -74,13 +68,9 @@ func (t *Throttle) Asks(of string, d time.Duration) (news bool) {
 		}
 		t.accounts[account] = own
 	}
-	if t.all.row == 0 {
-		t.first, t.byOthers = account, false
-	}
-	t.byOthers = t.byOthers || account != t.first
 	own.row, t.all.row = own.row+1, t.all.row+1
 	t.asked += (1 - t.asked) / lately
-	if t.all.row >= rowOfPause && t.byOthers {
+	if t.all.row >= rowOfPause && t.all.row > own.row { // of another account, too
 		return t.all.extend(now.Add(d))
 	}
 	return own.row >= rowOfPause && own.extend(now.Add(d))
@@ -126,16 +116,12 @@ func (t *Throttle) Works(account string) {
 }
 
 // Resumes notes that an attempt of an account is sent. It reports the end of a pause once.
-func (t *Throttle) Resumes(of string) (news bool) {
+func (t *Throttle) Resumes(account string) (news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	account := keyOf(of)
-	if account != t.last {
-		t.last, t.before, t.beforeAt = account, t.last, time.Now()
-	}
 	news = t.all.quiet
 	t.all.quiet = false
-	if own := t.accounts[account]; own != nil {
+	if own := t.accounts[keyOf(account)]; own != nil {
 		news = news || own.quiet
 		own.quiet = false
 	}
@@ -153,14 +139,6 @@ func (t *Throttle) End(account string) time.Time {
 	return end
 }
 
-// areAllPaused reports whether the pause of an account is that of all, because all were asked to wait or no
-// other is in use.
-func (t *Throttle) areAllPaused() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return time.Until(t.all.until) > 0 || t.before == 0 || time.Since(t.beforeAt) > inUse
-}
-
 // Remaining is the time until the end of the pause of an account.
 func (t *Throttle) Remaining(account string) time.Duration {
 	return max(0, time.Until(t.End(account)))
@@ -175,11 +153,11 @@ func (t *Throttle) Remaining(account string) time.Duration {
 func (t *Throttle) Wait(ctx context.Context, account string, l Limiter, jitter await.Jitter, patience time.Duration) (stopped *fault.Verdict, err error) {
 	for {
 		if left := t.Remaining(account); left > 0 {
-			if patience > 0 && t.areAllPaused() {
-				return fault.Paused, ErrAllPaused
+			if patience > 0 && t.IsOwn(account) {
+				return fault.Paused, errAccountPaused
 			}
 			if patience > 0 {
-				return fault.Paused, ErrAccountPaused
+				return fault.Paused, errAllPaused
 			}
 			if err := waitPause(ctx, jitter, left); err != nil {
 				return fault.Paused, err
@@ -221,7 +199,7 @@ func waitLimiter(ctx context.Context, l Limiter, patience time.Duration) (stoppe
 // errNoTurn marks a refusal that every further call would get, too.
 var errNoTurn = errors.New("no further call can be sent")
 
-var ErrPaused = fault.NewError(fault.Paused.Text+" beyond this call's deadline", fault.ErrRateLimited, errNoTurn, context.DeadlineExceeded)
+var ErrPaused = fault.NewError(fault.Paused.Text+" beyond this call's deadline", fault.ErrPaused, errNoTurn, context.DeadlineExceeded)
 
 func waitPause(ctx context.Context, jitter await.Jitter, left time.Duration) error {
 	// Spread the calls that waited together over an eighth of the wait, or over the rest of
@@ -260,16 +238,17 @@ func limiterRefusal(ctx context.Context, l Limiter, err error) (stopped *fault.V
 
 // The errors of an attempt of a bulk call in a pause. It need not wait here.
 var (
-	ErrAllPaused     = fault.NewError(fault.Paused.Text, fault.ErrRateLimited, errPaused, errAllPaused)
-	ErrAccountPaused = fault.NewError(fault.Paused.Text, fault.ErrRateLimited, errPaused)
+	errAccountPaused = fault.NewError(fault.Paused.Text, fault.ErrPaused, errPaused)
+	errAllPaused     = fault.NewError(fault.Paused.Text, fault.ErrPaused, errPaused, errOfAll)
 
-	errPaused    = errors.New("paused")
-	errAllPaused = errors.New("all are paused")
+	errPaused = errors.New("paused")
+	errOfAll  = errors.New("all are paused")
 )
 
-// IsPause reports that the service has asked an attempt of a bulk call to wait, and whether it has asked all.
+// IsPause reports that the service has asked an attempt of a bulk call to wait, and whether it has asked all, or
+// no other account is known to be accepted.
 func IsPause(err error) (is, all bool) {
-	return fault.IsDirect(err, errPaused), fault.IsDirect(err, errAllPaused)
+	return fault.IsDirect(err, errPaused), fault.IsDirect(err, errOfAll)
 }
 
 // NoTurn reports that a limit or a pause lets no further call through, at least before the

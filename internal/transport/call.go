@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/fault"
-	"github.com/carddata/carddata-go/internal/limit"
 	"github.com/carddata/carddata-go/internal/wire"
 	"github.com/hashicorp/go-retryablehttp"
 )
@@ -287,7 +287,7 @@ func (inv *invocation) failure(a *attempt) *fault.Failure {
 	last := cmp.Or(inv.unsent, a)
 	// This call has no Retry-After of its own: the pause came from the response to another
 	// call or attempt.
-	if last.err == limit.ErrPaused || last.err == limit.ErrAllPaused || last.err == limit.ErrAccountPaused || last.err == fault.ErrPaused {
+	if errors.Is(last.err, fault.ErrPaused) {
 		f.RetryAfter = inv.client.throttle.Remaining(inv.call.Account)
 	}
 	if !inv.resumes.IsZero() {
