@@ -2,52 +2,16 @@ package updatertest
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/carddata/carddata-go/internal/sandbox"
+	"github.com/carddata/carddata-go/refunds/refundstest"
 )
 
-// A Fault changes how the fake handles one request. The zero value changes nothing, and fields
-// can be combined. The three fakes have the same.
-type Fault struct {
-	// Status replaces the normal status. With 300 and above the body is an error object, and
-	// the request is not processed.
-	Status int
-	// RetryAfter adds a Retry-After header in seconds, rounded up. Zero adds one of a second to
-	// a 429, as a limiter does, and none to any other status. Below zero adds none.
-	RetryAfter time.Duration
-	// Header is set in the response, such as a Location or another Content-Type. A name with a
-	// nil value is removed from it: without Content-Length, the body is sent in chunks.
-	Header http.Header
-	// Body replaces the normal body: new("{") is malformed JSON, and new("") none. Nil
-	// changes nothing.
-	Body *string
-	// Process processes the request although Status or Drop says otherwise.
-	Process bool
-	// Refuse refuses the connection before any byte of the request is sent. At the address of
-	// [Server.URL] the connection exists by then, and Refuse acts as Drop. Behind a wrapped
-	// Transport of HTTPClient, a refund is then unknown and not "not sent".
-	Refuse bool
-	// Drop resets the connection in place of the response. Without Process, the request's body
-	// is not read.
-	Drop bool
-	// Delay is a wait before the response, or with Truncate before the connection ends.
-	Delay time.Duration
-	// Truncate ends the connection after this many bytes of a longer body. Below zero, only
-	// the header is sent.
-	Truncate int
-}
+// A Fault changes how the fake handles one request. The three fakes have the same.
+type Fault = refundstest.Fault
 
 // A Request is a request that the fake received.
-type Request struct {
-	Time   time.Time   // when it arrived
-	Method string      //
-	Path   string      // the escaped path, as it arrived
-	Header http.Header // with the credential in Authorization replaced by stars
-	Body   []byte      // up to 1 MiB; empty if the fault is Drop without Process
-	Status int         // of the response; 0 while there is none
-	Sent   int64       // bytes of the response's body sent so far
-}
+type Request = refundstest.Request
 
 // HTTPClient returns an HTTP client that reaches the fake in memory, under any base URL. Code
 // that makes its own client takes it through WithHTTPClient. Inside a testing/synctest bubble,
