@@ -25,7 +25,7 @@
 //     not allow, 401 without credential or merchant, 404 and 405 for another path
 //     or method, 413 for a body above 1 MiB, 415 for another content type.
 //   - The error object of the download endpoint as the error body of all three,
-//     and every value in it, such as the code job_not_found.
+//     and every value in it, such as the code job_not_found. The body of a 416 is text.
 //   - An identifier matches the longest BIN in the data set that it starts with, and its item
 //     echoes that BIN. An unknown identifier echoes at most eight characters, with a null
 //     data and the error "unknown bin". Items keep the order of the request. A repeated

@@ -32,11 +32,11 @@ type Engine struct {
 	retain   int
 	scripts  map[Area][]Fault
 	chooser  map[Area]func(Request) Fault
-	arrived  map[Area]*latest[*Request]
+	arrived  map[Area][]*Request
 	results  map[string]result
 	longest  int
 	makeItem func(card string) json.RawMessage
-	refunds  latest[Refund]
+	refunds  []Refund
 	receipt  response // to a refund
 	jobs     map[jobKey]job
 	revoked  map[string]bool // tokens
@@ -55,10 +55,10 @@ func (e *Engine) Reset() {
 	defer e.mu.Unlock()
 	e.scripts = make(map[Area][]Fault)
 	e.chooser = make(map[Area]func(Request) Fault)
-	e.arrived = make(map[Area]*latest[*Request])
+	e.arrived = make(map[Area][]*Request)
 	e.results, e.longest = builtinResults()
 	e.makeItem = nil
-	e.refunds = latest[Refund]{}
+	e.refunds = nil
 	e.receipt = response{status: http.StatusOK, contentType: "application/json", body: []byte("{}")}
 	e.revoked = make(map[string]bool)
 	e.jobs = map[jobKey]job{{"", defaultJobID}: newJob(defaultJob())}
@@ -168,10 +168,7 @@ func (e *Engine) arrive(area Area, r *http.Request, next func(Area) (Fault, bool
 	e.mu.Lock()
 	req := &Request{Time: time.Now(), Method: r.Method, Path: r.URL.EscapedPath(), Header: redact(r.Header)}
 	fault, scripted := next(area)
-	if e.arrived[area] == nil {
-		e.arrived[area] = &latest[*Request]{}
-	}
-	e.arrived[area].add(req, e.retain)
+	e.arrived[area] = latest(e.arrived[area], req, e.retain)
 	choose, request := e.chooser[area], req.clone()
 	e.mu.Unlock()
 

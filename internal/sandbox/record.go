@@ -33,26 +33,18 @@ func (r Request) clone() Request {
 func (e *Engine) Requests(area Area) []Request {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	r := e.arrived[area]
-	if r == nil {
-		return nil
-	}
 	var all []Request
-	for _, req := range r.values {
+	for _, req := range e.arrived[area] {
 		all = append(all, req.clone())
 	}
 	return all
 }
 
-// RequestCount reports how many requests of area arrived, including those that
-// [Engine.Requests] no longer has.
+// RequestCount reports how many requests of area [Engine.Requests] has.
 func (e *Engine) RequestCount(area Area) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if r := e.arrived[area]; r != nil {
-		return r.total
-	}
-	return 0
+	return len(e.arrived[area])
 }
 
 // Retain sets how many requests per area and how many refunds e keeps, so that
@@ -76,14 +68,8 @@ func redact(h http.Header) http.Header {
 	return h
 }
 
-// A latest keeps the latest values added to it.
-type latest[T any] struct {
-	values []T
-	total  int
-}
-
-func (r *latest[T]) add(v T, limit int) {
-	r.total++
-	r.values = append(r.values, v)
-	r.values = r.values[max(0, len(r.values)-limit):] // the next append that grows it drops the others
+// latest adds v to values and returns the last ones of them.
+func latest[T any](values []T, v T, limit int) []T {
+	values = append(values, v)
+	return values[max(0, len(values)-limit):] // the next append that grows it drops the others
 }

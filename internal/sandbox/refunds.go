@@ -24,7 +24,7 @@ type Refund struct {
 func (e *Engine) Refunds() []Refund {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	all := slices.Clone(e.refunds.values)
+	all := slices.Clone(e.refunds)
 	for i := range all {
 		all[i].Body = bytes.Clone(all[i].Body)
 	}
@@ -52,7 +52,7 @@ func (e *Engine) refund(r *http.Request, account string, body []byte) response {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.receipt.status < 300 {
-		e.refunds.add(Refund{time.Now(), account, id, body}, e.retain)
+		e.refunds = latest(e.refunds, Refund{time.Now(), account, id, body}, e.retain)
 	}
 	return e.receipt
 }

@@ -122,8 +122,7 @@ type writer struct {
 	seen     func(status, sent int) // called with the size of each piece that is sent
 	status   int
 	noRanges bool
-	left     int64  // of the body to be sent
-	instead  []byte // is sent in place of the written bytes
+	left     int64 // of the body to be sent
 	stopped  bool
 }
 
@@ -132,13 +131,6 @@ var errStopped = errors.New("sandbox: response stopped")
 func (w *writer) WriteHeader(status int) {
 	w.status = cmp.Or(w.status, status)
 	h := w.Header()
-	if w.status == http.StatusRequestedRangeNotSatisfiable && h.Get("Content-Length") == "" {
-		// http.ServeContent would answer in plain text.
-		a := failure(w.status, "range_not_satisfiable", "the result is not that long")
-		w.instead = a.body
-		h.Set("Content-Type", a.contentType)
-		h.Set("Content-Length", strconv.Itoa(len(a.body)))
-	}
 	if w.noRanges {
 		h.Del("Accept-Ranges")
 	}
@@ -155,12 +147,6 @@ func (w *writer) WriteHeader(status int) {
 }
 
 func (w *writer) Write(p []byte) (n int, err error) {
-	if w.instead != nil {
-		instead := w.instead
-		w.instead = nil
-		_, err := w.Write(instead)
-		return len(p), err
-	}
 	if part := p[:min(int64(len(p)), w.left)]; len(part) > 0 {
 		w.seen(w.status, len(part)) // before the write, so that the count is complete when the caller has all bytes
 		n, err = w.ResponseWriter.Write(part)
