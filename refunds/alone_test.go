@@ -186,22 +186,34 @@ func TestSubmitAllStaysBelowALimit(t *testing.T) {
 	})
 }
 
-// A file of which the first hundred records get the same refusal ends. With one other result among them it goes on.
-func TestSubmitAllEndsByEqualRefusals(t *testing.T) {
-	for other, done := range map[string]int{"none": 100, "rf_50": 1000} {
+// A credential that is refused from the start ends a file at once. After an accepted record, the file waits for another
+// credential. Records that are refused each for itself end nothing, however long.
+func TestSubmitAllWithAWrongSetup(t *testing.T) {
+	for name, test := range map[string]struct {
+		status, accepts int
+		latency         time.Duration
+		end             error
+		took            time.Duration
+		results         int // at most
+	}{
+		"from the start": {401, 0, 0, refunds.ErrUnauthorized, 0, 50},
+		"later":          {401, 1, 0, refunds.ErrSuspended, 30 * time.Minute, 150},
+		"each record":    {422, 0, 2 * time.Second, nil, 33 * time.Minute, 1000},
+	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &service{
-				latency: func(string) time.Duration { return 10 * time.Millisecond },
-				status: func(id string) int {
-					if id == other {
-						return http.StatusOK
-					}
-					return http.StatusUnprocessableEntity
-				},
+			s := &service{latency: func(string) time.Duration { return test.latency }, status: func(id string) int {
+				if id < fmt.Sprint("rf_", test.accepts) {
+					return http.StatusOK
+				}
+				return test.status
+			}}
+			counts, end := count(t, s.client(t, refunds.WithTokenSource(refunds.StaticToken("token"))), numbered(1000), refunds.BulkOptions{Concurrency: 1})
+			results := counts[accepted] + counts[rejected] + counts[notSent]
+			if took := time.Since(s.began).Truncate(time.Minute); !errors.Is(end, test.end) || errors.Is(end, refunds.ErrSuspended) != (test.end == refunds.ErrSuspended) || took != test.took {
+				t.Errorf("%s: after %v: %v", name, took, end)
 			}
-			counts, end := count(t, s.client(t), numbered(1000), refunds.BulkOptions{})
-			if got := counts[rejected] + counts[accepted]; got < done || got > done+8 || errors.Is(end, refunds.ErrBadRequest) != (done == 100) {
-				t.Errorf("with %s accepted: %v: %v", other, counts, end)
+			if counts[accepted] != test.accepts || results > test.results || end == nil && results < 1000 {
+				t.Errorf("%s: %v", name, counts)
 			}
 		})
 	}

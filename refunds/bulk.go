@@ -119,8 +119,7 @@ const (
 // SubmitAll ends early
 //
 //   - when nothing has worked for [BulkOptions.GiveUpAfter], with [ErrSuspended]
-//   - if its first hundred results are the same refusal, or all say [ActionFixSetup] and the service is
-//     down
+//   - if the service is down, the last failure says [ActionFixSetup], and nothing was accepted before
 //   - if the rate limit would delay a record past ctx's deadline
 //   - with ctx. Nothing new is taken or sent then, and requests in flight may finish within
 //     [BulkOptions.Grace].

@@ -36,8 +36,7 @@ type bulkRun struct {
 	results  []*record               // to be yielded
 	failing  time.Time               // the first failure since the service worked; zero: it works
 	failure  error                   // the last one
-	refusals refusals
-	stopErr  error // why no record is taken or sent any more; nil while running
+	stopErr  error                   // why no record is taken or sent any more; nil while running
 	progress BulkProgress
 }
 
@@ -210,17 +209,15 @@ func (b *bulkRun) fails(err error) {
 func (b *bulkRun) receive(r *record) {
 	b.progress.Requests += r.before + r.attempts
 	b.progress.Retries += max(0, r.before+r.attempts-1)
-	s := r.submission()
-	switch s.Outcome {
-	case OutcomeAccepted:
+	switch s := r.submission(); {
+	case s.Outcome == OutcomeAccepted:
 		b.accepted.Add(1)
 		b.failing = time.Time{}
-	case OutcomeRejected:
-		b.failing, b.failure = time.Time{}, r.err
+	case s.Outcome == OutcomeRejected && s.Action() != ActionFixSetup:
+		b.failing = time.Time{}
 	default:
 		b.fails(r.err)
 	}
-	b.refusals.count(&s)
 	if r.held && b.stopErr != nil {
 		r.triesAgain()
 		r.err = r.failure(fault.NewError(b.stopErr.Error(), b.stopErr, errors.Unwrap(r.err)))
@@ -283,12 +280,12 @@ func (b *bulkRun) giveUpTime() time.Time {
 	return b.failing.Add(b.o.GiveUpAfter)
 }
 
-// giveUp ends the submission when nothing has worked for so long, or if nothing can work until somebody
-// corrects something.
+// giveUp ends the submission when nothing has worked for so long, or at once if nothing has worked yet and
+// somebody has to correct the setup.
 func (b *bulkRun) giveUp() {
 	switch end := b.giveUpTime(); {
-	case b.refusals.areAll(b.progress.Paused()):
-		b.halt(fault.NewError("all records get the same refusal", b.cause()))
+	case b.progress.Paused() && b.accepted.Load() == 0 && ActionOf(b.failure) == ActionFixSetup:
+		b.halt(fault.NewError("the setup is wrong", b.cause()))
 	case !end.IsZero() && !time.Now().Before(end):
 		b.halt(fault.NewError("the service keeps failing, submission is suspended", ErrSuspended, b.cause()))
 	}
@@ -357,44 +354,4 @@ func (b *bulkRun) abandon() {
 // endedBy is the error that ends the results early. It belongs to no refund, so it matches no outcome.
 func endedBy(err error) (Submission, error) {
 	return Submission{}, &Error{Operation: submitAll, Err: err}
-}
-
-// manyRefusals is how many first results with the same refusal end a submission.
-const manyRefusals = 100
-
-// Refusals count the results of a submission as long as all of them are the same refusal.
-type refusals struct {
-	n      int
-	kind   refusal
-	others bool // there was another result
-}
-
-type refusal struct {
-	action    Action
-	status    int
-	condition string
-}
-
-func (rs *refusals) count(s *Submission) {
-	failed, _ := errors.AsType[*Error](s.Err)
-	if rs.others || failed == nil {
-		rs.others = true
-		return
-	}
-	kind := refusal{s.Action(), failed.StatusCode, failed.Condition()}
-	if rs.n == 0 {
-		rs.kind = kind
-	}
-	rs.n, rs.others = rs.n+1, kind != rs.kind
-}
-
-// areAll reports whether all records get the same refusal, which waiting does not change.
-func (rs *refusals) areAll(paused bool) bool {
-	switch {
-	case rs.others || rs.n == 0:
-		return false
-	case rs.kind.action == ActionFixSetup && paused:
-		return true
-	}
-	return rs.n >= manyRefusals && (rs.kind.action == ActionFixSetup || rs.kind.action == ActionCorrect)
 }
