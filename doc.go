@@ -144,7 +144,7 @@
 //     refusal such as a 422 does not. LookupAll and SubmitAll wait for that. Other calls fail at once with
 //     ErrSuspended and the time to the next probe as RetryAfter.
 //
-// At first ten requests are in flight, and more as time goes by or the first ones succeed. The README of
+// At first at most ten requests are in flight, and more as time goes by or the first ones succeed. The README of
 // internal/flow says what failures, limits and outages cost.
 //
 // # Credentials

@@ -26,8 +26,8 @@ import (
 //
 // # Errors
 //
-// The error of one card is [BulkResult.Err]. Only [ErrInvalidArgument] is final. After any other error,
-// look the card up again. To keep the place of a row without a card, yield "".
+// The error of one card is [BulkResult.Err]. If it is Retryable, look the card up again later. To keep the
+// place of a row without a card, yield "".
 //
 // If the lookup ends early, the sequence yields an error, once and last. If it is Retryable, the same
 // lookup can go on later. Inputs that were taken and have no result have [ErrSuspended]. To go on, also

@@ -39,9 +39,9 @@ type LoaderOptions struct {
 //     a card number (12 digits or more) is cached.
 //   - [CacheOptions.StaleFor]: an expired card is served at once, also while the service is down. A shared
 //     [Cache] keeps it through a restart.
-//   - [WithAttemptTimeout]: longer than the service takes, such as two seconds, and not your callers' 80
-//     milliseconds. Up to 16 requests go on after their callers have left, so that later callers find the
-//     results in the cache.
+//   - [WithAttemptTimeout], given to NewLoader: longer than the service takes, such as two seconds, even if
+//     your callers wait for 80 milliseconds. Up to 16 requests go on after their callers have left, so that
+//     later callers find the results in the cache.
 //
 // While a request waits for its turn, further cards collect in the next one.
 //
@@ -260,7 +260,7 @@ func (l *Loader) leave(ctx context.Context, own *load, end *fault.Failure) error
 }
 
 // Close ends the loader, and returns when no goroutine of it is left. Requests in flight end. Loads that wait, and
-// later ones, fail with [ErrClosed]. The caches stay open.
+// later ones, fail with [ErrClosed]. The caches stay open. Further calls do nothing.
 func (l *Loader) Close() {
 	if l == nil || l.client == nil {
 		return

@@ -124,10 +124,10 @@ const (
 //   - with ctx. Nothing new is taken or sent then, and requests in flight may finish within
 //     [BulkOptions.Grace].
 //
-// What was taken but not sent is yielded as not sent, with the reason. To stop, cancel ctx and go on
+// Every record that was taken has a result: what was not sent is not sent, with the reason, and what was
+// refused and would have been sent again is rejected, with [ActionResubmit]. To stop, cancel ctx and go on
 // ranging. If you break out of the loop, SubmitAll waits for the requests in flight in the same way, and
-// [BulkOptions.Abandoned] gets the remaining results. In the input, yield then returns false, and its last
-// record has a result, too.
+// [BulkOptions.Abandoned] gets the remaining results.
 //
 // Input, loop and the functions of BulkOptions run on one goroutine. A panic of your code reaches the
 // loop. Range over the results once.

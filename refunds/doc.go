@@ -80,8 +80,8 @@
 //
 // A service may also pass on another 4xx after it recorded the refund, and some frameworks answer 404 if a
 // function returns nothing. No client can see that: submit one refund of your own with
-// examples/tools/probe -write, and look whether it is recorded. If it is, read "correct" as "find out", and use
-// no token source that renews a token after a 401.
+// examples/tools/probe -write, and look whether it is recorded. If it is, treat ActionCorrect as
+// ActionFindOut, and use no token source that renews a token after a 401, because the refund is sent again then.
 //
 // # If a proxy stands before the service
 //

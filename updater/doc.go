@@ -35,7 +35,7 @@
 //     Both need little memory for any size.
 //   - A job that is not ready: a 202 and a 204 are [ErrNotReady]. [WithNotReady] names other responses.
 //     [WithWait] waits.
-//   - A job that runs again: [FileOptions.IfChanged] fetches only what has changed.
+//   - A result that you have already: [FileOptions.IfChanged] fetches it only if it has changed.
 //   - Many merchants: [Client.ForMerchant] makes a client for each. Downloads to different paths can run at
 //     once; eight are a good number. After a minute, run those again whose error is Retryable.
 //   - File names: an id may contain a slash, be "..", or be too long. Use the SHA-256 of merchant, a zero

@@ -22,8 +22,8 @@ type FileOptions struct {
 	// is not called for an unchanged file. Nil accepts any content.
 	Check func(content *io.SectionReader, header http.Header) error
 	// IfChanged fetches nothing if the service still has the content of the file at the path: see
-	// [File.Unchanged]. Set it on the first call, too, which then leaves the ETag or Last-Modified in
-	// .NAME.part.json for the next one. The content is fetched all the same for another job, merchant or
+	// [File.Unchanged]. Set it on every call: each leaves the ETag or Last-Modified in .NAME.part.json for
+	// the next one. The content is fetched all the same for another job, merchant or
 	// address, if the file was changed, or if the service sends nothing to ask by.
 	IfChanged bool
 	// AcceptUnverified accepts content that may be cut off, because the response has neither length nor
