@@ -12,7 +12,6 @@ import (
 	"github.com/carddata/carddata-go/bins/internal/match"
 	"github.com/carddata/carddata-go/internal/bulk"
 	"github.com/carddata/carddata-go/internal/fault"
-	"github.com/carddata/carddata-go/internal/flow"
 	"github.com/carddata/carddata-go/internal/limit"
 	"github.com/carddata/carddata-go/internal/transport"
 )
@@ -133,7 +132,7 @@ func newBulk(ctx context.Context, c *Client, cards iter.Seq[string], o BulkOptio
 		},
 		pool: bulk.NewPool(o.Concurrency),
 	}
-	b.health.window = flow.New(func(below time.Duration) time.Duration { return c.core.Jitter(ctx, below) })
+	b.health.window = c.core.NewWindow(ctx)
 	b.health.pauses = transport.PauseLog{Client: c.core, Call: transport.Call{Operation: "lookup all", Method: http.MethodPost, Route: lookupRoute}}
 	b.ctx, b.cancel = context.WithCancel(ctx)
 	return b, nil

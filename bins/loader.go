@@ -117,7 +117,7 @@ func NewLoader(c *Client, o LoaderOptions, opts ...CallOption) (*Loader, error) 
 	l := &Loader{
 		client: c, o: o, settings: &bounded,
 		store:    newStore(operationLoad, o.Memory, o.Cache, o.Enhanced),
-		window:   flow.New(func(below time.Duration) time.Duration { return c.core.Jitter(context.Background(), below) }),
+		window:   c.core.NewWindow(context.Background()),
 		pauses:   transport.PauseLog{Client: c.core, Call: transport.Call{Operation: operationLoad, Method: http.MethodPost, Route: lookupRoute}},
 		closing:  make(chan struct{}),
 		inFlight: map[string]*load{},

@@ -39,9 +39,8 @@ func NewClient(baseURL string, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("refunds: new client: %w", err)
 	}
-	jitter := func(below time.Duration) time.Duration { return core.Jitter(context.Background(), below) }
 	call := transport.Call{Operation: operation, Method: http.MethodPost, Route: route}
-	return &Client{core, flow.New(jitter), &transport.PauseLog{Client: core, Call: call}}, nil
+	return &Client{core, core.NewWindow(context.Background()), &transport.PauseLog{Client: core, Call: call}}, nil
 }
 
 // Stats say what a client knows of the load and the health of the service.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/internal/fault"
+	"github.com/carddata/carddata-go/internal/flow"
 )
 
 // shouldRetry runs after each attempt, as CheckRetry. It looks at the attempt; its arguments
@@ -180,6 +181,11 @@ func (s *Settings) backoff(ctx context.Context, n int, limited bool, retryAfter 
 func (c *Client) Backoff(ctx context.Context, n int, limited bool, retryAfter time.Duration) time.Duration {
 	least := min(leastBackoff<<min(n, 10), time.Second)
 	return max(c.settings.backoff(ctx, n, limited, retryAfter), least)
+}
+
+// NewWindow returns a window for requests that load the service together.
+func (c *Client) NewWindow(ctx context.Context) *flow.Window {
+	return flow.New(func(below time.Duration) time.Duration { return c.Jitter(ctx, below) })
 }
 
 // Jitter is the random part of a wait between calls.
