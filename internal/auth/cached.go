@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/mask"
 )
 
@@ -22,7 +21,15 @@ type cachedToken struct {
 	token    func() string // nil: none
 	expires  time.Time     // zero: never
 	renew    time.Time     // when to fetch the next token, while this one is still valid
-	inflight *await.Future[string]
+	inflight *fetched      // nil: none
+}
+
+// A fetched token is the result of a fetch, which several calls may wait for.
+type fetched struct {
+	done     chan struct{} // closed when the result is there
+	token    string
+	err      error
+	panicked any
 }
 
 // fetchTimeout bounds a fetch. No caller's deadline does: calls that are shorter than the
@@ -45,33 +52,50 @@ func (c *cachedToken) Token(ctx context.Context) (string, error) {
 	}
 	f := c.inflight
 	c.mu.Unlock()
-	return f.Wait(ctx)
+	select {
+	case <-f.done:
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	if f.panicked != nil {
+		panic(f.panicked) // on the goroutine of a caller, who can recover
+	}
+	return f.token, f.err
 }
 
 // begin fetches on a goroutine, so that a caller can stop waiting. The fetch keeps the values
 // of the context that began it.
 func (c *cachedToken) begin(ctx context.Context, renewal bool) {
+	f := &fetched{done: make(chan struct{})}
+	c.inflight = f
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
-	var expires time.Time
-	c.inflight = await.NewFuture(func() (token string, err error) {
-		token, expires, err = c.fetch(ctx)
-		return token, err
-	}, func(token string, err error) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		now := time.Now()
-		switch left := expires.Sub(now); {
-		case err == nil && checkToken(token) == nil:
-			// Renew in the last tenth to fifth of the token's life. This is early enough for
-			// a slow endpoint, and late enough for a token that lives a minute. Jitter
-			// spreads the instances of a service that started together.
-			c.token, c.expires, c.renew = mask.Hide(token), expires, now.Add(left-left/10-rand.N(max(left/10, 1)))
-		case renewal:
-			c.renew = now.Add(c.expires.Sub(now) / 4) // retry in ever shorter steps
-		}
-		c.inflight = nil
-		cancel()
-	})
+	go func() {
+		defer cancel()
+		var expires time.Time
+		defer func() {
+			f.panicked = recover()
+			c.keep(f, expires, renewal)
+			close(f.done)
+		}()
+		f.token, expires, f.err = c.fetch(ctx)
+	}()
+}
+
+// keep keeps the token of a fetch that has ended.
+func (c *cachedToken) keep(f *fetched, expires time.Time, renewal bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inflight = nil
+	now := time.Now()
+	switch left := expires.Sub(now); {
+	case f.err == nil && checkToken(f.token) == nil:
+		// Renew in the last tenth to fifth of the token's life. This is early enough for
+		// a slow endpoint, and late enough for a token that lives a minute. Jitter
+		// spreads the instances of a service that started together.
+		c.token, c.expires, c.renew = mask.Hide(f.token), expires, now.Add(left-left/10-rand.N(max(left/10, 1)))
+	case renewal:
+		c.renew = now.Add(c.expires.Sub(now) / 4) // retry in ever shorter steps
+	}
 }
 
 // Refused drops a refused token before it expires. It ignores a token that was replaced
