@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -86,48 +87,33 @@ func (s *stream) Close() error {
 	return err
 }
 
-// verdict judges the beginning of the content, and returns it if it is none. The bytes and read
-// errors that it met stay in the stream.
+// verdict judges the beginning of the content, and returns it if it is none. Otherwise the stream
+// reads it again, and the error that came after it.
 func (s *stream) verdict(h http.Header) (_ *fault.Verdict, begin []byte) {
-	buffered := bufio.NewReaderSize(&untilError{Reader: s.reader}, fault.MaxErrorBody)
-	s.reader = buffered
-	v := fault.JudgeContent(h, bufio.NewReader(&lookahead{stream: s, from: buffered}))
-	if v != fault.Success {
-		begin, _ = buffered.Peek(buffered.Buffered())
+	ahead := &lookahead{stream: s}
+	if v := fault.JudgeContent(h, bufio.NewReader(io.LimitReader(ahead, fault.MaxErrorBody))); v != fault.Success {
+		return v, ahead.begin
 	}
-	return v, begin
-}
-
-// An untilError reads no more after an error: a bufio.Reader returns an error once, and reads on.
-type untilError struct {
-	io.Reader
-	err error
-}
-
-func (r *untilError) Read(p []byte) (n int, err error) {
-	if r.err == nil {
-		n, r.err = r.Reader.Read(p)
+	rest := s.reader
+	if ahead.err != nil {
+		rest = ahead // fails again
 	}
-	return n, r.err
+	s.reader = io.MultiReader(bytes.NewReader(ahead.begin), rest)
+	return fault.Success, nil
 }
 
-// A lookahead reads the beginning of a stream without consuming it. It fails at the end of
-// the buffer.
+// A lookahead reads the beginning of a stream, and keeps it. It reads no more after an error.
 type lookahead struct {
 	stream *stream
-	from   *bufio.Reader
-	read   int
+	begin  []byte
+	err    error
 }
 
-func (l *lookahead) Read(p []byte) (int, error) {
-	if l.read == l.from.Buffered() {
+func (l *lookahead) Read(p []byte) (n int, err error) {
+	if l.err == nil {
 		l.stream.timer.Reset(l.stream.inv.timeout)
-		if _, err := l.from.Peek(l.read + 1); err != nil {
-			return 0, err
-		}
+		n, l.err = l.stream.reader.Read(p)
+		l.begin = append(l.begin, p[:n]...)
 	}
-	ahead, _ := l.from.Peek(l.from.Buffered())
-	n := copy(p, ahead[l.read:])
-	l.read += n
-	return n, nil
+	return n, l.err
 }
