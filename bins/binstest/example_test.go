@@ -3,6 +3,7 @@ package binstest_test
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/bins/binstest"
@@ -34,4 +35,24 @@ func ExampleServer() {
 	// 400000 blocked
 	// 999999 unknown bin
 	// POST /bins/multiple 200
+}
+
+// One card of a batch is refused whenever it is asked for. LookupAll finds out which.
+func ExampleServer_ScriptFor() {
+	fake := binstest.NewServer(nil)
+	defer fake.Close()
+	fake.ScriptFor("400000", binstest.Fault{Status: 400})
+
+	cards := slices.Values([]string{"45717360", "400000", "555555"})
+	for item, err := range fake.Client().LookupAll(context.Background(), cards, bins.BulkOptions{}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(item.Index, item.Err == nil)
+	}
+	// Output:
+	// 0 true
+	// 1 false
+	// 2 true
 }

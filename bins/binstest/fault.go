@@ -15,8 +15,8 @@ type Request = refundstest.Request
 
 // HTTPClient returns an HTTP client that reaches the fake in memory, under any base URL. Code
 // that makes its own client takes it through WithHTTPClient. Inside a testing/synctest bubble,
-// waits take no real time. Wrap its Transport to choose by the request what happens, or to test
-// code that uses WithTransport, which is refused beside WithHTTPClient.
+// waits take no real time. Wrap its Transport to test code that uses WithTransport, which is
+// refused beside WithHTTPClient.
 func (s *Server) HTTPClient() *http.Client { return s.fake.HTTPClient() }
 
 // URL returns a base URL of the fake on the loopback interface, for code that only takes
@@ -34,6 +34,11 @@ func (s *Server) Script(faults ...Fault) {
 		s.fake.Script(sandbox.Fault(f))
 	}
 }
+
+// ScriptFor makes f the fault of each request that carries text as a whole value, such as a card in its body,
+// once the script is empty. The zero Fault ends it. The request has arrived by then, so Refuse
+// acts as Drop.
+func (s *Server) ScriptFor(text string, f Fault) { s.fake.ScriptFor(text, sandbox.Fault(f)) }
 
 // Pending returns how many faults no request has taken yet. It is 0 at the end of a test if
 // all faults have happened.

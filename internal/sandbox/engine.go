@@ -75,11 +75,28 @@ func (e *Engine) Script(area Area, faults ...Fault) {
 }
 
 // ScriptFunc sets a function that chooses the fault of each request of area once the script
-// is empty. choose is called concurrently, without the request's body.
+// is empty. choose is called concurrently. The connection exists by then, so Refuse acts as Drop.
 func (e *Engine) ScriptFunc(area Area, choose func(Request) Fault) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.chooser[area] = choose
+}
+
+// ScriptFor makes f the fault of each request of area that carries text, as a string in its
+// body or as a segment of its path, once the script is empty. A later text goes first.
+func (e *Engine) ScriptFor(area Area, text string, f Fault) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	others := e.chooser[area]
+	e.chooser[area] = func(r Request) Fault {
+		switch {
+		case r.carries(text):
+			return f
+		case others != nil:
+			return others(r)
+		}
+		return Fault{}
+	}
 }
 
 // RevokeToken refuses the token from now on.
@@ -124,7 +141,7 @@ func AreaOf(r *http.Request) Area {
 }
 
 func (e *Engine) serve(w http.ResponseWriter, r *http.Request, area Area, next func(Area) (Fault, bool), processed func(bool)) {
-	req, fault := e.arrive(area, r, next)
+	req, fault, choose := e.arrive(area, r, next)
 	if fault.Refuse || fault.Drop && !fault.Process {
 		cut(w)
 		return
@@ -135,6 +152,10 @@ func (e *Engine) serve(w http.ResponseWriter, r *http.Request, area Area, next f
 		return
 	}
 	e.update(func() { req.Body = body })
+	if choose != nil {
+		fault = choose(req.clone()).clone()
+		fault.Drop = fault.Drop || fault.Refuse
+	}
 
 	var a response
 	switch {
@@ -163,19 +184,18 @@ func (e *Engine) update(f func()) {
 }
 
 // arrive takes the fault and records the request in one step, so that the
-// script and the record agree on the order of arrival.
-func (e *Engine) arrive(area Area, r *http.Request, next func(Area) (Fault, bool)) (*Request, Fault) {
+// script and the record agree on the order of arrival. If the script is empty, choose chooses
+// the fault.
+func (e *Engine) arrive(area Area, r *http.Request, next func(Area) (Fault, bool)) (req *Request, fault Fault, choose func(Request) Fault) {
 	e.mu.Lock()
-	req := &Request{Time: time.Now(), Method: r.Method, Path: r.URL.EscapedPath(), Header: redact(r.Header)}
+	defer e.mu.Unlock()
+	req = &Request{Time: time.Now(), Method: r.Method, Path: r.URL.EscapedPath(), Header: redact(r.Header)}
 	fault, scripted := next(area)
 	e.arrived[area] = latest(e.arrived[area], req, e.retain)
-	choose, request := e.chooser[area], req.clone()
-	e.mu.Unlock()
-
-	if !scripted && choose != nil {
-		fault = choose(request).clone()
+	if !scripted {
+		choose = e.chooser[area]
 	}
-	return req, fault
+	return req, fault, choose
 }
 
 func (e *Engine) nextFault(area Area) (Fault, bool) {

@@ -82,6 +82,9 @@ func (f *Fake) URL() string {
 // Script adds faults to the fake's area.
 func (f *Fake) Script(faults ...Fault) { f.Engine.Script(f.area, faults...) }
 
+// ScriptFor makes fault the one of each request that carries text.
+func (f *Fake) ScriptFor(text string, fault Fault) { f.Engine.ScriptFor(f.area, text, fault) }
+
 // ScriptFunc chooses the faults of requests for which the script has none.
 func (f *Fake) ScriptFunc(choose func(Request) Fault) { f.Engine.ScriptFunc(f.area, choose) }
 

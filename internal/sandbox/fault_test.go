@@ -215,3 +215,28 @@ func TestScriptFunc(t *testing.T) {
 		}
 	}
 }
+
+// TestScriptFor: a text is a whole value of the body or a segment of the path, a later one goes
+// first, and the script before all of them.
+func TestScriptFor(t *testing.T) {
+	e := New()
+	e.ScriptFor(Refunds, "a/b", Fault{Status: 403})
+	e.ScriptFor(Refunds, "rf_1", Fault{Status: 400})
+	e.ScriptFor(Refunds, "rf_2", Fault{Refuse: true})
+	e.ScriptFor(Refunds, "rf_3", Fault{Status: 400})
+	e.ScriptFor(Refunds, "rf_3", Fault{})
+	e.Script(Refunds, Fault{Status: 503})
+	d := memoryDoor(t, e, Refunds)
+	for i, test := range []struct {
+		account, id string
+		want        int // 0: no response
+	}{
+		{"acct", "rf_1", 503}, {"acct", "rf_1", 400}, {"acct", "rf_1", 400}, {"acct", "rf_10", 200},
+		{"a%2Fb", "rf_1", 400}, {"a%2Fb", "rf_4", 403}, {"b", "rf_4", 200}, {"acct", "rf_2", 0}, {"acct", "rf_3", 200},
+	} {
+		r := d.do(newRequest(t, http.MethodPost, d.base+"/v1/"+test.account+"/refunds", `{"refund_id":"`+test.id+`"}`))
+		if r.status != test.want || (r.err != nil) != (test.want == 0) {
+			t.Errorf("%d: %+v, want %d", i, r, test.want)
+		}
+	}
+}

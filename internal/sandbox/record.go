@@ -2,7 +2,10 @@ package sandbox
 
 import (
 	"bytes"
+	"encoding/json"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -15,7 +18,7 @@ type Request struct {
 	Path string
 	// Header has the credential in Authorization replaced by stars.
 	Header http.Header
-	// Body is empty when the fault is Drop without Process, and ends at 1 MiB.
+	// Body is empty when the script's fault is Drop without Process, and ends at 1 MiB.
 	Body []byte
 	// Status is the status of the response, 0 while there is none.
 	Status int
@@ -26,6 +29,11 @@ type Request struct {
 func (r Request) clone() Request {
 	r.Header, r.Body = r.Header.Clone(), bytes.Clone(r.Body)
 	return r
+}
+
+func (r Request) carries(text string) bool {
+	quoted, _ := json.Marshal(text)
+	return bytes.Contains(r.Body, quoted) || slices.Contains(strings.Split(r.Path, "/"), url.PathEscape(text))
 }
 
 // Requests returns copies of the latest requests of area in order of arrival.

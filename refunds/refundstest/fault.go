@@ -44,15 +44,15 @@ type Request struct {
 	Method string      //
 	Path   string      // the escaped path, as it arrived
 	Header http.Header // with the credential in Authorization replaced by stars
-	Body   []byte      // up to 1 MiB; empty if the fault is Drop without Process
+	Body   []byte      // up to 1 MiB; empty if the fault is Drop without Process, from Script
 	Status int         // of the response; 0 while there is none
 	Sent   int64       // bytes of the response's body sent so far
 }
 
 // HTTPClient returns an HTTP client that reaches the fake in memory, under any base URL. Code
 // that makes its own client takes it through WithHTTPClient. Inside a testing/synctest bubble,
-// waits take no real time. Wrap its Transport to choose by the request what happens, or to test
-// code that uses WithTransport, which is refused beside WithHTTPClient.
+// waits take no real time. Wrap its Transport to test code that uses WithTransport, which is
+// refused beside WithHTTPClient.
 func (s *Server) HTTPClient() *http.Client { return s.fake.HTTPClient() }
 
 // URL returns a base URL of the fake on the loopback interface, for code that only takes
@@ -70,6 +70,11 @@ func (s *Server) Script(faults ...Fault) {
 		s.fake.Script(sandbox.Fault(f))
 	}
 }
+
+// ScriptFor makes f the fault of each request that carries text as a whole value, such as a refund_id in its body or the account in its path,
+// once the script is empty. The zero Fault ends it. The request has arrived by then, so Refuse
+// acts as Drop.
+func (s *Server) ScriptFor(text string, f Fault) { s.fake.ScriptFor(text, sandbox.Fault(f)) }
 
 // Pending returns how many faults no request has taken yet. It is 0 at the end of a test if
 // all faults have happened.
