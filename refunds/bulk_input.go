@@ -12,7 +12,6 @@ import (
 
 // An Item is one refund for [Client.SubmitAll].
 type Item struct {
-	// AccountID is the {account_id} of the path.
 	AccountID string
 	// Refund is encoded when it is taken: the input may reuse it for the next item.
 	Refund *Refund

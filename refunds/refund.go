@@ -44,8 +44,7 @@ type Refund struct {
 
 // PaymentMethodDetails describes the payment method of the payment.
 type PaymentMethodDetails struct {
-	// PaymentMethodType, such as "card".
-	PaymentMethodType string            `json:"payment_method_type,omitzero"`
+	PaymentMethodType string            `json:"payment_method_type,omitzero"` // such as "card"
 	Card              PaymentMethodCard `json:"card,omitzero"`
 }
 
@@ -56,10 +55,8 @@ type PaymentMethodCard struct {
 
 // CardAttributes are the attributes of the card.
 type CardAttributes struct {
-	// Network, such as "visa".
-	Network string `json:"network,omitzero"`
-	// Type, such as "credit".
-	Type string `json:"type,omitzero"`
+	Network string `json:"network,omitzero"` // such as "visa"
+	Type    string `json:"type,omitzero"`    // such as "credit"
 	// BIN is the first six to eight digits of the card number. A card number would be sent, too: never put
 	// one here.
 	BIN string `json:"bin,omitzero"`
@@ -83,9 +80,8 @@ type AdditionalData struct {
 	// MerchantAccountID is the merchant's account. How it differs from the account id of the path is not
 	// documented.
 	MerchantAccountID string `json:"merchant_account_id,omitzero"`
-	// OrderID is the merchant's order.
-	OrderID     string `json:"order_id,omitzero"`
-	Description string `json:"description,omitzero"`
+	OrderID           string `json:"order_id,omitzero"`
+	Description       string `json:"description,omitzero"`
 	// AcquirerReferenceNumber is the ARN, usually of 23 digits.
 	AcquirerReferenceNumber string `json:"acquirer_reference_number,omitzero"`
 

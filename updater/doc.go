@@ -40,7 +40,6 @@
 //     once; eight are a good number. After a minute, run those again whose error is Retryable.
 //   - File names: an id may contain a slash, be "..", or be too long. Use the SHA-256 of merchant, a zero
 //     byte and job, in hexadecimal.
-//   - Content: nothing is decoded. [FileOptions.Check] may refuse it.
 //   - Time: only the deadline of the context bounds a call.
 //
 // # Interface

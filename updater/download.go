@@ -109,11 +109,10 @@ func (d Download) LogValue() slog.Value {
 //
 // Only a 200 is a result. It fails, too, if its body is an HTML page, is encoded, or is the documented
 // error object alone, with "error" before any list or object. All other content passes, also if it is
-// empty: to refuse more, use [Client.DownloadFile] with [FileOptions.Check].
+// empty, and nothing is decoded: [FileOptions.Check] may refuse more.
 //
 // jobID is sent as one escaped path segment. An empty one, and "." or ".." between slashes, are refused
-// with [ErrInvalidArgument]. If the job is not ready, the call fails with [ErrNotReady], or waits: see
-// [WithWait]. Only ctx bounds the whole download.
+// with [ErrInvalidArgument].
 func (c *Client) Download(ctx context.Context, jobID string, opts ...CallOption) (*Download, error) {
 	q, err := c.request(ctx, jobID, opts)
 	if err != nil {

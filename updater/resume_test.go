@@ -61,16 +61,13 @@ func TestResume(t *testing.T) {
 		ranges []string
 	}{
 		{"not broken", updatertest.Job{}, nil, []string{""}},
-		{"once", updatertest.Job{}, []fault{cut}, []string{"", "bytes=30000- " + tag}},
 		{"again and again", updatertest.Job{}, []fault{cut, cut, cut}, []string{"", "bytes=30000- " + tag, "bytes=60000- " + tag, "bytes=90000- " + tag}},
 		{"before the first byte", updatertest.Job{}, []fault{{Truncate: -1}}, []string{"", "bytes=0- " + tag}},
 		{"four times without a byte, and one byte", updatertest.Job{}, []fault{cut, {Truncate: -1}, {Truncate: -1}, {Truncate: -1}, {Truncate: -1}, {Truncate: 1}, {Truncate: -1}, {Truncate: -1}},
 			[]string{"", "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30001- " + tag, "bytes=30001- " + tag, "bytes=30001- " + tag}},
-		{"chunks", updatertest.Job{}, []fault{{Header: inChunks.Header, Truncate: 500}, {Header: inChunks.Header, Truncate: 500}}, []string{"", "bytes=500- " + tag, "bytes=1000- " + tag}},
 		{"stalled", updatertest.Job{}, []fault{{Truncate: 10, Delay: time.Hour}}, []string{"", "bytes=10- " + tag}},
 		{"answered with an error", updatertest.Job{}, []fault{cut, {Status: 503}, {Drop: true, Process: true}, {Refuse: true}}, []string{"", "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag}},
 		{"a call that fails, with waits", updatertest.Job{}, []fault{cut, aMinute, aMinute, aMinute, aMinute}, []string{"", "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag, "bytes=30000- " + tag}},
-		{"by date", updatertest.Job{ETag: new(""), LastModified: recent}, []fault{cut}, []string{"", "bytes=30000- " + recent.Format(http.TimeFormat)}},
 		{"by date, under a weak tag", updatertest.Job{ETag: new(`W/"v1"`), LastModified: recent}, []fault{cut}, []string{"", "bytes=30000- " + recent.Format(http.TimeFormat)}},
 		{"by tag, under a date too", updatertest.Job{LastModified: recent}, []fault{cut}, []string{"", "bytes=30000- " + tag}},
 		{"in smaller parts than asked for", updatertest.Job{}, []fault{cut, partOf(content, 30_000, 40_000), partOf(content, 40_000, 40_001)}, []string{"", "bytes=30000- " + tag, "bytes=40000- " + tag, "bytes=40001- " + tag}},
@@ -132,7 +129,6 @@ func TestNoResume(t *testing.T) {
 		{"a longer wait than is obeyed", []updatertest.Fault{cut, {Status: 503, RetryAfter: time.Hour}}, nil, 0, updater.ErrServer, "retry after 1h", 2, "server_error", true},
 		{"an unknown status", []updatertest.Fault{cut, {Status: 600}}, nil, 0, updater.ErrBadResponse, "unexpected status", 2, "bad_response", false},
 		{"another part", []updatertest.Fault{cut, partOf(content, 500, 1000)}, nil, 0, updater.ErrBadResponse, "not the part", 2, "changed", true},
-		{"a part of no bytes", []updatertest.Fault{cut, {Status: 206, Body: new(""), Header: http.Header{"Content-Range": {"bytes 300-999/1000"}}}}, nil, 0, updater.ErrBadResponse, "not the part", 2, "changed", true},
 	} {
 		bubble(t, test.name, func(t *testing.T) {
 			fake := fakeJob(t, updatertest.Job{Content: bytes.NewReader(content)}, test.faults...)
