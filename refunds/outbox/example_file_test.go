@@ -2,14 +2,18 @@ package outbox_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	_ "modernc.org/sqlite"
 
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/refunds/outbox"
@@ -49,10 +53,17 @@ func refundFile(ctx context.Context, box *outbox.Outbox, client *refunds.Client,
 // A job over a file, which goes on after a kill.
 func ExampleOutbox_EnqueueAll() {
 	ctx, kill := context.WithCancel(context.Background())
+	check := func(err error) {
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
 	dir, err := os.MkdirTemp("", "outbox-")
 	check(err)
 	defer os.RemoveAll(dir)
-	db := openFile(filepath.Join(dir, "refunds.db"))
+	const settings = "?_pragma=busy_timeout(30000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate" // see OpenSQLite
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "refunds.db")+settings)
+	check(err)
 	defer db.Close()
 	box, err := outbox.OpenSQLite(db)
 	check(err)
@@ -64,7 +75,11 @@ func ExampleOutbox_EnqueueAll() {
 	client := service.Client(refunds.WithLimiter(before(kill))) // before the first request
 	check(refundFile(ctx, box, client, strings.NewReader(file)))
 	check(refundFile(context.Background(), box, client, strings.NewReader(file)))
-	list(context.Background(), box)
+	entries, err := box.List(context.Background())
+	check(err)
+	for _, e := range entries {
+		fmt.Println(e.RefundID, e.State)
+	}
 	fmt.Println("sent:", len(service.Requests()))
 	// Output:
 	// line 2 is left out: outbox: an earlier record has this refund_id with another amount or currency: row 1

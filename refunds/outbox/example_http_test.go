@@ -2,15 +2,19 @@ package outbox_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	_ "modernc.org/sqlite"
 
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/refunds/outbox"
@@ -49,10 +53,17 @@ func handleRefund(box *outbox.Outbox, client *refunds.Client) http.HandlerFunc {
 // An HTTP handler, whose callers may repeat requests and leave early.
 func ExampleOutbox_Submit() {
 	ctx := context.Background()
+	check := func(err error) {
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
 	dir, err := os.MkdirTemp("", "outbox-")
 	check(err)
 	defer os.RemoveAll(dir)
-	db := openFile(filepath.Join(dir, "refunds.db"))
+	const settings = "?_pragma=busy_timeout(30000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate" // see OpenSQLite
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "refunds.db")+settings)
+	check(err)
 	defer db.Close()
 	box, err := outbox.OpenSQLite(db)
 	check(err)

@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log"
 	"os"
 	"path/filepath"
+
+	_ "modernc.org/sqlite"
 
 	"github.com/carddata/carddata-go/refunds"
 	"github.com/carddata/carddata-go/refunds/outbox"
@@ -37,12 +40,21 @@ func book(ctx context.Context, db *sql.DB, box *outbox.Outbox, message string) e
 // The consumer of a queue, whose messages may come twice, and a worker.
 func ExampleOutbox_Enqueue() {
 	ctx := context.Background()
+	check := func(err error) {
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
 	dir, err := os.MkdirTemp("", "outbox-")
 	check(err)
 	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "shop.db")
-	own, db := openFile(file), openFile(file)
+	const settings = "?_pragma=busy_timeout(30000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate" // see OpenSQLite
+	file := "file:" + filepath.Join(dir, "shop.db") + settings
+	own, err := sql.Open("sqlite", file) // of the outbox
+	check(err)
 	defer own.Close()
+	db, err := sql.Open("sqlite", file) // of the application
+	check(err)
 	defer db.Close()
 	box, err := outbox.OpenSQLite(own)
 	check(err)
@@ -64,7 +76,11 @@ func ExampleOutbox_Enqueue() {
 	service := refundstest.NewServer(nil) // stands in for the service
 	defer service.Close()
 	check(box.Run(ctx, outbox.Config{Client: service.Client(), Drain: true})) // elsewhere, without Drain: until ctx ends
-	list(ctx, box)
+	entries, err := box.List(ctx)
+	check(err)
+	for _, e := range entries {
+		fmt.Println(e.RefundID, e.State)
+	}
 	fmt.Println("sent:", len(service.Requests()))
 	// Output:
 	// acknowledge it
