@@ -132,6 +132,7 @@ func (s *system) afterDeath() {
 		time.Sleep(10 * time.Millisecond)
 	}
 	s.set(`UPDATE outbox_refund SET sent_at = '2026-01-01T00:00:00.000Z' WHERE state = 'sending'`)
+	s.set(`UPDATE outbox_refund SET enqueued_at = '2026-01-01T00:00:00.000Z', next_at = '' WHERE state = 'pending'`)
 	s.set(`UPDATE ` + s.box.river("job") + ` SET attempted_at = '2026-01-01 00:00:00' WHERE state = 'running'`)
 	s.set(`DELETE FROM ` + s.box.river("leader"))
 }
