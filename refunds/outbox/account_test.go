@@ -16,7 +16,7 @@ import (
 // TestBadAccount: an account that fails, with two thirds of the refunds, holds up no other one: each of
 // its refunds is tried once before the others are through, and none if it has to wait.
 func TestBadAccount(t *testing.T) {
-	const good = 100
+	const good = 30
 	for name, test := range map[string]struct {
 		fault sandbox.Fault
 		tried int64 // of its refunds, at most
