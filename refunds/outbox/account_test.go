@@ -42,7 +42,7 @@ func TestBadAccount(t *testing.T) {
 					}
 				}
 			})
-			ctx, stop := context.WithCancel(t.Context())
+			ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute) // as in drain
 			defer stop()
 			var accepted, tried atomic.Int64
 			s.engine.ScriptFunc(sandbox.Refunds, func(r sandbox.Request) sandbox.Fault {
