@@ -36,13 +36,6 @@ func (c *Conn) Write(b []byte) (int, error) {
 	return n, c.opError("write", err)
 }
 
-// BytesWritten reports how many bytes writes have handed over so far.
-func (c *Conn) BytesWritten() int64 {
-	c.out.mu.Lock()
-	defer c.out.mu.Unlock()
-	return c.out.written
-}
-
 // Close ends the connection in order: the peer reads what is buffered and then
 // the end of the stream, and its writes fail.
 func (c *Conn) Close() error {

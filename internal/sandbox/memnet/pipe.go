@@ -26,7 +26,6 @@ type pipe struct {
 	buf            bytes.Buffer
 	inTransit      int // bytes
 	transit        []arrival
-	written        int64
 	reader, writer end
 }
 
@@ -135,7 +134,6 @@ func (p *pipe) write(b []byte) (n int, err error) {
 }
 
 func (p *pipe) send(b []byte) {
-	p.written += int64(len(b))
 	if p.latency > 0 {
 		b = bytes.Clone(b)
 	}
