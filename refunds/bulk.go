@@ -21,8 +21,9 @@ type BulkOptions struct {
 	// their outcome is unknown.
 	Grace time.Duration
 
-	// GiveUpAfter is how long nothing may have worked before SubmitAll ends with [ErrSuspended]. Zero is
-	// 30 minutes. Below zero it never gives up.
+	// GiveUpAfter is how long nothing may have worked before SubmitAll ends with [ErrSuspended]. A refused
+	// record works, as by a 422, but a refused setup does not: see [ActionFixSetup]. Zero is 30 minutes.
+	// Below zero it never gives up.
 	GiveUpAfter time.Duration
 
 	// Progress, if not nil, is called before each result, and when the service is down and works again.
