@@ -69,8 +69,7 @@ func TestBehindProxies(t *testing.T) {
 // TestBehindARateLimit: nginx limits the rate, and says so by its status alone. Each refusal leaves
 // a refund unknown, unless the caller knows that nothing was recorded.
 func TestBehindARateLimit(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
+	testkit.Long(t) // and not beside others: in real time, a busy machine looks like a service that queues
 	const n, perSecond = 2000, 200
 	for name, limit := range map[string]struct {
 		status string
