@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/bulk"
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/flow"
@@ -73,7 +74,7 @@ func (b *bulkRun) send(next *batch, wait time.Duration) {
 	b.pool.StartFirst(func(slot *bulk.Slot) func() {
 		switch { // if ctx has ended, the request says so
 		case next.unsent:
-			_ = bulk.Sleep(b.ctx, wait, nil)
+			_ = await.Sleep(b.ctx, wait, nil)
 		case wait > 0:
 			_ = slot.Wait(b.ctx, wait, nil)
 		}
@@ -120,11 +121,11 @@ func (b *bulkRun) awaitsPause(slot *bulk.Slot, next *batch, err error) bool {
 		if next.alone > 0 { // another card is a better probe
 			return slot.Wait(b.ctx, wait+behindProbe, pause.Over) == nil
 		}
-		return bulk.Sleep(b.ctx, wait, pause.Over) == nil
+		return await.Sleep(b.ctx, wait, pause.Over) == nil
 	}
 	if is, _ := limit.IsPause(err); is {
 		failed, _ := errors.AsType[*Error](err)
-		return bulk.Sleep(b.ctx, failed.RetryAfter, nil) == nil
+		return await.Sleep(b.ctx, failed.RetryAfter, nil) == nil
 	}
 	return false
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/bulk"
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/flow"
@@ -183,12 +184,12 @@ func (b *bulkRun) mayHelp(r *record) bool {
 // wait waits before a record is sent again. Its slot is given to others, unless they would meet the same.
 func (b *bulkRun) wait(slot *bulk.Slot, r *record) error {
 	if pause, ok := errors.AsType[*flow.Pause](r.err); ok {
-		return bulk.Sleep(b.ctx, time.Until(pause.Until), pause.Over)
+		return await.Sleep(b.ctx, time.Until(pause.Until), pause.Over)
 	}
 	failed, _ := errors.AsType[*Error](r.err)
 	wait := b.client.core.Backoff(b.ctx, r.tries, errors.Is(r.err, ErrRateLimited), failed.RetryAfter)
 	if _, all := limit.IsPause(r.err); all || b.waiting.Load() >= maxWaiting {
-		return bulk.Sleep(b.ctx, wait, nil)
+		return await.Sleep(b.ctx, wait, nil)
 	}
 	b.waiting.Add(1)
 	defer b.waiting.Add(-1)

@@ -246,7 +246,7 @@ func (q *request) await(ctx context.Context, open func() (*resumer, error)) (*re
 		if time.Until(end) <= pause {
 			return nil, failed
 		}
-		if await.Sleep(ctx, pause) != nil {
+		if await.Sleep(ctx, pause, nil) != nil {
 			ended, last := fault.Ended(ctx), *failed
 			last.Err = fault.NewError(ended.Error(), ended, failed)
 			return nil, &last

@@ -160,7 +160,7 @@ func (r *resumer) resume(cause error, until time.Time) error {
 		}
 		r.row++
 		r.request.resumes++
-		if r.row > quickResumes && await.Sleep(r.ctx, minPause) != nil {
+		if r.row > quickResumes && await.Sleep(r.ctx, minPause, nil) != nil {
 			return r.failure(fault.Ended(r.ctx))
 		}
 		res := r.request.send(r.ctx, want{offset: r.offset, version: r.version, retry: r.row})

@@ -7,13 +7,15 @@ import (
 	"time"
 )
 
-// Sleep waits, and returns early with an error if the context ends.
-func Sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits for a time, or until over is closed, and fails with the context. A nil channel is not waited
+// for.
+func Sleep(ctx context.Context, d time.Duration, over <-chan struct{}) error {
 	if d <= 0 {
 		return ctx.Err()
 	}
 	select {
 	case <-time.After(d):
+	case <-over:
 	case <-ctx.Done():
 	}
 	return ctx.Err()

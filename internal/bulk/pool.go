@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
@@ -170,7 +171,7 @@ type Slot struct {
 func (s *Slot) Wait(ctx context.Context, d time.Duration, over <-chan struct{}) error {
 	s.held = false
 	s.pool.free()
-	if err := Sleep(ctx, d, over); err != nil {
+	if err := await.Sleep(ctx, d, over); err != nil {
 		return err
 	}
 	s.take(s.ask(false))
@@ -201,19 +202,6 @@ func (s *Slot) take(turn chan struct{}) {
 		<-turn
 	}
 	s.held = true
-}
-
-// Sleep waits for a time, or until over is closed, and fails with the context. A nil channel is not waited
-// for.
-func Sleep(ctx context.Context, d time.Duration, over <-chan struct{}) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-over:
-	case <-ctx.Done():
-	}
-	return ctx.Err()
 }
 
 // At returns a channel that receives at a time; nil if it is zero.

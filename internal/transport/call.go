@@ -172,7 +172,7 @@ func (c *Client) Do(ctx context.Context, call *Call, settings *Settings) (res Re
 	// the wait of a retry comes first.
 	if call.Resume > 0 {
 		wait := settings.backoff(ctx, call.Resume-1, false, 0) // the first resume is the first retry
-		if await.Sleep(ctx, wait) != nil {
+		if await.Sleep(ctx, wait, nil) != nil {
 			return refused(call, fault.Ended(ctx))
 		}
 		inv.event(slog.LevelInfo, "reconnect", slog.Duration("wait", wait))

@@ -92,12 +92,12 @@ func TestImportsInside(t *testing.T) {
 	under := map[string][]string{
 		"mask":      nil,
 		"await":     nil,
-		"fault":     {"await", "mask"},
-		"auth":      {"await", "fault", "mask"},
+		"fault":     {"mask"},
+		"auth":      {"fault", "mask"},
 		"limit":     {"await", "fault"},
-		"wire":      {"await", "fault"},
+		"wire":      {"fault"},
 		"flow":      nil,
-		"bulk":      {"fault"},
+		"bulk":      {"await", "fault"},
 		"transport": {"auth", "await", "fault", "flow", "limit", "mask", "wire"},
 	}
 	for room, allowed := range under {
