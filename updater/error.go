@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/internal/fault"
+	"github.com/carddata/carddata-go/internal/transport"
 )
 
 // Conditions to test for with [errors.Is]: the same values in bins, refunds and updater. An error can match
@@ -106,9 +107,6 @@ const (
 	again             // request the whole content, because this version or its rest cannot be had
 )
 
-// maxWait is the longest Retry-After to wait out, as in a call.
-const maxWait = time.Minute
-
 // classify decides what follows an error. Its callers bound how often: resumer.giveUp for
 // goOn, and fileDownload for again.
 func classify(err error) next {
@@ -118,7 +116,7 @@ func classify(err error) next {
 	}
 	condition := failed.Condition()
 	switch {
-	case failed.RetryAfter > maxWait:
+	case failed.RetryAfter > transport.MaxRetryAfter:
 		return fail // the caller must see it
 	case condition == "changed":
 		return again
