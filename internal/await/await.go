@@ -21,12 +21,8 @@ func Sleep(ctx context.Context, d time.Duration, over <-chan struct{}) error {
 	return ctx.Err()
 }
 
-// A Jitter draws the random part of a wait, in [0, below); nil: evenly. below must be positive.
+// A Jitter draws the random part of a wait, in [0, below). below must be positive.
 type Jitter func(ctx context.Context, below time.Duration) time.Duration
 
-func (j Jitter) Draw(ctx context.Context, below time.Duration) time.Duration {
-	if j != nil {
-		return j(ctx, below)
-	}
-	return rand.N(below)
-}
+// Evenly is the Jitter of all clients but those of a simulation.
+func Evenly(_ context.Context, below time.Duration) time.Duration { return rand.N(below) }

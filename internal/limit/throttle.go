@@ -212,7 +212,7 @@ func waitPause(ctx context.Context, jitter await.Jitter, left time.Duration) err
 		}
 		spread = min(spread, spare/2+1)
 	}
-	if await.Sleep(ctx, left+jitter.Draw(ctx, spread), nil) != nil {
+	if await.Sleep(ctx, left+jitter(ctx, spread), nil) != nil {
 		return fault.ErrPaused // the context says what ended the wait
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/limit"
 	"github.com/carddata/carddata-go/internal/mask"
@@ -43,6 +44,9 @@ func New(service Service, baseURL string, opts []Option) (*Client, error) {
 		return nil, err
 	}
 	settings.OwnLimiter, settings.OwnCredential = false, false // all calls share them
+	if settings.random == nil {
+		settings.random = await.Evenly
+	}
 	base, err := parseBase(baseURL, service.Route, settings.InsecureHTTP)
 	if err != nil {
 		return nil, err

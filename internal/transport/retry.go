@@ -169,9 +169,9 @@ func (s *Settings) backoff(ctx context.Context, n int, limited bool, retryAfter 
 	if deadline, ok := ctx.Deadline(); ok && !limited {
 		bound = min(bound, time.Until(deadline)/4)
 	}
-	wait := s.random.Draw(ctx, max(bound, 1)) // nothing for a bound of 0
+	wait := s.random(ctx, max(bound, 1)) // nothing for a bound of 0
 	if retryAfter > 0 {
-		wait = max(wait, retryAfter+s.random.Draw(ctx, min(time.Second, retryAfter/10)+1))
+		wait = max(wait, retryAfter+s.random(ctx, min(time.Second, retryAfter/10)+1))
 	}
 	return wait
 }
@@ -190,7 +190,7 @@ func (c *Client) NewWindow(ctx context.Context) *flow.Window {
 
 // Jitter is the random part of a wait between calls.
 func (c *Client) Jitter(ctx context.Context, below time.Duration) time.Duration {
-	return c.settings.random.Draw(ctx, below)
+	return c.settings.random(ctx, below)
 }
 
 // A budget limits a client's retries to a fraction of its traffic, so that retries do not

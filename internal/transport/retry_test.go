@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/carddata/carddata-go/internal/await"
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
@@ -40,6 +41,7 @@ func TestBackoff(t *testing.T) {
 		{&Settings{WaitBase: 2 * time.Second, WaitMax: 9 * time.Second}, 0, true, 2 * time.Second},
 		{&Settings{WaitBase: 1 << 62, WaitMax: 1<<63 - 1}, 3, false, 1<<63 - 1},
 	} {
+		test.s.random = await.Evenly
 		least, greatest := spread(func() time.Duration { return test.s.backoff(t.Context(), test.n, test.limited, 0) })
 		// 2,000 draws nearly always reach the tenths at both ends.
 		if least < 0 || greatest > test.bound || least > test.bound/10 || greatest < test.bound/10*9 {
@@ -47,6 +49,7 @@ func TestBackoff(t *testing.T) {
 		}
 	}
 	for _, s := range []*Settings{{}, {WaitMax: time.Second}} {
+		s.random = await.Evenly
 		if _, greatest := spread(func() time.Duration { return s.backoff(t.Context(), 3, true, 0) }); greatest != 0 {
 			t.Errorf("without a base: %v", greatest)
 		}
