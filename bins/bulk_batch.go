@@ -123,7 +123,7 @@ func (b *bulkRun) awaitsPause(slot *bulk.Slot, next *batch, err error) bool {
 		}
 		return await.Sleep(b.ctx, wait, pause.Over) == nil
 	}
-	if is, _ := limit.IsPause(err); is {
+	if limit.IsPause(err) {
 		failed, _ := errors.AsType[*Error](err)
 		return await.Sleep(b.ctx, failed.RetryAfter, nil) == nil
 	}

@@ -149,7 +149,7 @@ func (b *bulkRun) start(r *record) {
 // worksForOthers reports whether a record fails alone: it was refused again and again, or too many wait like it,
 // while the service accepts others.
 func (b *bulkRun) worksForOthers(r *record) bool {
-	if _, all := limit.IsPause(r.err); all || errors.Is(r.err, ErrSuspended) {
+	if limit.IsPause(r.err) && !limit.IsPauseOfOne(r.err) || errors.Is(r.err, ErrSuspended) {
 		return false
 	}
 	accepted := b.accepted.Load()
@@ -159,7 +159,9 @@ func (b *bulkRun) worksForOthers(r *record) bool {
 	if r.attempts > 0 {
 		r.rounds++
 	}
-	return accepted > r.others && (r.rounds >= mostRounds || b.waiting.Load() >= maxWaiting)
+	// A 429 may be the limit of an account, whose accepted records say nothing of this one.
+	tooMany := b.waiting.Load() >= maxWaiting && !errors.Is(r.err, ErrRateLimited)
+	return accepted > r.others && (r.rounds >= mostRounds || tooMany)
 }
 
 // mostRounds is how often a record is sent again while others are accepted.
@@ -177,18 +179,18 @@ func (b *bulkRun) mayHelp(r *record) bool {
 	case errors.Is(r.err, ErrLocalLimit) && r.own && r.settings.OwnLimiter, errors.Is(r.err, ErrCredential) && r.own && r.settings.OwnCredential:
 		return false // it is the item's own
 	}
-	isPause, _ := limit.IsPause(r.err)
-	return isPause || errors.Is(r.err, ErrSuspended) || failed.failure().Scope() == fault.OfOutage
+	return limit.IsPause(r.err) || errors.Is(r.err, ErrSuspended) || failed.failure().Scope() == fault.OfOutage
 }
 
-// wait waits before a record is sent again. Its slot is given to others, unless they would meet the same.
+// wait waits before a record is sent again. Others have its slot meanwhile, unless so many wait that no further record
+// is taken, or the service is down.
 func (b *bulkRun) wait(slot *bulk.Slot, r *record) error {
 	if pause, ok := errors.AsType[*flow.Pause](r.err); ok {
 		return await.Sleep(b.ctx, time.Until(pause.Until), pause.Over)
 	}
 	failed, _ := errors.AsType[*Error](r.err)
 	wait := b.client.core.Backoff(b.ctx, r.tries, errors.Is(r.err, ErrRateLimited), failed.RetryAfter)
-	if _, all := limit.IsPause(r.err); all || b.waiting.Load() >= maxWaiting {
+	if b.waiting.Load() >= maxWaiting {
 		return await.Sleep(b.ctx, wait, nil)
 	}
 	b.waiting.Add(1)

@@ -154,10 +154,10 @@ func (t *Throttle) Wait(ctx context.Context, account string, l Limiter, jitter a
 	for {
 		if left := t.Remaining(account); left > 0 {
 			if patience > 0 && t.IsOwn(account) {
-				return fault.Paused, errAccountPaused
+				return fault.Paused, errPausedAlone
 			}
 			if patience > 0 {
-				return fault.Paused, errAllPaused
+				return fault.Paused, errPausedBulk
 			}
 			if err := waitPause(ctx, jitter, left); err != nil {
 				return fault.Paused, err
@@ -238,18 +238,18 @@ func limiterRefusal(ctx context.Context, l Limiter, err error) (stopped *fault.V
 
 // The errors of an attempt of a bulk call in a pause. It need not wait here.
 var (
-	errAccountPaused = fault.NewError(fault.Paused.Text, fault.ErrPaused, errPaused)
-	errAllPaused     = fault.NewError(fault.Paused.Text, fault.ErrPaused, errPaused, errOfAll)
+	errPausedBulk  = fault.NewError(fault.Paused.Text, fault.ErrPaused, errPaused)
+	errPausedAlone = fault.NewError(fault.Paused.Text, fault.ErrPaused, errPaused, errAlone)
 
 	errPaused = errors.New("paused")
-	errOfAll  = errors.New("all are paused")
+	errAlone  = errors.New("others are accepted")
 )
 
-// IsPause reports that the service has asked an attempt of a bulk call to wait, and whether it has asked all, or
-// no other account is known to be accepted.
-func IsPause(err error) (is, all bool) {
-	return fault.IsDirect(err, errPaused), fault.IsDirect(err, errOfAll)
-}
+// IsPause reports whether the service has asked an attempt of a bulk call to wait.
+func IsPause(err error) bool { return fault.IsDirect(err, errPaused) }
+
+// IsPauseOfOne reports whether, besides, others were accepted since the service asked this account.
+func IsPauseOfOne(err error) bool { return fault.IsDirect(err, errAlone) }
 
 // NoTurn reports that a limit or a pause lets no further call through, at least before the
 // deadline.
