@@ -98,9 +98,6 @@
 //
 // The schedules leave out what no client can know:
 //
-//   - An item that names a sent card is believed, even if the service has swapped the
-//     names. Items that cannot be told apart are taken by position, even if the service
-//     sends them in another order, or one twice and another not at all.
 //   - A 2xx accepts a refund, even if its body is an error object that was cut off too early
 //     to tell.
 //   - An HTTP/2 transport of the caller's without pings sends requests into a dead

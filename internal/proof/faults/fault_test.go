@@ -22,7 +22,6 @@ type fault struct {
 	early      int           // an informational status first
 	delay      time.Duration // after processing
 	page       page          // in place of the ordinary body
-	items      items         // of a lookup
 	changes    bool          // the content of a download is another from now on
 	tag        tag           // of the content
 	span       span          // of the content that is sent
@@ -36,29 +35,6 @@ type fault struct {
 	how        ending
 	closes     time.Duration // so long after the answer the connection ends by how
 }
-
-// items says how the response to a lookup differs from one item for each card, in
-// order, that names it as it was asked for. Shares are in percent.
-type items struct {
-	shuffled  bool
-	echo      echo
-	ranged    bool // they state their range
-	silent    bool // they do not repeat the card
-	omitted   int
-	repeated  int
-	broken    int // an error in place of the item, which names nothing
-	strangers int // more items, of cards that nobody asked for
-	relabeled int // items that name a stranger
-}
-
-// An echo is how an item names its card.
-type echo string
-
-const (
-	asSent     echo = ""
-	firstEight echo = "first eight digits"
-	firstSix   echo = "first six digits"
-)
 
 // A page is a body that is none of the service's results.
 type page string
@@ -211,7 +187,6 @@ var faultKinds = []func(c chance) fault{
 	func(c chance) fault {
 		return fault{span: drawSpan(c), tag: drawTag(c), ends: c.percent(50), cut: c.IntN(100_000)}
 	},
-	func(c chance) fault { return fault{items: items{shuffled: true}, chunked: c.percent(50)} },
 	func(c chance) fault { return fault{encoded: true, page: pick(c, ordinary, huge)} },
 	func(c chance) fault { return fault{page: pick(c, errorObject, huge), recorded: c.percent(50)} },
 	func(chance) fault { return fault{twice: true} },
@@ -220,38 +195,10 @@ var faultKinds = []func(c chance) fault{
 // lookupFaults try the code that reads a response.
 var lookupFaults = []func(c chance) fault{
 	func(c chance) fault { return fault{page: pick(c, notJSON, empty)} },
-	func(c chance) fault { return fault{items: items{shuffled: true}, delay: c.within(3 * time.Second)} },
+	func(c chance) fault { return fault{delay: c.within(3 * time.Second), chunked: c.percent(50)} },
 	func(c chance) fault { return fault{ends: true, how: pick(c, reset, closed), cut: c.IntN(1500)} },
 	func(c chance) fault { return fault{expire: true} },
 }
-
-// itemFaults also try the code that finds the item of each card.
-var itemFaults = slices.Concat(lookupFaults, slices.Repeat([]func(c chance) fault{
-	func(c chance) fault { return fault{items: drawItems(c)} },
-	func(c chance) fault {
-		it := drawItems(c)
-		it.omitted, it.repeated = pick(c, 0, 2, 30), pick(c, 0, 0, 10)
-		it.strangers, it.relabeled = pick(c, 0, 0, 10), pick(c, 0, 0, 10)
-		if !it.shuffled {
-			it.broken = pick(c, 0, 2, 30)
-		}
-		if !it.tellApart() && it.omitted > 0 {
-			it.repeated = 0 // as many as there should be, and each may be the next one's
-		}
-		return fault{items: it}
-	},
-}, 2))
-
-// drawItems draws how items name their cards. They are shuffled only if each names its card:
-// otherwise no client could notice it.
-func drawItems(c chance) items {
-	it := items{echo: pick(c, asSent, firstEight, firstSix), ranged: c.percent(50), silent: c.percent(70)}
-	it.shuffled = c.percent(30) && it.tellApart()
-	return it
-}
-
-// tellApart tells whether each item says on its own which card it is about.
-func (f items) tellApart() bool { return f.echo != firstSix || f.ranged || !f.silent }
 
 // contentFaults break a content, and answer in all ways when the client asks for the rest.
 // A reset also loses what is under way, so it seldom breaks a content.

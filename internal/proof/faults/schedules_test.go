@@ -98,7 +98,7 @@ func fail(t *testing.T, w *world) {
 }
 
 var expected = []string{
-	"lookup answered", "lookup failed", "bulk result", "bulk result failed", "card missing", "card named among doubtful items", "load answered", "load failed",
+	"lookup answered", "lookup failed", "bulk result", "bulk result failed", "load answered", "load failed",
 	"refund accepted", "refund rejected", "refund not sent", "refund unknown, recorded", "refund unknown, not recorded",
 	"download complete", "download failed", "file complete", "file failed", "rest of a download asked for", "request cut off", "request not read",
 }

@@ -26,12 +26,10 @@ type service struct {
 	recorded   map[string]int    // refunds, by their bodies
 	accounts   map[string]string // of refunds that have an account of their own, by their bodies
 	versions   map[string]int    // of the contents, by job
-	misled     map[string]bool   // cards, by a response that was about them
-	unnamed    map[string]bool
 }
 
 func newService(w *world) *service {
-	return &service{w: w, seen: map[attemptName]int{}, arrived: map[string]int{}, recorded: map[string]int{}, accounts: map[string]string{}, versions: map[string]int{}, misled: map[string]bool{}, unnamed: map[string]bool{}}
+	return &service{w: w, seen: map[attemptName]int{}, arrived: map[string]int{}, recorded: map[string]int{}, accounts: map[string]string{}, versions: map[string]int{}}
 }
 
 // A response is what the service would say to a request, if nothing befell it.
@@ -72,7 +70,7 @@ func (s *service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.count(r, body)
-	response := s.respond(r, body, a, f)
+	response := s.respond(r, body, f)
 	if f.delay > 0 && !sleep(r.Context(), f.delay) {
 		return
 	}
@@ -117,7 +115,7 @@ func (s *service) count(r *http.Request, body []byte) {
 }
 
 // respond processes a request, as far as its fault lets it, and makes its response.
-func (s *service) respond(r *http.Request, body []byte, name attemptName, f fault) response {
+func (s *service) respond(r *http.Request, body []byte, f fault) response {
 	if f.expire {
 		s.mu.Lock()
 		s.generation++
@@ -130,7 +128,7 @@ func (s *service) respond(r *http.Request, body []byte, name attemptName, f faul
 	case r.URL.Path == "/elsewhere" || r.URL.Path == "/":
 		return response{status: http.StatusNotFound}
 	case strings.HasSuffix(r.URL.Path, "/bins/multiple"):
-		a = s.respondLookup(body, f.items, s.w.chance("items of "+name.String()))
+		a = s.respondLookup(body)
 	case strings.HasSuffix(r.URL.Path, "/refunds"):
 		// Cut off with its connection by another stream, or by the caller's own round
 		// tripper, an error object cannot be told from a receipt, and the status counts.

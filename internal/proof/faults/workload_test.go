@@ -29,8 +29,8 @@ type kind struct {
 
 var kinds = []kind{
 	{"lookups", 1, drawLookups, lookupFaults},
-	{"bulk", 1, drawBulk, itemFaults},
-	{"loads", 1, drawLoads, itemFaults},
+	{"bulk", 1, drawBulk, lookupFaults},
+	{"loads", 1, drawLoads, lookupFaults},
 	{"submits", 2, drawSubmits, faultKinds},
 	{"submitAll", 2, drawSubmitAll, faultKinds},
 	{"downloads", 2, drawDownloads, contentFaults},

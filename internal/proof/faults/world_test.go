@@ -23,7 +23,6 @@ const (
 
 	// Results.
 	wrongAnswer invariant = "wrong answer" // an answer is the one to what was asked
-	unanswered  invariant = "unanswered"   // a card that one item names gets that item
 	wrongBytes  invariant = "wrong bytes"  // a download is complete and unchanged, or fails
 	untyped     invariant = "untyped"      // a failure has its package's type and a condition
 	gaveUp      invariant = "gave up"      // what may be repeated is, within the bounds
