@@ -3,7 +3,6 @@ package updater_test
 import (
 	"bytes"
 	"errors"
-	"io"
 	"net/http"
 	"os"
 	"slices"
@@ -144,17 +143,11 @@ func TestContinue(t *testing.T) {
 	}
 }
 
-// TestNothingToContinueBy: a part that no call could continue does not stay, not even whole
-// content that cannot take its path.
+// TestNothingToContinueBy: a part that no call could continue does not stay.
 func TestNothingToContinueBy(t *testing.T) {
 	path := target(t)
 	fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000), ETag: new("")})
 	interrupt(t, fake, path, 500, updater.FileOptions{})
-	lists(t, path, "result.csv")
-	blocked := func(*io.SectionReader, http.Header) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }
-	if _, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{Check: blocked}); err == nil || !strings.Contains(err.Error(), "cannot take its path") {
-		t.Error(err)
-	}
 	lists(t, path, "result.csv")
 }
 
@@ -280,25 +273,6 @@ func TestRefusedCondition(t *testing.T) {
 		}
 		holds(t, path, sample(1000))
 	}
-}
-
-// TestPlacedLater: whole content that cannot take its path stays, and the next call fetches
-// only its last byte.
-func TestPlacedLater(t *testing.T) {
-	fake, path := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}), target(t)
-	blocked := func(*io.SectionReader, http.Header) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }
-	_, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{Check: blocked})
-	if failed, ok := errors.AsType[*updater.Error](err); !ok || failed.Condition() == "refused" {
-		t.Fatal(err)
-	}
-	lists(t, path, ".result.csv.part", ".result.csv.part.json", "result.csv")
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if file, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil || file.ResumedBytes != 999 {
-		t.Errorf("%+v, %v", show(file), err)
-	}
-	holds(t, path, sample(1000))
 }
 
 // TestStartsOver: where nothing can be resumed, a file starts over as often as a call is

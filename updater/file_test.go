@@ -129,16 +129,6 @@ func TestDownloadFile(t *testing.T) {
 	holds(t, "result.csv", sample(1000))
 }
 
-// TestFileTellsOfResumes: a file and its progress count the requests for the rest of a broken stream.
-func TestFileTellsOfResumes(t *testing.T) {
-	fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}, updatertest.Fault{Truncate: 300}, updatertest.Fault{Truncate: 300})
-	var last updater.FileProgress
-	file, err := fake.Client(updater.WithRetryWait(0, 0)).DownloadFile(t.Context(), "7", target(t), updater.FileOptions{Progress: func(p updater.FileProgress) { last = p }})
-	if err != nil || file.Resumes != 2 || file.Attempts != 3 || file.ResumedBytes != 0 || last.Resumes != 2 {
-		t.Errorf("%+v after %+v, %v", show(file), last, err)
-	}
-}
-
 // TestEndOfAStream: some services, such as Jetty, mark the end of a stream only if the client lets
 // them keep the connection.
 func TestEndOfAStream(t *testing.T) {

@@ -367,21 +367,26 @@ func TestResumeAfterARedirect(t *testing.T) {
 	}
 }
 
-// TestRequestIDOfTheLast: the request id is that of the last response.
-func TestRequestIDOfTheLast(t *testing.T) {
-	first := updatertest.Fault{Truncate: 500, Header: http.Header{"X-Request-Id": {"r-1"}}}
-	last := updatertest.Fault{Header: http.Header{"X-Request-Id": {"r-2"}}}
-	fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}, first, last, first, last)
+// TestResumesAreCounted: a download, a file and its progress count the requests for the rest of a
+// broken stream. The request id is that of the last response.
+func TestResumesAreCounted(t *testing.T) {
+	responses := []updatertest.Fault{{Truncate: 300}, {Truncate: 300}, {}}
+	for i := range responses {
+		responses[i].Header = http.Header{"X-Request-Id": {fmt.Sprint("r-", i+1)}}
+	}
+	fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}, slices.Concat(responses, responses)...)
 	client := fake.Client(updater.WithRetryWait(0, 0))
 	d := open(t, t.Context(), client)
-	if d.RequestID != "r-1" {
-		t.Errorf("first %q", d.RequestID)
+	if d.RequestID != "r-1" || d.Attempts != 1 || d.Resumes != 0 {
+		t.Errorf("first %q, %d attempts, %d resumes", d.RequestID, d.Attempts, d.Resumes)
 	}
-	if _, err := io.Copy(io.Discard, d); err != nil || d.RequestID != "r-2" {
-		t.Errorf("then %q, %v", d.RequestID, err)
+	if _, err := io.Copy(io.Discard, d); err != nil || d.RequestID != "r-3" || d.Attempts != 3 || d.Resumes != 2 {
+		t.Errorf("then %q, %d attempts, %d resumes, %v", d.RequestID, d.Attempts, d.Resumes, err)
 	}
-	if file, err := client.DownloadFile(t.Context(), "7", target(t), updater.FileOptions{}); err != nil || file.RequestID != "r-2" {
-		t.Errorf("%+v, %v", show(file), err)
+	var last updater.FileProgress
+	file, err := client.DownloadFile(t.Context(), "7", target(t), updater.FileOptions{Progress: func(p updater.FileProgress) { last = p }})
+	if err != nil || file.RequestID != "r-3" || file.Attempts != 3 || file.Resumes != 2 || file.ResumedBytes != 0 || last.Resumes != 2 {
+		t.Errorf("%+v after %+v, %v", show(file), last, err)
 	}
 }
 

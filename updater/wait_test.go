@@ -200,11 +200,3 @@ func TestErrorObjectIsNoResult(t *testing.T) {
 		}
 	}
 }
-
-func TestNegativeOption(t *testing.T) {
-	for i, o := range []updater.CallOption{updater.WithWait(-1, 0), updater.WithWait(0, -1)} {
-		if _, err := newClient(t, newMock()).Download(t.Context(), "job-1", o); !errors.Is(err, updater.ErrInvalidArgument) {
-			t.Errorf("negative option %d: %v", i, err)
-		}
-	}
-}
