@@ -21,8 +21,8 @@ func TestRefusedOptions(t *testing.T) {
 	refused := map[string]Option{
 		"nil": nil, "no http.Client": WithHTTPClient(nil), "no source": WithTokenSource(nil), "no function": WithTokenSource(auth.Func(nil)), "no fetch": WithTokenSource(auth.Cached(nil)),
 		"negative retries": WithMaxRetries(-1), "negative wait": WithRetryWait(-1, 1), "limit below base": WithRetryWait(2, 1),
-		"negative timeout": WithAttemptTimeout(-1),
-		"no rate":          WithRateLimit(0, 1), "negative rate": WithRateLimit(-1, 1), "NaN": WithRateLimit(rate.Limit(math.NaN()), 1), "no burst": WithRateLimit(1, 0),
+		"negative timeout": WithAttemptTimeout(-1), "negative interval": WithWait(-1, 0), "negative limit": WithWait(0, -1),
+		"no rate": WithRateLimit(0, 1), "negative rate": WithRateLimit(-1, 1), "NaN": WithRateLimit(rate.Limit(math.NaN()), 1), "no burst": WithRateLimit(1, 0),
 		"user agent of two lines": WithUserAgent("secret\r\nX: y"), "user agent not ASCII": WithUserAgent("secrét"),
 	}
 	for _, name := range []string{"", " ", "a b", "a:b", "a\r\n", "é", "(a)", "a/b", "secret\x00"} {
@@ -55,10 +55,9 @@ func TestRefusedOptions(t *testing.T) {
 	for name, option := range refused {
 		_, atClient := New(testService(), "https://service.test", []Option{option})
 		atCall := c.get(t.Context(), option)
-		for _, err := range []error{atClient, atCall.err()} {
-			if !errors.Is(err, fault.ErrInvalidArgument) {
-				t.Errorf("%s: %v", name, err)
-			}
+		if !errors.Is(atClient, fault.ErrInvalidArgument) || !errors.Is(atCall.err(), fault.ErrInvalidArgument) {
+			t.Errorf("%s: %v of a client, %v of a call", name, atClient, atCall.err())
+			continue
 		}
 		for _, text := range []string{fmt.Sprint(atClient), fault.Describe("", atCall.Failure)} {
 			if strings.Contains(text, "secret") {

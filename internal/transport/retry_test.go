@@ -25,27 +25,36 @@ func spread(draw func() time.Duration) (least, greatest time.Duration) {
 	return least, greatest
 }
 
-// Waits are spread over a whole range, which doubles up to its limit.
+// Waits are spread over a whole range, which doubles up to its limit, and leaves a call with a deadline time for
+// several attempts.
 func TestBackoff(t *testing.T) {
 	s := &Settings{WaitBase: 200 * time.Millisecond, WaitMax: 5 * time.Second}
 	for _, test := range []struct {
 		s       *Settings
 		n       int
 		limited bool
+		left    time.Duration // until the deadline; 0: there is none
 		bound   time.Duration
 	}{
-		{s, 0, false, 200 * time.Millisecond}, {s, 1, false, 400 * time.Millisecond}, {s, 3, false, 1600 * time.Millisecond},
-		{s, 5, false, 5 * time.Second}, {s, 20, false, 5 * time.Second}, {s, 10_000, false, 5 * time.Second},
-		{s, 0, true, time.Second}, {s, 1, true, 2 * time.Second}, {s, 4, true, 5 * time.Second},
-		{&Settings{WaitBase: 10 * time.Millisecond, WaitMax: 100 * time.Millisecond}, 0, true, 100 * time.Millisecond},
-		{&Settings{WaitBase: 2 * time.Second, WaitMax: 9 * time.Second}, 0, true, 2 * time.Second},
-		{&Settings{WaitBase: 1 << 62, WaitMax: 1<<63 - 1}, 3, false, 1<<63 - 1},
+		{s, 0, false, 0, 200 * time.Millisecond}, {s, 1, false, 0, 400 * time.Millisecond}, {s, 3, false, 0, 1600 * time.Millisecond},
+		{s, 5, false, 0, 5 * time.Second}, {s, 20, false, 0, 5 * time.Second}, {s, 10_000, false, 0, 5 * time.Second},
+		{s, 0, true, 0, time.Second}, {s, 1, true, 0, 2 * time.Second}, {s, 4, true, 0, 5 * time.Second},
+		{s, 5, false, 4 * time.Second, time.Second}, {s, 5, true, 4 * time.Second, 5 * time.Second},
+		{&Settings{WaitBase: 10 * time.Millisecond, WaitMax: 100 * time.Millisecond}, 0, true, 0, 100 * time.Millisecond},
+		{&Settings{WaitBase: 2 * time.Second, WaitMax: 9 * time.Second}, 0, true, 0, 2 * time.Second},
+		{&Settings{WaitBase: 1 << 62, WaitMax: 1<<63 - 1}, 3, false, 0, 1<<63 - 1},
 	} {
 		test.s.random = await.Evenly
-		least, greatest := spread(func() time.Duration { return test.s.backoff(t.Context(), test.n, test.limited, 0) })
+		ctx := t.Context()
+		if test.left > 0 {
+			bounded, cancel := context.WithTimeout(ctx, test.left)
+			defer cancel()
+			ctx = bounded
+		}
+		least, greatest := spread(func() time.Duration { return test.s.backoff(ctx, test.n, test.limited, 0) })
 		// 2,000 draws nearly always reach the tenths at both ends.
 		if least < 0 || greatest > test.bound || least > test.bound/10 || greatest < test.bound/10*9 {
-			t.Errorf("retry %d, limited %t: %v to %v, want 0 to %v", test.n, test.limited, least, greatest, test.bound)
+			t.Errorf("retry %d, limited %t, %v left: %v to %v, want 0 to %v", test.n, test.limited, test.left, least, greatest, test.bound)
 		}
 	}
 	for _, s := range []*Settings{{}, {WaitMax: time.Second}} {
@@ -107,24 +116,6 @@ func TestWaits(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A call with a short deadline has time for all its attempts.
-func TestShortDeadlineIsForSeveralAttempts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for range 200 {
-			ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
-			network := serve(status(503), status(502), status(500), status(200))
-			slow := roundTripper(func(r *http.Request) (*http.Response, error) {
-				time.Sleep(5 * time.Millisecond)
-				return network.RoundTrip(r)
-			})
-			if r := newClient(t, slow).get(ctx); r.Failure != nil {
-				t.Error(r.err())
-			}
-			cancel()
-		}
-	})
 }
 
 // spend makes failing calls until the client no longer retries, and returns the number of

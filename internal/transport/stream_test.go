@@ -191,34 +191,6 @@ type unclosable struct{ io.Reader }
 
 func (unclosable) Close() error { return io.ErrClosedPipe }
 
-// A 206 is content only for a call that asked for a part.
-func TestPartialContent(t *testing.T) {
-	for _, test := range []struct {
-		name   string
-		status int
-		call   Call
-		read   string
-		is     error
-	}{
-		{"asked for", 206, Call{Partial: true}, "content", nil},
-		{"not asked for", 206, Call{}, "", fault.ErrBadResponse},
-		{"the whole instead", 200, Call{Partial: true}, "content", nil},
-	} {
-		c := newClient(t, roundTripper(func(*http.Request) (*http.Response, error) { return reply(test.status, "content"), nil }))
-		test.call.Method, test.call.Path, test.call.Stream = http.MethodGet, "/1", true
-		r := c.Do(t.Context(), &test.call, nil)
-		var read []byte
-		err := r.err()
-		if err == nil {
-			read, err = io.ReadAll(r.Stream)
-			r.Stream.Close()
-		}
-		if string(read) != test.read || !errors.Is(err, test.is) {
-			t.Errorf("%s: %q, %v", test.name, read, err)
-		}
-	}
-}
-
 func TestFramed(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*http.Response)
