@@ -67,13 +67,14 @@ func (s *system) enqueue(code int, lines ...string) string {
 	return s.run(code, "enqueue", "-in", s.write("in.jsonl", strings.Join(lines, "\n")))
 }
 
-// age makes all requests old.
+// age makes all refunds and their requests old. A worker leaves a young refund to the Submit that
+// may have booked it, for 20 seconds.
 func (s *system) age(to time.Time) {
 	s.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+s.file)
 	if err == nil {
 		defer db.Close()
-		_, err = db.Exec(`UPDATE outbox_refund SET sent_at = ? WHERE sent_at <> ''`, to.UTC().Format("2006-01-02T15:04:05.000Z"))
+		_, err = db.Exec(`UPDATE outbox_refund SET enqueued_at = ?1, sent_at = CASE sent_at WHEN '' THEN '' ELSE ?1 END`, to.UTC().Format("2006-01-02T15:04:05.000Z"))
 	}
 	if err != nil {
 		s.t.Fatal(err)
