@@ -5,30 +5,28 @@ package outbox
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strings"
-	"testing"
+	"sync"
 	"time"
 
-	"github.com/carddata/carddata-go/internal/sandbox"
 	"github.com/carddata/carddata-go/refunds"
 )
 
-// killedWorker names the database in the environment of a process that books refunds and
-// works them until it is killed. A second word is the service's URL.
+// killedWorker names the database, the service and its journal in the environment of a process that
+// books refunds, works them, and asks what became of them, until it is killed.
 const killedWorker = "OUTBOX_KILLED_WORKER"
 
 func workUntilKilled() {
-	database, url, _ := strings.Cut(os.Getenv(killedWorker), " ")
-	err := bookAndWork(context.Background(), database, url)
+	words := strings.Fields(os.Getenv(killedWorker))
+	err := bookAndWork(context.Background(), words[0], words[1], journal(words[2]))
 	fmt.Fprintln(os.Stderr, "the worker ended by itself:", err)
 	os.Exit(1)
 }
 
-func bookAndWork(ctx context.Context, database, url string) error {
+func bookAndWork(ctx context.Context, database, url string, records journal) error {
 	client, err := refunds.NewClient(url)
 	if err != nil {
 		return err
@@ -62,66 +60,43 @@ func bookAndWork(ctx context.Context, database, url string) error {
 			time.Sleep(5 * time.Millisecond)
 		}
 	}()
-	go func() { ended <- box.Run(ctx, Config{Client: client}) }()
+	go func() {
+		ended <- box.Run(ctx, Config{Client: client, FindOut: records.findOut, ResubmitNotRecorded: true})
+	}()
 	return <-ended
 }
 
-// TestKilled: a process that books refunds with rows of its own, and works them, is
-// killed at random. Each booked refund is recorded once, or is unknown.
-func TestKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds: run without -short")
-	}
-	eachDatabase(t, func(t *testing.T, database string) {
-		s := newSystemOn(t, database)
-		s.set(`CREATE TABLE booking (refund_id TEXT NOT NULL)`)
-		s.engine.ScriptFunc(sandbox.Refunds, func(sandbox.Request) sandbox.Fault {
-			switch rand.IntN(20) {
-			case 0:
-				return sandbox.Fault{Drop: true}
-			case 1:
-				return sandbox.Fault{Drop: true, Process: true}
-			case 2:
-				return sandbox.Fault{Status: 422}
-			}
-			return sandbox.Fault{}
-		})
-		for range 8 {
-			s.kill(database)
-		}
-		s.engine.ScriptFunc(sandbox.Refunds, nil) // else chance says how long the client pauses
-		s.afterDeath()
-		s.w.Log = slog.New(slog.DiscardHandler)
-		s.drain()
-		booked := s.column(`SELECT refund_id FROM booking ORDER BY refund_id`)
-		if enqueued := s.column(`SELECT refund_id FROM outbox_refund ORDER BY refund_id`); enqueued != booked {
-			t.Error("what is booked and what is enqueued differ")
-		}
-		s.audit(len(strings.Fields(booked)))
-	})
-}
-
-// kill starts a process, and kills it while it works.
-func (s *system) kill(database string) {
+// workAndKill starts three processes, and kills each at a time of its own, when they have sent a
+// number of requests.
+func (s *system) workAndKill(database, records string, requests int) {
 	s.t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), killedWorker+"="+database+" "+s.url)
-	cmd.Stderr = s.t.Output()
-	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	for before := s.requests(); s.requests() < before+5; time.Sleep(time.Millisecond) {
-		select {
-		case err := <-ended:
+	enough := s.requests() + requests
+	var workers sync.WaitGroup
+	for range 3 {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), fmt.Sprint(killedWorker, "=", database, " ", s.url, " ", records))
+		cmd.Stderr = s.t.Output()
+		if err := cmd.Start(); err != nil {
 			s.t.Fatal(err)
-		default:
 		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		workers.Go(func() {
+			for s.requests() < enough {
+				select {
+				case err := <-ended:
+					s.t.Error(err)
+					return
+				case <-time.After(time.Millisecond):
+				}
+			}
+			time.Sleep(rand.N(1500 * time.Millisecond)) // it asks after a second
+			cmd.Process.Kill()
+			<-ended
+		})
 	}
-	time.Sleep(rand.N(300 * time.Millisecond))
-	cmd.Process.Kill()
-	<-ended
+	workers.Wait()
+	time.Sleep(50 * time.Millisecond) // the requests of the dead have ended
 }
 
 // afterDeath waits until the database has ended what a killed process began, and makes what
@@ -138,13 +113,10 @@ func (s *system) afterDeath() {
 }
 
 // audit compares the outbox with the service's record: what was sent is there once, and
-// what is not known to be is unknown.
-func (s *system) audit(enqueued int) {
+// what is not known to be is unknown. It returns how many are in which state.
+func (s *system) audit(enqueued int) map[State]int {
 	s.t.Helper()
-	times := make(map[string]int)
-	for _, r := range s.engine.Refunds() {
-		times[r.RefundID]++
-	}
+	times := s.recorded()
 	entries, err := s.box.List(s.t.Context())
 	if err != nil {
 		s.t.Fatal(err)
@@ -162,4 +134,14 @@ func (s *system) audit(enqueued int) {
 		s.t.Errorf("%d of %d refunds are there, and %d that nobody enqueued; %v", len(entries), enqueued, len(times), counts)
 	}
 	s.t.Log(counts)
+	return counts
+}
+
+// recorded tells how often the service has each refund.
+func (s *system) recorded() map[string]int {
+	times := make(map[string]int)
+	for _, r := range s.engine.Refunds() {
+		times[r.RefundID]++
+	}
+	return times
 }

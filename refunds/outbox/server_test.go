@@ -39,9 +39,6 @@ func TestMain(m *testing.M) {
 	if os.Getenv(killedWorker) != "" {
 		workUntilKilled()
 	}
-	if os.Getenv(askingWorker) != "" {
-		askUntilKilled()
-	}
 	if os.Getenv(submitter) != "" {
 		submitUntilTerminated()
 	}
@@ -184,10 +181,16 @@ func openPool(t *testing.T, dsn string) (*Outbox, *pgxpool.Pool) {
 	return box, pool
 }
 
-// eachDatabase runs a test with an empty database of each kind, by its name.
+// eachDatabase runs a test with an empty database of each kind, by its name, side by side.
 func eachDatabase(t *testing.T, f func(t *testing.T, database string)) {
-	t.Run("sqlite", func(t *testing.T) { f(t, filepath.Join(t.TempDir(), "outbox.db")) })
-	t.Run("postgres", func(t *testing.T) { f(t, newDatabase(t)) })
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		f(t, filepath.Join(t.TempDir(), "outbox.db"))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		f(t, newDatabase(t))
+	})
 }
 
 // openDatabase opens an outbox, and the database once more for an application.
