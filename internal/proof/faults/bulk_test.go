@@ -54,11 +54,11 @@ func (b bulk) call(w *world, client *bins.Client, name string) error {
 	}
 	ctx, c, stop := w.call(name, b.patience, 0)
 	defer stop()
-	c.concurrency, c.beginnings, c.patient = b.concurrency, probes, true
+	c.concurrency, c.beginnings = b.concurrency, probes
 	cards := b.cards
 	next, heard := 0, make([]bool, len(cards))
 	var ended, failed error
-	options := bins.BulkOptions{Concurrency: b.concurrency, GiveUpAfter: b.giveUpAfter, Cache: w.cache()}
+	options := bins.BulkOptions{Concurrency: b.concurrency, GiveUpAfter: b.giveUpAfter}
 	if !c.guard(func() {
 		for r, err := range client.LookupAll(ctx, slices.Values(cards), options) {
 			switch {

@@ -47,8 +47,6 @@ type call struct {
 	attempts    int  // so far, if it makes one after the other
 	beginnings  int  // how often it may ask anew for the same
 	shared      bool // its requests are those of others, too, and may outlive it
-	patient     bool // it may do so after a pause, even if the service asked for a longer one
-	again       int  // requests that were repeated after a refusal
 	left        bool // its loop
 
 	held  time.Time // until when the caller's own loop or input held it
@@ -112,7 +110,6 @@ func (c *call) returned(err error, attempts int) {
 	if now := time.Now(); !c.ends.IsZero() && now.After(c.ends) && !c.isHeld(now) {
 		c.w.violate(overdue, "%s: %v after its end", c, now.Sub(c.ends))
 	}
-	c.isCalm(err)
 	if errors.Is(err, context.Canceled) && !errors.Is(c.ctx.Err(), context.Canceled) {
 		c.w.violate(untyped, "%s: canceled, and not by its caller: %v", c, err)
 	}

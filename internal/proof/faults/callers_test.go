@@ -6,14 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"golang.org/x/time/rate"
 
-	"github.com/carddata/carddata-go/bins"
 )
 
 // lie changes what a round tripper returns in ways that its contract forbids.
@@ -41,55 +37,6 @@ func (w *world) lie(a attemptName, resp *http.Response) (*http.Response, error) 
 	return resp, nil
 }
 
-// A sharedCache is the caller's, which other programs write to as well.
-type sharedCache struct {
-	w *world
-
-	mu     sync.Mutex
-	values map[string][]byte
-}
-
-// cache is the one to be given to loaders and bulk lookups, nil for none.
-func (w *world) cache() bins.Cache {
-	if w.parts.part != cache {
-		return nil
-	}
-	return &sharedCache{w: w, values: map[string][]byte{}}
-}
-
-func (s *sharedCache) Get(ctx context.Context, keys []string) (map[string][]byte, error) {
-	does := s.w.misbehave(ctx, cache, true)
-	if does == fails {
-		return nil, errThrown
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	found := map[string][]byte{}
-	for i, key := range keys {
-		value, ok := s.values[key]
-		switch {
-		case does == lies:
-			found[key+"0"] = value
-			found[key] = slices.Concat(value[:len(value)/2], [][]byte{nil, []byte("{}"), []byte(`{"data":{"card":null}}`), []byte("\xff")}[i%4])
-		case ok:
-			found[key] = value
-		}
-	}
-	return found, nil
-}
-
-func (s *sharedCache) Set(ctx context.Context, values map[string][]byte, _ time.Duration) error {
-	if s.w.misbehave(ctx, cache, false) == fails { // nobody waits for it
-		return errThrown
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key, value := range values {
-		s.values[key] = slices.Clone(value)
-	}
-	return nil
-}
-
 var errNoToken = errors.New("the token server is away")
 
 // A source gives the token that the service accepts at the time.
@@ -115,34 +62,17 @@ func (s source) Token(ctx context.Context) (string, error) {
 	return tokenOf(s.w.service.generation), nil
 }
 
-// limiter is the one to be given to a client, nil for none.
-func (w *wire) limiter() bins.Limiter {
-	if w.w.settings.limit == 0 || !w.w.settings.ownLimiter {
-		return nil
-	}
-	return &watchedLimiter{w, rate.NewLimiter(w.w.settings.limit, w.w.settings.burst)}
-}
-
+// A watchedLimiter is the caller's.
 type watchedLimiter struct {
-	w *wire
+	w *world
 	*rate.Limiter
 }
 
 func (l *watchedLimiter) Wait(ctx context.Context) error {
-	does := l.w.w.misbehave(ctx, limiter, true)
-	if does == fails {
+	if l.w.misbehave(ctx, limiter, true) == fails {
 		return errThrown
 	}
-	var err error
-	if does != lies {
-		err = l.Limiter.Wait(ctx)
-	}
-	if err == nil {
-		l.w.mu.Lock()
-		l.w.leaves++
-		l.w.mu.Unlock()
-	}
-	return err
+	return l.Limiter.Wait(ctx)
 }
 
 // A watchedLogger is the caller's, for all that it is told.
@@ -153,8 +83,6 @@ func (l watchedLogger) WithAttrs([]slog.Attr) slog.Handler     { return l }
 func (l watchedLogger) WithGroup(string) slog.Handler          { return l }
 
 func (l watchedLogger) Handle(ctx context.Context, _ slog.Record) error {
-	if l.w.misbehave(ctx, logger, true) == fails {
-		return errThrown
-	}
+	l.w.misbehave(ctx, logger, true)
 	return nil
 }

@@ -17,7 +17,7 @@
 //	schedule_test.go    what a seed decides
 //	fault_test.go       the faults of a request; network_test.go those of a connection
 //	service_test.go     the service, and its record
-//	wire_test.go        checks whether each attempt was allowed; bounds_test.go how often
+//	wire_test.go        counts the attempts, and checks whether each was allowed
 //	call_test.go        what holds for every call
 //	workload_test.go    the kinds of workloads: lookups, bulk, submits, submit_all, downloads
 //	liveness_test.go    what must end well once the faults have ended
@@ -49,19 +49,17 @@
 //
 // # The caller's own parts
 //
-// In TestParts, what the caller gives the library misbehaves. "Hangs" is until its context ends,
-// but for a cache. In every case, no refund is sent twice, no result is wrong except as listed
-// here, and nothing is left except a cache that hangs.
+// In TestParts, what the caller gives the library misbehaves. "Hangs" is until its context ends.
+// In every case, no refund is sent twice, no result is wrong except as listed here, and nothing is
+// left. bins has a cache that misbehaves, and internal/wire a wall clock.
 //
 //	token source    fails, lies   the call ends with ErrCredential or the service's 401
 //	                hangs         every call ends by its deadline
 //	                panics        the calls that wait for it end as it did
 //	limiter         fails         ErrLocalLimit, nothing is sent
-//	                lies          only Retry-After bounds the rate
 //	                hangs         every call ends by its deadline
 //	                panics        its call ends as it did
-//	logger          fails         no effect
-//	                panics        its call ends as it did; a Retry-After of the response
+//	logger          panics        its call ends as it did; a Retry-After of the response
 //	                              is lost, and a refund has been sent or not
 //	round tripper   fails         the call fails or is repeated as after a broken connection
 //	                lies          both a response and an error, or neither, is a failure;
@@ -69,14 +67,6 @@
 //	                              empty body without a length
 //	                hangs         every attempt ends by its timeout
 //	                panics        its call ends as it did, and a refund has been sent or not
-//	cache           fails, lies   costs requests; values that are not JSON are not used, but
-//	                              a card's item under the key of another is believed
-//	                hangs         costs 50 ms for one request, then nothing for a while
-//	                panics        a panic of Get reaches the callers, and one of Set counts as
-//	                              a failure
-//	wall clock      jumps         a date in Retry-After is counted from the response's own; a
-//	                              token is fetched again, or used until it is refused.
-//	                              Deadlines, backoffs and pauses do not use it
 //
 // A panic in a loader reaches the callers that wait, and one in a bulk call reaches the goroutine
 // of the loop. A refund of SubmitAll that was in flight is then reported

@@ -61,9 +61,6 @@ func (d downloadCaller) call(w *world, client *updater.Client, name, job string)
 	default:
 		w.count("download failed")
 		checkError[*updater.Error](c, err)
-		if content == nil {
-			c.gaveUp(err, false)
-		}
 	}
 	return err
 }

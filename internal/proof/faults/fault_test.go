@@ -12,13 +12,12 @@ import (
 
 // A fault is what befalls one request. The zero value is ordinary service.
 type fault struct {
-	unread     bool          // the connection is reset before the request is read
-	expire     bool          // all tokens so far expire with this request
-	status     int           // 0: the ordinary one
-	recorded   bool          // processed although the status does not say so
-	retryAfter string        // "+5s" is a date, and "+5s 24h" that of a clock which is ahead
+	unread     bool // the connection is reset before the request is read
+	expire     bool // all tokens so far expire with this request
+	status     int  // 0: the ordinary one
+	recorded   bool // processed although the status does not say so
+	retryAfter string
 	remaining  string        // of what a limiter allows
-	location   string        //
 	early      int           // an informational status first
 	delay      time.Duration // after processing
 	page       page          // in place of the ordinary body
@@ -131,7 +130,7 @@ var refusals = []int{307, 308, 400, 403, 404, 405, 409, 410, 413, 414, 415, 422,
 // vouched are what the service of a caller who says so sends only if it has processed nothing.
 var vouched = []int{429, 500, 503}
 
-var retryAfters = []string{"", "", "0", "1", "2", "7", "45", "60", "61", "3600", "99999999999999999999", "-1", "1.5", "soon", " 3 ", "+5s", "+40s", "+90s", "-5s", "+3s 24h", "+3s -24h"}
+var retryAfters = []string{"", "", "0", "1", "2", "7", "45", "60", "61", "3600", "99999999999999999999", "-1", "1.5", "soon", " 3 "}
 
 func drawRemaining(c chance) string { return pick(c, "", "", "0", "7", "-1") }
 
@@ -167,9 +166,6 @@ var faultKinds = []func(c chance) fault{
 		return fault{status: 429, recorded: c.percent(50), retryAfter: pick(c, retryAfters...), remaining: drawRemaining(c)}
 	},
 	func(c chance) fault { return fault{expire: true} },
-	func(c chance) fault {
-		return fault{status: pick(c, 301, 302, 303, 307, 308), location: pick(c, "", "/", "elsewhere", "https://elsewhere.invalid/", "same")}
-	},
 	func(c chance) fault {
 		return fault{page: html, recorded: c.percent(50), status: pick(c, 0, 200, 403, 502)}
 	},

@@ -36,7 +36,7 @@ func drawLiveness(seed uint64) *schedule {
 		// whenever they come: net/http cannot tell what of them has left.
 		s.settings.http2 = false
 	}
-	s.workload = program{kind: k.name, callers: 1 + c.IntN(4), retried: c.percent(25), grace: c.within(20 * time.Second)}
+	s.workload = program{kind: k.name, callers: 1 + c.IntN(4), grace: c.within(20 * time.Second)}
 	s.storm = storm{
 		attempts: always, calls: pick(c, 50, 100), likely: pick(c, 30, 60, 100), dials: pick(c, 0, 20, 50),
 		from: pick(c, faultKinds, k.faults), ends: pick(c, 10*time.Second, time.Minute, 10*time.Minute) + c.within(time.Second),
@@ -53,7 +53,6 @@ const perCall = 20
 type program struct {
 	kind    string
 	callers int
-	retried bool // at the end, many calls each meet one more fault
 	grace   time.Duration
 }
 
@@ -85,8 +84,7 @@ func (p program) play(w *world) {
 	p.after(w, perform)
 }
 
-// after finds what outlives its reason: a call waits for nothing and is not
-// repeated, and as many calls as there may be are repeated when they fail.
+// after finds what outlives its reason: a call waits for nothing and is not repeated.
 func (p program) after(w *world, perform performance) {
 	began := time.Now()
 	err := perform(p.callers, 0)
@@ -96,16 +94,6 @@ func (p program) after(w *world, perform performance) {
 	}
 	if took := time.Since(began); err != nil || took > allowed {
 		w.violate(unended, "%s: a call long after the last fault took %v: %v", p.kind, took, err)
-	}
-	if !p.retried || p.kind != "lookups" && p.kind != "submits" && p.kind != "downloads" || w.settings.limit > 0 {
-		return
-	}
-	w.storm.again = true
-	for i := range budgetFull/costRetry + 1 {
-		if err := perform(p.callers+1+i, 0); err != nil {
-			w.violate(unended, "%s: call %d of those that meet one fault is not repeated: %v", p.kind, i, err)
-			return
-		}
 	}
 }
 

@@ -56,7 +56,6 @@ func (w *world) lookup(client *bins.Client, name string, p patience, cards []str
 	if err != nil {
 		w.count("lookup failed")
 		checkError[*bins.Error](c, err)
-		c.gaveUp(err, false)
 		return err
 	}
 	w.count("lookup answered")
@@ -101,7 +100,7 @@ func (l loads) play(w *world) {
 }
 
 func (w *world) loader() *bins.Loader {
-	return made(bins.NewLoader(w.lookupClient(), bins.LoaderOptions{Cache: w.cache()}))
+	return made(bins.NewLoader(w.lookupClient(), bins.LoaderOptions{}))
 }
 
 func (w *world) load(loader *bins.Loader, name string, p patience, card string) error {

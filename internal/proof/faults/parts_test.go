@@ -18,8 +18,6 @@ const (
 	limiter      part = "limiter"
 	logger       part = "logger"
 	roundTripper part = "round tripper"
-	cache        part = "cache"
-	wallClock    part = "wall clock"
 )
 
 // A misdeed is what a part does in place of its duty.
@@ -27,7 +25,7 @@ type misdeed string
 
 const (
 	fails  misdeed = "fails"
-	hangs  misdeed = "hangs" // until its context ends; a cache, for a while longer
+	hangs  misdeed = "hangs" // until its context ends
 	panics misdeed = "panics"
 	lies   misdeed = "lies"
 )
@@ -39,11 +37,9 @@ var misdeeds = []struct {
 	try  []string // workloads
 }{
 	{tokenSource, []misdeed{fails, hangs, panics, lies}, []string{"lookups", "bulk", "loads", "downloads", "files"}},
-	{limiter, []misdeed{fails, hangs, panics, lies}, everyKind},
-	{logger, []misdeed{fails, panics}, everyKind},
+	{limiter, []misdeed{fails, hangs, panics}, everyKind},
+	{logger, []misdeed{panics}, everyKind},
 	{roundTripper, []misdeed{fails, hangs, panics, lies}, everyKind},
-	{cache, []misdeed{fails, hangs, panics, lies}, []string{"bulk", "loads"}},
-	{wallClock, []misdeed{lies}, everyKind},
 }
 
 var everyKind = []string{"lookups", "bulk", "loads", "submits", "submitAll", "downloads", "files"}
@@ -52,8 +48,7 @@ var everyKind = []string{"lookups", "bulk", "loads", "submits", "submitAll", "do
 type parts struct {
 	part  part
 	does  misdeed
-	share int           // of a caller's first questions, in percent
-	jump  time.Duration // of the wall clock
+	share int // of a caller's first questions, in percent
 }
 
 const (
@@ -90,17 +85,8 @@ func drawParts(seed uint64) *schedule {
 			dials: pick(c, 0, 20), from: pick(c, faultKinds, k.faults),
 		}
 	}
-	switch s.parts.part {
-	case limiter:
-		s.settings.limit, s.settings.burst, s.settings.ownLimiter = 20, 3, true
-	case tokenSource:
+	if s.parts.part == tokenSource {
 		s.tokens.static = false
-	case wallClock:
-		s.parts.jump = pick[time.Duration](c, -1, 1) * pick(c, 20*time.Second, time.Hour, 1000*time.Hour)
-		s.storm = storm{attempts: 1 + c.IntN(3), calls: 100, likely: 60, from: []func(chance) fault{
-			func(c chance) fault { return fault{status: pick(c, 429, 503), retryAfter: "+5s"} },
-			func(chance) fault { return fault{expire: true} },
-		}}
 	}
 	return s
 }
@@ -130,14 +116,7 @@ func (w *world) misbehave(ctx context.Context, p part, heard bool) misdeed {
 	w.count(metPart(p, does))
 	switch does {
 	case hangs:
-		ended := ctx.Done()
-		if p == cache {
-			ended = nil
-		}
-		select {
-		case <-time.After(chance.within(longestHang)):
-		case <-ended:
-		}
+		sleep(ctx, chance.within(longestHang))
 	case panics:
 		w.mu.Lock()
 		w.threw = w.threw || heard
@@ -211,18 +190,4 @@ func (c *call) isThrown(err error) bool {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
 	return c.w.threw && strings.Contains(fmt.Sprint(err), "panicked")
-}
-
-// calm tells whether nothing but a part that may not cost a result misbehaves.
-func (w *world) calm() bool {
-	harmless := w.parts.part == cache || w.parts.part == logger && w.parts.does == fails
-	return harmless && w.storm.attempts == 0 && w.tokens.fails == 0
-}
-
-// isCalm finds a call that failed although nothing but such a part misbehaved.
-func (c *call) isCalm(err error) {
-	const plenty = 20 * time.Second
-	if err != nil && c.w.calm() && c.ctx.Err() == nil && (c.ends.IsZero() || c.ends.Sub(c.began) > plenty) {
-		c.w.violate(gaveUp, "%s: failed for what the %s did: %v", c, c.w.parts.part, err)
-	}
 }

@@ -42,7 +42,6 @@ type settings struct {
 	waitMax        time.Duration
 	limit          rate.Limit // 0: none
 	burst          int
-	ownLimiter     bool // the limit is given as a Limiter, that is watched
 	resubmit       bool // refunds of unknown outcome, and the service records each once
 	vouched        bool // the service sends some statuses only if it has processed nothing
 }
@@ -54,9 +53,7 @@ type storm struct {
 	likely   int // share of their attempts
 	dials    int // share of the dials
 	from     []func(chance) fault
-	outage   *fault        // that all meet
 	ends     time.Duration // 0: with the schedule
-	again    bool          // and then the first attempt of each request is refused once
 }
 
 // isOver tells whether there are no faults any more.
@@ -91,7 +88,6 @@ func draw(seed uint64) *schedule {
 		attemptTimeout: pick(c, 0, 3*time.Second, 10*time.Second, 35*time.Second),
 		waitBase:       pick(c, 0, 200*time.Millisecond, time.Second),
 		waitMax:        pick(c, time.Second, 5*time.Second),
-		ownLimiter:     c.percent(50),
 		resubmit:       c.percent(15),
 		vouched:        c.percent(15),
 	}
@@ -110,8 +106,6 @@ func draw(seed uint64) *schedule {
 	switch {
 	case c.percent(4): // all is well
 		s.tokens.fails = 0
-	case c.percent(1) && *only == "":
-		s.outage(c)
 	default:
 		s.storm = storm{
 			attempts: 1 + c.IntN(10), calls: pick(c, 50, 100, 100), likely: pick(c, 30, 60, 100),
@@ -121,18 +115,6 @@ func draw(seed uint64) *schedule {
 	return s
 }
 
-// outage makes a service that fails for long under many calls, so that their
-// repetitions come to the end of the budget.
-func (s *schedule) outage(c chance) {
-	s.workload = drawCrowd(c, 80+c.IntN(120))
-	s.settings.retries = 2 + c.IntN(3)
-	s.settings.limit = 0
-	s.settings.http2 = false
-	s.tokens = tokens{}
-	f := pick(c, fault{status: 503}, fault{status: 429, remaining: "0"}, fault{unread: true}, fault{status: 429, retryAfter: "1"})
-	s.storm.outage = &f
-}
-
 // fault is what befalls an attempt of a request of the library, the nth arrival
 // of it at the service.
 func (s *schedule) fault(a attemptName, arrival int) (f fault) {
@@ -140,12 +122,7 @@ func (s *schedule) fault(a attemptName, arrival int) (f fault) {
 		return s.every.fault(s.age(), a)
 	}
 	m := s.storm
-	switch {
-	case m.outage != nil:
-		return *m.outage
-	case m.again && a.n == 1:
-		return fault{status: 429, remaining: "0"}
-	case a.turn > m.attempts || s.isOver() || !s.chance("request "+a.request).percent(m.calls):
+	if a.turn > m.attempts || s.isOver() || !s.chance("request "+a.request).percent(m.calls) {
 		return fault{}
 	}
 	name := fmt.Sprintf("%v, arrival %d", a, arrival)

@@ -125,8 +125,6 @@ func (s *service) respond(r *http.Request, body []byte, f fault) response {
 	switch {
 	case !s.authorized(r):
 		return response{status: http.StatusUnauthorized, body: []byte(`{"error":{"code":"expired"}}`)}
-	case r.URL.Path == "/elsewhere" || r.URL.Path == "/":
-		return response{status: http.StatusNotFound}
 	case strings.HasSuffix(r.URL.Path, "/bins/multiple"):
 		a = s.respondLookup(body)
 	case strings.HasSuffix(r.URL.Path, "/refunds"):
@@ -145,36 +143,23 @@ func (s *service) respond(r *http.Request, body []byte, f fault) response {
 	}
 	a.status = cmp.Or(f.status, a.status, http.StatusOK)
 	a.header = maps.Clone(a.header)
-	f.shape(&a, r, s.w.parts.jump)
+	f.shape(&a)
 	return a
 }
 
 // shape changes a response's header and body.
-func (f fault) shape(a *response, r *http.Request, jump time.Duration) {
+func (f fault) shape(a *response) {
 	if a.header == nil {
 		a.header = http.Header{}
 	}
 	if f.retryAfter != "" {
-		value, skew, _ := strings.Cut(f.retryAfter, "s ")
-		if ahead, err := time.ParseDuration(strings.TrimSuffix(value, "s") + "s"); err == nil && f.isDate() {
-			wrong, _ := time.ParseDuration(skew)
-			clock := time.Now().Add(wrong + jump).UTC()
-			a.header.Set("Date", clock.Format(http.TimeFormat))
-			value = clock.Add(ahead).Format(http.TimeFormat)
-		}
-		a.header.Set("Retry-After", value)
+		a.header.Set("Retry-After", f.retryAfter)
 	}
 	if f.remaining != "" {
 		a.header.Set("RateLimit-Remaining", f.remaining)
 	}
 	if f.encoded {
 		a.header.Set("Content-Encoding", "br")
-	}
-	if location := f.location; location != "" {
-		if location == "same" {
-			location = r.URL.Path
-		}
-		a.header.Set("Location", location)
 	}
 	// Nobody can tell that the content of a download is another.
 	if f.page == ordinary || a.content != nil && a.status == http.StatusOK && f.page != html && f.page != errorObject {
@@ -195,10 +180,6 @@ func (f fault) shape(a *response, r *http.Request, jump time.Duration) {
 	case huge, endless:
 		a.body = bytes.Repeat([]byte(" "), 100<<10)
 	}
-}
-
-func (f fault) isDate() bool {
-	return strings.HasSuffix(f.retryAfter, "s") || strings.HasSuffix(f.retryAfter, "h")
 }
 
 func (s *service) authorized(r *http.Request) bool {

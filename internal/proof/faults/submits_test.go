@@ -51,9 +51,6 @@ func (w *world) submit(client *refunds.Client, name string, p patience, refund *
 	c.returned(err, attempts)
 	w.arrive()
 	checkOutcome(c, refund, err)
-	if err != nil {
-		c.gaveUp(err, true)
-	}
 	return err
 }
 

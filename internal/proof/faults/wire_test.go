@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -22,23 +20,16 @@ type wire struct {
 	journeys map[journeyKey]*journey
 	bodies   map[string]int
 	events   int // so far
-	sends    []time.Time
-	leaves   int // of the limiter
-	pauses   []pause
-	asked    map[string]int // responses to an account in a row that asked for a pause
 	unclosed int
 }
 
 // A journey is one request of the library with its repetitions.
 type journey struct {
 	call  *call
-	began time.Time
 	first int // event of the wire
 	last  int
 	sent  int
-	hops  int     // of redirects, which are no repetitions
-	again bool    // it was repeated after a refusal
-	trail []trace // of the attempts that ended
+	ended int // of its attempts
 }
 
 type journeyKey struct {
@@ -46,33 +37,8 @@ type journeyKey struct {
 	body string
 }
 
-// A trace is how an attempt ended, as the harness sees it.
-type trace struct {
-	status     int // 0: without an answer
-	err        error
-	retryAfter time.Duration
-	account    string
-	signed     bool // by a limiter
-	ended      time.Time
-	hop        bool // to where a redirect leads
-}
-
-// A pause is one that the service asked for, of an account.
-type pause struct {
-	from, to time.Time
-	account  string
-}
-
-// accountOf is what a service may limit: the account of a refund, or a merchant.
-func accountOf(req *http.Request) string {
-	if account, ok := strings.CutSuffix(req.URL.EscapedPath(), "/refunds"); ok {
-		return account
-	}
-	return req.Header.Get("X-Merchant-Id")
-}
-
 func newWire(w *world) *wire {
-	return &wire{w: w, base: w.network.transport, journeys: map[journeyKey]*journey{}, bodies: map[string]int{}, asked: map[string]int{}}
+	return &wire{w: w, base: w.network.transport, journeys: map[journeyKey]*journey{}, bodies: map[string]int{}}
 }
 
 func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -97,16 +63,12 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	out := req.WithContext(ctx)
 	out.Header = req.Header.Clone()
 	out.Header.Set(attemptHeader, fmt.Sprintf("%d %d: %s", a.n, a.turn, a.request))
-	end := trace{err: errThrown}
 	defer func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.events++
 		j.last = w.events
-		j.trail = append(j.trail, end)
-		if end.hop {
-			j.hops++
-		}
+		j.ended++
 	}()
 	late, does := w.w.chance("late "+a.String()).percent(50), misdeed("")
 	misbehave := func() misdeed { return w.w.misbehave(req.Context(), roundTripper, true) }
@@ -117,49 +79,33 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, errThrown
 	}
 	resp, err := w.base.RoundTrip(out)
-	end = trace{err: err, ended: time.Now(), account: accountOf(req)}
-	if err == nil {
-		end.status = resp.StatusCode
-		end.retryAfter = retryAfter(resp.Header)
-		end.signed = isSigned(resp.Header.Get("Retry-After"), resp.Header.Get("RateLimit-Remaining"))
-		end.hop = end.status/100 == 3 && req.Method == http.MethodGet && resp.Header.Get("Location") != ""
-	}
-	w.w.note("%v: ended: status %d, %v", a, end.status, err)
 	if err != nil {
+		w.w.note("%v: ended: %v", a, err)
 		return nil, err
 	}
+	w.w.note("%v: ended: status %d", a, resp.StatusCode)
 	w.mu.Lock()
 	w.unclosed++
 	w.mu.Unlock()
-	watched := &watchedBody{ReadCloser: resp.Body, call: j.call, w: w.w, closed: sync.OnceFunc(func() { w.closed(end) })}
+	watched := &watchedBody{ReadCloser: resp.Body, call: j.call, w: w.w, closed: sync.OnceFunc(w.closed)}
 	resp.Body = watched
 	if late {
 		watched.misbehave = misbehave
 	}
 	if does == lies {
-		resp, err = w.w.lie(a, resp)
-		switch {
-		case resp == nil || err != nil:
-			end = trace{err: errThrown, ended: end.ended}
-		case resp.Header == nil:
-			end.retryAfter, end.signed, end.hop = 0, false, false
-		}
+		return w.w.lie(a, resp)
 	}
-	return resp, err
+	return resp, nil
 }
-
-// slack is how long a resume may take that began in time.
-const slack = 3 * time.Minute
 
 // depart notes an attempt before it is made.
 func (w *wire) depart(req *http.Request, body string) (*journey, attemptName) {
-	now := time.Now()
 	w.mu.Lock()
 	w.events++
 	key := journeyKey{callOf(req.Context()), body + req.Header.Get("Range")}
 	j := w.journeys[key]
 	if j == nil {
-		j = &journey{call: key.call, first: w.events, began: now}
+		j = &journey{call: key.call, first: w.events}
 		w.journeys[key] = j
 	}
 	j.sent++
@@ -169,51 +115,14 @@ func (w *wire) depart(req *http.Request, body string) (*journey, attemptName) {
 		a.turn = key.call.attempts
 	}
 	w.bodies[body]++
-	w.sends = append(w.sends, now)
-	withoutLeave := w.w.settings.limit > 0 && w.w.settings.ownLimiter && len(w.sends) > w.leaves
-	// What panics or hangs while a response is taken in keeps the pause from being known.
-	unknown := w.w.parts.part == logger || w.w.parts.part == roundTripper
-	paused := !unknown && slices.ContainsFunc(w.pauses, func(p pause) bool { return p.account == accountOf(req) && now.After(p.from) && now.Before(p.to) })
-	// Requests of a loader belong to no call, and may ask the same anew.
-	refused := j.call != nil && len(j.trail) > 0 && j.trail[len(j.trail)-1].isRefusal(j.call)
-	// LookupAll asks once more for what was refused because of the set-up, if that turns out to be right. After
-	// ten such refusals it sends nothing more.
-	if refused && j.call.patient && !j.again && !j.trail[len(j.trail)-1].isOfContent() && j.call.again < 9+j.call.concurrency {
-		refused, j.again = false, true
-		j.call.again++
-	}
-	tooLong := j.call != nil && !j.call.patient && len(j.trail) > 0 && j.trail[len(j.trail)-1].retryAfter > time.Minute+5*time.Second
-	allowed := 1 + w.w.settings.retries
-	resumed := req.Header.Get("Range") != ""
-	tooMany := j.call != nil && !resumed && j.sent-j.hops > allowed*j.call.beginnings
-	excess := ""
-	if j.call != nil && !resumed && j.call.beginnings == 1 && j.call.concurrency == 1 && len(j.trail) > 0 {
-		excess = w.excess(j.trail, strings.HasSuffix(req.URL.Path, "/refunds"), now)
-	}
-	late := 5*time.Minute + slack
-	if w.w.parts.does == hangs {
-		late += mostMisdeeds * longestHang
-	}
-	tooLate := resumed && now.Sub(j.began) > late
+	tooMany := j.call != nil && req.Header.Get("Range") == "" && j.sent > (1+w.w.settings.retries)*j.call.beginnings
 	w.mu.Unlock()
 
 	w.w.note("%v: sent", a)
 	w.w.count("request sent")
 	switch {
-	case withoutLeave:
-		w.w.violate(overLimit, "%s: sent without leave of the limiter", j.call)
-	case paused:
-		w.w.violate(inPause, "%s: sent while the service asked for a pause", j.call)
-	case refused:
-		w.w.violate(tooOften, "%s: a refusal is repeated", j.call)
 	case j.call != nil && j.call.ctx.Err() != nil:
 		w.w.violate(overdue, "%s: sent after its end", j.call)
-	case tooLong:
-		w.w.violate(tooOften, "%s: repeated although the service asked for a wait beyond a minute", j.call)
-	case excess != "":
-		w.w.violate(tooOften, "%s: attempt %d %s", j.call, j.sent, excess)
-	case tooLate:
-		w.w.violate(tooOften, "%s: resumed without a byte for %v", j.call, now.Sub(j.began))
 	case tooMany:
 		w.w.violate(tooOften, "%s: attempt %d with %d retries allowed", j.call, j.sent, w.w.settings.retries)
 	}
@@ -231,18 +140,17 @@ func (k journeyKey) name() string {
 	return fmt.Sprintf("%v %s", k.call, brief(k.body))
 }
 
-func (w *wire) closed(end trace) {
+func (w *wire) closed() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.unclosed--
-	switch {
-	case end.status/100 == 2:
-		w.asked[end.account] = 0
-	case end.retryAfter > 0 && (end.status == 429 || end.status == 503):
-		if w.asked[end.account]++; w.asked[end.account] >= 3 {
-			now := time.Now()
-			w.pauses = append(w.pauses, pause{now, now.Add(min(end.retryAfter-now.Sub(end.ended), time.Minute)), end.account})
-		}
+}
+
+func (w *wire) settle() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.unclosed != 0 {
+		defer w.w.violate(leaked, "%d bodies were not closed", w.unclosed)
 	}
 }
 
@@ -275,7 +183,7 @@ func (w *wire) inTurn(c *call, first, second string) bool {
 func (w *wire) underWay(c *call) (n int) {
 	for _, j := range w.of(c) {
 		w.mu.Lock()
-		n += j.sent - len(j.trail)
+		n += j.sent - j.ended
 		w.mu.Unlock()
 	}
 	return n
@@ -288,40 +196,10 @@ func (w *wire) of(c *call) []journey {
 	var all []journey
 	for key, j := range w.journeys {
 		if key.call == c {
-			now := *j
-			now.trail = slices.Clone(j.trail)
-			all = append(all, now)
+			all = append(all, *j)
 		}
 	}
 	return all
-}
-
-// isRefusal tells whether no repetition can change the response. For what goes on in
-// bulk, only an answer about its cards is one.
-func (t *trace) isRefusal(c *call) bool {
-	return !t.hop && slices.Contains(refusals, t.status) && (t.status/100 == 4 || !c.patient)
-}
-
-// isOfContent tells whether a refusal is about what was asked for, and not about who asks, or where.
-func (t *trace) isOfContent() bool {
-	return !slices.Contains([]int{403, 404, 405, 410}, t.status)
-}
-
-// retryAfter is what a header asks for, read independently of the library.
-func retryAfter(h http.Header) time.Duration {
-	value := strings.TrimSpace(h.Get("Retry-After"))
-	if at, err := time.Parse(http.TimeFormat, value); err == nil {
-		date, _ := time.Parse(http.TimeFormat, h.Get("Date"))
-		return max(0, at.Sub(date))
-	}
-	if value == "1.5" {
-		value = "2"
-	}
-	seconds, err := strconv.ParseUint(value, 10, 64)
-	if err != nil && !strings.HasPrefix(value, "9999") {
-		return 0
-	}
-	return time.Duration(min(seconds, 1e6)) * time.Second
 }
 
 // A watchedBody knows when it is closed, and how long it was waited for.

@@ -1,12 +1,12 @@
 package faults
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
-	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/internal/proof/testkit/options"
@@ -48,11 +48,6 @@ func drawKind(c chance) kind {
 	return pick(c, hat...)
 }
 
-// drawCrowd draws single calls of many callers.
-func drawCrowd(c chance, callers int) workload {
-	return pick(c, drawLookups, drawSubmits, drawDownloads)(c, callers)
-}
-
 // options are what the schedule says, as options of all three packages.
 func (w *world) options() []options.Option {
 	s := w.settings
@@ -64,9 +59,9 @@ func (w *world) options() []options.Option {
 		options.WithRetryWait(s.waitBase, s.waitMax),
 		options.WithLogger(slog.New(watchedLogger{w})),
 	}
-	switch l := w.wire.limiter(); {
-	case l != nil:
-		opts = append(opts, options.WithLimiter(l))
+	switch {
+	case w.parts.part == limiter:
+		opts = append(opts, options.WithLimiter(&watchedLimiter{w, rate.NewLimiter(20, 3)}))
 	case s.limit > 0:
 		opts = append(opts, options.WithRateLimit(s.limit, s.burst))
 	}
@@ -93,13 +88,6 @@ func made[T any](v T, err error) T {
 func (w *world) token() bins.TokenSource {
 	if w.tokens.static {
 		return bins.StaticToken(tokenOf(0))
-	}
-	if w.parts.part == wallClock {
-		return bins.CachedToken(func(ctx context.Context) (string, time.Time, error) {
-			w.count(metPart(wallClock, lies))
-			token, err := source{w}.Token(ctx)
-			return token, time.Now().Add(10*time.Minute + w.parts.jump).Round(0), err
-		})
 	}
 	return source{w}
 }

@@ -25,17 +25,14 @@ const (
 	wrongAnswer invariant = "wrong answer" // an answer is the one to what was asked
 	wrongBytes  invariant = "wrong bytes"  // a download is complete and unchanged, or fails
 	untyped     invariant = "untyped"      // a failure has its package's type and a condition
-	gaveUp      invariant = "gave up"      // what may be repeated is, within the bounds
 	miscounted  invariant = "miscounted"   // the attempts reported are those made
 	swallowed   invariant = "swallowed"    // what the caller's own code throws reaches it, and nothing else does
 
 	// Bounds.
 	unended     invariant = "not ended"   // once the faults have ended, everything ends well in time
 	overdue     invariant = "overdue"     // every call ends by its deadline
-	overLimit   invariant = "over limit"  // nothing is sent without leave of the limiter
-	inPause     invariant = "in pause"    // nothing is sent while the service asked for a pause
-	overBudget  invariant = "over budget" // repetitions stay within the budget
-	tooOften    invariant = "too often"   // a call repeats no more than its setting, and no refusal
+	overLimit   invariant = "over limit"  // no more requests at once than the call may make
+	tooOften    invariant = "too often"   // a call makes no more attempts than its setting
 	resent      invariant = "resent"      // nothing arrives more often than it was sent
 	leaked      invariant = "leaked"      // no goroutine, connection or body is left
 	unreachable invariant = "unreachable" // and the harness itself is sound
