@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"golang.org/x/time/rate"
-
 )
 
 // lie changes what a round tripper returns in ways that its contract forbids.
