@@ -203,7 +203,7 @@ func TestLookupAllEndsIfEveryCardIsRefused(t *testing.T) {
 		}{
 			{"all", "", 10_000, true},
 			{"fewer than a hundred", "", 99, false},
-			{"one works", "40000049", 500, false},
+			{"one works", "40000049", 150, false},
 		} {
 			synctest.Test(t, func(t *testing.T) {
 				s := &service{refuse: func(body string) int {
@@ -243,7 +243,7 @@ func TestLookupAllEndsIfEveryCardIsRefused(t *testing.T) {
 // the lookup gives up, however few cards there are.
 func TestLookupAllStartsBehindAProxy(t *testing.T) {
 	for name, body := range map[string]string{"a page": "<html>", "half a response": `{"cards":[{"bin":`, "nothing": ""} {
-		for _, cards := range []int{10, 2000} {
+		for _, cards := range []int{10, 500} {
 			for _, forever := range []bool{false, true} {
 				network := &service{}
 				var n atomic.Int64

@@ -190,7 +190,7 @@ func TestMemoryCacheReplacesWhatHasExpired(t *testing.T) {
 
 // The results in memory take what Stats says. They do not hold the responses that they came with.
 func TestMemoryCacheIsBounded(t *testing.T) {
-	const entries = 5_000
+	const entries = 2_000
 	inUse := func() uint64 {
 		runtime.GC()
 		runtime.GC() // frees what finalizers and the first run left

@@ -70,29 +70,25 @@ func TestLoaderBetweenWorksAndDown(t *testing.T) {
 		{"a tenth fails at random, in a hurry", func() func(*service) bool { return chance(0.1) }, 150 * time.Millisecond, 0.65},
 		{"a third fails at random", func() func(*service) bool { return chance(1.0 / 3) }, 500 * time.Millisecond, 0.65},
 	} {
-		const draws, loads = 2, 1500
-		succeeded := 0
-		for range draws {
-			synctest.Test(t, func(t *testing.T) {
-				s := &service{latency: func() time.Duration { return 20*time.Millisecond + rand.N(40*time.Millisecond) }}
-				accepts := test.accepts()
-				s.fail = func(int64) int {
-					if !accepts(s) {
-						return http.StatusServiceUnavailable
-					}
-					return 0
+		const loads = 1500
+		synctest.Test(t, func(t *testing.T) {
+			s := &service{latency: func() time.Duration { return 20*time.Millisecond + rand.N(40*time.Millisecond) }}
+			accepts := test.accepts()
+			s.fail = func(int64) int {
+				if !accepts(s) {
+					return http.StatusServiceUnavailable
 				}
-				l, err := bins.NewLoader(s.client(t, bins.WithRetryWait(200*time.Millisecond, 5*time.Second)), bins.LoaderOptions{}) // the defaults
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer l.Close()
-				succeeded += checkouts(t, l, loads, test.within)
-			})
-		}
-		if share := float64(succeeded) / draws / loads; share < test.want {
-			t.Errorf("%s: %.1f %% of the loads succeeded, want %.1f", test.name, 100*share, 100*test.want)
-		}
+				return 0
+			}
+			l, err := bins.NewLoader(s.client(t, bins.WithRetryWait(200*time.Millisecond, 5*time.Second)), bins.LoaderOptions{}) // the defaults
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			if share := float64(checkouts(t, l, loads, test.within)) / loads; share < test.want {
+				t.Errorf("%s: %.1f %% of the loads succeeded, want %.1f", test.name, 100*share, 100*test.want)
+			}
+		})
 	}
 }
 
@@ -123,11 +119,11 @@ func TestLoaderInAnOutage(t *testing.T) {
 			}
 			s.change(func() { status, latency = outage.status, outage.latency })
 			before := s.requests.Load()
-			if checkouts(t, l, 3000, within) != 0 {
+			if checkouts(t, l, 1500, within) != 0 {
 				t.Errorf("%s: a load succeeded in the outage", name)
 			}
 			if n := s.requests.Load() - before; n > 150 { // in the second until it shows, one for each load
-				t.Errorf("%s: %d requests in half a minute of an outage", name, n)
+				t.Errorf("%s: %d requests in fifteen seconds of an outage", name, n)
 			}
 			for i := 0; i < 1000 && (l.Stats().PausedUntil.IsZero() || time.Until(l.Stats().PausedUntil) < 100*time.Millisecond); i++ { // the next load is not the probe
 				time.Sleep(10 * time.Millisecond)
@@ -203,8 +199,9 @@ func TestLoaderPassesRequestsThatHang(t *testing.T) {
 			return 40 * time.Millisecond
 		}}
 		l := loader(t, s, bins.LoaderOptions{})
-		if n := checkouts(t, l, 1500, 500*time.Millisecond); n < 600 {
-			t.Errorf("%d of 1500 loads succeeded, beside a third that hangs", n)
+		n := checkouts(t, l, 500, 500*time.Millisecond)
+		if n < 200 {
+			t.Errorf("%d of 500 loads succeeded, beside a third that hangs", n)
 		}
 	})
 }

@@ -96,7 +96,7 @@ func TestLoaderSendsAFullRequestAtOnce(t *testing.T) {
 // A card is asked for once, in whatever order the calls and the response come: a call that does
 // not find it in memory joins its request, or finds the result after all.
 func TestLoaderAsksForACardOnce(t *testing.T) {
-	const cards = 1000
+	const cards = 300
 	s := &service{}
 	l := loader(t, s, bins.LoaderOptions{Window: -1})
 	for i := range cards {

@@ -40,7 +40,7 @@ func TestLoaderAtSlowServices(t *testing.T) {
 	}{
 		"2.5 s":                 {2500 * time.Millisecond, 4 * time.Second, 0, 600, 8 * time.Millisecond, 600},
 		"300 ms":                {300 * time.Millisecond, time.Second, 0, 1000, 5 * time.Millisecond, 1000},
-		"a queue of ten places": {time.Second, 6 * time.Second, 10, 4000, 20 * time.Millisecond, 1200},
+		"a queue of ten places": {time.Second, 6 * time.Second, 10, 2500, 20 * time.Millisecond, 1200},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &service{latency: func() time.Duration { return test.latency }}
@@ -165,11 +165,11 @@ func TestOneFailureAtASlowService(t *testing.T) {
 // A caller who takes his time with the results is no slow service.
 func TestLookupAllForASlowCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const n, unhurried = 60_000, 30_000
+		const n, unhurried = 20_000, 10_000
 		s := &service{latency: func() time.Duration { return 50 * time.Millisecond }}
 		var resumed time.Time
 		done := 0
-		for r, err := range s.client(t).LookupAll(t.Context(), numbered(n), bins.BulkOptions{Concurrency: 32}) {
+		for r, err := range s.client(t).LookupAll(t.Context(), numbered(n), bins.BulkOptions{}) {
 			if err != nil || r.Err != nil {
 				t.Fatal(err, r.Err)
 			}
