@@ -137,7 +137,6 @@ func drawRemaining(c chance) string { return pick(c, "", "", "0", "7", "-1") }
 var faultKinds = []func(c chance) fault{
 	func(c chance) fault { return fault{unread: true} },
 	func(c chance) fault { return fault{ends: true, how: pick(c, reset, closed, stalled)} }, // before the first byte
-	func(c chance) fault { return fault{ends: true, how: pick(c, reset, closed), cut: c.IntN(120)} },
 	func(c chance) fault {
 		return fault{ends: true, how: pick(c, reset, closed, stalled), cut: c.IntN(1500), chunked: c.percent(50)}
 	},
@@ -145,7 +144,6 @@ var faultKinds = []func(c chance) fault{
 		return fault{ends: true, how: pick(c, reset, closed, stalled), cut: c.IntN(100_000), chunked: c.percent(50)}
 	},
 	func(c chance) fault { return fault{delay: c.within(50 * time.Second)} },
-	func(c chance) fault { return fault{delay: c.within(5 * time.Second)} },
 	func(c chance) fault {
 		return fault{delay: c.within(20 * time.Second), ends: true, how: pick(c, reset, closed)}
 	},
@@ -153,17 +151,11 @@ var faultKinds = []func(c chance) fault{
 		return fault{status: pick(c, undecided...), recorded: c.percent(50), page: drawErrorPage(c)}
 	},
 	func(c chance) fault {
-		return fault{status: pick(c, 500, 502, 503, 504), recorded: c.percent(50), page: drawErrorPage(c)}
-	},
-	func(c chance) fault {
 		return fault{status: 503, recorded: c.percent(50), retryAfter: pick(c, retryAfters...), page: drawErrorPage(c)}
 	},
 	func(c chance) fault { return fault{status: pick(c, refusals...), page: drawErrorPage(c)} },
 	func(c chance) fault {
 		return fault{status: pick(c, 421, 425, 429, 429, 429), recorded: c.percent(50), retryAfter: pick(c, retryAfters...), remaining: drawRemaining(c), page: drawErrorPage(c)}
-	},
-	func(c chance) fault {
-		return fault{status: 429, recorded: c.percent(50), retryAfter: pick(c, retryAfters...), remaining: drawRemaining(c)}
 	},
 	func(c chance) fault { return fault{expire: true} },
 	func(c chance) fault {
@@ -186,14 +178,6 @@ var faultKinds = []func(c chance) fault{
 	func(c chance) fault { return fault{encoded: true, page: pick(c, ordinary, huge)} },
 	func(c chance) fault { return fault{page: pick(c, errorObject, huge), recorded: c.percent(50)} },
 	func(chance) fault { return fault{twice: true} },
-}
-
-// lookupFaults try the code that reads a response.
-var lookupFaults = []func(c chance) fault{
-	func(c chance) fault { return fault{page: pick(c, notJSON, empty)} },
-	func(c chance) fault { return fault{delay: c.within(3 * time.Second), chunked: c.percent(50)} },
-	func(c chance) fault { return fault{ends: true, how: pick(c, reset, closed), cut: c.IntN(1500)} },
-	func(c chance) fault { return fault{expire: true} },
 }
 
 // contentFaults break a content, and answer in all ways when the client asks for the rest.

@@ -28,9 +28,9 @@ type kind struct {
 }
 
 var kinds = []kind{
-	{"lookups", 1, drawLookups, lookupFaults},
-	{"bulk", 1, drawBulk, lookupFaults},
-	{"loads", 1, drawLoads, lookupFaults},
+	{"lookups", 1, drawLookups, faultKinds},
+	{"bulk", 1, drawBulk, faultKinds},
+	{"loads", 1, drawLoads, faultKinds},
 	{"submits", 2, drawSubmits, faultKinds},
 	{"submitAll", 2, drawSubmitAll, faultKinds},
 	{"downloads", 2, drawDownloads, contentFaults},
