@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/jarcoal/httpmock"
 
@@ -98,7 +99,7 @@ func TestOutcomeOfAnotherSubmission(t *testing.T) {
 				if e := failed(t, nil, err); e == other || !errors.Is(err, refunds.ErrBadRequest) || name == "check" && e.Cause() != other {
 					t.Errorf("%s: %v", name, err)
 				}
-				for one, end := range client.SubmitAll(test.ctx, refunds.Items("acct-1", slices.Values([]*refunds.Refund{record()})), refunds.BulkOptions{}) {
+				for one, end := range client.SubmitAll(test.ctx, refunds.Items("acct-1", slices.Values([]*refunds.Refund{record()})), refunds.BulkOptions{GiveUpAfter: time.Minute}) {
 					if end == nil {
 						failed(t, nil, one.Err)
 					} else if outcomesOf(end) > 0 || refunds.ActionOf(end) != find {

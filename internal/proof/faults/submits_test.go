@@ -111,6 +111,9 @@ func checkRefundError(c *call, err error) (told string) {
 		}
 	}
 	e, ok := errors.AsType[*refunds.Error](err)
+	if ok && told == "unknown" && e.StatusCode == 0 && e.Evidence.Traced && e.Evidence.BytesWritten == 0 {
+		c.w.violate(outcome, "%s: reported as unknown, and no byte left", c)
+	}
 	if !ok || matched != 1 || e.Outcome.String() != told || !hasCondition(e) && !c.isThrown(err) {
 		c.w.violate(untyped, "%s: %T with %d outcomes: %v", c, err, matched, err)
 	}
