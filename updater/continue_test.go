@@ -3,6 +3,7 @@ package updater_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"slices"
@@ -15,11 +16,11 @@ import (
 )
 
 // interrupt downloads a part of job 7 and leaves it beside path.
-func interrupt(t *testing.T, fake *updatertest.Server, path string, bytes int, o updater.FileOptions) {
+func interrupt(t *testing.T, fake *updatertest.Server, path string, bytes int) {
 	t.Helper()
 	fake.Script(updatertest.Fault{Truncate: bytes})
 	before, _ := os.ReadFile(path)
-	_, err := fake.Client(updater.WithMaxRetries(0)).DownloadFile(t.Context(), "7", path, o)
+	_, err := fake.Client(updater.WithMaxRetries(0)).DownloadFile(t.Context(), "7", path, updater.FileOptions{})
 	if !errors.Is(err, updater.ErrBadResponse) {
 		t.Fatalf("not interrupted: %v", err)
 	}
@@ -45,6 +46,7 @@ func TestContinue(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name      string
+		update    bool // with IfChanged, of a file that has a record
 		change    func(t *testing.T, fake *updatertest.Server, path string)
 		job       string
 		merchant  string
@@ -53,6 +55,7 @@ func TestContinue(t *testing.T) {
 		requests  int
 	}{
 		{name: "same", want: content, continued: left - 1, requests: 1},
+		{name: "an update", update: true, want: content, continued: left - 1, requests: 1},
 		{name: "other job", job: "8", want: other, requests: 1},
 		{name: "other merchant", merchant: "m-2", want: content, requests: 1},
 		{name: "new version", want: other, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
@@ -92,7 +95,7 @@ func TestContinue(t *testing.T) {
 			}
 		}},
 		{name: "cut again", want: content, continued: left + 99_998, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
-			interrupt(t, fake, path, 100_000, updater.FileOptions{})
+			interrupt(t, fake, path, 100_000)
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -100,7 +103,14 @@ func TestContinue(t *testing.T) {
 			fake := fakeJob(t, updatertest.Job{Content: bytes.NewReader(content), ETag: new(`"v1"`)})
 			fake.SetJob("8", updatertest.Job{Content: bytes.NewReader(other), ETag: new(`"v1"`)})
 			path := target(t)
-			interrupt(t, fake, path, left, updater.FileOptions{})
+			if test.update {
+				fake.SetJob("7", updatertest.Job{Content: bytes.NewReader(other), ETag: new(`"v0"`)})
+				if _, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{IfChanged: true}); err != nil {
+					t.Fatal(err)
+				}
+				fake.SetJob("7", updatertest.Job{Content: bytes.NewReader(content), ETag: new(`"v1"`)})
+			}
+			interrupt(t, fake, path, left)
 			if names := beside(t, path); !slices.Equal(names, []string{".result.csv.part", ".result.csv.part.json", "result.csv"}) {
 				t.Fatalf("left: %q", names)
 			}
@@ -122,7 +132,7 @@ func TestContinue(t *testing.T) {
 				job = test.job
 			}
 			var progress []updater.FileProgress
-			file, err := client.DownloadFile(t.Context(), job, path, updater.FileOptions{Progress: func(p updater.FileProgress) { progress = append(progress, p) }})
+			file, err := client.DownloadFile(t.Context(), job, path, updater.FileOptions{IfChanged: test.update, Progress: func(p updater.FileProgress) { progress = append(progress, p) }})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,16 +148,22 @@ func TestContinue(t *testing.T) {
 			if n := len(fake.Requests()) - before; n != test.requests {
 				t.Errorf("%d requests: %q", n, ranges(fake))
 			}
-			lists(t, path, "result.csv")
+			if !test.update { // another record has its place
+				lists(t, path, "result.csv")
+			}
 		})
 	}
 }
 
-// TestNothingToContinueBy: a part that no call could continue does not stay.
+// TestNothingToContinueBy: a part that no call could continue does not stay, not even whole content
+// that cannot take its path.
 func TestNothingToContinueBy(t *testing.T) {
 	path := target(t)
 	fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000), ETag: new("")})
-	interrupt(t, fake, path, 500, updater.FileOptions{})
+	blocked := func(*io.SectionReader, http.Header) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }
+	if _, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{Check: blocked}); err == nil || !strings.Contains(err.Error(), "cannot take its path") {
+		t.Error(err)
+	}
 	lists(t, path, "result.csv")
 }
 
@@ -172,7 +188,7 @@ func TestRestart(t *testing.T) {
 			t.Parallel()
 			fake, path := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}), target(t)
 			if test.before > 0 {
-				interrupt(t, fake, path, test.before, updater.FileOptions{})
+				interrupt(t, fake, path, test.before)
 			}
 			fake.Script(test.faults...)
 			before := len(fake.Requests())
@@ -222,7 +238,7 @@ func TestRefusedContinuing(t *testing.T) {
 	} {
 		bubble(t, test.name, func(t *testing.T) {
 			fake, path := fakeJob(t, updatertest.Job{Content: bytes.NewReader(content)}), target(t)
-			interrupt(t, fake, path, left, updater.FileOptions{})
+			interrupt(t, fake, path, left)
 			network := scripted(fake, func(r *http.Request) updatertest.Fault {
 				if r.Header.Get("Range") != "" {
 					return test.fault

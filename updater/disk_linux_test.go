@@ -17,7 +17,7 @@ import (
 func TestBusyPath(t *testing.T) {
 	path := target(t)
 	fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)})
-	interrupt(t, fake, path, 500, updater.FileOptions{})
+	interrupt(t, fake, path, 500)
 	part, err := os.Open(partialOf(path))
 	if err != nil {
 		t.Fatal(err)

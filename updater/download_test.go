@@ -7,7 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -101,32 +101,22 @@ func TestWriteTo(t *testing.T) {
 	}
 }
 
-// TestCallbackEnds: a callback that panics or ends its goroutine does so to the caller. The
-// path is left alone, and the next call works.
-func TestCallbackEnds(t *testing.T) {
-	for name, end := range map[string]func(){
-		"panic":  func() { panic("canary") },
-		"Goexit": runtime.Goexit, // as t.FailNow does
-	} {
-		path := target(t)
-		client := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1_000_000)}).Client()
-		var thrown any
-		returned := false
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			defer func() { thrown = recover() }()
-			client.DownloadFile(t.Context(), "7", path, updater.FileOptions{Progress: func(updater.FileProgress) { end() }})
-			returned = true
+// TestCallbackPanics: a callback that panics does so to the caller. The path is left alone, and the
+// next call works.
+func TestCallbackPanics(t *testing.T) {
+	path := target(t)
+	client := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}).Client()
+	func() {
+		defer func() {
+			if thrown := recover(); thrown != "canary" {
+				t.Errorf("recovered %v", thrown)
+			}
 		}()
-		<-ended
-		if returned || (thrown == "canary") != (name == "panic") {
-			t.Errorf("%s: returned %v, recovered %v", name, returned, thrown)
-		}
-		holdsOld(t, path)
-		if _, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil {
-			t.Errorf("%s: the next call: %v", name, err)
-		}
+		client.DownloadFile(t.Context(), "7", path, updater.FileOptions{Progress: func(updater.FileProgress) { panic("canary") }})
+	}()
+	holdsOld(t, path)
+	if _, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{}); err != nil {
+		t.Errorf("the next call: %v", err)
 	}
 }
 
@@ -201,28 +191,40 @@ func TestReadAfterClose(t *testing.T) {
 	}
 }
 
-// TestCloseEndsARead: a Close by another goroutine ends any wait of Read.
-func TestCloseEndsARead(t *testing.T) {
+// TestEndOfARead: a Close by another goroutine, or the end of the context, ends any wait of Read.
+func TestEndOfARead(t *testing.T) {
 	cut := updatertest.Fault{Truncate: 10}
 	for name, test := range map[string]struct {
 		faults   []updatertest.Fault
 		wait     time.Duration
 		requests int
+		read     int
 	}{
-		"for content":                    {[]updatertest.Fault{{Truncate: 10, Delay: 20 * time.Second}}, 0, 1},
-		"to resume":                      {[]updatertest.Fault{cut}, 24 * time.Hour, 1},
-		"for the response to a resume":   {[]updatertest.Fault{cut, {Delay: 20 * time.Second}}, 0, 2},
-		"for the content after a resume": {[]updatertest.Fault{cut, {Truncate: -1, Delay: 20 * time.Second}}, 0, 2},
+		"for content":                    {[]updatertest.Fault{{Truncate: 10, Delay: 20 * time.Second}}, 0, 1, 10},
+		"to resume":                      {[]updatertest.Fault{cut}, 24 * time.Hour, 1, 10},
+		"to resume, the sixth in a row":  {slices.Repeat([]updatertest.Fault{cut}, 6), 0, 6, 60},
+		"for the response to a resume":   {[]updatertest.Fault{cut, {Delay: 20 * time.Second}}, 0, 2, 10},
+		"for the content after a resume": {[]updatertest.Fault{cut, {Truncate: -1, Delay: 20 * time.Second}}, 0, 2, 10},
 	} {
-		bubble(t, name, func(t *testing.T) {
-			fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}, test.faults...)
-			download := open(t, t.Context(), fake.Client(updater.WithRetryWait(test.wait, test.wait)))
-			time.AfterFunc(time.Millisecond, func() { download.Close() })
-			began := time.Now()
-			got, err := io.ReadAll(download)
-			if len(got) != 10 || !errors.Is(err, os.ErrClosed) || time.Since(began) != time.Millisecond || len(fake.Requests()) != test.requests {
-				t.Errorf("%d bytes and %v after %v and %d requests", len(got), err, time.Since(began), len(fake.Requests()))
-			}
-		})
+		for _, want := range []error{os.ErrClosed, context.Canceled} {
+			bubble(t, name+"/"+want.Error(), func(t *testing.T) {
+				fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)}, test.faults...)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				download := open(t, ctx, fake.Client(updater.WithRetryWait(test.wait, test.wait)))
+				time.AfterFunc(time.Millisecond, func() {
+					if want == os.ErrClosed {
+						download.Close()
+					} else {
+						cancel()
+					}
+				})
+				began := time.Now()
+				got, err := io.ReadAll(download)
+				if len(got) != test.read || !errors.Is(err, want) || errors.Is(err, updater.ErrBadResponse) || time.Since(began) != time.Millisecond || len(fake.Requests()) != test.requests {
+					t.Errorf("%d bytes and %v after %v and %d requests", len(got), err, time.Since(began), len(fake.Requests()))
+				}
+			})
+		}
 	}
 }

@@ -75,7 +75,7 @@ func TestFailingSystem(t *testing.T) {
 			defer syscall.Umask(syscall.Umask(0o022))
 			fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)})
 			if test.before > 0 {
-				interrupt(t, fake, path, test.before, updater.FileOptions{})
+				interrupt(t, fake, path, test.before)
 			}
 			var impossible, err error
 			happen := func(moment string) {

@@ -269,22 +269,6 @@ func TestProgressEndsTheRow(t *testing.T) {
 	})
 }
 
-// TestReaderThatPauses: the time that a reader takes between two Reads is no stall.
-func TestReaderThatPauses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cut := updatertest.Fault{Truncate: 1000}
-		fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(5000)}, cut, cut, cut, cut)
-		download := open(t, t.Context(), fake.Client())
-		for n, piece := 0, make([]byte, 500); n < 5000; {
-			time.Sleep(10 * time.Minute)
-			m, err := download.Read(piece)
-			if n += m; err != nil {
-				t.Fatalf("after %d bytes: %v", n, err)
-			}
-		}
-	})
-}
-
 // TestResumeIsACall: a resume uses the limiter and the token source, and waits as retries do.
 func TestResumeIsACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -316,24 +300,6 @@ func TestResumeIsACall(t *testing.T) {
 			t.Errorf("%d events of a reconnect in\n%s", events, log.String())
 		}
 	})
-}
-
-// TestEndedBeforeAResume: the context ends the wait before a resume, also before the sixth in
-// a row.
-func TestEndedBeforeAResume(t *testing.T) {
-	for wait, requests := range map[time.Duration]int{time.Hour: 1, 0: 6} {
-		synctest.Test(t, func(t *testing.T) {
-			fake := fakeJob(t, updatertest.Job{Content: updatertest.CSV(1000)})
-			fake.Script(slices.Repeat([]updatertest.Fault{{Truncate: 10}}, requests)...)
-			ctx, cancel := context.WithCancel(t.Context())
-			time.AfterFunc(time.Millisecond, cancel)
-			download := open(t, ctx, fake.Client(updater.WithRetryWait(wait, wait)))
-			got, err := io.ReadAll(download)
-			if len(got) != 10*requests || !errors.Is(err, context.Canceled) || errors.Is(err, updater.ErrBadResponse) || len(fake.Requests()) != requests {
-				t.Errorf("%d bytes, %v, %d requests", len(got), err, len(fake.Requests()))
-			}
-		})
-	}
 }
 
 // TestResumeAfterARedirect: a broken download from another host is resumed at the service,

@@ -168,26 +168,3 @@ func holdsOld(t *testing.T, path string) {
 		t.Errorf("the path holds %d bytes, %v", len(got), err)
 	}
 }
-
-// TestInterruptedUpdate: an interrupted download of changed content is continued, in spite of
-// the record of the old file.
-func TestInterruptedUpdate(t *testing.T) {
-	content := sample(100_000)
-	other := bytes.ToUpper(content)
-	fake := fakeJob(t, updatertest.Job{Content: bytes.NewReader(content)})
-	path := target(t)
-	o := updater.FileOptions{IfChanged: true}
-	if _, err := fake.Client().DownloadFile(t.Context(), "7", path, o); err != nil {
-		t.Fatal(err)
-	}
-	fake.SetJob("7", updatertest.Job{Content: bytes.NewReader(other)})
-	interrupt(t, fake, path, 60_000, o)
-	file, err := fake.Client().DownloadFile(t.Context(), "7", path, o)
-	if err != nil || file.ResumedBytes != 59_999 || file.Unchanged {
-		t.Errorf("%+v, %v", show(file), err)
-	}
-	holds(t, path, other)
-	if file, err = fake.Client().DownloadFile(t.Context(), "7", path, o); err != nil || !file.Unchanged || file.SHA256 != hashOf(other) {
-		t.Errorf("%+v, %v", show(file), err)
-	}
-}

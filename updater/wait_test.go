@@ -168,7 +168,7 @@ func TestFileWhenReady(t *testing.T) {
 			if names := openFiles(filepath.Dir(path)); len(names) > 0 {
 				t.Errorf("while it waits, these are open: %q", names)
 			}
-			interrupt(t, interrupted, path, 500, updater.FileOptions{})
+			interrupt(t, interrupted, path, 500)
 		})
 		client := fake.Client(updater.WithNotReady(notReady), updater.WithWait(0, time.Hour))
 		file, err := client.DownloadFile(t.Context(), "7", path, updater.FileOptions{})
@@ -177,26 +177,4 @@ func TestFileWhenReady(t *testing.T) {
 		}
 		holds(t, path, sample(1000))
 	})
-}
-
-// TestErrorObjectIsNoResult: a 200 with the documented error object is a failure, and takes no
-// path. WithNotReady sees its code. internal/transport tests which bodies are such an object.
-func TestErrorObjectIsNoResult(t *testing.T) {
-	const body = `{"error":{"code":"job_not_ready"},"cards":[]}`
-	for _, fault := range []updatertest.Fault{{}, inChunks, unframed} {
-		fake := fakeJob(t, updatertest.Job{Content: strings.NewReader(body)})
-		fake.Script(slices.Repeat([]updatertest.Fault{fault}, 10)...)
-		client, path, o := fake.Client(), target(t), updater.FileOptions{AcceptUnverified: true}
-		_, err := client.Download(t.Context(), "7")
-		_, errFile := client.DownloadFile(t.Context(), "7", path, o)
-		for _, err := range []error{err, errFile} {
-			if failed, ok := err.(*updater.Error); !ok || failed.StatusCode != 200 || failed.Code != "job_not_ready" || !errors.Is(err, updater.ErrBadResponse) {
-				t.Errorf("%+v: %v", fault, err)
-			}
-		}
-		holdsOld(t, path)
-		if _, err = client.Download(t.Context(), "7", updater.WithNotReady(notReady)); !errors.Is(err, updater.ErrNotReady) {
-			t.Errorf("%+v: not ready: %v", fault, err)
-		}
-	}
 }
