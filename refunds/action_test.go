@@ -135,28 +135,6 @@ func TestWithRefusals(t *testing.T) {
 	}
 }
 
-// SubmitAll sends a record again after what passes by itself, and after nothing else.
-func TestSubmitAllWithRefusals(t *testing.T) {
-	for status, again := range map[int]bool{429: true, 503: true, 500: false, 408: false, 421: false, 425: false, 499: false} {
-		synctest.Test(t, func(t *testing.T) {
-			n := 0
-			s := roundTripper(func(r *http.Request) (*http.Response, error) {
-				r.Body.Close()
-				if n++; n == 1 {
-					return testkit.Answer(status, "")(r)
-				}
-				return testkit.Answer(200, "")(r)
-			})
-			want := map[bool]refunds.Outcome{true: accepted, false: rejected}[again]
-			for one, end := range clientOver(t, s, refunds.WithRefusals(status)).SubmitAll(t.Context(), numbered(1), refunds.BulkOptions{}) {
-				if end != nil || one.Outcome != want || one.Attempts != n || (n == 2) != again {
-					t.Errorf("%d: %v after %d requests: %v, %v", status, one, n, one.Err, end)
-				}
-			}
-		})
-	}
-}
-
 // What to do about other failures. internal/proof/conformance/matrix has all of them, with
 // their outcomes.
 func TestVerdictOfOtherFailures(t *testing.T) {

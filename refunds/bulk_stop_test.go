@@ -89,7 +89,7 @@ func TestSubmitAllTellsThatTheContextEnded(t *testing.T) {
 }
 
 // The error that ends a submission is about no refund, and the same call is not to be made
-// again.
+// again. A record that was refused, and waited to be sent again, is rejected.
 func TestEndOfSubmitAll(t *testing.T) {
 	for name, test := range map[string]struct {
 		status    int
@@ -116,6 +116,9 @@ func TestEndOfSubmitAll(t *testing.T) {
 			var last refunds.Submission
 			var end error
 			for last, end = range client.SubmitAll(ctx, numbered(100), test.o) {
+				if last.Outcome == notSent && last.Attempts > 0 {
+					t.Errorf("%s: %v in %d attempts", name, last, last.Attempts)
+				}
 			}
 			failed, ok := errors.AsType[*refunds.Error](end)
 			if !ok || failed.Condition() != test.condition || failed.Retryable() || last != (refunds.Submission{}) {

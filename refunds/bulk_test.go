@@ -72,8 +72,9 @@ func TestSubmitAllHoldsUpTheRecordsOfARefundAlone(t *testing.T) {
 	})
 }
 
-// The attempts of all sendings count in the result, in its error and in the progress.
-func TestSubmitAllCountsTheAttemptsOfAllSendings(t *testing.T) {
+// A record is sent again after what passes by itself, and after nothing else. The attempts of all sendings count in
+// the result, in its error and in the progress.
+func TestSubmitAllSendsAgain(t *testing.T) {
 	for _, test := range []struct {
 		statuses []int
 		opts     []refunds.Option
@@ -83,6 +84,10 @@ func TestSubmitAllCountsTheAttemptsOfAllSendings(t *testing.T) {
 		{[]int{429, 429, 400}, nil, rejected, 3},
 		{[]int{503, 200}, nil, unknown, 1},
 		{[]int{503, 200}, []refunds.Option{refunds.WithResubmit()}, accepted, 2},
+		{[]int{503, 200}, []refunds.Option{refunds.WithRefusals(503)}, accepted, 2},
+		{[]int{500, 200}, []refunds.Option{refunds.WithRefusals(500)}, rejected, 1},
+		{[]int{408, 200}, []refunds.Option{refunds.WithRefusals(408)}, rejected, 1},
+		{[]int{421, 200}, []refunds.Option{refunds.WithRefusals(421)}, rejected, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			n := 0
