@@ -50,7 +50,7 @@ func (s source) Token(ctx context.Context) (string, error) {
 	if s.w.tokens.delay > 0 && !sleep(ctx, s.w.tokens.delay) {
 		return "", ctx.Err()
 	}
-	switch does := s.w.misbehave(ctx, tokenSource, true); {
+	switch does := s.w.misbehave(ctx, tokenSource); {
 	case does == lies:
 		return pick(s.w.chance(fmt.Sprint("token ", who, n)), "", "two words", "t-1"), nil
 	case does == fails, s.w.tokenFails(who, n):
@@ -68,7 +68,7 @@ type watchedLimiter struct {
 }
 
 func (l *watchedLimiter) Wait(ctx context.Context) error {
-	if l.w.misbehave(ctx, limiter, true) == fails {
+	if l.w.misbehave(ctx, limiter) == fails {
 		return errThrown
 	}
 	return l.Limiter.Wait(ctx)
@@ -82,6 +82,6 @@ func (l watchedLogger) WithAttrs([]slog.Attr) slog.Handler     { return l }
 func (l watchedLogger) WithGroup(string) slog.Handler          { return l }
 
 func (l watchedLogger) Handle(ctx context.Context, _ slog.Record) error {
-	l.w.misbehave(ctx, logger, true)
+	l.w.misbehave(ctx, logger)
 	return nil
 }

@@ -3,6 +3,7 @@ package faults
 import (
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"testing"
 	"time"
@@ -37,14 +38,10 @@ func drawLiveness(seed uint64) *schedule {
 		s.settings.http2 = false
 	}
 	s.workload = program{kind: k.name, callers: 1 + c.IntN(4), grace: c.within(20 * time.Second)}
-	s.storm = storm{
-		attempts: always, calls: pick(c, 50, 100), likely: pick(c, 30, 60, 100), dials: pick(c, 0, 20, 50),
-		from: pick(c, faultKinds, k.faults), ends: pick(c, 10*time.Second, time.Minute, 10*time.Minute) + c.within(time.Second),
-	}
+	s.storm = drawStorm(c, k)
+	s.storm.attempts, s.storm.ends = math.MaxInt, pick(c, 10*time.Second, time.Minute, 10*time.Minute)+c.within(time.Second)
 	return s
 }
-
-const always = 1 << 30
 
 // perCall is how many requests a call makes at most, when nothing befalls it.
 const perCall = 20

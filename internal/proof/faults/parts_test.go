@@ -80,10 +80,7 @@ func drawParts(seed uint64) *schedule {
 	s.workload = k.draw(c, 1+c.IntN(mostCallers))
 	s.storm = storm{}
 	if c.percent(50) {
-		s.storm = storm{
-			attempts: 1 + c.IntN(5), calls: pick(c, 50, 100), likely: pick(c, 30, 60),
-			dials: pick(c, 0, 20), from: pick(c, faultKinds, k.faults),
-		}
+		s.storm = drawStorm(c, k)
 	}
 	if s.parts.part == tokenSource {
 		s.tokens.static = false
@@ -95,8 +92,8 @@ func drawParts(seed uint64) *schedule {
 var errThrown = errors.New("on purpose")
 
 // misbehave has a part do at a caller's next question what it does by the schedule.
-// To fail or to lie is left to the part itself. What is not heard reaches nobody.
-func (w *world) misbehave(ctx context.Context, p part, heard bool) misdeed {
+// To fail or to lie is left to the part itself.
+func (w *world) misbehave(ctx context.Context, p part) misdeed {
 	if w.parts.part != p {
 		return ""
 	}
@@ -119,9 +116,9 @@ func (w *world) misbehave(ctx context.Context, p part, heard bool) misdeed {
 		sleep(ctx, chance.within(longestHang))
 	case panics:
 		w.mu.Lock()
-		w.threw = w.threw || heard
+		w.threw = true
 		if c != nil {
-			c.threw = c.threw || heard
+			c.threw = true
 		}
 		w.mu.Unlock()
 		panic(errThrown)

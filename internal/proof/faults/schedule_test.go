@@ -103,16 +103,18 @@ func draw(seed uint64) *schedule {
 	s.tokens.fails = pick(c, 0, 0, 15)
 	k := drawKind(c)
 	s.workload = k.draw(c, 1+c.IntN(mostCallers))
-	switch {
-	case c.percent(4): // all is well
-		s.tokens.fails = 0
-	default:
-		s.storm = storm{
-			attempts: 1 + c.IntN(10), calls: pick(c, 50, 100, 100), likely: pick(c, 30, 60, 100),
-			dials: pick(c, 0, 20, 50), from: pick(c, faultKinds, k.faults),
-		}
+	s.storm = drawStorm(c, k)
+	if c.percent(4) { // all is well
+		s.tokens.fails, s.storm = 0, storm{}
 	}
 	return s
+}
+
+func drawStorm(c chance, k kind) storm {
+	return storm{
+		attempts: 1 + c.IntN(10), calls: pick(c, 50, 100, 100), likely: pick(c, 30, 60, 100),
+		dials: pick(c, 0, 20, 50), from: pick(c, faultKinds, k.faults),
+	}
 }
 
 // fault is what befalls an attempt of a request of the library, the nth arrival

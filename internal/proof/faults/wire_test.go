@@ -71,7 +71,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		j.ended++
 	}()
 	late, does := w.w.chance("late "+a.String()).percent(50), misdeed("")
-	misbehave := func() misdeed { return w.w.misbehave(req.Context(), roundTripper, true) }
+	misbehave := func() misdeed { return w.w.misbehave(req.Context(), roundTripper) }
 	if !late {
 		does = misbehave()
 	}
