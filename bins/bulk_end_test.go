@@ -58,7 +58,7 @@ func TestLookupAllEndsIfTheSetupIsWrong(t *testing.T) {
 		401: bins.ErrUnauthorized, 403: bins.ErrForbidden, 404: bins.ErrNotFound, 405: bins.ErrBadRequest, 407: bins.ErrForbidden,
 		410: bins.ErrNotFound, 501: bins.ErrServer, 505: bins.ErrServer, 302: fault.ErrRedirect, 308: fault.ErrRedirect,
 	} {
-		tests[fmt.Sprint(status)] = set{network: &service{fail: func(int64) int { return status }}, want: want}
+		tests[fmt.Sprint(status)] = set{network: &service{status: status}, want: want}
 	}
 	for name, test := range tests {
 		for _, cards := range []int{30, 10_000} {
@@ -69,26 +69,9 @@ func TestLookupAllEndsIfTheSetupIsWrong(t *testing.T) {
 						if test.option != nil {
 							client = clientOver(t, test.network, test.option)
 						}
-						began, suspended, taken, requests := time.Now(), 0, 0, 0
-						var end error
-						o := bins.BulkOptions{Concurrency: concurrency, Progress: func(p bins.BulkProgress) { requests = p.Requests }}
-						for r, err := range client.LookupAll(t.Context(), taking(numbered(cards), &taken), o) {
-							switch {
-							case end != nil:
-								t.Error("a result after the end")
-							case err != nil:
-								end = err
-							case errors.Is(r.Err, bins.ErrSuspended) && errors.Is(r.Err, test.want):
-								suspended++
-							default:
-								t.Errorf("result %d: %v", r.Index, r.Err)
-							}
-						}
-						if !errors.Is(end, test.want) || errors.Is(end, bins.ErrSuspended) || suspended != taken || requests > 10+concurrency {
-							t.Errorf("ended with %v after %d requests and %d suspended of %d taken", end, requests, suspended, taken)
-						}
-						if took := time.Since(began); took > time.Second {
-							t.Errorf("ended after %v", took)
+						r := runBulk(t, client, cards, bins.BulkOptions{Concurrency: concurrency}, test.want)
+						if !r.hasEnded(test.want) || r.results > 0 || r.requests > 10+concurrency || r.took > time.Second {
+							t.Errorf("%+v", r)
 						}
 					})
 				})
@@ -103,92 +86,46 @@ func TestLookupAllOutlastsASetupThatWasRight(t *testing.T) {
 	for status, want := range map[int]error{403: bins.ErrForbidden, 404: bins.ErrNotFound, 410: bins.ErrNotFound, 401: nil, 501: nil, 302: nil} {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
-			s := &service{latency: func() time.Duration { return 10 * time.Millisecond }}
+			s := &service{latency: 10 * time.Millisecond}
 			s.fail = func(n int64) int {
 				if n > 4 && (time.Since(began) < 5*time.Minute && want == nil || n <= 12) {
 					return status
 				}
 				return 0
 			}
-			failed, results := 0, 0
-			for r, err := range clientOver(t, s).LookupAll(t.Context(), numbered(1000), bins.BulkOptions{Concurrency: 4}) {
-				switch {
-				case err != nil:
-					t.Errorf("%d: %v", status, err)
-				case r.Err == nil:
-					results++
-				case want != nil && errors.Is(r.Err, want) && !errors.Is(r.Err, bins.ErrSuspended):
-					failed++
-				default:
-					t.Errorf("%d: %v", status, r.Err)
-				}
+			failed := 0
+			if want != nil {
+				failed = 8 * bins.MaxCards
 			}
-			if failed+results != 1000 || want == nil && failed > 0 || want != nil && failed != 8*bins.MaxCards {
-				t.Errorf("%d: %d failed and %d results", status, failed, results)
+			if r := runBulk(t, clientOver(t, s), 1000, bins.BulkOptions{Concurrency: 4}, want); r.end != nil || r.failed != failed || r.results != 1000-failed {
+				t.Errorf("%d: %+v", status, r)
 			}
 		})
 	}
 }
 
-// A limit that lets no further request through ends the lookup.
+// A limit that lets no further request through before the deadline ends the lookup at once, but not the requests that
+// it has let through.
 func TestLookupAllEndsAtALimit(t *testing.T) {
 	for name, test := range map[string]struct {
-		option  bins.Option
-		results int
-		want    error
+		option      bins.Option
+		latency     time.Duration
+		concurrency int
+		results     int
+		want        error
 	}{
-		"a limit of nothing":         {bins.WithLimiter(rate.NewLimiter(10, 0)), 0, bins.ErrLocalLimit},
-		"a limit beyond the context": {bins.WithRateLimit(1, 1), 550, context.DeadlineExceeded},
+		"a limit of nothing":         {bins.WithLimiter(rate.NewLimiter(10, 0)), 0, 1, 0, bins.ErrLocalLimit},
+		"a limit beyond the context": {bins.WithRateLimit(1, 1), 0, 1, 3 * bins.MaxCards, context.DeadlineExceeded},
+		"requests in flight":         {bins.WithRateLimit(1, 1), 400 * time.Millisecond, 4, 3 * bins.MaxCards, bins.ErrLocalLimit},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+time.Millisecond)
-			defer cancel()
-			began, results, suspended, taken := time.Now(), 0, 0, 0
-			var end error
-			for r, err := range clientOver(t, &service{}, test.option).LookupAll(ctx, taking(numbered(10_000), &taken), bins.BulkOptions{Concurrency: 1}) {
-				switch {
-				case err != nil:
-					end = err
-				case r.Err == nil && suspended == 0:
-					results++
-				case errors.Is(r.Err, bins.ErrSuspended) && errors.Is(r.Err, test.want):
-					suspended++
-				default:
-					t.Errorf("%s: result %d: %v", name, r.Index, r.Err)
-				}
-			}
-			if !errors.Is(end, test.want) || errors.Is(end, bins.ErrSuspended) || results != test.results || results+suspended != taken || time.Since(began) > 10*time.Second {
-				t.Errorf("%s: ended with %v after %v with %d results and %d suspended of %d taken", name, end, time.Since(began), results, suspended, taken)
+			client := clientOver(t, &service{latency: test.latency}, test.option)
+			r := runBulkWithin(t, 2500*time.Millisecond, client, 10_000, bins.BulkOptions{Concurrency: test.concurrency}, test.want)
+			if !r.hasEnded(test.want) || r.results != test.results || r.suspended == 0 || r.took >= 2500*time.Millisecond {
+				t.Errorf("%s: %+v", name, r)
 			}
 		})
 	}
-}
-
-// A limit beyond the deadline ends the lookup, but not the requests in flight, nor those that come
-// before the deadline.
-func TestLookupAllLetsRequestsFinishAtALimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
-		defer cancel()
-		s := &service{latency: func() time.Duration { return 400 * time.Millisecond }}
-		results, suspended := 0, 0
-		var end error
-		for r, err := range s.client(t, bins.WithRateLimit(1, 1)).LookupAll(ctx, numbered(1000), bins.BulkOptions{Concurrency: 4}) {
-			switch {
-			case err != nil:
-				end = err
-			case r.Err == nil:
-				results++
-			case errors.Is(r.Err, bins.ErrSuspended) && errors.Is(r.Err, bins.ErrLocalLimit):
-				suspended++
-			default:
-				t.Fatal(r)
-			}
-		}
-		if !errors.Is(end, bins.ErrLocalLimit) || results != 3*bins.MaxCards || suspended == 0 {
-			t.Errorf("ended with %v after %d results and %d suspended", end, results, suspended)
-		}
-	})
 }
 
 // A service that refuses its first hundred cards ends the lookup, and none of its cards has a result: a lookup that
@@ -212,27 +149,16 @@ func TestLookupAllEndsIfEveryCardIsRefused(t *testing.T) {
 					}
 					return status
 				}}
-				refused, suspended, results := 0, 0, 0
-				var end error
-				for r, err := range clientOver(t, s).LookupAll(t.Context(), numbered(test.cards), bins.BulkOptions{Concurrency: 1}) {
-					switch condition := bins.ErrBadRequest; {
-					case err != nil:
-						end = err
-					case r.Err == nil && r.Input.Reveal() == test.works:
-						results++
-					case !errors.Is(r.Err, condition) && !errors.Is(r.Err, bins.ErrTooLarge):
-						t.Fatal(r.Err)
-					case errors.Is(r.Err, bins.ErrSuspended):
-						suspended++
-					default:
-						refused++
-					}
+				want := bins.ErrBadRequest
+				if status == http.StatusRequestEntityTooLarge {
+					want = bins.ErrTooLarge
 				}
+				r := runBulk(t, clientOver(t, s), test.cards, bins.BulkOptions{Concurrency: 1}, want)
 				switch {
-				case test.ends && (end == nil || errors.Is(end, bins.ErrSuspended) || refused > 0 || s.requests.Load() > 2*99):
-					t.Errorf("%d, %s: ended with %v after %d refused and %d suspended in %d requests", status, test.name, end, refused, suspended, s.requests.Load())
-				case !test.ends && (end != nil || refused+results != test.cards || (results == 1) != (test.works != "")):
-					t.Errorf("%d, %s: ended with %v after %d refused, %d suspended and %d results", status, test.name, end, refused, suspended, results)
+				case test.ends && (!r.hasEnded(want) || r.requests > 2*99):
+					t.Errorf("%d, %s: %+v", status, test.name, r)
+				case !test.ends && (r.end != nil || r.failed+r.results != test.cards || (r.results == 1) != (test.works != "")):
+					t.Errorf("%d, %s: %+v", status, test.name, r)
 				}
 			})
 		}
@@ -254,22 +180,9 @@ func TestLookupAllStartsBehindAProxy(t *testing.T) {
 					return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
 				})
 				synctest.Test(t, func(t *testing.T) {
-					results, suspended := 0, 0
-					var end error
-					for r, err := range clientOver(t, broken).LookupAll(t.Context(), numbered(cards), bins.BulkOptions{}) {
-						switch {
-						case err != nil:
-							end = err
-						case r.Err == nil:
-							results++
-						case errors.Is(r.Err, bins.ErrSuspended):
-							suspended++
-						default:
-							t.Errorf("%s: %v", name, r.Err)
-						}
-					}
-					if !forever && (end != nil || results != cards) || forever && (!errors.Is(end, bins.ErrBadResponse) || !errors.Is(end, bins.ErrSuspended) || suspended < 10 || n.Load() > 150) {
-						t.Errorf("%s, %d cards: ended with %v after %d results and %d suspended in %d requests", name, cards, end, results, suspended, n.Load())
+					r := runBulk(t, clientOver(t, broken), cards, bins.BulkOptions{}, bins.ErrSuspended)
+					if !forever && !r.isWhole(cards) || forever && (!errors.Is(r.end, bins.ErrBadResponse) || !errors.Is(r.end, bins.ErrSuspended) || r.suspended < 10 || n.Load() > 150) {
+						t.Errorf("%s, %d cards: %+v after %d requests", name, cards, r, n.Load())
 					}
 				})
 			}
@@ -327,7 +240,7 @@ func TestLookupAllStopsWithTheLoop(t *testing.T) {
 		}, 32_768},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &service{latency: func() time.Duration { return time.Hour }}
+			s := &service{latency: time.Hour}
 			taken := 0
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(10*time.Minute, cancel)
@@ -342,7 +255,7 @@ func TestLookupAllStopsWithTheLoop(t *testing.T) {
 			if s.inFlight.Load() != 0 {
 				t.Errorf("%s: requests are left", name)
 			}
-			s.change(func() { s.latency = nil })
+			s.change(func() { s.latency = 0 })
 			for range s.client(t).LookupAll(t.Context(), numbered(1000), bins.BulkOptions{}) {
 				break
 			}
@@ -354,35 +267,18 @@ func TestLookupAllStopsWithTheLoop(t *testing.T) {
 // and the rest of the input is not taken.
 func TestLookupAllGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		status := 0
-		s := &service{fail: func(int64) int { return status }}
+		s := &service{}
 		memory := bins.NewMemoryCache(bins.CacheOptions{TTL: time.Hour, StaleFor: 24 * time.Hour})
 		o := bins.BulkOptions{GiveUpAfter: 10 * time.Minute, Memory: memory}
-		for range s.client(t).LookupAll(t.Context(), numbered(100), o) {
-		}
+		runBulk(t, s.client(t), 100, o)
 		time.Sleep(2 * time.Hour)
-		s.change(func() { status = http.StatusServiceUnavailable })
-		began, taken, suspended, stale := time.Now(), 0, 0, 0
-		var end error
-		for r, err := range s.client(t).LookupAll(t.Context(), taking(numbered(50_000), &taken), o) {
-			switch {
-			case end != nil:
-				t.Fatal("a result after the end")
-			case err != nil:
-				end = err
-			case errors.Is(r.Err, bins.ErrSuspended) && errors.Is(r.Err, bins.ErrServer) && r.Index >= 100:
-				suspended++
-			case r.Err == nil && r.Result.Stale && r.Index < 100:
-				stale++
-			default:
-				t.Fatalf("%d: %v, %v", r.Index, r, r.Err)
-			}
+		s.change(func() { s.status = http.StatusServiceUnavailable })
+		r := runBulk(t, s.client(t), 50_000, o, bins.ErrSuspended, bins.ErrServer)
+		if !errors.Is(r.end, bins.ErrSuspended) || !errors.Is(r.end, bins.ErrServer) {
+			t.Errorf("ended with %v", r.end)
 		}
-		if !errors.Is(end, bins.ErrSuspended) || !errors.Is(end, bins.ErrServer) {
-			t.Errorf("ended with %v", end)
-		}
-		if took := time.Since(began); stale != 100 || suspended != taken-100 || taken > 10_000 || took < 10*time.Minute || took > 11*time.Minute {
-			t.Errorf("%d suspended and %d stale of %d taken after %v", suspended, stale, taken, took)
+		if r.stale != 100 || r.suspended != r.taken-100 || r.taken > 10_000 || r.took < 10*time.Minute || r.took > 11*time.Minute {
+			t.Errorf("%+v", r)
 		}
 	})
 }

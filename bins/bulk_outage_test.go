@@ -24,34 +24,68 @@ var errDown = errors.New("down")
 
 // A run is what became of a bulk lookup.
 type run struct {
-	results, failed int
-	requests        int64
-	took            time.Duration
-	end             error
-	paused          bool
+	results, stale, failed, suspended int
+	taken                             int // inputs
+	requests                          int
+	took                              time.Duration
+	end                               error
+	paused                            bool
 }
 
-func runBulk(t *testing.T, client *bins.Client, s *service, cards int, o bins.BulkOptions) (r run) {
+// runBulk looks cards up. The error of each that has one must match those that are wanted.
+func runBulk(t *testing.T, client *bins.Client, cards int, o bins.BulkOptions, wanted ...error) run {
 	t.Helper()
-	began := time.Now()
-	o.Progress = func(p bins.BulkProgress) { r.paused = r.paused || p.Paused() }
-	for result, err := range client.LookupAll(t.Context(), numbered(cards), o) {
+	return runBulkWithin(t, 0, client, cards, o, wanted...)
+}
+
+// runBulkWithin is runBulk with a timeout; zero: none.
+func runBulkWithin(t *testing.T, timeout time.Duration, client *bins.Client, cards int, o bins.BulkOptions, wanted ...error) (r run) {
+	t.Helper()
+	ctx := t.Context()
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	began, next := time.Now(), 0
+	o.Progress = func(p bins.BulkProgress) { r.requests, r.paused = p.Requests, r.paused || p.Paused() }
+	for result, err := range client.LookupAll(ctx, taking(numbered(cards), &r.taken), o) {
 		switch {
+		case r.end != nil:
+			t.Error("a result after the end")
 		case err != nil:
 			r.end = err
-		case result.Err != nil:
-			r.failed++
-		case brand(result.Result) != "of "+result.Input.Reveal():
+			continue
+		case result.Index != next:
+			t.Errorf("result %d in place of %d", result.Index, next)
+		case result.Err == nil && brand(result.Result) != "of "+result.Input.Reveal():
 			t.Fatalf("%v has the result %v", result.Input, result.Result)
-		default:
+		case result.Err == nil && result.Result.Stale:
+			r.stale++
+		case result.Err == nil:
 			r.results++
+		case errors.Is(result.Err, bins.ErrSuspended):
+			r.suspended++
+		default:
+			r.failed++
+		}
+		next++
+		for _, err := range wanted {
+			if result.Err != nil && !errors.Is(result.Err, err) {
+				t.Errorf("result %d: %v, want %v", result.Index, result.Err, err)
+			}
 		}
 	}
-	r.requests, r.took = s.requests.Load(), time.Since(began)
+	r.took = time.Since(began)
 	return r
 }
 
-func (r run) isWhole(cards int) bool { return r.end == nil && r.failed == 0 && r.results == cards }
+func (r run) isWhole(cards int) bool { return r.end == nil && r.results == cards }
+
+// hasEnded reports whether a lookup ended early because of an error, with an error for all that it has taken.
+func (r run) hasEnded(because error) bool {
+	return errors.Is(r.end, because) && !errors.Is(r.end, bins.ErrSuspended) && r.failed == 0 && r.results+r.suspended == r.taken
+}
 
 // A service that takes only part of the load fails no card, and gets few requests in vain.
 // internal/flow tests more such services.
@@ -82,9 +116,9 @@ func TestLookupAllAdapts(t *testing.T) {
 		"one server of two is broken": {func(s *service) int { return []int{200, 500}[s.requests.Load()%2] }, "", 8, 6, time.Minute, 4},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &service{latency: func() time.Duration { return 30 * time.Millisecond }, header: http.Header{"Retry-After": {test.retryAfter}}}
+			s := &service{latency: 30 * time.Millisecond, header: http.Header{"Retry-After": {test.retryAfter}}}
 			s.refuse = func(string) int { return test.refuse(s) }
-			r := runBulk(t, clientOver(t, s), s, batches*bins.MaxCards, bins.BulkOptions{Concurrency: test.concurrency})
+			r := runBulk(t, clientOver(t, s), batches*bins.MaxCards, bins.BulkOptions{Concurrency: test.concurrency})
 			if r.end != nil || r.failed > test.failed || r.results+r.failed != batches*bins.MaxCards || float64(r.requests) > batches*test.requests || r.took > test.within {
 				t.Errorf("%s: %+v", name, r)
 			}
@@ -152,7 +186,7 @@ func TestLookupAllPausesInAnOutage(t *testing.T) {
 				}
 				return fmt.Errorf("own: %w", err)
 			}
-			s := &service{latency: func() time.Duration { return 200 * time.Millisecond }}
+			s := &service{latency: 200 * time.Millisecond}
 			var log strings.Builder
 			client := clientOver(t, transportFunc(func(r *http.Request) (*http.Response, error) {
 				if test.response != nil && isDown() {
@@ -162,7 +196,7 @@ func TestLookupAllPausesInAnOutage(t *testing.T) {
 			}), bins.WithLimiter(limiterFunc(func(context.Context) error { return fails(test.limiter) })),
 				bins.WithTokenSource(bins.TokenFunc(func(context.Context) (string, error) { return "k", fails(test.token) })),
 				bins.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-			r := runBulk(t, client, s, 1000, bins.BulkOptions{})
+			r := runBulk(t, client, 1000, bins.BulkOptions{})
 			outages, most := 1, int64(4*8+20)
 			if test.response == nil {
 				outages, most = 0, 500
@@ -229,7 +263,7 @@ func TestLookupAllOutlastsItsLimiter(t *testing.T) {
 				}
 				return nil
 			})))
-			if r := runBulk(t, client, s, 60, bins.BulkOptions{Concurrency: 1}); !r.isWhole(60) {
+			if r := runBulk(t, client, 60, bins.BulkOptions{Concurrency: 1}); !r.isWhole(60) {
 				t.Errorf("%s: %+v", name, r)
 			}
 		})
@@ -288,13 +322,13 @@ func TestLookupAllTellsABadCardFromAnOutage(t *testing.T) {
 		for _, concurrency := range []int{1, 3, 8} {
 			t.Run(fmt.Sprint(name, " ", concurrency, " at a time"), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					began, s := time.Now(), &service{latency: func() time.Duration { return 20 * time.Millisecond }}
+					began, s := time.Now(), &service{latency: 20 * time.Millisecond}
 					s.refuse = func(body string) int { return test.fails(s, time.Since(began), body) }
 					o := bins.BulkOptions{Concurrency: concurrency}
 					if test.forever {
 						o.GiveUpAfter = -1
 					}
-					r := runBulk(t, clientOver(t, s), s, test.cards, o)
+					r := runBulk(t, clientOver(t, s), test.cards, o)
 					if r.end != nil || r.failed != test.failed || r.results != test.cards-test.failed || r.took > test.within {
 						t.Errorf("%+v", r)
 					}
@@ -312,7 +346,7 @@ func TestLookupAllProbesWithMoreThanABadCard(t *testing.T) {
 			for first := int64(0); first < 45; first += 7 {
 				t.Run(fmt.Sprint(outage, " after ", first, " requests ", cards, " cards"), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
-						began, s := time.Now(), &service{latency: func() time.Duration { return 20 * time.Millisecond }}
+						began, s := time.Now(), &service{latency: 20 * time.Millisecond}
 						s.refuse = func(body string) int {
 							switch {
 							case s.requests.Load() > first && time.Since(began) < 20*time.Minute:
@@ -322,7 +356,7 @@ func TestLookupAllProbesWithMoreThanABadCard(t *testing.T) {
 							}
 							return 0
 						}
-						r := runBulk(t, clientOver(t, s), s, cards, bins.BulkOptions{Concurrency: 1})
+						r := runBulk(t, clientOver(t, s), cards, bins.BulkOptions{Concurrency: 1})
 						most := 1
 						if cards == 150 {
 							most = 25
@@ -356,7 +390,7 @@ func TestLookupAllGivesUpABadCardSoon(t *testing.T) {
 			}
 			return nil
 		})))
-		if r := runBulk(t, client, s, 1000, bins.BulkOptions{Concurrency: 1}); r.end != nil || r.failed != 1 || bad.Load() > 15 {
+		if r := runBulk(t, client, 1000, bins.BulkOptions{Concurrency: 1}); r.end != nil || r.failed != 1 || bad.Load() > 15 {
 			t.Errorf("sent %d times: %+v", bad.Load(), r)
 		}
 	})
@@ -367,7 +401,7 @@ func TestLookupAllGivesUpABadCardSoon(t *testing.T) {
 func TestLookupAllRepeatsSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{
-			latency: func() time.Duration { return 10 * time.Millisecond },
+			latency: 10 * time.Millisecond,
 			fail:    func(n int64) int { return map[int64]int{1: http.StatusServiceUnavailable}[n] },
 		}
 		began := time.Now()
@@ -388,7 +422,7 @@ func TestLookupAllNeverStandsStill(t *testing.T) {
 	for _, what := range []string{"token", "cached token", "limiter"} {
 		for _, recovers := range []bool{true, false} {
 			synctest.Test(t, func(t *testing.T) {
-				began, s := time.Now(), &service{latency: func() time.Duration { return 300 * time.Millisecond }}
+				began, s := time.Now(), &service{latency: 300 * time.Millisecond}
 				hang := func(ctx context.Context, is string) error {
 					since := time.Since(began)
 					if is == what && since > time.Second/2 && (since < 5*time.Minute || !recovers) {
@@ -405,7 +439,7 @@ func TestLookupAllNeverStandsStill(t *testing.T) {
 				}
 				limiter := limiterFunc(func(ctx context.Context) error { return hang(ctx, "limiter") })
 				client := clientOver(t, s, bins.WithTokenSource(source), bins.WithLimiter(limiter))
-				r := runBulk(t, client, s, 2500, bins.BulkOptions{GiveUpAfter: 20 * time.Minute})
+				r := runBulk(t, client, 2500, bins.BulkOptions{GiveUpAfter: 20 * time.Minute})
 				switch {
 				case recovers && (!r.isWhole(2500) || r.took > 15*time.Minute):
 					t.Errorf("%s: %+v", what, r)

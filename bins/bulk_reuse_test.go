@@ -54,7 +54,7 @@ func TestLookupAllReusesResultsAfterABreak(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		const before, cards = 8000, 10_000
-		s := &service{answer: long, latency: func() time.Duration { return 10 * time.Millisecond }}
+		s := &service{answer: long, latency: 10 * time.Millisecond}
 		input := func(yield func(string) bool) {
 			for i := range cards {
 				if !yield(fmt.Sprintf("4%07d", i)) {

@@ -16,7 +16,7 @@ import (
 
 func TestLookupAllAnswersEveryInputInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &service{reorder: true, latency: func() time.Duration { return 60*time.Millisecond + rand.N(40*time.Millisecond) }}
+		s := &service{reorder: true, latency: 60 * time.Millisecond, delay: func() time.Duration { return rand.N(40 * time.Millisecond) }}
 		var last bins.BulkProgress
 		next := 0
 		for r, err := range s.client(t).LookupAll(t.Context(), func(yield func(string) bool) {

@@ -271,12 +271,11 @@ func TestSpoiledValueIsNoResult(t *testing.T) {
 // Within StaleFor it serves a process that starts during an outage.
 func TestSharedValueKnowsItsAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		status, version := 0, "old"
+		version := "old"
 		s := &service{
 			answer: func(card string) (map[string]any, bool) {
 				return map[string]any{"bin": card, "data": map[string]any{"card": map[string]any{"card_brand": version}}}, true
 			},
-			fail: func(int64) int { return status },
 		}
 		cache := newSharedCache()
 		start := func(staleFor time.Duration) *bins.Loader { // another process
@@ -299,7 +298,7 @@ func TestSharedValueKnowsItsAge(t *testing.T) {
 		check(l, "old false")
 		time.Sleep(15 * time.Minute) // now older than the TTL
 		check(l, "new false")
-		s.change(func() { status = http.StatusServiceUnavailable })
+		s.change(func() { s.status = http.StatusServiceUnavailable })
 		time.Sleep(2 * time.Hour)
 		check(start(time.Hour), "") // too old by now
 		for range 3 {
@@ -312,7 +311,7 @@ func TestSharedValueKnowsItsAge(t *testing.T) {
 				t.Error(r)
 			}
 		}
-		s.change(func() { status, version = 0, "newer" })
+		s.change(func() { s.status, version = 0, "newer" })
 		l = start(10 * time.Hour)
 		check(l, "new true")
 		check(l, "newer false")

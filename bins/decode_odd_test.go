@@ -221,10 +221,7 @@ func TestUnreadIsKeptInCaches(t *testing.T) {
 			t.Errorf("lookup %d: %d unread members counted, want %d", i, progress.Unread, want)
 		}
 	}
-	l, err := bins.NewLoader(s.client(t), bins.LoaderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := loader(t, s, bins.LoaderOptions{})
 	for range 2 {
 		if r, err := l.Load(t.Context(), "411111"); err != nil || len(r.Unread) != 2 || l.Stats().Unread != 2 {
 			t.Errorf("loaded %q, %v, stats %+v", r.Unread, err, l.Stats())

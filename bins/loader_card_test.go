@@ -21,22 +21,17 @@ const badCard = "49999999"
 // beside is a service that answers requests for the bad card with a status, or never if it is 0. sizes
 // gets the number of cards of each request.
 func beside(status int, sizes *[]int) *service {
-	hangs := false
 	s := &service{}
-	s.latency = func() time.Duration {
-		if hangs {
-			return time.Hour
-		}
-		return 50 * time.Millisecond
-	}
 	s.refuse = func(body string) int {
 		*sizes = append(*sizes, strings.Count(body, `"card":`))
-		isBad := strings.Contains(body, badCard)
-		hangs = isBad && status == 0
-		if isBad {
-			return status
+		s.latency = 50 * time.Millisecond
+		switch {
+		case !strings.Contains(body, badCard):
+			return 0
+		case status == 0:
+			s.latency = time.Hour
 		}
-		return 0
+		return status
 	}
 	return s
 }
@@ -69,11 +64,7 @@ func TestLoaderBesideABadCard(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var sizes []int
-			l, err := bins.NewLoader(beside(test.status, &sizes).client(t, bins.WithAttemptTimeout(time.Second)), bins.LoaderOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close()
+			l := loader(t, beside(test.status, &sizes), bins.LoaderOptions{}, bins.WithAttemptTimeout(time.Second))
 			check := func(name string, requests, largest int, cards ...string) {
 				t.Helper()
 				sizes = nil
@@ -137,12 +128,12 @@ func TestLoaderClose(t *testing.T) {
 		"nothing":  {},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &service{latency: func() time.Duration { return time.Hour }}
-			if name == "nothing" {
-				s.latency = nil
-			}
-			if name == "retry" {
-				s = &service{fail: func(int64) int { return http.StatusServiceUnavailable }}
+			s := &service{latency: time.Hour}
+			switch name {
+			case "nothing":
+				s.latency = 0
+			case "retry":
+				s.latency, s.status = 0, http.StatusServiceUnavailable
 			}
 			source := bins.TokenFunc(func(ctx context.Context) (string, error) {
 				if name == "token" {
@@ -150,10 +141,7 @@ func TestLoaderClose(t *testing.T) {
 				}
 				return "token", nil
 			})
-			l, err := bins.NewLoader(s.client(t, bins.WithTokenSource(source), bins.WithRetryWait(time.Hour, time.Hour)), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := loader(t, s, o, bins.WithTokenSource(source), bins.WithRetryWait(time.Hour, time.Hour))
 			var callers sync.WaitGroup
 			for i := range 3 {
 				callers.Go(func() {

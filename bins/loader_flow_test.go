@@ -73,7 +73,7 @@ func TestLoaderBetweenWorksAndDown(t *testing.T) {
 		{"a third fails at random", func() func(*service) bool { return chance(1.0 / 3) }, 500 * time.Millisecond, 0, 3000, 0.65},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &service{latency: func() time.Duration { return 20*time.Millisecond + rand.N(40*time.Millisecond) }}
+			s := &service{latency: 20 * time.Millisecond, delay: func() time.Duration { return rand.N(40 * time.Millisecond) }}
 			accepts := test.accepts()
 			s.fail = func(int64) int {
 				if !accepts(s) {
@@ -81,11 +81,7 @@ func TestLoaderBetweenWorksAndDown(t *testing.T) {
 				}
 				return 0
 			}
-			l, err := bins.NewLoader(s.client(t, bins.WithRetryWait(200*time.Millisecond, 5*time.Second)), bins.LoaderOptions{}) // the defaults
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close()
+			l := loader(t, s, bins.LoaderOptions{}, bins.WithRetryWait(200*time.Millisecond, 5*time.Second)) // the defaults
 			checkouts(t, l, test.adapts, test.within)
 			if share := float64(checkouts(t, l, test.loads, test.within)) / float64(test.loads); share < test.want {
 				t.Errorf("%s: %.1f %% of the loads succeeded, want %.1f", test.name, 100*share, 100*test.want)
@@ -108,18 +104,13 @@ func TestLoaderInAnOutage(t *testing.T) {
 		"unauthorized": {http.StatusUnauthorized, 40 * time.Millisecond, bins.ErrUnauthorized},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			status, latency := 0, 40*time.Millisecond
-			s := &service{latency: func() time.Duration { return latency }, fail: func(int64) int { return status }}
+			s := &service{latency: 40 * time.Millisecond}
 			var log strings.Builder
-			l, err := bins.NewLoader(s.client(t, bins.WithLogger(slog.New(slog.NewTextHandler(&log, nil)))), bins.LoaderOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close()
+			l := loader(t, s, bins.LoaderOptions{}, bins.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 			if n := checkouts(t, l, 300, within); n != 300 {
 				t.Errorf("%s: %d of 300 loads succeeded", name, n)
 			}
-			s.change(func() { status, latency = outage.status, outage.latency })
+			s.change(func() { s.status, s.latency = outage.status, outage.latency })
 			before := s.requests.Load()
 			if checkouts(t, l, 1500, within) != 0 {
 				t.Errorf("%s: a load succeeded in the outage", name)
@@ -132,7 +123,7 @@ func TestLoaderInAnOutage(t *testing.T) {
 				_, _ = loadWithin(t, l, within, "411111") // a probe
 			}
 			began := time.Now()
-			_, err = l.Load(t.Context(), "422222")
+			_, err := l.Load(t.Context(), "422222")
 			e, _ := errors.AsType[*bins.Error](err)
 			if !errors.Is(err, bins.ErrSuspended) || !errors.Is(err, outage.is) || e.Retryable() == (name == "unauthorized") || e.RetryAfter <= 0 || e.RetryAfter > 30*time.Second || time.Since(began) > 10*time.Millisecond {
 				t.Errorf("%s: %v after %v: %+v", name, err, time.Since(began), e)
@@ -140,7 +131,7 @@ func TestLoaderInAnOutage(t *testing.T) {
 			if stats := l.Stats(); stats.Reason != name {
 				t.Errorf("%s: stats %+v", name, stats)
 			}
-			s.change(func() { status, latency = 0, 40*time.Millisecond })
+			s.change(func() { s.status, s.latency = 0, 40*time.Millisecond })
 			time.Sleep(30 * time.Second)
 			if _, err := l.Load(t.Context(), "433333"); err != nil { // the probe
 				t.Errorf("%s: %v", name, err)
@@ -165,11 +156,10 @@ func TestLoaderStartsInAnOutage(t *testing.T) {
 	const within = 80 * time.Millisecond
 	for _, worked := range []int{0, 3} {
 		synctest.Test(t, func(t *testing.T) {
-			latency := 20 * time.Millisecond
-			s := &service{latency: func() time.Duration { return latency }}
+			s := &service{latency: 20 * time.Millisecond}
 			l := loader(t, s, bins.LoaderOptions{})
 			checkouts(t, l, worked, within)
-			s.change(func() { latency = time.Hour })
+			s.change(func() { s.latency = time.Hour })
 			checkouts(t, l, 1200, within) // 12 seconds
 			before, suspended := s.requests.Load(), 0
 			for range 600 {
@@ -181,7 +171,7 @@ func TestLoaderStartsInAnOutage(t *testing.T) {
 			if n := s.requests.Load() - before; n > 60 || suspended < 400 {
 				t.Errorf("%d worked: %d requests and %d of 600 loads suspended in a minute", worked, n, suspended)
 			}
-			s.change(func() { latency = 20 * time.Millisecond })
+			s.change(func() { s.latency = 20 * time.Millisecond })
 			time.Sleep(30 * time.Second)
 			checkouts(t, l, 10, within) // the first is the probe
 			if n := checkouts(t, l, 300, within); n != 300 {
@@ -194,11 +184,11 @@ func TestLoaderStartsInAnOutage(t *testing.T) {
 // Requests that hang, and that their callers have left, do not hold up others.
 func TestLoaderPassesRequestsThatHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &service{latency: func() time.Duration {
+		s := &service{latency: 40 * time.Millisecond, delay: func() time.Duration {
 			if rand.IntN(3) == 0 {
 				return time.Hour
 			}
-			return 40 * time.Millisecond
+			return 0
 		}}
 		l := loader(t, s, bins.LoaderOptions{})
 		n := checkouts(t, l, 500, 500*time.Millisecond)
@@ -213,17 +203,13 @@ func TestLoaderBesideALimiterThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.New("full")
 		refuses := false
-		s := &service{latency: func() time.Duration { return 40 * time.Millisecond }}
-		client := s.client(t, bins.WithLimiter(limiterFunc(func(context.Context) error {
+		s := &service{latency: 40 * time.Millisecond}
+		l := loader(t, s, bins.LoaderOptions{}, bins.WithLimiter(limiterFunc(func(context.Context) error {
 			if refuses {
 				return full
 			}
 			return nil
 		})))
-		l, err := bins.NewLoader(client, bins.LoaderOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
 		for i := range 60 {
 			refuses = 10 <= i && i < 50
 			_, err := loadWithin(t, l, time.Second, fmt.Sprintf("4%07d", i))
@@ -238,12 +224,8 @@ func TestLoaderBesideALimiterThatFails(t *testing.T) {
 // request after half a minute.
 func TestLoaderNeedsNoAttemptTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &service{latency: func() time.Duration { return time.Hour }}
-		l, err := bins.NewLoader(s.client(t, bins.WithAttemptTimeout(0)), bins.LoaderOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
+		s := &service{latency: time.Hour}
+		l := loader(t, s, bins.LoaderOptions{}, bins.WithAttemptTimeout(0))
 		suspended := 0
 		for i := range 120 {
 			if _, err := loadWithin(t, l, time.Second, fmt.Sprint(41111100+i)); errors.Is(err, bins.ErrSuspended) {

@@ -13,8 +13,7 @@ import (
 // renewed in the background.
 func TestLoaderServesStaleResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		status := 0
-		s := &service{fail: func(int64) int { return status }}
+		s := &service{}
 		load := func(l *bins.Loader) bins.Result {
 			began := time.Now()
 			r, err := loadWithin(t, l, 150*time.Millisecond, "411111")
@@ -28,7 +27,7 @@ func TestLoaderServesStaleResults(t *testing.T) {
 			t.Error("a new result is stale")
 		}
 		time.Sleep(time.Minute)
-		s.change(func() { status = http.StatusServiceUnavailable })
+		s.change(func() { s.status = http.StatusServiceUnavailable })
 		for range 30 {
 			if !load(l).Stale {
 				t.Error("an old result is not marked")
@@ -38,7 +37,7 @@ func TestLoaderServesStaleResults(t *testing.T) {
 		if n := s.requests.Load(); n < 10 || n > 130 {
 			t.Errorf("%d requests in the outage", n)
 		}
-		s.change(func() { status = 0 })
+		s.change(func() { s.status = 0 })
 		time.Sleep(time.Minute)
 		load(l)
 		time.Sleep(time.Second)
@@ -66,13 +65,9 @@ func TestLoaderRenewsLessWhileTheServiceFails(t *testing.T) {
 
 func renewsLess(t *testing.T, failure int) {
 	synctest.Test(t, func(t *testing.T) {
-		status := 0
-		s := &service{latency: func() time.Duration { return 10 * time.Millisecond }, fail: func(int64) int { return status }}
+		s := &service{latency: 10 * time.Millisecond}
 		memory := bins.NewMemoryCache(bins.CacheOptions{TTL: time.Minute, StaleFor: time.Hour})
-		l, err := bins.NewLoader(s.client(t, bins.WithMaxRetries(0)), bins.LoaderOptions{Memory: memory})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := loader(t, s, bins.LoaderOptions{Memory: memory}, bins.WithMaxRetries(0))
 		if _, err := l.Load(t.Context(), "411111"); err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +82,7 @@ func renewsLess(t *testing.T, failure int) {
 			}
 			return s.requests.Load() - before
 		}
-		s.change(func() { status = failure })
+		s.change(func() { s.status = failure })
 		if n := renewals(); n < 4 || n > 12 {
 			t.Errorf("%d: %d renewals in 10 seconds", failure, n)
 		}
@@ -98,12 +93,11 @@ func renewsLess(t *testing.T, failure int) {
 // Nothing is renewed while as many requests as may go on without callers do.
 func TestLoaderRenewsBehindCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		latency := time.Duration(0)
-		s := &service{latency: func() time.Duration { return latency }}
+		s := &service{}
 		l := loader(t, s, bins.LoaderOptions{Memory: bins.NewMemoryCache(bins.CacheOptions{TTL: time.Minute, StaleFor: time.Hour})})
 		works(t, l)
 		time.Sleep(time.Minute)
-		s.change(func() { latency = 5 * time.Second })
+		s.change(func() { s.latency = 5 * time.Second })
 		detach(t, s, l)
 		for _, renewals := range []int64{0, 1} {
 			before := s.requests.Load()

@@ -11,12 +11,11 @@ import (
 	"time"
 
 	"github.com/carddata/carddata-go/bins"
-	"github.com/carddata/carddata-go/bins/binstest"
 )
 
-func loader(t *testing.T, s *service, o bins.LoaderOptions) *bins.Loader {
+func loader(t *testing.T, s *service, o bins.LoaderOptions, opts ...bins.Option) *bins.Loader {
 	t.Helper()
-	l, err := bins.NewLoader(s.client(t), o)
+	l, err := bins.NewLoader(s.client(t, opts...), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +25,7 @@ func loader(t *testing.T, s *service, o bins.LoaderOptions) *bins.Loader {
 
 func TestLoaderBatchesConcurrentLoads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &service{latency: func() time.Duration { return 20 * time.Millisecond }, reorder: true}
+		s := &service{latency: 20 * time.Millisecond, reorder: true}
 		l := loader(t, s, bins.LoaderOptions{})
 		var callers sync.WaitGroup
 		for i := range 1000 {
@@ -132,7 +131,7 @@ func TestLoaderKeepsALoneCallerForTheWindow(t *testing.T) {
 // A caller that gives up does not end the request of the others.
 func TestLoaderCallersEndAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &service{latency: func() time.Duration { return time.Second }}
+		s := &service{latency: time.Second}
 		l := loader(t, s, bins.LoaderOptions{})
 		var callers sync.WaitGroup
 		callers.Go(func() {
@@ -170,16 +169,14 @@ func TestLoaderWaitsForItsMostPatientCaller(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			token := bins.TokenFunc(func(ctx context.Context) (string, error) { return "key-1", takes(200 * time.Millisecond)(ctx) })
-			l, err := bins.NewLoader(binstest.NewServer(t).Client(bins.WithTokenSource(token)), bins.LoaderOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := loader(t, &service{}, bins.LoaderOptions{}, bins.WithTokenSource(token))
 			go func() {
 				if _, err := loadWithin(t, l, 100*time.Millisecond, "411111"); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("%s: the impatient caller: %v", name, err)
 				}
 			}()
 			time.Sleep(time.Microsecond + test.joins)
+			var err error
 			if test.patience > 0 {
 				_, err = loadWithin(t, l, test.patience, "411111")
 			} else {
@@ -194,11 +191,10 @@ func TestLoaderWaitsForItsMostPatientCaller(t *testing.T) {
 
 func TestLoaderEndsARequestThatNobodyWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		latency := time.Duration(0)
-		s := &service{latency: func() time.Duration { return latency }}
+		s := &service{}
 		l := loader(t, s, bins.LoaderOptions{})
 		works(t, l)
-		s.change(func() { latency = 5 * time.Second })
+		s.change(func() { s.latency = 5 * time.Second })
 		detach(t, s, l)
 		for i, patience := range []time.Duration{time.Millisecond, time.Second} { // before and after it was sent
 			_, err := loadWithin(t, l, patience, "411111")
@@ -274,7 +270,7 @@ func loadWithin(t *testing.T, l *bins.Loader, patience time.Duration, card strin
 // than its callers, only the first call fails.
 func TestLoaderLearnsFromWhatNobodyWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &service{latency: func() time.Duration { return 200 * time.Millisecond }}
+		s := &service{latency: 200 * time.Millisecond}
 		l := loader(t, s, bins.LoaderOptions{})
 		failed := 0
 		for range 20 {
@@ -296,7 +292,7 @@ func TestLoaderLearnsFromWhatNobodyWaitsFor(t *testing.T) {
 func TestLoaderLearnsManyCards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const cards = 400
-		s := &service{latency: func() time.Duration { return 120 * time.Millisecond }}
+		s := &service{latency: 120 * time.Millisecond}
 		l := loader(t, s, bins.LoaderOptions{})
 		round := func() (succeeded int64) {
 			before := l.Stats().Hits
@@ -315,21 +311,16 @@ func TestLoaderLearnsManyCards(t *testing.T) {
 // Whoever waits is seen.
 func TestLoaderStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		latency := time.Duration(0)
-		s := &service{latency: func() time.Duration { return latency }}
+		s := &service{}
 		limited := limiterFunc(func(ctx context.Context) error {
 			if s.inFlight.Load() > 0 {
 				return takes(time.Minute)(ctx)
 			}
 			return nil
 		})
-		l, err := bins.NewLoader(s.client(t, bins.WithLimiter(limited)), bins.LoaderOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
+		l := loader(t, s, bins.LoaderOptions{}, bins.WithLimiter(limited))
 		works(t, l)
-		s.change(func() { latency = time.Minute })
+		s.change(func() { s.latency = time.Minute })
 		for i := range 3 {
 			for range 2 {
 				go func() { _, _ = l.Load(t.Context(), fmt.Sprintf("4%07d", i)) }()
@@ -345,11 +336,10 @@ func TestLoaderStats(t *testing.T) {
 // A limited number of requests continues without callers, and none of them is retried.
 func TestLoaderDetachesFewAndRetriesNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		latency, status := time.Duration(0), 0
-		s := &service{latency: func() time.Duration { return latency }, fail: func(int64) int { return status }}
+		s := &service{}
 		l := loader(t, s, bins.LoaderOptions{Window: -1})
 		works(t, l)
-		s.change(func() { latency, status = 200*time.Millisecond, http.StatusServiceUnavailable })
+		s.change(func() { s.latency, s.status = 200*time.Millisecond, http.StatusServiceUnavailable })
 		for i := range 20 {
 			ctx, cancel := context.WithCancel(t.Context()) // without a deadline that would end the retries, too
 			time.AfterFunc(5*time.Millisecond, cancel)
@@ -370,7 +360,7 @@ func TestLoaderDetachesFewAndRetriesNone(t *testing.T) {
 func TestLoaderAsksAnewAfterADetachedFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{
-			latency: func() time.Duration { return 200 * time.Millisecond },
+			latency: 200 * time.Millisecond,
 			fail:    func(n int64) int { return map[int64]int{1: http.StatusServiceUnavailable}[n] },
 		}
 		l := loader(t, s, bins.LoaderOptions{})
@@ -388,15 +378,10 @@ type traceKey struct{}
 // The request has the context values of its first caller.
 func TestLoaderKeepsTheFirstCallersTrace(t *testing.T) {
 	var trace any
-	s := &service{}
-	client := s.client(t, bins.WithTokenSource(bins.TokenFunc(func(ctx context.Context) (string, error) {
+	l := loader(t, &service{}, bins.LoaderOptions{}, bins.WithTokenSource(bins.TokenFunc(func(ctx context.Context) (string, error) {
 		trace = ctx.Value(traceKey{})
 		return "token", nil
 	})))
-	l, err := bins.NewLoader(client, bins.LoaderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if _, err := l.Load(context.WithValue(t.Context(), traceKey{}, "span"), "411111"); err != nil || trace != "span" {
 		t.Errorf("%v, the trace is %v", err, trace)
 	}

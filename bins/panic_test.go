@@ -37,22 +37,19 @@ func TestPanicsReachTheCaller(t *testing.T) {
 			cache.get = func(context.Context) error { return call("Get") }
 			cache.set = func(context.Context) error { return call("Set") }
 			source := bins.TokenFunc(func(context.Context) (string, error) { return "token", call("token source") })
-			client := (&service{}).client(t, bins.WithTokenSource(source))
+			s := &service{}
 			input := func(yield func(string) bool) {
 				_ = call("input")
 				yield("422222")
 			}
 			if got := recovered(func() {
-				for range client.LookupAll(t.Context(), input, bins.BulkOptions{Cache: cache}) {
+				for range s.client(t, bins.WithTokenSource(source)).LookupAll(t.Context(), input, bins.BulkOptions{Cache: cache}) {
 				}
 			}); got != (of != "Set") {
 				t.Errorf("a panic of the %s reaches a bulk lookup: %v", of, got)
 			}
 
-			l, err := bins.NewLoader(client, bins.LoaderOptions{Cache: cache})
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := loader(t, s, bins.LoaderOptions{Cache: cache}, bins.WithTokenSource(source))
 			var callers sync.WaitGroup
 			for range 3 {
 				callers.Go(func() {

@@ -20,8 +20,10 @@ import (
 // names the card. It calls its functions under a lock. Once it has a client, they and what they
 // read change only in change.
 type service struct {
-	latency func() time.Duration
-	fail    func(n int64) int                        // the status of the nth request; 0: it works
+	latency time.Duration
+	delay   func() time.Duration                     // after the latency
+	status  int                                      // of each request; 0: it works
+	fail    func(n int64) int                        // the same, by the number of the request
 	refuse  func(body string) int                    // the same, by what it asks for
 	header  http.Header                              // of a failure
 	answer  func(card string) (map[string]any, bool) // false: no item for this card
@@ -85,15 +87,16 @@ func (s *service) receive(body string) (status int, latency time.Duration) {
 	defer s.mu.Unlock()
 	n := s.requests.Add(1)
 	s.most.Store(max(s.most.Load(), s.inFlight.Add(1)))
-	status = http.StatusOK
+	status = max(http.StatusOK, s.status)
 	if s.fail != nil {
 		status = max(status, s.fail(n))
 	}
 	if s.refuse != nil {
 		status = max(status, s.refuse(body))
 	}
-	if s.latency != nil {
-		latency = s.latency()
+	latency = s.latency
+	if s.delay != nil {
+		latency += s.delay()
 	}
 	return status, latency
 }

@@ -43,7 +43,7 @@ func TestLoaderAtSlowServices(t *testing.T) {
 		"a queue of ten places": {time.Second, 6 * time.Second, 10, 2500, 20 * time.Millisecond, 1200},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &service{latency: func() time.Duration { return test.latency }}
+			s := &service{latency: test.latency}
 			var network http.RoundTripper = s
 			if test.places > 0 {
 				network = queue{s, make(chan struct{}, test.places)}
@@ -85,8 +85,7 @@ func TestLoaderAtAServiceThatBecomesSlower(t *testing.T) {
 		{30 * time.Millisecond, 2 * time.Second, 10 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			latency := test.before
-			s := &service{latency: func() time.Duration { return latency }}
+			s := &service{latency: test.before}
 			l := loader(t, s, bins.LoaderOptions{})
 			twice := func(n int) int { // 200 a second
 				half := make(chan int)
@@ -96,7 +95,7 @@ func TestLoaderAtAServiceThatBecomesSlower(t *testing.T) {
 			if n := twice(2000); n != 2000 {
 				t.Fatal(n)
 			}
-			s.change(func() { latency = test.after })
+			s.change(func() { s.latency = test.after })
 			first := twice(4000)
 			line := fmt.Sprintf("%v to %v: %d of the first 4000 loads succeed", test.before, test.after, first)
 			if first < 1600 { // 60 runs had 2,118
@@ -119,7 +118,7 @@ func TestOneFailureAtASlowService(t *testing.T) {
 	for _, latency := range []time.Duration{300 * time.Millisecond, 4 * time.Second, 8 * time.Second} {
 		for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
 			newService := func() *service {
-				return &service{latency: func() time.Duration { return latency }, fail: func(n int64) int {
+				return &service{latency: latency, fail: func(n int64) int {
 					if n == 3 {
 						return status
 					}
@@ -166,7 +165,7 @@ func TestOneFailureAtASlowService(t *testing.T) {
 func TestLookupAllForASlowCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n, unhurried = 20_000, 10_000
-		s := &service{latency: func() time.Duration { return 50 * time.Millisecond }}
+		s := &service{latency: 50 * time.Millisecond}
 		var resumed time.Time
 		done := 0
 		for r, err := range s.client(t).LookupAll(t.Context(), numbered(n), bins.BulkOptions{}) {
