@@ -26,42 +26,39 @@ func TestBadAccount(t *testing.T) {
 		"limited": {sandbox.Fault{Status: 429, RetryAfter: time.Hour}, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSystem(t)
-			var items []Item
-			for i := range 3 * good {
-				account := "bad"
-				if i%3 == 0 {
-					account = "good"
-				}
-				items = append(items, Item{AccountID: account, Refund: refund(fmt.Sprint(i), 5)})
-			}
-			s.enqueueAll(func(yield func(Item) bool) {
-				for _, item := range items {
-					if !yield(item) {
-						return
+			inBubble(t, func(t *testing.T, s *system) {
+				s.enqueueAll(func(yield func(Item) bool) {
+					for i := range 3 * good {
+						account := "bad"
+						if i%3 == 0 {
+							account = "good"
+						}
+						if !yield(Item{AccountID: account, Refund: refund(fmt.Sprint(i), 5)}) {
+							return
+						}
 					}
+				})
+				ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute) // as in drain
+				defer stop()
+				var accepted, tried atomic.Int64
+				s.fake.ScriptFunc(func(r sandbox.Request) sandbox.Fault {
+					if strings.Contains(r.Path, "/bad/") {
+						tried.Add(1)
+						return test.fault
+					}
+					if accepted.Add(1) == good {
+						stop()
+					}
+					return sandbox.Fault{}
+				})
+				s.w.Concurrency = 4
+				if err := s.box.Run(ctx, s.w.Config); err != nil {
+					t.Fatal(err)
+				}
+				if accepted.Load() != good || tried.Load() > test.tried+4 {
+					t.Errorf("%d accepted, after %d of the other account", accepted.Load(), tried.Load())
 				}
 			})
-			ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute) // as in drain
-			defer stop()
-			var accepted, tried atomic.Int64
-			s.engine.ScriptFunc(sandbox.Refunds, func(r sandbox.Request) sandbox.Fault {
-				if strings.Contains(r.Path, "/bad/") {
-					tried.Add(1)
-					return test.fault
-				}
-				if accepted.Add(1) == good {
-					stop()
-				}
-				return sandbox.Fault{}
-			})
-			s.w.Concurrency = 4
-			if err := s.box.Run(ctx, s.w.Config); err != nil {
-				t.Fatal(err)
-			}
-			if accepted.Load() != good || tried.Load() > test.tried+4 {
-				t.Errorf("%d accepted, after %d of the other account", accepted.Load(), tried.Load())
-			}
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	_ "modernc.org/sqlite"
@@ -21,11 +22,11 @@ import (
 
 // A system is a service, a database, and a worker between them.
 type system struct {
-	t      testing.TB
-	engine *sandbox.Engine
-	url    string // of the service
-	box    *Outbox
-	w      *worker
+	t    testing.TB
+	fake *sandbox.Fake // of the service
+	box  *Outbox
+	file string // of newSystem
+	w    *worker
 }
 
 // openFile opens an SQLite file as the documentation says.
@@ -73,33 +74,45 @@ func newFile(t *testing.T) string {
 	return file
 }
 
+// newSystem is a system in an SQLite file and in memory.
 func newSystem(t *testing.T) *system {
 	t.Helper()
-	box, db, err := openFile(newFile(t))
+	file := newFile(t)
+	box, db, err := openFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	return serve(t, box)
+	s := serve(t, box)
+	s.file = file
+	return s
+}
+
+// inBubble runs a test in fake time.
+func inBubble(t *testing.T, f func(t *testing.T, s *system)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { f(t, newSystem(t)) })
 }
 
 // serve starts a service for an outbox.
 func serve(t testing.TB, box *Outbox) *system {
 	t.Helper()
-	engine := sandbox.New()
-	engine.Retain(100_000)
-	server, err := engine.ListenTCP("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Close)
-	client, err := refunds.NewClient(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fake := sandbox.NewFake(t, sandbox.Refunds)
+	fake.Retain(100_000)
+	s := &system{t: t, fake: fake, box: box}
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	w := &worker{Config: Config{Client: client, Log: log}, Outbox: box, stopping: t.Context()}
-	return &system{t, engine, server.URL(), box, w}
+	s.w = &worker{Config: Config{Client: s.client(), Log: log}, Outbox: box, stopping: t.Context()}
+	return s
+}
+
+// client reaches the service in memory.
+func (s *system) client(options ...refunds.Option) *refunds.Client {
+	s.t.Helper()
+	client, err := refunds.NewClient(sandbox.BaseURL, append(options, refunds.WithHTTPClient(s.fake.HTTPClient()))...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return client
 }
 
 // enqueue enqueues refunds of the account "acct", whether they change earlier ones or not.
@@ -128,7 +141,7 @@ func refund(id string, amount int64) *refunds.Refund {
 // client is in a pause.
 func (s *system) attempt(row int64, f sandbox.Fault) {
 	s.t.Helper()
-	s.engine.Script(sandbox.Refunds, f)
+	s.fake.Script(f)
 	c, result, err := s.w.send(s.t.Context(), row, time.Now())
 	if result.suspended && c == nil {
 		return
@@ -176,8 +189,7 @@ func (s *system) decide(from State, what Verdict) {
 // age makes all refunds and their requests old.
 func (s *system) age() {
 	s.t.Helper()
-	const then = `'2026-01-01T00:00:00.000Z'`
-	s.set(`UPDATE outbox_refund SET enqueued_at = ` + then + `, sent_at = CASE sent_at WHEN '' THEN '' ELSE ` + then + ` END`)
+	s.set(`UPDATE outbox_refund SET enqueued_at = $1, sent_at = CASE sent_at WHEN '' THEN '' ELSE $1 END`, timeText(time.Now().Add(-time.Hour)))
 }
 
 func (s *system) set(statement string, args ...any) {
@@ -213,4 +225,4 @@ func (s *system) checkLog(want string) {
 }
 
 // requests counts the requests that arrived.
-func (s *system) requests() int { return s.engine.RequestCount(sandbox.Refunds) }
+func (s *system) requests() int { return s.fake.RequestCount(sandbox.Refunds) }

@@ -74,7 +74,7 @@ func (s *system) workAndKill(database, records string, requests int) {
 	var workers sync.WaitGroup
 	for range 3 {
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), fmt.Sprint(killedWorker, "=", database, " ", s.url, " ", records))
+		cmd.Env = append(os.Environ(), fmt.Sprint(killedWorker, "=", database, " ", s.fake.URL(), " ", records))
 		cmd.Stderr = s.t.Output()
 		if err := cmd.Start(); err != nil {
 			s.t.Fatal(err)
@@ -140,7 +140,7 @@ func (s *system) audit(enqueued int) map[State]int {
 // recorded tells how often the service has each refund.
 func (s *system) recorded() map[string]int {
 	times := make(map[string]int)
-	for _, r := range s.engine.Refunds() {
+	for _, r := range s.fake.Refunds() {
 		times[r.RefundID]++
 	}
 	return times

@@ -105,7 +105,7 @@ type ends struct {
 func (s *system) start(database string, refunds int, ends *ends) (p *os.Process, wait func() error) {
 	s.t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), fmt.Sprint(submitter, "=", database, " ", s.url, " ", refunds))
+	cmd.Env = append(os.Environ(), fmt.Sprint(submitter, "=", database, " ", s.fake.URL(), " ", refunds))
 	cmd.Stderr = s.t.Output()
 	out, err := cmd.StdoutPipe()
 	if err == nil {
@@ -141,7 +141,7 @@ func TestOnce(t *testing.T) {
 	}
 	eachDatabase(t, func(t *testing.T, database string) {
 		s := newSystemOn(t, database)
-		s.engine.ScriptFunc(sandbox.Refunds, func(sandbox.Request) sandbox.Fault {
+		s.fake.ScriptFunc(func(sandbox.Request) sandbox.Fault {
 			switch rand.IntN(30) {
 			case 0:
 				return sandbox.Fault{Drop: true, Process: true}
@@ -184,7 +184,7 @@ func TestOnce(t *testing.T) {
 			}
 			s.afterDeath()
 		}
-		s.engine.ScriptFunc(sandbox.Refunds, nil)
+		s.fake.ScriptFunc(nil)
 		s.w.Log = slog.New(slog.DiscardHandler)
 		s.drain()
 		s.audit(n)

@@ -106,7 +106,7 @@ func TestPostgresCrashes(t *testing.T) {
 	for n := range records {
 		s.enqueue(refund(fmt.Sprint("rf_", n), 5))
 	}
-	s.engine.ScriptFunc(sandbox.Refunds, func(sandbox.Request) sandbox.Fault { return sandbox.Fault{Delay: 5 * time.Millisecond} })
+	s.fake.ScriptFunc(func(sandbox.Request) sandbox.Fault { return sandbox.Fault{Delay: 5 * time.Millisecond} })
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- s.box.Run(ctx, s.w.Config) }()

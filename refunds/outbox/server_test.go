@@ -23,6 +23,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/carddata/carddata-go/refunds"
 )
 
 // A server is a PostgreSQL server in a directory of its own. A socket there needs no free
@@ -209,7 +211,7 @@ func openDatabase(database string) (box *Outbox, db *sql.DB, err error) {
 	return box, stdlib.OpenDBFromPool(pool), err
 }
 
-// newSystemOn is newSystem on an empty database.
+// newSystemOn is a system on an empty database, whose service has an address.
 func newSystemOn(t testing.TB, database string) *system {
 	t.Helper()
 	box, _, err := openDatabase(database)
@@ -219,5 +221,9 @@ func newSystemOn(t testing.TB, database string) *system {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return serve(t, box)
+	s := serve(t, box)
+	if s.w.Client, err = refunds.NewClient(s.fake.URL()); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

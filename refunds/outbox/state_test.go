@@ -14,7 +14,7 @@ import (
 )
 
 // TestRefusedAfterDoubt: the refusal of a refund that was sent again says nothing
-// about the time before, which the service may have recorded.
+// about the time before, which the service may have recorded, unless somebody says that it has not.
 func TestRefusedAfterDoubt(t *testing.T) {
 	s := newSystem(t)
 	s.enqueue(refund("a", 5))
@@ -35,20 +35,20 @@ func TestRefusedAfterDoubt(t *testing.T) {
 	if e, err := s.place(Item{"acct", refund("a", 6), false}); !errors.Is(err, ErrAmountChanged) {
 		t.Errorf("%+v, %v", e, err)
 	}
+	s.decide(Unknown, NotRecorded)
+	s.attempt(1, sandbox.Fault{Status: 422})
+	s.check("rejected")
 }
 
 // TestClientResubmit: a client that repeats refunds by itself sends each once here, and
 // what is unknown stays so. Of River, only warnings are logged.
 func TestClientResubmit(t *testing.T) {
 	s := newSystem(t)
-	var err error
-	if s.w.Client, err = refunds.NewClient(s.url, refunds.WithResubmit(), refunds.WithMaxRetries(5)); err != nil {
-		t.Fatal(err)
-	}
+	s.w.Client = s.client(refunds.WithResubmit(), refunds.WithMaxRetries(5))
 	var logged bytes.Buffer
 	s.w.Log = slog.New(slog.NewTextHandler(&logged, nil))
 	s.enqueue(refund("a", 5))
-	s.engine.Script(sandbox.Refunds, sandbox.Fault{Drop: true})
+	s.fake.Script(sandbox.Fault{Drop: true})
 	s.drain()
 	s.check("unknown")
 	if s.requests() != 1 || logged.Len() != 0 {

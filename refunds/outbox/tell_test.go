@@ -111,21 +111,3 @@ func TestTellRefuses(t *testing.T) {
 	}
 	s.check("pending")
 }
-
-// TestToldWhileSending: the response to a request that a notice came before changes nothing.
-func TestToldWhileSending(t *testing.T) {
-	for _, e := range []event{eventAccepted, eventRefused, eventUnsent, eventDoubted} {
-		s := newSystem(t)
-		s.w.Resubmit = true
-		s.enqueue(refund("a", 5))
-		c := s.take(1)
-		if d, err := s.tell(Notice{RefundID: "a", Verdict: Recorded}); d != nil || err != nil {
-			t.Fatal(d, err)
-		}
-		if err := s.w.recordOnce(t.Context(), c, outcome{event: e}); err != nil {
-			t.Fatal(err)
-		}
-		s.check("accepted")
-		s.checkLog("accepted")
-	}
-}

@@ -61,7 +61,7 @@ func TestEveryRefundFindsItsEnd(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, database string) {
 		s := newSystemOn(t, database)
 		s.set(`CREATE TABLE booking (refund_id TEXT NOT NULL)`)
-		s.engine.ScriptFunc(sandbox.Refunds, func(sandbox.Request) sandbox.Fault {
+		s.fake.ScriptFunc(func(sandbox.Request) sandbox.Fault {
 			faults := []sandbox.Fault{
 				{Drop: true}, {Drop: true, Process: true}, {Status: 422}, {Status: 429}, {Status: 503}, {Status: 500, Process: true},
 				{Status: 502, Process: true}, {Status: 408}, {Status: 499, Process: true}, {Body: new("<html>"), Header: http.Header{"Content-Type": {"text/html"}}},
@@ -97,7 +97,7 @@ func TestEveryRefundFindsItsEnd(t *testing.T) {
 			s.afterDeath()
 			s.laterOn()
 		}
-		s.engine.ScriptFunc(sandbox.Refunds, nil) // else chance says how long it takes
+		s.fake.ScriptFunc(nil) // else chance says how long it takes
 		s.w.Log, s.w.Concurrency = slog.New(slog.DiscardHandler), 64
 		s.w.FindOut, s.w.ResubmitNotRecorded = journal(records.URL).findOut, true
 		go func() { // time passes
