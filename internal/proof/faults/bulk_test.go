@@ -56,7 +56,7 @@ func (b bulk) call(w *world, client *bins.Client, name string) error {
 	defer stop()
 	c.concurrency, c.beginnings = b.concurrency, probes
 	cards := b.cards
-	next, heard := 0, make([]bool, len(cards))
+	next := 0
 	var ended, failed error
 	options := bins.BulkOptions{Concurrency: b.concurrency, GiveUpAfter: b.giveUpAfter}
 	if !c.guard(func() {
@@ -68,7 +68,7 @@ func (b bulk) call(w *world, client *bins.Client, name string) error {
 				ended = err
 				checkError[*bins.Error](c, err)
 				continue
-			case r.Index != next || heard[r.Index] || r.Input.Reveal() != cards[r.Index]:
+			case r.Index != next || r.Input.Reveal() != cards[r.Index]:
 				w.violate(wrongAnswer, "%s: result %d in place of %d", c, r.Index, next)
 			case r.Err == nil && !isAbout(&r.Result, cards[r.Index]):
 				w.violate(wrongAnswer, "%s: %v for card %d", c, r.Result, r.Index)
@@ -81,7 +81,6 @@ func (b bulk) call(w *world, client *bins.Client, name string) error {
 				w.count("bulk result")
 			}
 			failed = cmp.Or(r.Err, failed)
-			heard[r.Index] = true
 			if pause := w.chance(fmt.Sprint("pause after ", r.Index)); b.slow && pause.percent(3) {
 				c.hold(pause.within(10 * time.Second))
 			}

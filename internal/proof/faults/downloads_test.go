@@ -2,6 +2,7 @@ package faults
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -16,39 +17,15 @@ import (
 	"github.com/carddata/carddata-go/updater"
 )
 
-// downloads are calls of Download by several callers, each of a job of its own.
-type downloads []downloadCaller
-
-type downloadCaller struct {
-	patience
-	reads int // bytes at a time
-}
-
-func drawDownloads(c chance, callers int) workload {
-	list := make(downloads, callers)
-	for i := range list {
-		list[i] = downloadCaller{drawPatience(c), pick(c, 100, 4<<10, 64<<10)}
-		// A download without a deadline lasts as long as the service sends.
-		if list[i].deadline == 0 {
-			list[i].deadline = 10 * time.Minute
-		}
-	}
-	return list
-}
-
-func (d downloads) play(w *world) {
-	client := w.downloadClient()
-	together(d, func(i int, caller downloadCaller) { caller.call(w, client, name("download", i), name("job", i)) })
-}
-
-func (d downloadCaller) call(w *world, client *updater.Client, name, job string) error {
-	ctx, c, stop := w.call(name, d.patience, 0)
+func (w *world) download(client *updater.Client, name string, p patience, job string) error {
+	p.deadline = cmp.Or(p.deadline, 10*time.Minute) // or it lasts as long as the service sends
+	ctx, c, stop := w.call(name, p, 0)
 	defer stop()
 	var content []byte
 	var attempts int
 	var err error
 	if !c.guard(func() {
-		content, attempts, err = read(d.reads, func() (*updater.Download, error) { return client.Download(ctx, job) })
+		content, attempts, err = read(func() (*updater.Download, error) { return client.Download(ctx, job) })
 	}) {
 		return errThrown
 	}
@@ -66,13 +43,13 @@ func (d downloadCaller) call(w *world, client *updater.Client, name, job string)
 }
 
 // read takes a download in.
-func read(size int, open func() (*updater.Download, error)) (content []byte, attempts int, _ error) {
+func read(open func() (*updater.Download, error)) (content []byte, attempts int, _ error) {
 	d, err := open()
 	if err != nil {
 		return nil, attemptsOf(err), err
 	}
 	defer d.Close()
-	part := make([]byte, size)
+	part := make([]byte, 4<<10)
 	for {
 		n, err := d.Read(part)
 		content = append(content, part[:n]...)
@@ -91,11 +68,7 @@ type files []patience
 func drawFiles(c chance, _ int) workload {
 	var f files
 	for range 1 + c.IntN(3) {
-		p := drawPatience(c)
-		if p.deadline == 0 {
-			p.deadline = 10 * time.Minute
-		}
-		f = append(f, p)
+		f = append(f, drawPatience(c))
 	}
 	return f
 }
@@ -114,6 +87,7 @@ func (f files) play(w *world) {
 }
 
 func (w *world) file(client *updater.Client, name string, p patience, job, path string) error {
+	p.deadline = cmp.Or(p.deadline, 10*time.Minute)
 	ctx, c, stop := w.call(name, p, 0)
 	defer stop()
 	c.beginnings = 3 + w.settings.retries // of the rest, of the whole if that is gone, and again if it breaks

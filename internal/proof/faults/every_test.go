@@ -208,7 +208,7 @@ func TestEverySubmit(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			everySequence(t, 0, "", everyDial, test.faults, func() *schedule {
-				s := steady(submits{patience{}}, test.retries)
+				s := steady(callers{"submits", []patience{{}}}, test.retries)
 				s.settings.resubmit = test.resubmit
 				return s
 			})
@@ -219,10 +219,10 @@ func TestEverySubmit(t *testing.T) {
 // TestEverySubmitAhead does the same for the third refund in a row, which finds a
 // connection that was dialled ahead of it.
 func TestEverySubmitAhead(t *testing.T) {
-	workload := submits{{}, {start: 100 * time.Millisecond}, {start: 300 * time.Millisecond}}
+	workload := callers{"submits", []patience{{}, {start: 100 * time.Millisecond}, {start: 300 * time.Millisecond}}}
 	dials := append(slices.Clip(everyDial), dialFault{limit: 50 * time.Millisecond, how: reset}, dialFault{limit: 50 * time.Millisecond, how: closed},
 		dialFault{limit: 50 * time.Millisecond, says408: true}, dialFault{limit: 200 * time.Millisecond, how: closed}, dialFault{limit: 200 * time.Millisecond, says408: true})
-	everySequence(t, 3, name("submit", 2), dials, everyFault, func() *schedule { return steady(workload, 2) })
+	everySequence(t, 3, name("submits", 2), dials, everyFault, func() *schedule { return steady(workload, 2) })
 }
 
 // TestEverySubmission tries every sequence that two records of SubmitAll can meet: a
@@ -268,8 +268,8 @@ var fewDials = []dialFault{{}, {refused: true}, {breaks: true}, {breaks: true, w
 // until two have broken it, or three.
 func TestEveryDownload(t *testing.T) {
 	for name, workload := range map[string]workload{
-		"stream": downloads{{patience{deadline: 10 * time.Minute}, 4 << 10}},
-		"file":   files{{deadline: 10 * time.Minute}, {deadline: 10 * time.Minute}},
+		"stream": callers{"downloads", []patience{{}}},
+		"file":   files{{}, {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			everySequence(t, 3, "", fewDials, everyBreak, func() *schedule { return steady(workload, 1) })

@@ -56,7 +56,7 @@ type program struct {
 func (p program) play(w *world) {
 	perform := p.operation(w)
 	due := w.began.Add(w.storm.ends + recovery)
-	together(make([]int, p.callers), func(i int, _ int) {
+	together(p.callers, func(i int) {
 		pauses := w.chance(fmt.Sprintf("pauses of %s %d", p.kind, i))
 		for n := 0; ; n++ {
 			err := perform(i, n)
@@ -104,21 +104,10 @@ func (p program) operation(w *world) performance {
 	single := patience{deadline: 2 * time.Minute}
 	bulky := patience{deadline: time.Hour} // the call waits for the service by itself
 	switch p.kind {
-	case "lookups":
-		client := w.lookupClient()
-		return func(i, n int) error { return w.lookup(client, call(i, n), single, cardsFrom(i, 1)) }
-	case "loads":
-		loader := w.loader()
-		return func(i, n int) error { return w.load(loader, call(i, n), single, cardsFrom(i/2, 1)[0]) }
 	case "bulk":
 		client := w.lookupClient()
 		return func(i, n int) error {
 			return bulk{patience: bulky, cards: cardsFrom(1000*i, 120), concurrency: 2}.call(w, client, call(i, n))
-		}
-	case "downloads":
-		client := w.downloadClient()
-		return func(i, n int) error {
-			return downloadCaller{single, 4 << 10}.call(w, client, call(i, n), name("job", i))
 		}
 	case "files":
 		client := w.downloadClient()
@@ -126,25 +115,25 @@ func (p program) operation(w *world) performance {
 			job := name("job", i)
 			return w.file(client, call(i, n), single, job, filepath.Join(w.dir(), job+".csv"))
 		}
-	case "submits":
+	case "submitAll":
 		client := w.refundClient()
 		return func(i, n int) error {
-			err := w.submit(client, call(i, n), single, refundOf(i))
-			if errors.Is(err, refunds.ErrOutcomeUnknown) && w.service.records(refundOf(i)) > 0 {
-				return nil // a program finds out from the service's record
+			if left := w.unrecorded(i); len(left) > 0 {
+				submitAll{patience: bulky, items: left, concurrency: 3, grace: p.grace + 1}.call(w, client, call(i, n))
 			}
-			return err
+			if left := w.unrecorded(i); len(left) > 0 {
+				return fmt.Errorf("%d refunds are left", len(left))
+			}
+			return nil
 		}
 	}
-	client := w.refundClient()
+	perform := operations[p.kind](w)
 	return func(i, n int) error {
-		if left := w.unrecorded(i); len(left) > 0 {
-			submitAll{patience: bulky, items: left, concurrency: 3, grace: p.grace + 1}.call(w, client, call(i, n))
+		err := perform(i, call(i, n), single)
+		if errors.Is(err, refunds.ErrOutcomeUnknown) && w.service.records(refundOf(i)) > 0 {
+			return nil // a program finds out from the service's record
 		}
-		if left := w.unrecorded(i); len(left) > 0 {
-			return fmt.Errorf("%d refunds are left", len(left))
-		}
-		return nil
+		return err
 	}
 }
 

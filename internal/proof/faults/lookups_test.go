@@ -12,22 +12,6 @@ import (
 	"github.com/carddata/carddata-go/bins"
 )
 
-// lookups are calls of Lookup by several callers.
-type lookups []lookupCaller
-
-type lookupCaller struct {
-	patience
-	first, count int
-}
-
-func drawLookups(c chance, callers int) workload {
-	list := make(lookups, callers)
-	for i := range list {
-		list[i] = lookupCaller{drawPatience(c), i * bins.MaxCards, pick(c, 1, 2, 3, 50)}
-	}
-	return list
-}
-
 // cardsFrom makes identifiers that no other caller asks for.
 func cardsFrom(first, count int) []string {
 	cards := make([]string, count)
@@ -35,13 +19,6 @@ func cardsFrom(first, count int) []string {
 		cards[i] = fmt.Sprintf("4%07d", first+i)
 	}
 	return cards
-}
-
-func (l lookups) play(w *world) {
-	client := w.lookupClient()
-	together(l, func(i int, caller lookupCaller) {
-		w.lookup(client, name("lookup", i), caller.patience, cardsFrom(caller.first, caller.count))
-	})
 }
 
 func (w *world) lookup(client *bins.Client, name string, p patience, cards []string) error {
@@ -73,35 +50,6 @@ func isAbout(r *bins.Result, card string) bool {
 
 // brandOf is what tells the items of two cards apart.
 func brandOf(card string) string { return "brand of " + card }
-
-// loads are calls of one Loader by several callers, some for the same card.
-type loads []load
-
-type load struct {
-	patience
-	card string
-}
-
-func drawLoads(c chance, callers int) workload {
-	list := make(loads, 3*callers)
-	cards := cardsFrom(0, 2*callers)
-	for i := range list {
-		list[i] = load{drawPatience(c), pick(c, cards...)}
-		if c.percent(70) {
-			list[i].start = c.within(5 * time.Millisecond)
-		}
-	}
-	return list
-}
-
-func (l loads) play(w *world) {
-	loader := w.loader()
-	together(l, func(i int, one load) { w.load(loader, name("load", i), one.patience, one.card) })
-}
-
-func (w *world) loader() *bins.Loader {
-	return made(bins.NewLoader(w.lookupClient(), bins.LoaderOptions{}))
-}
 
 func (w *world) load(loader *bins.Loader, name string, p patience, card string) error {
 	const window = 2 * time.Millisecond

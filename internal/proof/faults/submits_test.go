@@ -13,28 +13,12 @@ import (
 	"github.com/carddata/carddata-go/refunds"
 )
 
-// submits are calls of Submit by several callers, each with a refund of its own.
-type submits []patience
-
-func drawSubmits(c chance, callers int) workload {
-	list := make(submits, callers)
-	for i := range list {
-		list[i] = drawPatience(c)
-	}
-	return list
-}
-
 func refundOf(i int) *refunds.Refund {
 	amount := int64(100 + i)
 	return &refunds.Refund{RefundID: fmt.Sprintf("rf_%d", i), Amount: &amount, Currency: "USD"}
 }
 
 const accountID = "acct/7"
-
-func (s submits) play(w *world) {
-	client := w.refundClient()
-	together(s, func(i int, p patience) { w.submit(client, name("submit", i), p, refundOf(i)) })
-}
 
 func (w *world) submit(client *refunds.Client, name string, p patience, refund *refunds.Refund) error {
 	ctx, c, stop := w.call(name, p, 90*time.Second)

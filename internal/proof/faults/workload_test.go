@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/time/rate"
 
@@ -28,12 +29,12 @@ type kind struct {
 }
 
 var kinds = []kind{
-	{"lookups", 1, drawLookups, faultKinds},
+	{"lookups", 1, drawCallers("lookups"), faultKinds},
 	{"bulk", 1, drawBulk, faultKinds},
 	{"loads", 1, drawLoads, faultKinds},
-	{"submits", 2, drawSubmits, faultKinds},
+	{"submits", 2, drawCallers("submits"), faultKinds},
 	{"submitAll", 2, drawSubmitAll, faultKinds},
-	{"downloads", 2, drawDownloads, contentFaults},
+	{"downloads", 2, drawCallers("downloads"), contentFaults},
 	{"files", 1, drawFiles, contentFaults},
 }
 
@@ -92,11 +93,66 @@ func (w *world) token() bins.TokenSource {
 	return source{w}
 }
 
-// together runs all callers at once, and waits for them.
-func together[T any](list []T, play func(i int, caller T)) {
+// callers make a call each of one kind, all at once.
+type callers struct {
+	kind string
+	list []patience
+}
+
+func drawCallers(kind string) func(c chance, n int) workload {
+	return func(c chance, n int) workload {
+		s := callers{kind: kind}
+		for range n {
+			s.list = append(s.list, drawPatience(c))
+		}
+		return s
+	}
+}
+
+// drawLoads draws calls of one Loader, most of which share its requests.
+func drawLoads(c chance, n int) workload {
+	s := drawCallers("loads")(c, 3*n).(callers)
+	for i := range s.list {
+		if c.percent(70) {
+			s.list[i].start = c.within(5 * time.Millisecond)
+		}
+	}
+	return s
+}
+
+func (s callers) play(w *world) {
+	perform := operations[s.kind](w)
+	together(len(s.list), func(i int) { perform(i, name(s.kind, i), s.list[i]) })
+}
+
+// operations make a client, and are what caller i does with it.
+var operations = map[string]func(w *world) func(i int, name string, p patience) error{
+	"lookups": func(w *world) func(int, string, patience) error {
+		client := w.lookupClient()
+		return func(i int, name string, p patience) error {
+			n := pick(w.chance("cards of "+name), 1, 2, 3, bins.MaxCards)
+			return w.lookup(client, name, p, cardsFrom(i*bins.MaxCards, n))
+		}
+	},
+	"loads": func(w *world) func(int, string, patience) error {
+		loader := made(bins.NewLoader(w.lookupClient(), bins.LoaderOptions{}))
+		return func(i int, name string, p patience) error { return w.load(loader, name, p, cardsFrom(i/2, 1)[0]) }
+	},
+	"submits": func(w *world) func(int, string, patience) error {
+		client := w.refundClient()
+		return func(i int, name string, p patience) error { return w.submit(client, name, p, refundOf(i)) }
+	},
+	"downloads": func(w *world) func(int, string, patience) error {
+		client := w.downloadClient()
+		return func(i int, call string, p patience) error { return w.download(client, call, p, name("job", i)) }
+	},
+}
+
+// together runs n callers at once, and waits for them.
+func together(n int, play func(i int)) {
 	var all sync.WaitGroup
-	for i, caller := range list {
-		all.Go(func() { play(i, caller) })
+	for i := range n {
+		all.Go(func() { play(i) })
 	}
 	all.Wait()
 }
