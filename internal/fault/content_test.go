@@ -24,3 +24,16 @@ func TestBodyThatCannotBeRead(t *testing.T) {
 		}
 	}
 }
+
+// TestProblem: a problem of RFC 9457 accepts nothing, whatever it says.
+func TestProblem(t *testing.T) {
+	for label, want := range map[string]*Verdict{
+		"application/problem+json": ErrorObject, "application/problem+xml": ErrorObject, "Application/Problem+JSON; charset=utf-8": ErrorObject, "application/json": Success,
+	} {
+		for _, body := range []string{`{"title":"wrong"}`, `{"type":"about:blank","status":422}`, "", " {} ", "null"} {
+			if got := JudgeBody(t.Context(), Request{Write: true}, header("Content-Type", label), []byte(body), nil); got != want {
+				t.Errorf("%s %q: %s", label, body, got.Text)
+			}
+		}
+	}
+}

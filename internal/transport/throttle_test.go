@@ -76,51 +76,31 @@ func (d *door) Acquire(context.Context, flow.Request) (func(flow.Result), error)
 	return func(flow.Result) { free() }, nil
 }
 
-// Calls that have waited for places keep to the rate and to a pause that began meanwhile, and keep no place for
-// that.
+// Calls that have waited for places keep to the rate, and keep no place for that.
 func TestWaitForAPlaceKeepsTheRate(t *testing.T) {
-	refuse := status(503, "Retry-After", "30")
-	for name, test := range map[string]struct {
-		opts []Option
-		want []time.Duration // when requests arrive
-	}{
-		"rate":  {[]Option{WithRateLimit(0.5, 1)}, []time.Duration{10 * time.Second, 12 * time.Second, 14 * time.Second}},
-		"pause": {nil, []time.Duration{30 * time.Second, 30 * time.Second, 30 * time.Second}},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			network := serve(refuse, refuse, refuse, status(200))
-			c := newClient(t, network, append(test.opts, WithMaxRetries(0))...)
-			if name == "pause" {
-				time.AfterFunc(time.Second, func() {
-					for range 3 {
-						c.get(t.Context())
-					}
-				})
-			} else {
-				network.respond(status(200))
+	synctest.Test(t, func(t *testing.T) {
+		network := serve(status(200))
+		c := newClient(t, network, WithRateLimit(0.5, 1))
+		d := &door{opens: time.Now().Add(10 * time.Second)}
+		var calls sync.WaitGroup
+		for range 3 {
+			calls.Go(func() {
+				call := read()
+				call.Door = d
+				c.do(t.Context(), call)
+			})
+		}
+		time.Sleep(11500 * time.Millisecond)
+		if held := d.held.Load(); held != 0 {
+			t.Errorf("%d places are held by calls that wait", held)
+		}
+		calls.Wait()
+		for i, want := range []time.Duration{10 * time.Second, 12 * time.Second, 14 * time.Second} {
+			if late := network.arrived[i] - want; late < 0 || late > 6*time.Second {
+				t.Errorf("request %d after %v", i+1, network.arrived[i])
 			}
-			d := &door{opens: time.Now().Add(10 * time.Second)}
-			var calls sync.WaitGroup
-			for range test.want {
-				calls.Go(func() {
-					call := read()
-					call.Door = d
-					c.do(t.Context(), call)
-				})
-			}
-			time.Sleep(11500 * time.Millisecond)
-			if held := d.held.Load(); held != 0 {
-				t.Errorf("%s: %d places are held by calls that wait", name, held)
-			}
-			calls.Wait()
-			arrived := network.arrived[len(network.arrived)-len(test.want):]
-			for i, want := range test.want {
-				if late := arrived[i] - want; late < 0 || late > 6*time.Second {
-					t.Errorf("%s: request %d after %v", name, i+1, arrived[i])
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // Calls that have waited for a place all go, also if the limiter's queue is longer than they may keep one for nothing.
