@@ -9,11 +9,11 @@ import (
 	"github.com/carddata/carddata-go/internal/fault"
 )
 
-// Conditions to test for with [errors.Is]: the same values in bins, refunds and updater. An error can match
-// several. Errors in [github.com/carddata/carddata-go] says what to do.
+// Conditions to test for with [errors.Is]: an error can match several. Errors in
+// [github.com/carddata/carddata-go] says what to do.
 var (
 	ErrInvalidArgument = fault.ErrInvalidArgument // refused before anything was sent
-	ErrLocalLimit      = fault.ErrLocalLimit      // your limiter failed, or leaves no time; this attempt was not sent
+	ErrLocalLimit      = fault.ErrLocalLimit      // your limiter failed, or leaves no time
 	ErrCredential      = fault.ErrCredential      // the token source failed, or its token is unusable
 	ErrNoResponse      = fault.ErrNoResponse      // no connection could be made, or it broke before a response
 	ErrTimeout         = fault.ErrTimeout         // an attempt took longer than WithAttemptTimeout, or status 408
@@ -32,8 +32,8 @@ var (
 type Error struct {
 	Operation  string        // such as "lookup", "submit" or "download"
 	StatusCode int           // of the last response; 0: there was none
-	Code       string        // the service's error code; "": none that is safe to log
-	RequestID  string        // of the last response, for the service's support; "": none that is safe to log
+	Code       string        // the service's error code; "": none is safe to log
+	RequestID  string        // of the last response, for its support; "": none is safe to log
 	RetryAfter time.Duration // wait before another try; 0: none is known
 	Attempts   int           // requests handed to the network
 	Err        error         // for errors.Is and errors.As

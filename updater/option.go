@@ -28,8 +28,7 @@ type CallOption interface {
 // A TokenSource provides the bearer token of every attempt: see Credentials in
 // [github.com/carddata/carddata-go].
 type TokenSource interface {
-	// Token returns the token without the word Bearer. An error or an unusable token ends the call with
-	// [ErrCredential].
+	// Token returns the token without the word Bearer. An error ends the call with [ErrCredential].
 	Token(ctx context.Context) (string, error)
 }
 
@@ -108,8 +107,7 @@ func WithAttemptTimeout(d time.Duration) CallOption {
 }
 
 // WithRateLimit limits requests to limit a second, retries included, and burst at once. Clients and calls
-// that are given the same option share its limit. An attempt that would wait beyond its deadline fails at
-// once with [ErrLocalLimit]. The default is no limit.
+// that are given the same option share its limit. The default is no limit.
 func WithRateLimit(limit rate.Limit, burst int) CallOption {
 	return callOption(transport.WithRateLimit(limit, burst))
 }
