@@ -116,6 +116,29 @@ func (s *service) item(card string) string {
 	return string(text)
 }
 
+// atMost refuses what exceeds so many in flight.
+func atMost(n int64, status int) func(*service) int {
+	return func(s *service) int {
+		if s.inFlight.Load() > n {
+			return status
+		}
+		return 0
+	}
+}
+
+// perSecond refuses what exceeds a rate, without a burst.
+func perSecond(n int) func(*service) int {
+	var next time.Time
+	return func(*service) int {
+		if now := time.Now(); now.Before(next) {
+			return http.StatusTooManyRequests
+		} else {
+			next = now.Add(time.Second / time.Duration(n))
+		}
+		return 0
+	}
+}
+
 // A retry waits a nanosecond: timers that fire at once can crash the race detector in a bubble,
 // golang/go#78156.
 func (s *service) client(t testing.TB, opts ...bins.Option) *bins.Client {
