@@ -35,8 +35,7 @@ func TestErrorBodies(t *testing.T) {
 		{`{"error":{"code":{"deep":1},"message":["b"]}}`, "", `["b"]`},
 		{`{"code":"card 4111111111111111","message":"b"}`, "", "b"},
 	} {
-		network := roundTripper(func(*http.Request) (*http.Response, error) { return reply(400, test.body), nil })
-		f := newClient(t, network).get(t.Context()).Failure
+		f := newClient(t, serve(says(400, test.body))).get(t.Context()).Failure
 		if f.Code != test.code || f.Response().Message != test.message || string(f.Response().Body) != test.body {
 			t.Errorf("%s: %q, %q", test.body, f.Code, f.Response().Message)
 		}
@@ -87,9 +86,7 @@ func TestCodesAreNotEchoes(t *testing.T) {
 		"7": false, "tok_4a": false, "TOK.4A": false, "no_account-canary_here": false,
 		"token-canary": false, "not_TOKEN.canary_here": false, "key-canary": false, "tenant-canary": false,
 	} {
-		network := roundTripper(func(*http.Request) (*http.Response, error) {
-			return reply(400, `{"code":"`+code+`"}`, "X-Request-Id", code), nil
-		})
+		network := serve(says(400, `{"code":"`+code+`"}`, "X-Request-Id", code))
 		call := write()
 		call.Path, call.Identifiers = "/jobs/7/download", func() []string { return []string{"", "7", "tok_4a", "account-canary"} }
 		call.Headers = func(h http.Header) { JSONHeaders(h); h.Set("Accept-Encoding", "identity") }
@@ -103,6 +100,21 @@ func TestCodesAreNotEchoes(t *testing.T) {
 		}
 		if r := c.Do(t.Context(), call, nil); r.Failure.Code != want || r.Failure.RequestID != want {
 			t.Errorf("%q is printed as the code %q and the request id %q", code, r.Failure.Code, r.Failure.RequestID)
+		}
+	}
+}
+
+// Body and label of a response reach the judgement of internal/fault, for each kind of call.
+func TestLabelIsJudged(t *testing.T) {
+	for label, isPage := range map[string]bool{"text/html": true, "text/xml": false} {
+		for _, call := range []*Call{write(), read(), streaming()} {
+			r := newClient(t, serve(says(200, "<p>", "Content-Type", label)), WithMaxRetries(0)).Do(t.Context(), call, nil)
+			if judged := r.Failure != nil && r.Failure.Err.Error() == fault.HTMLResponse.Text; judged != isPage {
+				t.Errorf("%s under %s: %v", call.Operation, label, r.err())
+			}
+			if r.Stream != nil {
+				r.Stream.Close()
+			}
 		}
 	}
 }
@@ -178,7 +190,7 @@ func TestErrorObject(t *testing.T) {
 		}
 	}
 	// A part of a content is no error, even if it looks like one.
-	c := newClient(t, serve(func(*http.Request) (*http.Response, error) { return reply(206, `{"error":{"code":"a"}}`), nil }))
+	c := newClient(t, serve(says(206, `{"error":{"code":"a"}}`)))
 	call := streaming()
 	call.Partial = true
 	if r := c.Do(t.Context(), call, nil); r.Failure != nil {

@@ -76,8 +76,12 @@ func (s *service) requests() int {
 	return len(s.arrived)
 }
 
+func says(code int, body string, header ...string) func(*http.Request) (*http.Response, error) {
+	return func(*http.Request) (*http.Response, error) { return reply(code, body, header...), nil }
+}
+
 func status(code int, header ...string) func(*http.Request) (*http.Response, error) {
-	return func(*http.Request) (*http.Response, error) { return reply(code, "", header...), nil }
+	return says(code, "", header...)
 }
 
 // stall sends no response. It returns when the request's context ends, as net/http does.

@@ -23,9 +23,7 @@ func TestScopeOfFailures(t *testing.T) {
 	fails := func(err error) []Option {
 		return []Option{WithHTTPClient(client(&http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, err }})), WithMaxRetries(0)}
 	}
-	says := func(body string, header ...string) []Option {
-		return []Option{WithHTTPClient(client(serve(func(*http.Request) (*http.Response, error) { return reply(200, body, header...), nil })))}
-	}
+	accepts := func(body string) []Option { return []Option{WithHTTPClient(client(serve(says(200, body))))} }
 	source := func(token string, err error) Option {
 		return WithTokenSource(auth.Func(func(context.Context) (string, error) { return token, err }))
 	}
@@ -49,9 +47,9 @@ func TestScopeOfFailures(t *testing.T) {
 		"a proxy is busy":         {nil, fails(fault.ProxyRefusal(429)), fault.OfOutage},
 		"a status":                {nil, []Option{WithHTTPClient(client(serve(status(404))))}, fault.OfAccount},
 		"connection reset":        {nil, []Option{WithHTTPClient(client(serve(func(*http.Request) (*http.Response, error) { return nil, syscall.ECONNRESET })))}, fault.OfOutage},
-		"a page":                  {nil, says("<html>"), fault.OfOutage},
-		"an error object":         {nil, says(`{"error":{"code":"down"}}`), fault.OfOutage},
-		"the receipt check":       {nil, append(says(""), WithWriteCheck(func(*Result) error { return errors.New("no") })), fault.OfOutage},
+		"a page":                  {nil, accepts("<html>"), fault.OfOutage},
+		"an error object":         {nil, accepts(`{"error":{"code":"down"}}`), fault.OfOutage},
+		"the receipt check":       {nil, append(accepts(""), WithWriteCheck(func(*Result) error { return errors.New("no") })), fault.OfOutage},
 	} {
 		opts := append([]Option{WithMaxRetries(0)}, test.opts...)
 		ctx := test.ctx

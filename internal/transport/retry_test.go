@@ -82,7 +82,7 @@ func TestWaits(t *testing.T) {
 		{"a minute", status(429, "Retry-After", "60"), 0, 4, time.Minute, []time.Duration{61 * time.Second, 61 * time.Second, 61 * time.Second}, time.Minute},
 		{"more than a minute", status(429, "Retry-After", "61"), 0, 1, 0, nil, 61 * time.Second},
 		{"with another choice", status(300, "Retry-After", "10"), 0, 1, 0, nil, 10 * time.Second},
-		{"with a page", func(*http.Request) (*http.Response, error) { return reply(200, "<html>", "Retry-After", "10"), nil }, 0, 1, 0, nil, 0},
+		{"with a page", says(200, "<html>", "Retry-After", "10"), 0, 1, 0, nil, 0},
 		{"for ever", status(503, "Retry-After", strings.Repeat("9", 99)), 0, 1, 0, nil, 365 * 24 * time.Hour},
 		{"beyond the deadline", status(429, "Retry-After", "30"), 30 * time.Second, 1, 0, nil, 30 * time.Second},
 		{"the second beyond the deadline", status(429, "Retry-After", "30"), 40 * time.Second, 2, 30 * time.Second, []time.Duration{31 * time.Second}, 30 * time.Second},

@@ -122,7 +122,7 @@ func TestContextEndsStream(t *testing.T) {
 
 		// The end also comes before bytes that have already arrived.
 		ctx, end := context.WithCancel(t.Context())
-		arrived := newClient(t, serve(func(*http.Request) (*http.Response, error) { return reply(200, "content"), nil })).Do(ctx, streaming(), nil)
+		arrived := newClient(t, serve(says(200, "content"))).Do(ctx, streaming(), nil)
 		end()
 		if n, err := arrived.Stream.Read(make([]byte, 9)); n != 0 || !errors.Is(err, context.Canceled) {
 			t.Errorf("%d bytes, %v", n, err)
@@ -157,6 +157,31 @@ func TestStreamEndsByEOFAlone(t *testing.T) {
 		t.Error(err)
 	}
 	check(t, s.Close(), io.ErrClosedPipe)
+}
+
+// A download that breaks off within its first bytes is a page only if an element of one arrived.
+func TestBrokenBeginOfDownload(t *testing.T) {
+	cut := errors.New("reset")
+	for begin, page := range map[string]bool{
+		"<html>": true, "<!DOCTYPE html>": true, "<!-- a --><head>": true, "<ht": false, "<": false, "<!-- of": false, "<!DOCTYPE h": false, "<ok/>": false, "": false, "a,b": false,
+	} {
+		network := serve(func(*http.Request) (*http.Response, error) {
+			resp := reply(200, "", "Content-Type", "text/csv")
+			resp.Body = io.NopCloser(io.MultiReader(strings.NewReader(begin), iotest.ErrReader(cut)))
+			return resp, nil
+		})
+		r := newClient(t, network).Do(t.Context(), streaming(), nil)
+		if page != (r.Failure != nil) {
+			t.Errorf("%q: %v", begin, r.err())
+		}
+		if r.Failure != nil {
+			continue
+		}
+		got, err := io.ReadAll(r.Stream)
+		if r.Stream.Close(); string(got) != begin || !errors.Is(err, fault.ErrBadResponse) || !errors.Is(err, cut) {
+			t.Errorf("%q: read %q, %v", begin, got, err)
+		}
+	}
 }
 
 // A wrapper's body may go on after a read that failed. What comes then is no content, even if the
