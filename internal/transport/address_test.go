@@ -153,19 +153,22 @@ func TestRedirectHosts(t *testing.T) {
 	}
 }
 
-// A redirect is followed within scheme, host and port, with the credential, and no further.
+// A redirect is followed within scheme, host and port, with the credential and nothing that the response set, and no
+// further.
 func TestRedirectsWithinTheOrigin(t *testing.T) {
 	for location, followed := range map[string]bool{
-		"/2": true, "https://service.test/2": true,
+		"/2": true, "https://service.test/2": true, "HTTPS://service.test/2": true, "//service.test/2": true, "../../2": true,
 		"http://service.test/2": false, "https://service.test:8443/2": false, "https://other.test/2": false, "https://a:b@service.test/2": false,
+		"//other.test/2": false, "https://service.test@other.test/2": false, "https://a.service.test/2": false, "https://service.test./2": false,
+		"file:///etc/passwd": false, "https://[::1/%zz": false, "": false,
 	} {
-		network := serve(status(302, "Location", location), status(200))
+		network := serve(status(302, "Location", location, "Set-Cookie", "session=1; Path=/"), status(200))
 		r := newClient(t, network, WithTokenSource(auth.Static("token"))).get(t.Context())
 		if followed != (r.StatusCode == 200) || followed != (network.requests() == 2) {
 			t.Errorf("%s: status %d after %d requests", location, r.StatusCode, network.requests())
 		}
-		if followed && network.headers[1].Get("Authorization") != "Bearer token" {
-			t.Errorf("%s: without the credential", location)
+		if h := network.headers[len(network.headers)-1]; h.Get("Authorization") != "Bearer token" || h["Referer"] != nil || h["Cookie"] != nil {
+			t.Errorf("%s: %v", location, h)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/carddata/carddata-go/bins"
+	"github.com/carddata/carddata-go/internal/fault"
 	"github.com/carddata/carddata-go/internal/proof/testkit/options"
 	"github.com/carddata/carddata-go/updater"
 )
@@ -50,6 +51,14 @@ var answers = []matrixRow{
 		fail(4, errBadResponse, io.ErrUnexpectedEOF), accepted(1, errBadResponse), fail(1, errBadResponse)},
 	{"gzip, corrupt", wire(answer(200, corrupted(zipped(cardsJSON)), "Content-Encoding: gzip")), fail(2, errBadResponse), accepted(1, errBadResponse), fail(1, errBadResponse)},
 	{"unknown encoding", wire(answer(200, cardsJSON, "Content-Encoding: br")), fail(1, errBadResponse), accepted(1, errBadResponse), fail(1, errBadResponse)},
+
+	// A lookup and a refund follow no redirect, a download one within its origin. A refund may have been processed where a
+	// redirect leads to another path.
+	{"302 within the origin", wire(in(answer(302, "", "Location: /moved"), answer(200, cardsJSON))), fail(1, fault.ErrRedirect), unknown(1, fault.ErrRedirect), ok(2)},
+	{"302 to another host", status(302, "Location: http://other.test/"), fail(1, fault.ErrRedirect), unknown(1, fault.ErrRedirect), fail(1, fault.ErrRedirect)},
+	{"307 to another path", wire(in(answer(307, "", "Location: /moved"), answer(200, cardsJSON))), fail(1, fault.ErrRedirect), unknown(1, fault.ErrRedirect), ok(2)},
+	{"307 to nowhere", status(307), fail(1, fault.ErrRedirect), rejected(1, fault.ErrRedirect), fail(1, fault.ErrRedirect)},
+	{"redirects in a circle", status(302, "Location: /moved"), fail(1, fault.ErrRedirect), unknown(1, fault.ErrRedirect), fail(6, fault.ErrRedirect)},
 
 	{"401, then accepted", wire(in(answer(401, ""), answer(200, cardsJSON)), renewing), ok(2), accepted(2), ok(2)},
 	{"401 for ever", wire(answer(401, ""), renewing), fail(2, bins.ErrUnauthorized), rejected(2, bins.ErrUnauthorized), fail(2, bins.ErrUnauthorized)},

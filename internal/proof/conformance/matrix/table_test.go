@@ -21,7 +21,6 @@ var (
 
 // beforeAnswer are the rows that end without an answer. A refund is repeated
 // only where nothing of it can have left.
-// TestRedirects proves those of redirects.
 var beforeAnswer = []matrixRow{
 	{"unusable argument", local(unusable), fail(0, bins.ErrInvalidArgument), notSent(0, bins.ErrInvalidArgument), fail(0, bins.ErrInvalidArgument)},
 	{"limiter beyond the deadline", local(spent),
