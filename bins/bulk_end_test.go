@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"log"
 	"math"
 	"net"
@@ -25,17 +24,6 @@ import (
 	"github.com/carddata/carddata-go/bins"
 	"github.com/carddata/carddata-go/internal/fault"
 )
-
-// taking counts the inputs that are taken.
-func taking(input iter.Seq[string], taken *int) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for card := range input {
-			if *taken++; !yield(card) {
-				return
-			}
-		}
-	}
-}
 
 // A wrong set-up ends the lookup after ten requests: what was taken is yielded, the rest is not taken.
 func TestLookupAllEndsIfTheSetupIsWrong(t *testing.T) {
@@ -70,7 +58,7 @@ func TestLookupAllEndsIfTheSetupIsWrong(t *testing.T) {
 							client = clientOver(t, test.network, test.option)
 						}
 						r := runBulk(t, client, cards, bins.BulkOptions{Concurrency: concurrency}, test.want)
-						if !r.hasEnded(test.want) || r.results > 0 || r.requests > 10+concurrency || r.took > time.Second {
+						if !r.hasEnded(test.want) || r.results > 0 || r.progress.Requests > 10+concurrency || r.took > time.Second {
 							t.Errorf("%+v", r)
 						}
 					})
@@ -155,7 +143,7 @@ func TestLookupAllEndsIfEveryCardIsRefused(t *testing.T) {
 				}
 				r := runBulk(t, clientOver(t, s), test.cards, bins.BulkOptions{Concurrency: 1}, want)
 				switch {
-				case test.ends && (!r.hasEnded(want) || r.requests > 2*99):
+				case test.ends && (!r.hasEnded(want) || r.progress.Requests > 2*99):
 					t.Errorf("%d, %s: %+v", status, test.name, r)
 				case !test.ends && (r.end != nil || r.failed+r.results != test.cards || (r.results == 1) != (test.works != "")):
 					t.Errorf("%d, %s: %+v", status, test.name, r)

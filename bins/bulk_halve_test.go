@@ -30,6 +30,16 @@ func isBad(card string, of1000 int) bool {
 	return int(h%1000) < of1000
 }
 
+// badOf counts the bad cards of so many.
+func badOf(cards, of1000 int) (bad int) {
+	for card := range numbered(cards) {
+		if isBad(card, of1000) {
+			bad++
+		}
+	}
+	return bad
+}
+
 // A card that makes its requests fail has an error, and every other card its data, at the price that the comment
 // of LookupAll says.
 func TestBadCardsFailAlone(t *testing.T) {
@@ -64,12 +74,7 @@ func TestBadCardsFailAlone(t *testing.T) {
 					time.Sleep(100 * time.Millisecond)
 					return &http.Response{StatusCode: test.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("<html>"))}, nil
 				})
-				bad := 0
-				for card := range numbered(1000) {
-					if isBad(card, test.of1000) {
-						bad++
-					}
-				}
+				bad := badOf(1000, test.of1000)
 				r := runBulk(t, clientOver(t, network), 1000, bins.BulkOptions{}, test.want)
 				if r.end != nil || r.failed != bad || r.results != 1000-bad || int(s.requests.Load()) > test.requests || r.took > test.within {
 					t.Errorf("%d requests: %+v", s.requests.Load(), r)
@@ -91,18 +96,9 @@ func TestOneBadCardCosts13Requests(t *testing.T) {
 		}
 		return 400
 	}}
-	var progress bins.BulkProgress
-	failed := 0
-	for r, err := range s.client(t, bins.WithMaxRetries(0)).LookupAll(t.Context(), numbered(50), bins.BulkOptions{Progress: func(p bins.BulkProgress) { progress = p }}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Err != nil {
-			failed++
-		}
-	}
-	if n := s.requests.Load(); n > 13 || alone != 1 || failed != 1 || progress.Requests != int(n) || progress.Retries != int(n)-1 {
-		t.Errorf("%d requests, %d of them for the card alone, %d cards failed, %+v", n, alone, failed, progress)
+	r := runBulk(t, s.client(t, bins.WithMaxRetries(0)), 50, bins.BulkOptions{})
+	if n := int(s.requests.Load()); n > 13 || alone != 1 || r.failed != 1 || r.progress.Requests != n || r.progress.Retries != n-1 {
+		t.Errorf("%d requests, %d of them for the card alone, %+v", n, alone, r)
 	}
 }
 
@@ -142,10 +138,9 @@ func TestHalvesOutlastAnOverload(t *testing.T) {
 			}
 			return 0
 		}
-		for r, err := range clientOver(t, s).LookupAll(t.Context(), numbered(2000), bins.BulkOptions{}) {
-			if err != nil || (r.Err != nil) != isBad(r.Input.Reveal(), 20) {
-				t.Fatalf("result %d: %v, %v", r.Index, err, r.Err)
-			}
+		bad := badOf(2000, 20)
+		if r := runBulk(t, clientOver(t, s), 2000, bins.BulkOptions{}, bins.ErrBadRequest); r.end != nil || r.failed != bad || r.results != 2000-bad {
+			t.Errorf("%+v", r)
 		}
 	})
 }

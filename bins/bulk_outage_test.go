@@ -21,71 +21,6 @@ import (
 
 var errDown = errors.New("down")
 
-// A run is what became of a bulk lookup.
-type run struct {
-	results, stale, failed, suspended int
-	taken                             int // inputs
-	requests                          int
-	took                              time.Duration
-	end                               error
-	paused                            bool
-}
-
-// runBulk looks cards up. The error of each that has one must match those that are wanted.
-func runBulk(t *testing.T, client *bins.Client, cards int, o bins.BulkOptions, wanted ...error) run {
-	t.Helper()
-	return runBulkWithin(t, 0, client, cards, o, wanted...)
-}
-
-// runBulkWithin is runBulk with a timeout; zero: none.
-func runBulkWithin(t *testing.T, timeout time.Duration, client *bins.Client, cards int, o bins.BulkOptions, wanted ...error) (r run) {
-	t.Helper()
-	ctx := t.Context()
-	if timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
-		defer cancel()
-	}
-	began, next := time.Now(), 0
-	o.Progress = func(p bins.BulkProgress) { r.requests, r.paused = p.Requests, r.paused || p.Paused() }
-	for result, err := range client.LookupAll(ctx, taking(numbered(cards), &r.taken), o) {
-		switch {
-		case r.end != nil:
-			t.Error("a result after the end")
-		case err != nil:
-			r.end = err
-			continue
-		case result.Index != next:
-			t.Errorf("result %d in place of %d", result.Index, next)
-		case result.Err == nil && brand(result.Result) != "of "+result.Input.Reveal():
-			t.Fatalf("%v has the result %v", result.Input, result.Result)
-		case result.Err == nil && result.Result.Stale:
-			r.stale++
-		case result.Err == nil:
-			r.results++
-		case errors.Is(result.Err, bins.ErrSuspended):
-			r.suspended++
-		default:
-			r.failed++
-		}
-		next++
-		for _, err := range wanted {
-			if result.Err != nil && !errors.Is(result.Err, err) {
-				t.Errorf("result %d: %v, want %v", result.Index, result.Err, err)
-			}
-		}
-	}
-	r.took = time.Since(began)
-	return r
-}
-
-func (r run) isWhole(cards int) bool { return r.end == nil && r.results == cards }
-
-// hasEnded reports whether a lookup ended early because of an error, with an error for all that it has taken.
-func (r run) hasEnded(because error) bool {
-	return errors.Is(r.end, because) && !errors.Is(r.end, bins.ErrSuspended) && r.failed == 0 && r.results+r.suspended == r.taken
-}
-
 // A service that takes only part of the load fails no card, and gets few requests in vain.
 // internal/flow tests more such services.
 func TestLookupAllAdapts(t *testing.T) {
@@ -106,7 +41,7 @@ func TestLookupAllAdapts(t *testing.T) {
 			s := &service{latency: 30 * time.Millisecond, header: http.Header{"Retry-After": {test.retryAfter}}}
 			s.refuse = func(string) int { return test.refuse(s) }
 			r := runBulk(t, clientOver(t, s), test.batches*bins.MaxCards, bins.BulkOptions{Concurrency: test.concurrency})
-			perBatch := float64(r.requests) / float64(test.batches)
+			perBatch := float64(r.progress.Requests) / float64(test.batches)
 			if r.end != nil || r.failed > test.failed || r.results+r.failed != r.taken || perBatch > test.requests || r.took > test.within {
 				t.Errorf("%s: %+v", name, r)
 			}
@@ -233,7 +168,7 @@ func TestLookupAllOutlastsItsLimiter(t *testing.T) {
 			}
 			return errDown
 		})))
-		if r := runBulk(t, client, 300, bins.BulkOptions{Concurrency: 1}); !r.isWhole(300) || r.requests != 6 {
+		if r := runBulk(t, client, 300, bins.BulkOptions{Concurrency: 1}); !r.isWhole(300) || r.progress.Requests != 6 {
 			t.Errorf("%+v", r)
 		}
 	})

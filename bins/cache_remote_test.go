@@ -105,10 +105,8 @@ func TestSharedCache(t *testing.T) {
 		s, cache := &service{answer: ranged(8)}, newSharedCache()
 		cache.set = takes(10 * time.Millisecond)
 		for range 2 {
-			for r, err := range s.client(t).LookupAll(t.Context(), numbered(120), bins.BulkOptions{Cache: cache}) {
-				if err != nil || r.Err != nil || brand(r.Result) != "of "+r.Input.Reveal() {
-					t.Fatalf("%v: %v", r, err)
-				}
+			if r := runBulk(t, s.client(t), 120, bins.BulkOptions{Cache: cache}); !r.isWhole(120) {
+				t.Errorf("%+v", r)
 			}
 		}
 		if s.requests.Load() != 3 || len(cache.stored()) != 120 {
@@ -251,10 +249,8 @@ func TestSpoiledValueIsNoResult(t *testing.T) {
 			s, cache := &service{}, newSharedCache()
 			for i := range 3 {
 				before := s.requests.Load()
-				for r, err := range s.client(t).LookupAll(t.Context(), numbered(60), bins.BulkOptions{Cache: cache}) {
-					if err != nil || r.Err != nil || brand(r.Result) != "of "+r.Input.Reveal() {
-						t.Fatalf("%s: %v, %v", name, r, err)
-					}
+				if r := runBulk(t, s.client(t), 60, bins.BulkOptions{Cache: cache}); !r.isWhole(60) {
+					t.Errorf("%s: %+v", name, r)
 				}
 				if n, want := s.requests.Load()-before, []int64{2, 0, 2}[i]; n != want {
 					t.Errorf("%s: %d requests, want %d", name, n, want)
