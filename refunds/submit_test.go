@@ -1,16 +1,11 @@
 package refunds_test
 
 import (
-	"bufio"
 	"encoding/json"
-	"io"
 	"maps"
-	"net"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/carddata/carddata-go/internal/proof/testkit"
@@ -81,37 +76,6 @@ func TestWhatIsUnsetIsLeftOut(t *testing.T) {
 		mock, _, err := submit(t, &test.record, testkit.Answer(200, ""))
 		if err != nil || mock.Requests()[0].Body != test.body {
 			t.Errorf("%s: sent %v, %v", name, mock.Requests(), err)
-		}
-	}
-}
-
-// A response that the service or a proxy sends twice is not the receipt of the next refund,
-// because each refund has a connection of its own.
-func TestRepeatedResponseIsNoReceipt(t *testing.T) {
-	var requests atomic.Int64
-	base := "http://" + testkit.Listen(t, func(c net.Conn) {
-		in, repeated := bufio.NewReader(c), ""
-		for {
-			request, err := http.ReadRequest(in)
-			if err != nil {
-				return
-			}
-			io.Copy(io.Discard, request.Body)
-			answer := "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
-			if requests.Add(1)%2 == 0 {
-				answer = "HTTP/1.1 422 No\r\nContent-Length: 2\r\n\r\n{}"
-			}
-			io.WriteString(c, repeated+answer)
-			repeated = answer // to the next request of this connection
-		}
-	})
-	client, err := refunds.NewClient(base)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n := range 6 {
-		if _, err := client.Submit(t.Context(), "acct-1", record()); (err == nil) != (n%2 == 0) {
-			t.Errorf("refund %d: %v", n, err)
 		}
 	}
 }
