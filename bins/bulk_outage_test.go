@@ -208,9 +208,8 @@ func TestLookupAllTellsABadCardFromAnOutage(t *testing.T) {
 		within  time.Duration
 		forever bool // it never gives up
 	}{
-		"the first card":                                           {poisoned(`"40000000"`), 300, 1, time.Minute, false},
-		"a card in between":                                        {poisoned(`"40000120"`), 300, 1, time.Minute, false},
-		"a card in between forever":                                {poisoned(`"40000120"`), 300, 1, time.Minute, true},
+		"the first card": {poisoned(`"40000000"`), 300, 1, time.Minute, false},
+		"a card in between, and a lookup that never gives up": {poisoned(`"40000120"`), 300, 1, time.Minute, true},
 		"the last card":                                            {poisoned(`"40000299"`), 300, 1, time.Minute, false},
 		"one card in the last request":                             {poisoned(`"40000300"`), 301, 1, time.Minute, false},
 		"three of the last":                                        {poisoned(`"40000299"`, `"40000240"`, `"40000160"`), 300, 3, time.Minute, false},
@@ -247,7 +246,7 @@ func TestLookupAllTellsABadCardFromAnOutage(t *testing.T) {
 func TestLookupAllProbesWithMoreThanABadCard(t *testing.T) {
 	for _, outage := range []int{500, 429} {
 		for _, cards := range []int{150, 1000} {
-			for first := int64(0); first < 45; first += 7 {
+			for first := int64(0); first < 30; first += 7 {
 				t.Run(fmt.Sprint(outage, " after ", first, " requests ", cards, " cards"), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						began, s := time.Now(), &service{latency: 20 * time.Millisecond}

@@ -73,8 +73,8 @@ func TestLoaderInAnOutage(t *testing.T) {
 			s := &service{latency: 40 * time.Millisecond}
 			var log strings.Builder
 			l := loader(t, s, bins.LoaderOptions{}, bins.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-			if n := checkouts(t, l, 300, within); n != 300 {
-				t.Errorf("%s: %d of 300 loads succeeded", name, n)
+			if n := checkouts(t, l, 100, within); n != 100 {
+				t.Errorf("%s: %d of 100 loads succeeded", name, n)
 			}
 			s.change(func() { s.status, s.latency = outage.status, outage.latency })
 			before := s.requests.Load()
@@ -102,8 +102,8 @@ func TestLoaderInAnOutage(t *testing.T) {
 			if _, err := l.Load(t.Context(), "433333"); err != nil { // the probe
 				t.Errorf("%s: %v", name, err)
 			}
-			if n := checkouts(t, l, 300, within); n != 300 {
-				t.Errorf("%s: %d of 300 loads succeeded after the outage", name, n)
+			if n := checkouts(t, l, 100, within); n != 100 {
+				t.Errorf("%s: %d of 100 loads succeeded after the outage", name, n)
 			}
 			synctest.Wait() // for the log
 			if pauses, resumes := strings.Count(log.String(), "msg=pause"), strings.Count(log.String(), "msg=resume"); pauses != 1 || resumes != 1 {
@@ -140,8 +140,8 @@ func TestLoaderStartsInAnOutage(t *testing.T) {
 			s.change(func() { s.latency = 20 * time.Millisecond })
 			time.Sleep(30 * time.Second)
 			checkouts(t, l, 10, within) // the first is the probe
-			if n := checkouts(t, l, 300, within); n != 300 {
-				t.Errorf("%d worked: %d of 300 loads succeeded after the outage", worked, n)
+			if n := checkouts(t, l, 100, within); n != 100 {
+				t.Errorf("%d worked: %d of 100 loads succeeded after the outage", worked, n)
 			}
 		})
 	}

@@ -39,7 +39,7 @@ func TestLoaderAtSlowServices(t *testing.T) {
 		requests          int64 // at most
 	}{
 		"2.5 s":                 {2500 * time.Millisecond, 4 * time.Second, 0, 600, 8 * time.Millisecond, 600},
-		"300 ms":                {300 * time.Millisecond, time.Second, 0, 1000, 5 * time.Millisecond, 1000},
+		"300 ms":                {300 * time.Millisecond, time.Second, 0, 500, 5 * time.Millisecond, 500},
 		"a queue of ten places": {time.Second, 6 * time.Second, 10, 2500, 20 * time.Millisecond, 1200},
 	} {
 		synctest.Test(t, func(t *testing.T) {
