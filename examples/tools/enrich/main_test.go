@@ -21,13 +21,8 @@ func TestMain(m *testing.M) { program.Main(m, &binary) }
 // serve starts a service for one test.
 func serve(t *testing.T) (*sandbox.Engine, map[string]string) {
 	t.Helper()
-	engine := sandbox.New()
-	server, err := engine.ListenTCP("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Close)
-	return engine, map[string]string{"CARDDATA_BIN_URL": server.URL(), "CARDDATA_API_KEY": "key-canary"}
+	fake := sandbox.NewFake(t, sandbox.Bins)
+	return fake.Engine, map[string]string{"CARDDATA_BIN_URL": fake.URL(), "CARDDATA_API_KEY": "key-canary"}
 }
 
 func enrich(t *testing.T, vars map[string]string, args ...string) program.Result {

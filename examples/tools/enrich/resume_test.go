@@ -48,13 +48,11 @@ func (g *gate) lookup(card string) json.RawMessage {
 	return sandbox.SyntheticCard(card)
 }
 
-const killRows = 20_000
-
-// killInput has card numbers, BINs, tokens, unknown cards and bad rows.
-func killInput() string {
+// mixedInput has rows of card numbers, BINs, tokens, unknown cards, and bad ones.
+func mixedInput(rows int) string {
 	var text bytes.Buffer
 	lines := strings.Split(string(invented()), "\n")
-	for i, line := range lines[:killRows+1] {
+	for i, line := range lines[:rows+1] {
 		fields := strings.Split(line, ",")
 		switch {
 		case i%97 == 1:
@@ -88,7 +86,7 @@ func saved(t *testing.T, out string) int64 {
 // TestKilledAndResumed kills a run several times, and compares its output with that of a
 // run that was not killed.
 func TestKilledAndResumed(t *testing.T) {
-	text := killInput()
+	text := mixedInput(20_000)
 	in := write(t, "in.csv", text)
 	_, vars := serve(t)
 	run := func(out string, g *gate, more ...string) (*sandbox.Engine, *exec.Cmd) {
@@ -250,7 +248,7 @@ func TestOutage(t *testing.T) {
 func TestPipe(t *testing.T) {
 	engine, vars := serve(t)
 	engine.SetLookup(sandbox.SyntheticCard)
-	text := killInput()
+	text := mixedInput(10_000) // longer than the buffers
 	dir := t.TempDir()
 	args := []string{"-column", "card", "-prefix", "8"}
 	run := func(in, stdin, out string, more ...string) program.Result {

@@ -42,14 +42,9 @@ func call(t *testing.T, vars map[string]string, args ...string) program.Result {
 // serve starts a service of the test's own.
 func serve(t *testing.T) (*sandbox.Engine, map[string]string) {
 	t.Helper()
-	engine := sandbox.New()
-	server, err := engine.ListenTCP("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Close)
-	return engine, map[string]string{
-		"CARDDATA_UPDATER_URL": server.URL(), "CARDDATA_ACCESS_TOKEN": "token-canary", "CARDDATA_MERCHANT_ID": "merchant-canary",
+	fake := sandbox.NewFake(t, sandbox.Updater)
+	return fake.Engine, map[string]string{
+		"CARDDATA_UPDATER_URL": fake.URL(), "CARDDATA_ACCESS_TOKEN": "token-canary", "CARDDATA_MERCHANT_ID": "merchant-canary",
 	}
 }
 

@@ -19,21 +19,16 @@ import (
 
 // A system is a service, a database and the program between them.
 type system struct {
-	t      *testing.T
-	engine *sandbox.Engine
-	env    map[string]string
-	file   string
+	t    *testing.T
+	fake *sandbox.Fake // of the service
+	env  map[string]string
+	file string
 }
 
 func newSystem(t *testing.T) *system {
 	t.Helper()
-	engine := sandbox.New()
-	server, err := engine.ListenTCP("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Close)
-	s := &system{t, engine, map[string]string{"CARDDATA_REFUND_URL": server.URL(), "CARDDATA_ACCOUNT_ID": "acct"},
+	fake := sandbox.NewFake(t, sandbox.Refunds)
+	s := &system{t, fake, map[string]string{"CARDDATA_REFUND_URL": fake.URL(), "CARDDATA_ACCOUNT_ID": "acct"},
 		filepath.Join(t.TempDir(), "outbox.db")}
 	s.run(0, "migrate")
 	return s
@@ -138,7 +133,7 @@ func TestUsage(t *testing.T) {
 // TestFindOut: an unknown refund finds its own end.
 func TestFindOut(t *testing.T) {
 	s := newSystem(t)
-	s.engine.Script(sandbox.Refunds, sandbox.Fault{Drop: true, Process: true}, sandbox.Fault{Drop: true}, sandbox.Fault{Drop: true})
+	s.fake.Script(sandbox.Fault{Drop: true, Process: true}, sandbox.Fault{Drop: true}, sandbox.Fault{Drop: true})
 	s.enqueue(0, `{"refund_id":"a&b"}`, `{"refund_id":"c"}`, `{"refund_id":"d"}`)
 	s.run(0, "work", "-drain", "-concurrency", "1")
 	ledger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -169,7 +164,7 @@ func TestNoDatabase(t *testing.T) {
 // TestOutcomes: a bad line is refused, and each refund ends by what the service did.
 func TestOutcomes(t *testing.T) {
 	s := newSystem(t)
-	s.engine.Script(sandbox.Refunds, sandbox.Fault{}, sandbox.Fault{Status: 422, Body: new(`{"error":{"code":"amount_too_high","message":"canary 4111111111111111"}}`)}, sandbox.Fault{Drop: true, Process: true})
+	s.fake.Script(sandbox.Fault{}, sandbox.Fault{Status: 422, Body: new(`{"error":{"code":"amount_too_high","message":"canary 4111111111111111"}}`)}, sandbox.Fault{Drop: true, Process: true})
 	record := `{"refund_id":"%s","amount":10150,"currency":"USD","additional_data":{"description":"canary","metadata":{"n":12345678901234567890.10}}}`
 	out := s.enqueue(3, "", fmt.Sprintf(record, "a"), " ", fmt.Sprintf(record, "b"), fmt.Sprintf(record, "c"), fmt.Sprintf(record, "a"),
 		`{"refund_id":"a","amount":5}`, `{"refund_id":"d","amount":1.5}`, `{"refund_id":"d","amuont":5}`, `{"refund_id":"d"}{}`, `{"amount":1}`, `canary`, `null`)
@@ -177,7 +172,7 @@ func TestOutcomes(t *testing.T) {
 		"line 12: .* not one JSON object", "line 13: ", "enqueued 3; 1 were there before; 7 lines refused")
 	s.run(0, "work", "-drain", "-concurrency", "1")
 	s.holds(s.run(3, "status"), "accepted +1 *\n", "rejected +1 *\n", "unknown +1 *\n", "LOOK: unknown", "why rejected +1 +422 amount_too_high")
-	if got := s.engine.Refunds(); len(got) != 2 || !strings.Contains(string(got[0].Body), "12345678901234567890.10") {
+	if got := s.fake.Refunds(); len(got) != 2 || !strings.Contains(string(got[0].Body), "12345678901234567890.10") {
 		t.Errorf("%s", got)
 	}
 }
@@ -186,7 +181,7 @@ func TestOutcomes(t *testing.T) {
 // rows and why, and ends with 1.
 func TestNoSilence(t *testing.T) {
 	s := newSystem(t)
-	s.engine.Script(sandbox.Refunds, sandbox.Fault{Drop: true}, sandbox.Fault{Drop: true})
+	s.fake.Script(sandbox.Fault{Drop: true}, sandbox.Fault{Drop: true})
 	s.enqueue(0, `{"refund_id":"a"}`, `{"refund_id":"b"}`)
 	s.run(0, "work", "-drain", "-concurrency", "1")
 	s.enqueue(0, `{"refund_id":"c"}`)
@@ -213,7 +208,7 @@ func TestNoSilence(t *testing.T) {
 // rows alone.
 func TestReports(t *testing.T) {
 	s := newSystem(t)
-	s.engine.Script(sandbox.Refunds, sandbox.Fault{Drop: true, Process: true}, sandbox.Fault{Drop: true})
+	s.fake.Script(sandbox.Fault{Drop: true, Process: true}, sandbox.Fault{Drop: true})
 	s.enqueue(0, `{"refund_id":"a","amount":1,"currency":"EUR"}`, `{"refund_id":"b","amount":2,"currency":"EUR"}`)
 	s.run(0, "work", "-drain", "-concurrency", "1")
 	s.age(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -255,7 +250,7 @@ func TestReadmeCommands(t *testing.T) {
 		args := strings.Fields(os.Expand(c[1], func(name string) string { return s.env[name] }))
 		s.run(0, args[0], args[1:]...)
 	}
-	if n := len(s.engine.Refunds()); n != 1 || len(commands) < 7 {
+	if n := len(s.fake.Refunds()); n != 1 || len(commands) < 7 {
 		t.Errorf("%d commands, %d refunds recorded", len(commands), n)
 	}
 }

@@ -214,17 +214,12 @@ func TestKeepsNoValues(t *testing.T) {
 
 // A program is run as from a shell, against a sandbox.
 func program(t *testing.T) (engine *sandbox.Engine, env map[string]string, probe func(args ...string) (code int, stdout, stderr string)) {
-	engine = sandbox.New()
-	server, err := engine.ListenTCP("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Close)
+	fake := sandbox.NewFake(t, sandbox.Bins) // its address is that of all areas
 	env = map[string]string{"CARDDATA_API_KEY": "key", "CARDDATA_ACCESS_TOKEN": "token", "CARDDATA_MERCHANT_ID": "merchant", "CARDDATA_ACCOUNT_ID": "production"}
 	for _, area := range []string{"BIN", "REFUND", "UPDATER"} {
-		env["CARDDATA_"+area+"_URL"] = server.URL()
+		env["CARDDATA_"+area+"_URL"] = fake.URL()
 	}
-	return engine, env, func(args ...string) (int, string, string) {
+	return fake.Engine, env, func(args ...string) (int, string, string) {
 		var out, errs bytes.Buffer
 		code := run(t.Context(), append([]string{"-rate", "10000"}, args...), func(name string) string { return env[name] }, &out, &errs)
 		return code, out.String(), errs.String()

@@ -85,15 +85,10 @@ func (job *bulkJob) cards() iter.Seq[string] {
 
 func serve(t *testing.T) (*sandbox.Engine, string) {
 	t.Helper()
-	engine := sandbox.New()
-	engine.Retain(1)
-	engine.SetLookup(sandbox.SyntheticCard)
-	server, err := engine.ListenTCP("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Close)
-	return engine, server.URL()
+	fake := sandbox.NewFake(t, sandbox.Bins)
+	fake.Retain(1)
+	fake.SetLookup(sandbox.SyntheticCard)
+	return fake.Engine, fake.URL()
 }
 
 // TestBulkSendsEachBINOnce: an input of any length needs one request for each 50

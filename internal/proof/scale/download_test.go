@@ -49,19 +49,14 @@ func TestDownloadOverABrokenLink(t *testing.T) {
 		downloads = []download{{1 << 30, 50_000_000}, {1 << 30, 5_000_000}, {10 << 30, 50_000_000}}
 	}
 	for _, test := range downloads {
-		engine := sandbox.New()
-		engine.SetJob("big", sandbox.Job{Content: sandbox.Synthetic(sandbox.CSV, test.size), ContentType: "text/csv"})
-		engine.ScriptFunc(sandbox.Updater, func(sandbox.Request) sandbox.Fault { return sandbox.Fault{Truncate: int(test.cut)} })
-		server, err := engine.ListenTCP("127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fake := sandbox.NewFake(t, sandbox.Updater)
+		fake.SetJob("big", sandbox.Job{Content: sandbox.Synthetic(sandbox.CSV, test.size), ContentType: "text/csv"})
+		fake.ScriptFunc(func(sandbox.Request) sandbox.Fault { return sandbox.Fault{Truncate: int(test.cut)} })
 		path := filepath.Join(t.TempDir(), "result")
 		var report fileReport
-		inChild(t, &fileJob{URL: server.URL(), Path: path}, &report)
-		server.Close()
+		inChild(t, &fileJob{URL: fake.URL(), Path: path}, &report)
 		var sent int64
-		requests := engine.Requests(sandbox.Updater)
+		requests := fake.Requests()
 		for _, r := range requests {
 			sent += r.Sent
 		}
