@@ -37,7 +37,7 @@ type BulkOptions struct {
 	Progress func(BulkProgress)
 }
 
-// BulkProgress says what a bulk lookup has done so far, and how it sees the service.
+// BulkProgress says what a bulk lookup has done, and how it sees the service.
 type BulkProgress struct {
 	Done     int // results yielded, errors included
 	Distinct int // identifiers put into requests, which may still be in flight

@@ -57,7 +57,7 @@ type MemoryCache struct {
 	stats   CacheStats               // but for Entries
 }
 
-// CacheStats count what a [MemoryCache] has done so far.
+// CacheStats count what a [MemoryCache] has done.
 type CacheStats struct {
 	Entries   int   // results in the cache
 	Bytes     int64 // that they take
@@ -69,7 +69,7 @@ type CacheStats struct {
 // NewMemoryCache returns an empty cache.
 func NewMemoryCache(o CacheOptions) *MemoryCache { return &MemoryCache{given: o} }
 
-// Stats returns what the cache has done so far.
+// Stats returns what the cache has done.
 func (m *MemoryCache) Stats() CacheStats {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -66,7 +66,4 @@
 // number of the items, when an item has an error, the values of the string fields, the
 // contents of networkfees, status codes, error bodies, rate limits, and what happens with
 // another number of cards.
-//
-// The Examples are in bins/*example_test.go: of each call, of a job that goes on where it ended, of
-// the rows of a file, and of a checkout.
 package bins

@@ -72,7 +72,7 @@ type Loader struct {
 	alone    map[uint64]time.Time
 }
 
-// LoaderStats count what a loader has done so far, and say how it sees the service.
+// LoaderStats say what a loader has done, and how it sees the service.
 type LoaderStats struct {
 	Loads     int64 // calls of Load with a usable card, before the end of their context
 	Hits      int64 // calls served from memory
@@ -87,7 +87,7 @@ type LoaderStats struct {
 // ErrClosed: the loader was closed. Make another one.
 var ErrClosed = fault.NewCondition("closed", "the loader is closed", false)
 
-// Stats returns what the loader has done so far.
+// Stats returns what the loader has done.
 func (l *Loader) Stats() LoaderStats {
 	s := LoaderStats{
 		Loads: l.loads.Load(), Hits: l.hits.Load(), Stale: l.stale.Load(), Coalesced: l.coalesced.Load(), Requests: l.requests.Load(),
@@ -104,8 +104,8 @@ func (l *Loader) Stats() LoaderStats {
 	return s
 }
 
-// NewLoader returns a loader that sends its requests with c and opts. It fails with [ErrInvalidArgument] if
-// PrefixLength or an option is unusable.
+// NewLoader returns a loader that sends with c and opts. It fails with [ErrInvalidArgument] if PrefixLength
+// or an option is unusable.
 func NewLoader(c *Client, o LoaderOptions, opts ...CallOption) (*Loader, error) {
 	settings, err := c.settings(opts)
 	if err := cmp.Or(err, checkPrefix(o.PrefixLength)); err != nil {

@@ -54,8 +54,8 @@ func (r *Result) Card() (*Card, error) {
 	return card, &ItemError{func() Result { return item }}
 }
 
-// Format prints the result with its BIN masked, and "****" for an error. Package fmt does not call it for
-// a result in an unexported field, and prints all unmasked.
+// Format prints the result with its BIN masked, and "****" for an error. Package fmt ignores it in an
+// unexported field, and prints all unmasked.
 func (r Result) Format(state fmt.State, verb rune) {
 	type plain struct {
 		BIN   string
@@ -147,5 +147,5 @@ func (e *ItemError) Error() string {
 // Format prints the text, under any verb.
 func (e ItemError) Format(state fmt.State, verb rune) { fault.Format(state, verb, e.Error()) }
 
-// MarshalText returns the text, so that JSON logs hold no more than it.
+// MarshalText returns the text, for JSON logs.
 func (e ItemError) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }

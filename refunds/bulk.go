@@ -33,7 +33,7 @@ type BulkOptions struct {
 	Abandoned func(Submission)
 }
 
-// BulkProgress counts what a bulk submission has done so far.
+// BulkProgress counts what a bulk submission has done.
 type BulkProgress struct {
 	Taken    int // records taken from the input
 	Done     int // results: the sum of the next four
@@ -101,13 +101,13 @@ const (
 	maxWaiting = 1024
 )
 
-// SubmitAll submits any number of refunds of any number of accounts, each as [Client.Submit] does. It
-// yields one result for each item that it takes, as results arrive: [Submission.Action] says what to do
-// about it. [Items] makes the input for one account.
+// SubmitAll submits any number of refunds of any number of accounts, each as [Client.Submit] does. It yields
+// one result for each item that it takes, as results arrive: [Submission.Action] says what to do. [Items]
+// makes the input for one account.
 //
-// The error beside a result is nil until SubmitAll ends early. It is the last that SubmitAll yields then, beside
-// an empty Submission: look at it before the Submission. It is about no refund: it matches no outcome and is not Retryable.
-// Submit the rest of the input later.
+// If SubmitAll ends early, the last thing that it yields is an error, beside an empty Submission: look at the
+// error first. It is about no refund: it matches no outcome and is not Retryable. Submit the rest of the
+// input later.
 //
 // A record that was not recorded is sent again, whatever [WithMaxRetries] says, if the reason may pass:
 // after a signed 429, without a connection, or in an outage; at most ten times while others are accepted.

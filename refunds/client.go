@@ -55,8 +55,7 @@ type Stats struct {
 // Paused reports that the service is down.
 func (s Stats) Paused() bool { return !s.PausedUntil.IsZero() }
 
-// Stats returns what the client knows now. A worker of a queue asks before it takes a message: see the
-// Example.
+// Stats returns what the client knows now. A worker asks before it takes a message: see the Example.
 func (c *Client) Stats() Stats {
 	if c == nil || c.core == nil {
 		return Stats{}

@@ -27,13 +27,13 @@ var (
 	ErrBadResponse     = fault.ErrBadResponse     // an HTML page, a redirect, an unregistered status, or a body that is cut off or not as documented
 )
 
-// ErrNotBegun: the function of [WithBeforeSend] failed; nothing was sent.
+// ErrNotBegun: the function of [WithBeforeSend] failed. Nothing was sent.
 var ErrNotBegun = fault.ErrNotBegun
 
 // An Error says what became of a refund that was not accepted, and why. Its text and fields are safe to
 // log. What Message, Body, Header and Cause return is not.
 //
-// The error that ends SubmitAll is one, too. It is about no refund, and matches no outcome.
+// The error that ends SubmitAll matches no outcome.
 type Error struct {
 	Operation  string        // such as "lookup", "submit" or "download"
 	StatusCode int           // of the last response; 0: there was none

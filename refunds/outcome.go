@@ -46,8 +46,7 @@ func unmarshal[T fmt.Stringer](to *T, text []byte, values ...T) error {
 	return fmt.Errorf("refunds: unmarshal: the text is no %T", *to)
 }
 
-// The outcomes of a failed submission, to test for with [errors.Is]. Every error of [Client.Submit] matches
-// exactly one of them.
+// The outcomes of a failed submission, to test for with [errors.Is].
 var (
 	ErrNotSent        = errors.New("refund not sent")        // OutcomeNotSent
 	ErrRejected       = errors.New("refund rejected")        // OutcomeRejected

@@ -65,7 +65,7 @@ type CardAttributes struct {
 	IssuerCountry string `json:"issuer_country,omitzero"`
 }
 
-// RefundResponse is the processor's response, which is part of the record that you send.
+// RefundResponse is the processor's response: part of the record that you send.
 type RefundResponse struct {
 	// Status of the refund, such as "approved".
 	Status string `json:"status,omitzero"`
@@ -118,8 +118,8 @@ func (r *Refund) summary() string {
 	return fmt.Sprintf("refund %s, amount %s %s", r.RefundID, amount, cmp.Or(r.Currency, "(currency unset)"))
 }
 
-// Format prints id, amount and currency, under any verb but %w and %p. Package fmt ignores it for a refund
-// in an unexported field.
+// Format prints id, amount and currency, under any verb but %w and %p. Package fmt ignores it in an
+// unexported field.
 func (r Refund) Format(state fmt.State, verb rune) {
 	fault.Format(state, verb, r.summary())
 }

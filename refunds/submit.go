@@ -26,7 +26,7 @@ type Receipt struct {
 	header func() http.Header // a func, because fmt prints only its address
 }
 
-// Header returns the response header, for example to read quotas. Do not change it.
+// Header returns the response header. Do not change it.
 func (r *Receipt) Header() http.Header {
 	if r.header == nil {
 		return nil

@@ -39,7 +39,7 @@ type Download struct {
 	resumer *resumer
 }
 
-// Header returns the header of the first response, for example to read quotas. Do not change it.
+// Header returns the header of the first response. Do not change it.
 func (d *Download) Header() http.Header {
 	if d.resumer == nil {
 		return nil
