@@ -35,7 +35,16 @@ func TestContinue(t *testing.T) {
 	const size, left = 1_000_000, 600_000
 	content := sample(size)
 	other := bytes.ToUpper(content[:size-5])
-	note := func(edit func(noted string) string) func(*testing.T, *updatertest.Server, string) {
+	type change = func(t *testing.T, fake *updatertest.Server, path string)
+	becomes := func(content []byte, tag *string) change {
+		return func(_ *testing.T, fake *updatertest.Server, _ string) {
+			fake.SetJob("7", updatertest.Job{Content: bytes.NewReader(content), ETag: tag})
+		}
+	}
+	sends := func(f updatertest.Fault) change {
+		return func(_ *testing.T, fake *updatertest.Server, _ string) { fake.Script(f) }
+	}
+	note := func(edit func(noted string) string) change {
 		return func(t *testing.T, _ *updatertest.Server, path string) {
 			noted, err := os.ReadFile(partialOf(path) + ".json")
 			if err != nil {
@@ -47,7 +56,7 @@ func TestContinue(t *testing.T) {
 	for _, test := range []struct {
 		name      string
 		update    bool // with IfChanged, of a file that has a record
-		change    func(t *testing.T, fake *updatertest.Server, path string)
+		change    change
 		job       string
 		merchant  string
 		want      []byte
@@ -58,21 +67,11 @@ func TestContinue(t *testing.T) {
 		{name: "an update", update: true, want: content, continued: left - 1, requests: 1},
 		{name: "other job", job: "8", want: other, requests: 1},
 		{name: "other merchant", merchant: "m-2", want: content, requests: 1},
-		{name: "new version", want: other, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
-			fake.SetJob("7", updatertest.Job{Content: bytes.NewReader(other)})
-		}},
-		{name: "same tag, other length", want: other, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
-			fake.SetJob("7", updatertest.Job{Content: bytes.NewReader(other), ETag: new(`"v1"`)})
-		}},
-		{name: "much shorter", want: content[:500], requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
-			fake.SetJob("7", updatertest.Job{Content: bytes.NewReader(content[:500]), ETag: new(`"v1"`)})
-		}},
-		{name: "an early part", want: content, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
-			fake.Script(partOf(content, 5, size))
-		}},
-		{name: "a later part", want: content, requests: 2, change: func(t *testing.T, fake *updatertest.Server, path string) {
-			fake.Script(partOf(content, left+1, size))
-		}},
+		{name: "new version", want: other, requests: 1, change: becomes(other, nil)},
+		{name: "same tag, other length", want: other, requests: 2, change: becomes(other, new(`"v1"`))},
+		{name: "much shorter", want: content[:500], requests: 2, change: becomes(content[:500], new(`"v1"`))},
+		{name: "an early part", want: content, requests: 2, change: sends(partOf(content, 5, size))},
+		{name: "a later part", want: content, requests: 2, change: sends(partOf(content, left+1, size))},
 		{name: "no metadata", want: content, requests: 1, change: func(t *testing.T, fake *updatertest.Server, path string) {
 			os.Remove(partialOf(path) + ".json")
 		}},
@@ -104,11 +103,11 @@ func TestContinue(t *testing.T) {
 			fake.SetJob("8", updatertest.Job{Content: bytes.NewReader(other), ETag: new(`"v1"`)})
 			path := target(t)
 			if test.update {
-				fake.SetJob("7", updatertest.Job{Content: bytes.NewReader(other), ETag: new(`"v0"`)})
+				becomes(other, new(`"v0"`))(t, fake, path)
 				if _, err := fake.Client().DownloadFile(t.Context(), "7", path, updater.FileOptions{IfChanged: true}); err != nil {
 					t.Fatal(err)
 				}
-				fake.SetJob("7", updatertest.Job{Content: bytes.NewReader(content), ETag: new(`"v1"`)})
+				becomes(content, new(`"v1"`))(t, fake, path)
 			}
 			interrupt(t, fake, path, left)
 			if names := beside(t, path); !slices.Equal(names, []string{".result.csv.part", ".result.csv.part.json", "result.csv"}) {

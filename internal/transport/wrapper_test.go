@@ -41,23 +41,6 @@ func remade(how string) func(base http.RoundTripper, r *http.Request) (*http.Res
 	}
 }
 
-// The evidence does not depend on the changes that a wrapper makes to a request.
-func TestWrappedEvidence(t *testing.T) {
-	for _, name := range []string{"clone", "clone with a later context", "new with its context", "new with a later context"} {
-		synctest.Test(t, func(t *testing.T) {
-			p := &peer{}
-			c := p.client(t, around(remade(name)))
-			submit(t, c, 3, 0)
-			p.refuses.Store(true)
-			time.Sleep(2 * time.Second)
-			r := c.Do(t.Context(), write(), nil)
-			if e := r.Evidence; r.Outcome != fault.OutcomeNotSent || !e.Traced || e.Connected || e.BytesWritten != 0 || r.Attempts != 4 {
-				t.Errorf("%s, connection refused: %v after %d attempts, %+v", name, r.Outcome, r.Attempts, e)
-			}
-		})
-	}
-}
-
 // askToken sends a request for a token and nothing else.
 func askToken(ctx context.Context, base http.RoundTripper) {
 	token, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1/token", strings.NewReader("grant_type=client_credentials"))
