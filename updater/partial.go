@@ -71,16 +71,24 @@ func openPartial(path, resource string) (*partial, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := p.take(file); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// take locks an opened part. Meanwhile its download may have ended, and it may be at its path.
+func (p *partial) take(file *os.File) error {
 	if err := lockFile(file); err != nil {
 		file.Close()
-		return nil, err
+		return err
 	}
 	opened, err := file.Stat()
 	named, _ := os.Lstat(p.name)
 	switch {
 	case err != nil:
 		err = fileError("the partial file cannot be examined", err)
-	case !os.SameFile(opened, named): // its download has just ended
+	case !os.SameFile(opened, named):
 		err = errUnderWay
 	case !isOwn(opened):
 		remove(p.name)
@@ -88,10 +96,10 @@ func openPartial(path, resource string) (*partial, error) {
 	}
 	if err != nil {
 		closeLocked(file)
-		return nil, err
+		return err
 	}
 	p.file = file
-	return p, nil
+	return nil
 }
 
 // open opens the part if it is this user's own. Otherwise it makes one, in place of anything
