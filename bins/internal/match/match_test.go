@@ -68,7 +68,7 @@ type answer struct {
 // gets that item.
 func TestNoCardGetsAnother(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	named, requests, batches := 0, 0, 20_000
+	named, requests, batches := 0, 0, 5_000
 	for range batches {
 		for _, group := range Apart(randomBatch(rnd), same) {
 			requests++
