@@ -86,31 +86,6 @@ func TestMemoryCacheKeepsNoCardNumberOfTheService(t *testing.T) {
 	}
 }
 
-// A result from a cache has no fields of a single card.
-func TestCachedResultIsOfNoOneCard(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, cache := &service{answer: func(string) (map[string]any, bool) {
-			return map[string]any{"bin": "999999", "data": map[string]any{"card": map[string]any{"correlation_id": "c", "card_brand": "B"}}}, true
-		}}, newSharedCache()
-		for i := range 2 {
-			r, err := loader(t, s, bins.LoaderOptions{Cache: cache, Window: -1}).Load(t.Context(), "tok_1")
-			if err != nil || r.Data.Card.CardBrand != "B" || (r.BIN == "") != (i == 1) || (r.Data.Card.CorrelationID == "") != (i == 1) {
-				t.Errorf("%v, %v", r, err)
-			}
-			synctest.Wait()
-		}
-		if n := s.requests.Load(); n != 1 {
-			t.Errorf("%d requests", n)
-		}
-		l := loader(t, s, bins.LoaderOptions{Window: -1}) // and so has one from its memory
-		for i := range 2 {
-			if r, err := l.Load(t.Context(), "tok_1"); err != nil || (r.BIN == "") != (i == 1) {
-				t.Errorf("%v, %v", r, err)
-			}
-		}
-	})
-}
-
 // A cache holds no card number, in whichever field the service sends one. The caller gets the
 // whole result.
 func TestCachesHoldNoCardNumber(t *testing.T) {

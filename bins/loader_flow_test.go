@@ -147,23 +147,6 @@ func TestLoaderStartsInAnOutage(t *testing.T) {
 	}
 }
 
-// Requests that hang, and that their callers have left, do not hold up others.
-func TestLoaderPassesRequestsThatHang(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &service{latency: 40 * time.Millisecond, delay: func() time.Duration {
-			if rand.IntN(3) == 0 {
-				return time.Hour
-			}
-			return 0
-		}}
-		l := loader(t, s, bins.LoaderOptions{})
-		n := checkouts(t, l, 500, 500*time.Millisecond)
-		if n < 200 {
-			t.Errorf("%d of 500 loads succeeded, beside a third that hangs", n)
-		}
-	})
-}
-
 // A limiter that refuses says nothing of the service: the next loads are sent.
 func TestLoaderBesideALimiterThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
