@@ -39,6 +39,10 @@ func drawLiveness(seed uint64) *schedule {
 	}
 	s.workload = program{kind: k.name, callers: 1 + c.IntN(4), grace: c.within(20 * time.Second)}
 	s.storm = drawStorm(c, k)
+	if c.percent(30) { // an outage
+		down := pick(c, fault{status: 503}, fault{status: 429, retryAfter: "1"}, fault{status: 503, retryAfter: "3600"}, fault{unread: true}, fault{ends: true, how: stalled})
+		s.storm.calls, s.storm.likely, s.storm.from = 100, 100, []func(chance) fault{func(chance) fault { return down }}
+	}
 	s.storm.attempts, s.storm.ends = math.MaxInt, pick(c, 10*time.Second, time.Minute, 10*time.Minute)+c.within(time.Second)
 	return s
 }

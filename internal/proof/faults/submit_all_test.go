@@ -3,6 +3,7 @@ package faults
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -184,9 +185,10 @@ func (s *submissions) hear(one refunds.Submission) {
 		w.violate(outcome, "%s: refund %d is %v, with %v", s.c, i, one.Outcome, err)
 	case (s.items[i].unusable != "") != errors.Is(err, refunds.ErrInvalidArgument):
 		w.violate(outcome, "%s: refund %d with %q: %v", s.c, i, s.items[i].unusable, err)
-	case suspended && one.Outcome == refunds.OutcomeRejected && one.Action() == refunds.ActionResubmit: // its retry was held back
+	case suspended && one.Outcome == refunds.OutcomeRejected && slices.Contains([]refunds.Action{refunds.ActionResubmit, refunds.ActionFixSetup}, one.Action()):
+		// Its retry was held back, perhaps because of the setup.
 	case suspended && one.Outcome != refunds.OutcomeNotSent && !(w.settings.resubmit && one.Outcome == refunds.OutcomeUnknown):
-		w.violate(outcome, "%s: refund %d was given up after %d attempts", s.c, i, one.Attempts)
+		w.violate(outcome, "%s: refund %d was given up after %d attempts: %v, %v", s.c, i, one.Attempts, one.Action(), err)
 	}
 }
 
