@@ -87,11 +87,8 @@ func TestWait(t *testing.T) {
 	}
 }
 
-func many(status int) (faults []updatertest.Fault) {
-	for range 100 {
-		faults = append(faults, updatertest.Fault{Status: status})
-	}
-	return faults
+func many(status int) []updatertest.Fault {
+	return slices.Repeat([]updatertest.Fault{{Status: status}}, 100)
 }
 
 // TestNotReady: without an option 202 and 204 mean that the job is not ready. Everything else

@@ -108,7 +108,7 @@ func TestCallTimeout(t *testing.T) {
 				call.Bulk = true
 			}
 			network := serve(stall)
-			c, err := New(service, "https://service.test", []Option{WithHTTPClient(client(network)), WithRetryWait(0, 0), WithAttemptTimeout(test.attempt)})
+			c, err := New(service, "https://service.test", []Option{through(network), WithRetryWait(0, 0), WithAttemptTimeout(test.attempt)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -90,7 +90,7 @@ func TestCodesAreNotEchoes(t *testing.T) {
 		call := write()
 		call.Path, call.Identifiers = "/jobs/7/download", func() []string { return []string{"", "7", "tok_4a", "account-canary"} }
 		call.Headers = func(h http.Header) { JSONHeaders(h); h.Set("Accept-Encoding", "identity") }
-		c, err := New(testService(), "https://service.test/tenant-canary", []Option{WithHTTPClient(client(network)), WithTokenSource(auth.Static("token-canary")), WithHeader("X-Key", "key-canary")})
+		c, err := New(testService(), "https://service.test/tenant-canary", []Option{through(network), WithTokenSource(auth.Static("token-canary")), WithHeader("X-Key", "key-canary")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +225,7 @@ func TestErrorObjectThatStalls(t *testing.T) {
 func TestCause(t *testing.T) {
 	cause := errors.New("dial canary.internal:443")
 	for says, options := range map[string][]Option{
-		"its own error is the Cause": {WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, cause })})},
+		"its own error is the Cause": {through(roundTripper(func(*http.Request) (*http.Response, error) { return nil, cause }))},
 		"the token source failed":    {WithTokenSource(auth.Func(func(context.Context) (string, error) { return "", cause }))},
 		"refused to send":            {WithLimiter(limiterFunc(func(context.Context) error { return cause }))},
 		"before sending failed":      {WithBeforeSend(func(context.Context) error { return cause })},

@@ -100,7 +100,7 @@ func testService() Service {
 func newClient(t testing.TB, network http.RoundTripper, opts ...Option) *Client {
 	t.Helper()
 	if network != nil {
-		opts = append([]Option{WithHTTPClient(&http.Client{Transport: network})}, opts...)
+		opts = append([]Option{through(network)}, opts...)
 	}
 	c, err := New(testService(), "https://service.test", opts)
 	if err != nil {
@@ -131,7 +131,7 @@ func (c *Client) do(ctx context.Context, call *Call, opts ...Option) Result {
 
 // over makes the connections of the library's own transport.
 func over(dial func(ctx context.Context, network, address string) (net.Conn, error)) Option {
-	return WithHTTPClient(&http.Client{Transport: &Simulation{Dial: dial}})
+	return through(&Simulation{Dial: dial})
 }
 
 // err returns the failure for errors.Is, or nil.
@@ -160,13 +160,15 @@ func attempts(t *testing.T, r Result, want int) {
 	}
 }
 
-func client(network http.RoundTripper) *http.Client { return &http.Client{Transport: network} }
+// through is the option of a client whose network is the caller's.
+func through(network http.RoundTripper) Option {
+	return WithHTTPClient(&http.Client{Transport: network})
+}
 
 // A body delivers a part and then blocks until the request's context ends.
 type body struct {
 	io.Reader
-	ctx    context.Context
-	closed bool
+	ctx context.Context
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -177,7 +179,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return 0, context.Cause(b.ctx)
 }
 
-func (b *body) Close() error { b.closed = true; return nil }
+func (b *body) Close() error { return nil }
 
 // stalledBody responds with a body that stalls after a part.
 func stalledBody(code int, part string) func(*http.Request) (*http.Response, error) {

@@ -21,9 +21,9 @@ func TestScopeOfFailures(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	fails := func(err error) []Option {
-		return []Option{WithHTTPClient(client(&http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, err }})), WithMaxRetries(0)}
+		return []Option{through(&http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, err }}), WithMaxRetries(0)}
 	}
-	accepts := func(body string) []Option { return []Option{WithHTTPClient(client(serve(says(200, body))))} }
+	accepts := func(body string) []Option { return []Option{through(serve(says(200, body)))} }
 	source := func(token string, err error) Option {
 		return WithTokenSource(auth.Func(func(context.Context) (string, error) { return token, err }))
 	}
@@ -45,8 +45,8 @@ func TestScopeOfFailures(t *testing.T) {
 		"a proxy fails":           {nil, fails(fault.ProxyRefusal(502)), fault.OfOutage},
 		"a proxy times out":       {nil, fails(fault.ProxyRefusal(408)), fault.OfOutage},
 		"a proxy is busy":         {nil, fails(fault.ProxyRefusal(429)), fault.OfOutage},
-		"a status":                {nil, []Option{WithHTTPClient(client(serve(status(404))))}, fault.OfAccount},
-		"connection reset":        {nil, []Option{WithHTTPClient(client(serve(func(*http.Request) (*http.Response, error) { return nil, syscall.ECONNRESET })))}, fault.OfOutage},
+		"a status":                {nil, []Option{through(serve(status(404)))}, fault.OfAccount},
+		"connection reset":        {nil, []Option{through(serve(func(*http.Request) (*http.Response, error) { return nil, syscall.ECONNRESET }))}, fault.OfOutage},
 		"a page":                  {nil, accepts("<html>"), fault.OfOutage},
 		"an error object":         {nil, accepts(`{"error":{"code":"down"}}`), fault.OfOutage},
 		"the receipt check":       {nil, append(accepts(""), WithWriteCheck(func(*Result) error { return errors.New("no") })), fault.OfOutage},
