@@ -23,8 +23,7 @@ func lookUpAll(t *testing.T, s *service, o bins.BulkOptions, cards []string) {
 
 // long answers with results of 1 KB.
 func long(card string) (map[string]any, bool) {
-	brand := "of " + card + " " + strings.Repeat("x", 1<<10)
-	return map[string]any{"bin": card, "data": map[string]any{"card": map[string]any{"card_brand": brand}}}, true
+	return branded(card, "of "+card+" "+strings.Repeat("x", 1<<10)), true
 }
 
 // In an input that repeats little, an identifier that comes again soon needs no request, and one

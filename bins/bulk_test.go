@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,17 +49,12 @@ func TestOneBadCardFailsNoOther(t *testing.T) {
 		s := &service{}
 		l := loader(t, s, bins.LoaderOptions{})
 		cards := []string{"511111", strings.Repeat("4", 4<<10), "", "\xff411111", strings.Repeat("4", 4<<10+1)}
-		var callers sync.WaitGroup
-		for i, card := range cards {
-			callers.Go(func() {
-				_, err := l.Load(t.Context(), card)
-				e, typed := errors.AsType[*bins.Error](err)
-				if i < 2 && err != nil || i >= 2 && (!errors.Is(err, bins.ErrInvalidArgument) || !typed || e.Operation != "load") {
-					t.Errorf("card %d: %v", i, err)
-				}
-			})
+		for i, err := range loadAll(t, l, cards...) {
+			e, typed := errors.AsType[*bins.Error](err)
+			if i < 2 && err != nil || i >= 2 && (!errors.Is(err, bins.ErrInvalidArgument) || !typed || e.Operation != "load") {
+				t.Errorf("card %d: %v", i, err)
+			}
 		}
-		callers.Wait()
 		results := 0
 		for r, err := range s.client(t).LookupAll(t.Context(), slices.Values(cards), bins.BulkOptions{}) {
 			if err != nil || r.Index != results || (r.Index >= 2) != errors.Is(r.Err, bins.ErrInvalidArgument) || r.Index >= 2 && r.Reused {

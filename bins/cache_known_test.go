@@ -93,7 +93,7 @@ func TestWithdrawnCardEndsWithItsTime(t *testing.T) {
 			if withdrawn {
 				return map[string]any{"bin": card, "error": "unknown"}, true
 			}
-			return map[string]any{"bin": card, "data": map[string]any{"card": map[string]any{"card_brand": "B"}}}, true
+			return branded(card, "B"), true
 		}}
 		l := loader(t, s, bins.LoaderOptions{Memory: bins.NewMemoryCache(bins.CacheOptions{TTL: time.Hour, StaleFor: 10 * time.Hour})})
 		for minute := range 14 * 60 {

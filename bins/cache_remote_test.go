@@ -270,7 +270,7 @@ func TestSharedValueKnowsItsAge(t *testing.T) {
 		version := "old"
 		s := &service{
 			answer: func(card string) (map[string]any, bool) {
-				return map[string]any{"bin": card, "data": map[string]any{"card": map[string]any{"card_brand": version}}}, true
+				return branded(card, version), true
 			},
 		}
 		cache := newSharedCache()

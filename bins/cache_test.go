@@ -21,7 +21,7 @@ func TestMemoryCacheExpires(t *testing.T) {
 			if card == "999999" {
 				return map[string]any{"bin": card, "error": "unknown"}, true
 			}
-			return map[string]any{"bin": card, "data": map[string]any{"card": map[string]any{"card_brand": "B"}}}, true
+			return branded(card, "B"), true
 		}}
 		l := loader(t, s, bins.LoaderOptions{Memory: bins.NewMemoryCache(bins.CacheOptions{TTL: 10 * time.Hour, NegativeTTL: time.Hour})})
 		steps := []struct {

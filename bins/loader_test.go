@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -77,15 +78,9 @@ func TestLoaderSendsAFullRequestAtOnce(t *testing.T) {
 		s := &service{}
 		l := loader(t, s, bins.LoaderOptions{Window: time.Second})
 		began := time.Now()
-		var callers sync.WaitGroup
-		for i := range bins.MaxCards {
-			callers.Go(func() {
-				if _, err := l.Load(t.Context(), fmt.Sprintf("4%07d", i)); err != nil {
-					t.Error(err)
-				}
-			})
+		if err := errors.Join(loadAll(t, l, slices.Collect(numbered(bins.MaxCards))...)...); err != nil {
+			t.Error(err)
 		}
-		callers.Wait()
 		if took := time.Since(began); took != 0 || s.requests.Load() != 1 {
 			t.Errorf("%v, %d requests", took, s.requests.Load())
 		}
@@ -98,16 +93,10 @@ func TestLoaderAsksForACardOnce(t *testing.T) {
 	const cards = 300
 	s := &service{}
 	l := loader(t, s, bins.LoaderOptions{Window: -1})
-	for i := range cards {
-		var callers sync.WaitGroup
-		for range 8 {
-			callers.Go(func() {
-				if _, err := l.Load(t.Context(), fmt.Sprintf("4%07d", i)); err != nil {
-					t.Error(err)
-				}
-			})
+	for card := range numbered(cards) {
+		if err := errors.Join(loadAll(t, l, slices.Repeat([]string{card}, 8)...)...); err != nil {
+			t.Error(err)
 		}
-		callers.Wait()
 	}
 	if n := s.requests.Load(); n != cards {
 		t.Errorf("%d requests for %d cards", n, cards)

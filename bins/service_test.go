@@ -103,7 +103,7 @@ func (s *service) receive(body string) (status int, latency time.Duration) {
 
 func (s *service) item(card string) string {
 	if s.answer == nil {
-		return fmt.Sprintf(`{"bin":%q,"data":{"card":{"card_brand":%q}}}`, card, "of "+card)
+		return fmt.Sprintf(`{"bin":%q,"data":{"card":{"card_brand":%q}}}`, card, "of "+card) // as branded, only quicker
 	}
 	item, ok := s.answer(card)
 	if !ok {
@@ -137,6 +137,11 @@ func perSecond(n int) func(*service) int {
 		}
 		return 0
 	}
+}
+
+// branded is an item with a card of a brand.
+func branded(card, brand string) map[string]any {
+	return map[string]any{"bin": card, "data": map[string]any{"card": map[string]any{"card_brand": brand}}}
 }
 
 // A retry waits a nanosecond: timers that fire at once can crash the race detector in a bubble,
