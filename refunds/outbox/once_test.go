@@ -101,6 +101,18 @@ type ends struct {
 	told int
 }
 
+// heard tells whether so many ends were told in all, and of each refund.
+func (e *ends) heard(all, each, refunds int) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := range refunds {
+		if len(e.of[fmt.Sprint("rf_", i)]) < each {
+			return false
+		}
+	}
+	return e.told >= all
+}
+
 // start starts a process of callers. wait waits until it is dead.
 func (s *system) start(database string, refunds int, ends *ends) (p *os.Process, wait func() error) {
 	s.t.Helper()
@@ -162,15 +174,13 @@ func TestOnce(t *testing.T) {
 		for round := range kills + 1 {
 			victim, buried := s.start(database, n, ends)
 			other, ended := s.start(database, n, ends)
-			s.await(func() bool {
-				ends.mu.Lock()
-				defer ends.mu.Unlock()
-				enough := ends.told >= 3*n*(round+1)/(kills+1)
-				for i := 0; round == kills && enough && i < n; i++ {
-					enough = len(ends.of[fmt.Sprint("rf_", i)]) >= 3
-				}
-				return enough
-			})
+			each := 0
+			if round == kills {
+				each = 3
+			}
+			for !ends.heard(3*n*(round+1)/(kills+1), each, n) {
+				time.Sleep(time.Millisecond)
+			}
 			if round < kills {
 				time.Sleep(rand.N(100 * time.Millisecond))
 				victim.Kill()
@@ -206,12 +216,4 @@ func TestOnce(t *testing.T) {
 		}
 		t.Logf("%d refunds, %d ends told, %d requests", n, ends.told, s.requests())
 	})
-}
-
-// await waits until something is so.
-func (s *system) await(so func() bool) {
-	s.t.Helper()
-	for !so() {
-		time.Sleep(time.Millisecond)
-	}
 }
