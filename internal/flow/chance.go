@@ -18,16 +18,15 @@ const (
 )
 
 // A comparison tells load from chance. Below its capacity a service refuses nothing, whereas chance
-// does not care how much is in flight. So a third less is sent, until the refusals are clearly as
-// many as before, clearly fewer, or clearly more. Chance is believed for a minute, then for two, and so on, and
-// until more is refused.
+// does not care how much is in flight. So a third less is sent, until the refusals are clearly fewer, or
+// clearly not. If they are not, that is chance, unless they are more than half. Chance is believed for a minute, then
+// for two, and so on, and until more is refused.
 type comparison struct {
 	running bool
 	from    time.Time // requests that left before belong to the level before
 	refused float64   // level
 	chance  float64   // the share of refusals before
 	same    float64   // odds of as many refusals against fewer, as a logarithm
-	more    float64   // odds of more refusals against as many
 	n, bad  int       // results
 
 	until time.Time // chance is believed
@@ -38,7 +37,7 @@ type comparison struct {
 // begin begins to compare a level with the one that was refused.
 func (c *comparison) begin(l *level, refused float64, from time.Time) {
 	c.running, c.refused, c.from = true, refused, from
-	c.same, c.more, c.n, c.bad, c.until = 0, 0, 0, 0, time.Time{}
+	c.same, c.n, c.bad, c.until = 0, 0, 0, time.Time{}
 	c.chance = min(max(l.mean, 0.02), 0.7)
 }
 
@@ -47,23 +46,21 @@ func (c *comparison) counts(w *Window, f *flight, now time.Time, refused bool) {
 	if !c.running || f.left.Before(c.from) {
 		return
 	}
-	fewer, more := underLoad*c.chance, (1+c.chance)/2
+	fewer := underLoad * c.chance
 	if c.n++; refused {
 		c.bad++
 		c.same += math.Log(c.chance / fewer)
-		c.more += math.Log(more / c.chance)
 	} else {
 		c.same += math.Log((1 - c.chance) / (1 - fewer))
-		c.more += math.Log((1 - more) / (1 - c.chance))
 	}
 	l, share := &w.level, float64(c.bad)/float64(c.n)
 	isSame := c.same > leastOdds && c.n-c.bad >= leastSeen
 	switch {
-	case isSame && share < min(mostShare, 1.3*c.chance+0.05):
+	case isSame && share < mostShare:
 		c.long = doubled(c.long)
 		c.until, c.share = now.Add(c.long), share
 		l.forget()
-	case isSame, c.more > leastOdds:
+	case isSame:
 		c.running = false
 		l.lower(w, f, now)
 	case c.same < -leastOdds, c.n > mostSeen:

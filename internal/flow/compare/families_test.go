@@ -56,7 +56,7 @@ func families() []family {
 		{"some always fail", without{100, 0}, goal{98, 50, 0.5, 4, 3}, bulkGoal{}, bad(0.1, 0.7, 0.3, 50)},
 		{"a poisoned refund", without{100, 0}, goal{98, 85, 0.5, 4, 2}, bulkGoal{}, poison},
 		{"1 to 10 % 503", without{100, 3.8}, goal{96, 55, 5, 17, 12}, bulkGoal{}, fail(unavailable, 0.01, 0.1, 0.5, 50)},
-		{"10 to 34 % 503", without{100, 19.4}, goal{95, 5, 23, 43, 11}, bulkGoal{}, fail(unavailable, 0.1, 0.34, 0.5, 50)},
+		{"10 to 34 % 503", without{100, 19.4}, goal{97, 60, 23, 43, 11}, bulkGoal{}, fail(unavailable, 0.1, 0.34, 0.5, 50)},
 		{"2 % Retry-After", without{100, 1}, goal{97, 65, 2, 7, 10}, bulkGoal{2, 6.7, 147}, retryAfter},
 
 		// What is down.
@@ -64,16 +64,16 @@ func families() []family {
 		{"down, 500", without{100, 25.3}, goal{93, 60, 6, 27, 2}, bulkGoal{2.5, 1.4, 4}, down(failed)},
 		{"down, refused", without{100, 0}, goal{92, 10, 0.5, 4, 3}, bulkGoal{}, down(refused)},
 		{"down, silent", without{100, 25.3}, goal{92, 45, 7, 28, 5}, bulkGoal{}, down(silent)},
-		{"restarts", without{100, 3.5}, goal{93, 35, 5, 23, 11}, bulkGoal{}, restarts},
+		{"restarts", without{100, 3.5}, goal{95, 45, 5, 23, 11}, bulkGoal{}, restarts},
 
 		// What refuses too much.
 		{"rate, 503", without{84, 28.6}, goal{90, 45, 4, 53, 72}, bulkGoal{8, 1.4, 3.5}, rate(unavailable, 0)},
 		{"rate, 429", without{88, 0.2}, goal{92, 45, 0.5, 5, 72}, bulkGoal{}, rate(limited, 0)},
 		{"rate, 429 Retry-After", without{58, 0.6}, goal{92, 35, 0.5, 5, 72}, bulkGoal{}, rate(limited, 1)},
 		{"rate, 503 and 1 to 10 % fail", without{84, 31.4}, goal{83, 0, 14, 87, 63}, bulkGoal{22, 4.3, 100}, rateAndChance},
-		{"rate, 503, processes", without{84, 28.6}, goal{81, 5, 19, 83, 40}, bulkGoal{}, processes},
-		{"minute, 503", without{100, 22.8}, goal{79, 25, 10, 69, 28}, bulkGoal{}, minute(unavailable)},
-		{"bans, 503", without{37, 63.4}, goal{26, 0, 3, 54, 16}, bulkGoal{}, banned},
+		{"rate, 503, processes", without{84, 28.6}, goal{81, 5, 20, 83, 40}, bulkGoal{}, processes},
+		{"minute, 503", without{100, 22.8}, goal{95, 60, 12, 69, 20}, bulkGoal{}, minute(unavailable)},
+		{"bans, 503", without{37, 63.4}, goal{30, 0, 3, 54, 16}, bulkGoal{}, banned},
 		{"places, 503", without{79, 31.1}, goal{90, 35, 3, 77, 72}, bulkGoal{}, atOnce(unavailable, 1, 50)},
 		{"one place, 503", without{69, 44.4}, goal{87, 35, 5, 77, 78}, bulkGoal{}, atOnce(unavailable, 1, 1.01)},
 		{"places move, 503", without{95, 45}, goal{96, 0, 3, 88, 79}, bulkGoal{}, moving},
