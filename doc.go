@@ -118,10 +118,10 @@
 // After a 429, 502, 503 or 504 with a Retry-After, the retry of that call waits as long. After a longer
 // one than 60 s there is no retry, and the error has it as RetryAfter.
 //
-// After three such responses without a success between them, all calls of the same account wait, for a
-// minute at most: of an account in refunds, of a merchant in updater, and of the client in bins. If the three
-// are of two accounts, all calls of the client wait. A call whose deadline comes first fails at once, and its
-// RetryAfter is the time that is left.
+// After three such responses to an account without a success of it between them, all calls of that account
+// wait for as long, for a minute and an eighth at most. The account is that of a refund, the merchant of a download,
+// and in bins the client. Other accounts do not wait. A call whose deadline comes first fails at once, and
+// its RetryAfter is the time that is left.
 //
 // # Load and outages
 //

@@ -21,14 +21,14 @@ type Limiter interface {
 // A Throttle holds back attempts for as long as the service asks, with Retry-After on a 429 or 503.
 //
 // One such response speaks of its own call, whose next attempt waits that long anyway. After three of
-// an account without a success between them, all calls of that account wait. All calls wait after three
-// without any success between them, of two accounts. The account is what the service may limit: that of a refund,
-// the merchant of a download, and "" where there is none.
+// an account without a success between them, all calls of that account wait. Nobody knows whether
+// the response speaks of other accounts, too: they find that out themselves. The account is what the service
+// may limit: that of a refund, the merchant of a download, and "" where there is none.
 type Throttle struct {
 	mu       sync.Mutex
 	accounts map[key]*pause // those with a pause, or with a response that asked for one
-	all      pause
-	asked    float64 // the share of responses that asked to wait, among those and successes
+	row      int            // responses that asked to wait, of all accounts, without a success between them
+	asked    float64        // the share of responses that asked to wait, among those and successes
 }
 
 // A key stands for an account, because fmt would print the account itself.
@@ -68,11 +68,8 @@ func (t *Throttle) Asks(of string, d time.Duration) (news bool) {
 		}
 		t.accounts[account] = own
 	}
-	own.row, t.all.row = own.row+1, t.all.row+1
+	own.row, t.row = own.row+1, t.row+1
 	t.asked += (1 - t.asked) / lately
-	if t.all.row >= rowOfPause && t.all.row > own.row { // of another account, too
-		return t.all.extend(now.Add(d))
-	}
 	return own.row >= rowOfPause && own.extend(now.Add(d))
 }
 
@@ -86,13 +83,13 @@ func (p *pause) extend(until time.Time) (news bool) {
 	return news
 }
 
-// IsOwn reports whether an account is refused alone: others were accepted since it last asked to wait, and it was
+// IsOwn reports whether an account is refused alone: others were accepted since it was first asked to wait, and it was
 // not.
 func (t *Throttle) IsOwn(account string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	own := t.accounts[keyOf(account)]
-	return own != nil && own.row > t.all.row
+	return own != nil && own.row > t.row
 }
 
 // IsRare reports whether fewer than six of the last hundred responses asked to wait.
@@ -106,7 +103,7 @@ func (t *Throttle) IsRare() bool {
 func (t *Throttle) Works(account string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.all.row = 0
+	t.row = 0
 	t.asked -= t.asked / lately
 	if own := t.accounts[keyOf(account)]; own != nil {
 		if own.row = 0; time.Until(own.until) <= 0 && !own.quiet {
@@ -119,12 +116,11 @@ func (t *Throttle) Works(account string) {
 func (t *Throttle) Resumes(account string) (news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	news = t.all.quiet
-	t.all.quiet = false
-	if own := t.accounts[keyOf(account)]; own != nil {
-		news = news || own.quiet
-		own.quiet = false
+	own := t.accounts[keyOf(account)]
+	if own == nil {
+		return false
 	}
+	news, own.quiet = own.quiet, false
 	return news
 }
 
@@ -132,11 +128,10 @@ func (t *Throttle) Resumes(account string) (news bool) {
 func (t *Throttle) End(account string) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	end := t.all.until
-	if own := t.accounts[keyOf(account)]; own != nil && own.until.After(end) {
-		end = own.until
+	if own := t.accounts[keyOf(account)]; own != nil {
+		return own.until
 	}
-	return end
+	return time.Time{}
 }
 
 // Remaining is the time until the end of the pause of an account.
