@@ -53,6 +53,9 @@ func (w *worker) send(ctx context.Context, row int64, began time.Time) (c *claim
 				err = errUnmarked
 			}
 			marked <- mark{c, err}
+			if w.begun != nil {
+				close(w.begun)
+			}
 			return err
 		}))
 	stillWaits()

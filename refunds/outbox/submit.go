@@ -17,17 +17,17 @@ import (
 // currency is [ErrAmountChanged]. An update of a refund goes through [Outbox.Enqueue]; Submit with the
 // same content is then about the update.
 //
-// The end of ctx ends the wait and not the request, so a caller who leaves makes no refund unknown.
-// [Outbox.Close] waits for the request, which ends a minute after Submit began it. A ctx without a
-// deadline has one of a minute. The Entry is
+// The end of ctx ends the wait and not the request, so a caller who leaves makes no refund unknown. If the
+// request has not begun, and no other caller waits for it, it does not begin. [Outbox.Close] waits for a
+// request, which ends a minute after Submit began it. A ctx without a deadline has one of a minute. The Entry is
 //
 //   - [Accepted], with the Receipt.
 //   - [Rejected], with the Reason. A corrected record goes through Enqueue.
 //   - [Unknown]. It is not sent again before somebody has found out: see the package comment.
 //   - [Sending], if ctx has ended. A repeated call waits on.
-//   - [Pending], with the Reason: it is not recorded. A repeated call sends it from NextAt on, or a
-//     worker 20 seconds later. The same call does if NextAt is before its deadline, but not if the
-//     set-up has to be corrected first, as after a 401.
+//   - [Pending], with the Reason of a try that failed: it is not recorded. A repeated call sends it from NextAt on,
+//     or a worker 20 seconds later: decide [Closed] before you pay in another way. The same call tries again if
+//     NextAt is before the deadline of ctx, but not if the set-up has to be corrected first, as after a 401.
 //
 // An error is about an argument ([refunds.ErrInvalidArgument]), the amount, the database or its settings,
 // or a ctx that ended before the refund was booked. It is never about the service. After an error of the
@@ -104,6 +104,7 @@ func (o *Outbox) wait(ctx context.Context, client *refunds.Client, row int64) (E
 			select {
 			case <-a.done:
 			case <-ctx.Done():
+				o.leave(a)
 				continue
 			}
 			if a.err != nil {
@@ -144,7 +145,10 @@ func (o *Outbox) look(ctx context.Context, row int64) (Entry, error) {
 
 // An attempt sends a refund in this process. Its callers wait for it.
 type attempt struct {
-	done chan struct{}
+	callers int           // guarded by Outbox.mu
+	stop    func()        // has no effect once it has begun
+	begun   chan struct{} // closed when the mark is written
+	done    chan struct{}
 	outcome
 	err error
 }
@@ -156,22 +160,43 @@ func (o *Outbox) attempt(ctx context.Context, client *refunds.Client, e Entry) *
 	defer o.mu.Unlock()
 	a := o.attempts[e.Row]
 	if a == nil && e.State == Pending && time.Until(e.NextAt) <= 0 && o.closing.Err() == nil {
-		a = &attempt{done: make(chan struct{})}
+		stopping, stop := context.WithCancel(o.closing)
+		a = &attempt{stop: stop, begun: make(chan struct{}), done: make(chan struct{})}
 		o.attempts[e.Row] = a
-		go o.run(context.WithoutCancel(ctx), client, e.Row, a)
+		w := &worker{Config: Config{Client: client, Log: quiet}, Outbox: o, stopping: stopping, begun: a.begun}
+		go w.run(context.WithoutCancel(ctx), e.Row, a)
+	}
+	if a != nil {
+		a.callers++
 	}
 	return a
 }
 
+// leave stops an attempt that nobody waits for and that has not begun, so that the caller knows that nothing is sent.
+func (o *Outbox) leave(a *attempt) {
+	o.mu.Lock()
+	a.callers--
+	left := a.callers == 0
+	o.mu.Unlock()
+	if left {
+		a.stop()
+		select {
+		case <-a.begun:
+		case <-a.done:
+		}
+	}
+}
+
 // run makes an attempt.
-func (o *Outbox) run(ctx context.Context, client *refunds.Client, row int64, a *attempt) {
+func (w *worker) run(ctx context.Context, row int64, a *attempt) {
+	o := w.Outbox
 	defer func() {
+		a.stop()
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		delete(o.attempts, row)
 		close(a.done)
 	}()
-	w := &worker{Config: Config{Client: client, Log: quiet}, Outbox: o, stopping: o.closing}
 	var c *claim
 	switch c, a.outcome, a.err = w.send(ctx, row, time.Now()); {
 	case a.err != nil || a.event == "":

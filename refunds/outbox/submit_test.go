@@ -185,6 +185,37 @@ func TestLeave(t *testing.T) {
 	})
 }
 
+// TestLeaveBeforeTheRequest: what still waits for the client when its last caller leaves is not sent.
+func TestLeaveBeforeTheRequest(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *system) {
+		s.w.Client = s.client(refunds.WithLimiter(limiterFunc(func(ctx context.Context) error {
+			select {
+			case <-time.After(10 * time.Second):
+			case <-ctx.Done():
+			}
+			return ctx.Err()
+		})))
+		submit := func(deadline, took time.Duration, want State) {
+			t.Helper()
+			began := time.Now()
+			if e := s.submit(deadline, repeated("a", 5)); e.State != want || time.Since(began) != took {
+				t.Errorf("%+v after %v", e, time.Since(began))
+			}
+		}
+		submit(time.Second, time.Second, Pending)
+		time.Sleep(2 * time.Minute)
+		s.check("pending")
+		var other sync.WaitGroup
+		other.Go(func() { submit(time.Minute, 10*time.Second, Accepted) })
+		time.Sleep(time.Second)
+		submit(2*time.Second, 2*time.Second, Pending)
+		other.Wait()
+		if s.requests() != 1 {
+			t.Errorf("%d requests", s.requests())
+		}
+	})
+}
+
 // TestCloseBeginsNone: what still waits for the client when the outbox is closed is not sent.
 func TestCloseBeginsNone(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *system) {
