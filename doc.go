@@ -12,9 +12,9 @@
 //   - [github.com/carddata/carddata-go/refunds/outbox], a module of its own, submits each
 //     refund once, from a database.
 //
-// The three share one design, and this page says what holds for all of them. NewClient takes the
-// base URL, what the area needs for authentication, and options. A CallOption can also be given to a
-// single call, where it wins over the client's.
+// This page says what holds for all of them. NewClient takes the base URL, what the area needs for
+// authentication, and options. A CallOption can also be given to a single call, where it wins over the
+// client's.
 //
 // "Not documented" means that the service description does not say it. The library then passes
 // values on as they are, or says what it assumes. .github/UNDOCUMENTED.md lists these places.
@@ -70,7 +70,8 @@
 // ErrTimeout. For a refund, refunds.ActionOf says what to do.
 //
 // Retryable says whether the same call can succeed later, and RetryAfter when. It is true after a timeout, a
-// 429, most 5xx, a broken connection, a failed token source, a limit, a pause, and the end of the context.
+// 429, most 5xx, a broken connection, a failed token source, a limit, a pause, a job that is not ready, and
+// the end of the context, and false after an HTML page.
 //
 // Condition names the error for metrics. If several apply, one that the service reported comes first:
 //
@@ -86,9 +87,9 @@
 //
 // # Retries
 //
-// A lookup or a download only reads, so it is retried freely. A refund is retried only if it cannot
-// have been recorded. A call has at most so many retries, where n is that of WithMaxRetries, by default 3 for
-// a read and 2 for a refund:
+// A lookup or a download only reads, so it is retried freely. A refund is retried only if it cannot have been
+// recorded. The table has the most retries of a call. n is that of WithMaxRetries, by default 3 for a read
+// and 2 for a refund:
 //
 //	after                                           a read   a refund
 //	no connection was made                          n        n
@@ -125,11 +126,11 @@
 //
 // # Load and outages
 //
-// A client adapts how many requests are in flight to what the service accepts. In refunds this
-// holds for all calls of a client together, and in bins for each LookupAll and each Loader. Lookup and
-// downloads are sent as they come: set WithRateLimit if you know of a limit. After a rest, limit + burst can
-// leave within one second, so use a burst of 1 below a strict limit. Clients do not know of each other, so use
-// one for a service.
+// A client adapts how many requests are in flight to what the service accepts. In refunds this holds for all
+// calls of a client together, and in bins for each LookupAll and each Loader. Client.Lookup and downloads are
+// sent as they come: set WithRateLimit if you know of a limit. After a rest, limit + burst can leave within
+// one second, so use a burst of 1 below a strict limit. Clients do not know of each other, so use one for a
+// service.
 //
 //   - A failure says something of its own request, and delays no other. Only a 429, a 503, and responses
 //     that all take twice as long as at best, are signs of too much load. A Retry-After that is rare, or that
@@ -139,13 +140,13 @@
 //   - The service is down if 30 different refunds or cards fail without a success between them, or five over
 //     at least a minute. A request without a response counts after four times the usual time. A 4xx does
 //     not count, except 429, 407, and a 401 of the client's own credential.
-//   - While the service is down, it gets one request at a time as a probe: the next call that is due. It is sent
-//     at most 30 s after the one before, or when that has ended. The first one that succeeds ends the outage; a
-//     refusal such as a 422 does not. LookupAll and SubmitAll wait for that. Other calls fail at once with
-//     ErrSuspended and the time to the next probe as RetryAfter.
+//   - While the service is down, it gets one request at a time as a probe: the next call that is due. It is
+//     sent at most 30 s after the one before, but not before that has ended. The first one that succeeds ends
+//     the outage; a refusal such as a 422 does not. LookupAll and SubmitAll wait for that. Other calls fail
+//     at once with ErrSuspended and the time to the next probe as RetryAfter.
 //
-// At first at most ten requests are in flight, and more as time goes by or the first ones succeed. The README of
-// internal/flow says what failures, limits and outages cost.
+// A new client begins with ten requests in flight, and may have twice as many after each fifth of a second,
+// or one more for each success. The README of internal/flow says what failures, limits and outages cost.
 //
 // # Credentials
 //
@@ -176,7 +177,7 @@
 //   - at warn: "retry budget spent"; "results lost" by leaving the loop of SubmitAll
 //
 // Each request of a bulk call, each resume of a download and each request for a job that is not ready is a
-// "call". To count failures, count the errors that are returned.
+// "call".
 //
 // The attributes are service, operation, route (without ids), attempt, attempts, status, queued (before the
 // attempt was sent; in a call the sum, if it is over a second), duration, wait, until, bytes, result (in words),

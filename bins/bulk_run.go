@@ -52,7 +52,7 @@ import (
 // card then fails after eight failures alone. Requests for 50 cards, which [WithRateLimit] counts:
 //
 //	                          refused   fail by 500
-//	one bad card              13        21
+//	one bad card, at most     13        23
 //	2 % of all cards          11        19
 //	10 % of all cards         40        77
 //

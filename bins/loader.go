@@ -136,9 +136,9 @@ const (
 // Load looks up one card. You may change the result. An unknown card is not an error: see
 // [Result.Card].
 //
-// The call ends at the deadline of ctx, or after 30 seconds if ctx has none. A load that had to wait
-// its turn ends with context.DeadlineExceeded as soon as less time is left than a response usually
-// takes: test the error, and not ctx. It also matches what a request last failed with.
+// The call ends at the deadline of ctx, or after 30 seconds if ctx has none. A load that waits for its turn
+// ends early, with context.DeadlineExceeded, when less time is left than a response usually takes: test the
+// error, and not ctx. It also matches what a request last failed with.
 //
 // Other errors are those of [BulkResult.Err], [ErrRateLimited] if the service has asked for a pause beyond
 // the deadline, and [ErrClosed]. A request has the context values, such as a trace, of the caller that

@@ -17,10 +17,11 @@ const (
 	ActionFindOut Action = iota
 	// ActionDone: the service accepted the refund. Keep the receipt's RequestID.
 	ActionDone
-	// ActionResubmit: this call recorded nothing. Submit the same record later: after Error.RetryAfter, or, if
-	// that is 0, after a second, and then less and less often. It follows a signed 429, a failed
-	// connection, limiter or token source, ErrSuspended, and a context that ended before the refund was
-	// sent. It also follows ErrNotBegun: then another call may be sending this refund.
+	// ActionResubmit: this call recorded nothing. Submit the same record later: after Error.RetryAfter, or,
+	// if that is 0, after a second, and then less and less often. It follows a signed 429, a status of
+	// WithRefusals that may pass, such as 503, a failed connection, limiter or token source, ErrSuspended,
+	// and a context that ended before the refund was sent. It also follows ErrNotBegun: then another call may
+	// be sending this refund.
 	ActionResubmit
 	// ActionCorrect: nothing was recorded, and the record, the option or another argument must change. It
 	// follows any other ErrInvalidArgument, and any other 4xx that rejects.

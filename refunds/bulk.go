@@ -120,15 +120,16 @@ const (
 // SubmitAll ends early
 //
 //   - when nothing has worked for [BulkOptions.GiveUpAfter], with [ErrSuspended]
-//   - if the service is down, the last failure says [ActionFixSetup], and nothing was accepted before
+//   - if nothing was accepted, and the service is down because of the setup, such as a refused credential of
+//     the client. A wrong path of the base URL does not end it: each record is rejected
 //   - if the rate limit would delay a record past ctx's deadline
 //   - with ctx. Nothing new is taken or sent then, and requests in flight may finish within
 //     [BulkOptions.Grace].
 //
 // Every record that was taken has a result: what was not sent is not sent, with the reason, and what was
-// refused and would have been sent again is rejected, with [ActionResubmit]. To stop, cancel ctx and go on
-// ranging. If you break out of the loop, SubmitAll waits for the requests in flight in the same way, and
-// [BulkOptions.Abandoned] gets the remaining results.
+// refused and would have been sent again is rejected. To stop, cancel ctx and go on ranging. If you break out
+// of the loop, SubmitAll waits for the requests in flight in the same way, and [BulkOptions.Abandoned] gets
+// the remaining results.
 //
 // Input, loop and the functions of BulkOptions run on one goroutine. A panic of your code reaches the
 // loop. Range over the results once.

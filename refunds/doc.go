@@ -27,7 +27,7 @@
 //		case refunds.ActionDone: // it was accepted
 //		case refunds.ActionResubmit: // it was not recorded: submit it again later
 //		case refunds.ActionCorrect: // it was not recorded: correct the record
-//		case refunds.ActionFixSetup: // nor will others be: raise an alarm
+//		case refunds.ActionFixSetup: // it was not recorded, and others will fail alike: raise an alarm
 //		default: // it may have been recorded: find out before you submit it again
 //		}
 //		fmt.Println(refunds.ActionOf(err), err)

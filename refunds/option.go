@@ -145,10 +145,11 @@ func WithRefusals(statuses ...int) CallOption {
 	return callOption(transport.WithRefusals(statuses...))
 }
 
-// WithBeforeSend calls f before each attempt, when nothing but sending is left, so that a row of yours
-// says that the refund has begun: see the Example. If f fails, nothing is sent, and the error matches
-// [ErrNotBegun] and that of f. Test for your own "another call has begun" before ActionOf, because that
-// call may be sending this refund. SubmitAll runs several f at once. Nil, the default, is not called.
+// WithBeforeSend calls f before each attempt, when nothing but sending is left, so that a row of yours says
+// that the refund has begun: see the Example. If f fails, nothing is sent, and the error matches
+// [ErrNotBegun] and that of f. Test for your own "another call has begun" before ActionOf, because that call
+// may be sending this refund. SubmitAll runs several f at once, and keeps a refused record to send it again:
+// after a kill in between, your row still says that it has begun. Nil, the default, is not called.
 func WithBeforeSend(f func(ctx context.Context) error) CallOption {
 	return callOption(transport.WithBeforeSend(f))
 }

@@ -55,8 +55,9 @@ func (r Receipt) LogValue() slog.Value {
 // slashes, and text that is not valid UTF-8 are refused with [ErrInvalidArgument]. Do not change the record
 // during the call.
 //
-// The call ends at the deadline of ctx, or after 90 seconds if ctx has none. If ctx ends while the request
-// is in flight, the outcome is unknown, so choose a generous deadline.
+// The call ends at the deadline of ctx, or after 90 seconds if ctx has none. If ctx ends after the first byte
+// of the request and before the status of the response, the outcome is unknown, so choose a generous
+// deadline.
 func (c *Client) Submit(ctx context.Context, accountID string, r *Refund, opts ...CallOption) (*Receipt, error) {
 	settings, refusal := c.settings(opts)
 	e, err := encode(accountID, r)
