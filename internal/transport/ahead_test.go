@@ -180,6 +180,35 @@ func submit(t *testing.T, c *Client, n int, gap time.Duration) time.Duration {
 	return took[n*3/4]
 }
 
+// A write to a host that a wrapper chose takes no connection to another one.
+func TestAheadKeepsHostsApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peers := map[string]*peer{"127.0.0.1:80": {}, "other.test:80": {}}
+		for address, p := range peers {
+			p.client(t)
+			p.handle = func(c net.Conn, r *http.Request) {
+				if r.Host+":80" != address {
+					t.Errorf("a request to %s went to %s", r.Host, address)
+				}
+				io.WriteString(c, accepted)
+			}
+		}
+		n := 0
+		inTurn := around(func(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+			r = r.Clone(r.Context())
+			if n++; n%2 == 0 {
+				r.URL.Host, r.Host = "other.test", "other.test"
+			}
+			return base.RoundTrip(r)
+		})
+		dial := func(ctx context.Context, _, address string) (net.Conn, error) {
+			return peers[address].listener.Dial(ctx)
+		}
+		submit(t, clientOf(t, "http://127.0.0.1", over(dial), inTurn), 20, 0)
+		time.Sleep(2 * time.Second) // no connection waits for long
+	})
+}
+
 // Writes in a row do not wait for their connections, and neither do concurrent ones. Few
 // connections are made in vain, and a client at rest holds none.
 func TestAheadTakesOneRoundTrip(t *testing.T) {
