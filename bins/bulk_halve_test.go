@@ -102,6 +102,14 @@ func TestOneBadCardCosts13Requests(t *testing.T) {
 	}
 }
 
+// A retry within a call counts as those do that follow a failure.
+func TestLookupAllCountsTheRetriesOfACall(t *testing.T) {
+	s := &service{fail: func(n int64) int { return map[int64]int{1: http.StatusMisdirectedRequest}[n] }}
+	if r := runBulk(t, s.client(t), 50, bins.BulkOptions{}); !r.isWhole(50) || r.progress.Requests != 2 || r.progress.Retries != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // What says nothing of the cards is not halved. Only a probe is a part of its request.
 func TestOtherFailuresAreNotHalved(t *testing.T) {
 	for _, status := range []int{429, 503, 401} {
