@@ -145,7 +145,7 @@ func TestCanceledWhileWaiting(t *testing.T) {
 		time.AfterFunc(time.Minute, cancel)
 		began := time.Now()
 		_, err := fake.Client(updater.WithNotReady(notReady), updater.WithWait(20*time.Minute, time.Hour)).Download(ctx, "7")
-		if failed, ok := err.(*updater.Error); !errors.Is(err, context.Canceled) || !ok || failed.StatusCode != 404 || time.Since(began) != time.Minute {
+		if failed, ok := err.(*updater.Error); !errors.Is(err, context.Canceled) || !errors.Is(err, updater.ErrNotReady) || !ok || failed.StatusCode != 404 || time.Since(began) != time.Minute {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 	})
