@@ -12,7 +12,7 @@ const (
 	leastOdds = 3.0 // as a logarithm: 20 to 1
 	leastSeen = 12  // successes
 	mostSeen  = 200
-	mostShare = 0.55 // of failures by chance
+	mostShare = 0.6 // of failures by chance
 	believed  = time.Minute
 	longest   = 16 * time.Minute
 )
