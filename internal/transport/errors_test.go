@@ -248,6 +248,17 @@ func TestCause(t *testing.T) {
 			t.Error(text.String())
 		}
 	}
+	// The Cause is what kept the last retry from being sent.
+	turns := 0
+	once := limiterFunc(func(context.Context) error {
+		if turns++; turns > 1 {
+			return cause
+		}
+		return nil
+	})
+	if f := newClient(t, serve(status(503)), WithLimiter(once)).get(t.Context()).Failure; f.Cause() != cause || f.StatusCode != 503 || f.Attempts != 1 {
+		t.Errorf("%v is caused by %v", f.Err, f.Cause())
+	}
 	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	c := newClient(t, roundTripper(func(*http.Request) (*http.Response, error) { return nil, refused }), WithMaxRetries(0))
 	if f := c.get(t.Context()).Failure; f.Cause() != refused || !strings.Contains(fault.Describe("test", f), ": "+syscall.ECONNREFUSED.Error()) {
