@@ -38,8 +38,8 @@
 //   - A result that you have already: [FileOptions.IfChanged] fetches it only if it has changed.
 //   - Many merchants: [Client.ForMerchant] makes a client for each. Downloads to different paths can run at
 //     once; eight are a good number, but fewer of one merchant: while the service asks it to wait, its
-//     downloads wait. After a minute, run those again whose error is Retryable, or matches [ErrBadResponse],
-//     such as the page of a proxy.
+//     downloads wait. After a minute, run those again, a few times, whose error is Retryable, or matches
+//     [ErrBadResponse], such as the page of a proxy.
 //   - File names: an id may contain a slash, be "..", or be too long. Use the SHA-256 of merchant, a zero
 //     byte and job, in hexadecimal.
 //   - Time: only the deadline of the context bounds a call.

@@ -25,9 +25,10 @@ import (
 //   - [Rejected], with the Reason. A corrected record goes through Enqueue.
 //   - [Unknown]. It is not sent again before somebody has found out: see the package comment.
 //   - [Sending], if ctx has ended. A repeated call waits on.
-//   - [Pending], with the Reason of a try that failed: it is not recorded. A repeated call sends it from NextAt on,
-//     or a worker 20 seconds later: decide [Closed] before you pay in another way. The same call tries again if
-//     NextAt is before the deadline of ctx, but not if the set-up has to be corrected first, as after a 401.
+//   - [Pending], with the Reason of a try that failed, or none if ctx ended while it waited to be sent: it is
+//     not recorded. A repeated call sends it from NextAt on, or a worker 20 seconds later: decide [Closed]
+//     before you pay in another way. The same call tries again if NextAt is before the deadline of ctx, but
+//     not if the set-up has to be corrected first, as after a 401.
 //
 // An error is about an argument ([refunds.ErrInvalidArgument]), the amount, the database or its settings,
 // or a ctx that ended before the refund was booked. It is never about the service. After an error of the
@@ -147,7 +148,7 @@ func (o *Outbox) look(ctx context.Context, row int64) (Entry, error) {
 type attempt struct {
 	callers int           // guarded by Outbox.mu
 	stop    func()        // has no effect once it has begun
-	begun   chan struct{} // closed when the mark is written
+	begun   chan struct{} // closed when the refund is marked, or cannot be
 	done    chan struct{}
 	outcome
 	err error

@@ -96,7 +96,7 @@ type worker struct {
 	Config
 	*Outbox
 	stopping    context.Context // ends when no further refund is to be begun
-	begun       chan struct{}   // of Submit: closed when the refund is marked, or cannot be
+	begun       chan struct{}   // that of the attempt, if it is one of Submit
 	pausedUntil atomic.Int64    // in seconds, for the log
 	asking      atomic.Int64    // questions about unknown refunds
 
